@@ -1,0 +1,75 @@
+# make build   .venv/bin/schedlab and .venv/bin/schedload
+# make demo    build, then run examples/first.toml on this machine's kernel
+# make test    everything that must pass: formats, lints, types, Rust and Python tests, real benchmarks
+# make bench   the figures that the documentation quotes
+#
+# What they install: Python packages (pyproject.toml) into .venv with pip, Rust crates (Cargo.lock) with cargo; and
+# `make test`, as root on a Debian-like system, the packages in $(PACKAGES) with apt-get. Nothing else is downloaded.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+SCHEDLOAD := target/$(HOST)/release/schedload
+PACKAGES := rt-tests linux-perf
+
+.PHONY: build demo test lint test-rust test-python packages bench clean
+
+build: $(BIN)/schedload $(BIN)/schedlab
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; say which with PYTHON=…"; exit 1; }
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv $(VENV) || { echo "no venv: install it with 'apt-get install python3-venv'"; exit 1; }
+
+$(BIN)/schedlab: pyproject.toml | $(BIN)/python
+	@echo "installing schedlab and its Python packages into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# A static binary: it runs unchanged in an initramfs or on another distribution. The explicit target keeps the flag
+# away from build scripts and procedural macros, which cannot be static.
+.PHONY: FORCE
+$(SCHEDLOAD): FORCE
+	@RUSTFLAGS="-C target-feature=+crt-static" cargo build --quiet --release --locked --package schedlab-load --target $(HOST)
+
+$(BIN)/schedload: $(SCHEDLOAD) | $(BIN)/python
+	@install -m 755 $(SCHEDLOAD) $@
+
+demo: build
+	@$(BIN)/schedlab run examples/first.toml
+
+packages:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		missing=$$(for p in $(PACKAGES); do dpkg-query -W -f='$${db:Status-Status}' $$p 2>/dev/null | grep -q ^installed || echo $$p; done); \
+		if [ -n "$$missing" ]; then echo "apt-get install" $$missing; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi; \
+	else echo "not root or no apt-get: tests of missing tools will say so"; fi
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/schedlab
+	@echo "installing test tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+lint: $(VENV)/.dev
+	cargo fmt --all --check
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-rust:
+	cargo test --quiet --locked --workspace
+
+test-python: build $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+test: packages build lint test-rust test-python
+
+bench: build
+	$(BIN)/python benches/overhead.py
+	$(BIN)/python benches/startup.py
+	$(BIN)/python benches/hackbench_fidelity.py
+
+clean:
+	rm -rf target $(VENV)

@@ -1,0 +1,1 @@
+"""schedlab: a laboratory for Linux scheduler changes."""

@@ -1,0 +1,173 @@
+"""What can be wrong with a run as a whole: conditions, drift, outliers, gaps, a control that differs from itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import expm1, sqrt
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import bdtrc, stdtr
+
+from schedlab.analysis.multiplicity import adjust
+from schedlab.analysis.resolution import blocks_for_a_verdict
+from schedlab.analysis.verdicts import Options, Question, Verdict, block_means
+from schedlab.analysis.warnings import Kind, Warning
+
+STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
+"""Shares of the CPUs' time from which steal and other processes are worth a warning: the size of the effects that
+runs look for, and five times that, since other work can fit into idle CPUs."""
+
+FREQUENCY_RATIO = 1.05
+"""Highest over lowest CPU frequency seen, from which a warning is due."""
+
+DRIFT_P, DRIFT_SHARE = 0.01, 0.01
+"""A trend over the run is told when it is this improbable by chance and at least 1 % from the first to the last trial."""
+
+FENCE = 1.5
+"""Tukey's inner fences: 1.5 interquartile ranges beyond the quartiles (Tukey 1977)."""
+
+
+def diagnose(
+    trials: pl.DataFrame,
+    samples: pl.DataFrame,
+    questions: Sequence[Question],
+    verdicts: Sequence[Verdict],
+    planned: int,
+    options: Options,
+) -> list[Warning]:
+    """Every warning for a run; ``trials`` and ``samples`` are the store's frames, ``planned`` the plan's trials."""
+    checks = (
+        _control(verdicts, options),
+        _resolution(verdicts, len(questions), options),
+        _gaps(trials, planned),
+        _conditions(trials.filter(pl.col("phase") == "measure")),
+        _drift(samples, questions),
+        _outliers(samples, questions),
+    )
+    return [warning for check in checks for warning in check]
+
+
+def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]:
+    """A control that differs from the baseline in more rows than α allows by chance."""
+    p_values = [verdict.p for verdict in verdicts if verdict.control and verdict.n >= 2]
+    alarms = sum(p <= options.alpha for p in p_values)
+    if not alarms:
+        return
+    any_alarm = min(adjust(p_values, "holm")) <= options.alpha
+    too_many = bdtrc(alarms - 1, len(p_values), options.alpha) <= options.alpha
+    if any_alarm or too_many:
+        yield Warning(
+            Kind.CONTROL,
+            f"the A/A control, the same as the baseline, differs from it in {alarms} of {len(p_values)} rows",
+        )
+
+
+def _resolution(verdicts: Sequence[Verdict], tests: int, options: Options) -> Iterator[Warning]:
+    paired = [verdict.n for verdict in verdicts if not verdict.control]
+    needed = blocks_for_a_verdict(options.alpha, tests if options.correction != "none" else 1)
+    if paired and max(paired) < needed:
+        yield Warning(
+            Kind.RESOLUTION,
+            f"{max(paired)} blocks cannot call any difference over {tests} rows one, however large; {needed} can",
+        )
+
+
+def _gaps(trials: pl.DataFrame, planned: int) -> Iterator[Warning]:
+    failed = trials.filter(pl.col("state") != "ok")
+    if len(failed):
+        first = failed.row(0, named=True)
+        yield Warning(
+            Kind.FAILED,
+            f"{len(failed)} of {len(trials)} trials failed; the first: {first['workload']} under "
+            f"{first['variant']}: {first['reason'].partition(chr(10))[0]}",
+        )
+    if len(trials) < planned:
+        yield Warning(Kind.INCOMPLETE, f"{planned - len(trials)} of {planned} trials have not run")
+
+
+def _conditions(trials: pl.DataFrame) -> Iterator[Warning]:
+    if not len(trials):
+        return
+    weights = trials["elapsed"].to_numpy()
+    steal, other = (_weighted(trials[name], weights) for name in ("steal_percent", "other_percent"))
+    if steal >= STEAL_PERCENT:
+        worst = trials["steal_percent"].max()
+        yield Warning(
+            Kind.STEAL,
+            f"{steal:.1f} % of the CPUs' time was stolen by the hypervisor (worst trial {worst:.0f} %)",
+        )
+    if other >= OTHER_PERCENT:
+        yield Warning(Kind.LOAD, f"other processes used {other:.1f} % of the CPUs' time during the trials")
+    clocks = trials["clocksource"].drop_nulls().unique().sort().to_list()
+    if len(clocks) > 1:
+        yield Warning(Kind.CLOCKSOURCE, f"the kernel changed its clock source during the run ({', '.join(clocks)})")
+    low, high = trials["mhz_min"].min(), trials["mhz_max"].max()
+    if isinstance(low, int) and isinstance(high, int) and high > low * FREQUENCY_RATIO:
+        yield Warning(Kind.FREQUENCY, f"CPU frequencies from {low} to {high} MHz were seen")
+
+
+def _weighted(values: pl.Series, weights: NDArray[np.float64]) -> float:
+    known = values.fill_null(0.0).to_numpy()
+    return float(np.average(known, weights=weights)) if weights.sum() > 0 else 0.0
+
+
+def _of(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
+    return samples.filter(
+        (pl.col("workload") == question.workload)
+        & (pl.col("parameters") == question.parameters)
+        & (pl.col("metric") == question.metric)
+        & (pl.col("value") > 0)
+    )
+
+
+def _drift(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
+    """A linear trend of each variant's deviations over the order of trials."""
+    for question in questions:
+        row = _of(samples, question).with_columns(pl.col("value").log().alias("log"))
+        row = row.with_columns((pl.col("log") - pl.col("log").mean().over("variant")).alias("deviation"))
+        if len(row) < 8:
+            continue
+        position = row["position"].to_numpy().astype(np.float64)
+        change, p = _trend(position, row["deviation"].to_numpy())
+        if p < DRIFT_P / len(questions) and abs(change) >= DRIFT_SHARE:
+            yield Warning(
+                Kind.DRIFT,
+                f"{question.workload} {question.metric} moved by {100 * change:+.1f} % from the first trial to the last",
+            )
+
+
+def _trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+    """The relative change over the range of x of a least-squares line through y (logs), and its two-sided p."""
+    centred = x - x.mean()
+    square = float((centred**2).sum())
+    if square == 0:
+        return 0.0, 1.0
+    slope = float((centred * y).sum()) / square
+    residual = y - y.mean() - slope * centred
+    error = sqrt(float((residual**2).sum()) / (len(x) - 2) / square)
+    change = expm1(slope * float(x.max() - x.min()))
+    if error == 0:
+        return change, 1.0 if slope == 0 else 0.0
+    return change, 2 * float(stdtr(len(x) - 2, -abs(slope) / error))
+
+
+def _outliers(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
+    wanted = {(question.workload, question.parameters, question.metric) for question in questions}
+    told: list[str] = []
+    for (workload, parameters, metric, variant), blocks in block_means(samples).items():
+        if (workload, parameters, metric) in wanted:
+            told += [f"{workload} {variant} block {block}" for block in outlying(blocks)]
+    if told:
+        more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+        yield Warning(Kind.OUTLIERS, f"outside Tukey's fences: {', '.join(told[:3])}{more}")
+
+
+def outlying(blocks: dict[int, float]) -> list[int]:
+    """The blocks whose value lies outside Tukey's fences; none below five blocks."""
+    if len(blocks) < 5:
+        return []
+    low, high = np.percentile(list(blocks.values()), [25, 75])
+    reach = FENCE * (high - low)
+    return [block for block, value in blocks.items() if not low - reach <= value <= high + reach]

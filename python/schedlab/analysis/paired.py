@@ -1,0 +1,70 @@
+"""How big is the difference: ratios of block means, paired by block, and their interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log1p, nan, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A ratio variant / baseline with its interval; ``spread`` is the standard deviation of the log-ratios.
+
+    ``low`` and ``high`` are nan where fewer than two blocks pair up.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    spread: float
+    blocks: int
+
+
+def log_ratios(baseline: dict[int, float], variant: dict[int, float]) -> NDArray[np.float64]:
+    """log(variant / baseline) for each block that has both, in block order; inputs are block → mean value.
+
+    Raises ValueError when a value is not above 0: such figures have no ratio.
+    """
+    blocks = sorted(baseline.keys() & variant.keys())
+    above = np.array([variant[block] for block in blocks], dtype=np.float64)
+    below = np.array([baseline[block] for block in blocks], dtype=np.float64)
+    if np.any(above <= 0) or np.any(below <= 0):
+        raise ValueError("a value of 0 or below has no ratio")
+    return np.asarray(np.log(above) - np.log(below), dtype=np.float64)
+
+
+def estimate(ratios: NDArray[np.float64], confidence: float) -> Estimate:
+    """The mean ratio and its two-sided Student interval, from log-ratios of shape (blocks,).
+
+    The ratio of a variant to an identical baseline is symmetric on the log scale whatever the measurements'
+    distribution, and there Student's interval keeps its level at 6–20 blocks, also with heavy tails, where a
+    bootstrap's (BCa; Efron 1987) falls to 80–90 %. The pairing is that of Kalibera & Jones 2013.
+    """
+    n = len(ratios)
+    if n == 0:
+        return Estimate(nan, nan, nan, nan, 0)
+    mean = float(ratios.mean())
+    if n == 1:
+        return Estimate(exp(mean), nan, nan, nan, 1)
+    spread = float(ratios.std(ddof=1))
+    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * spread / sqrt(n)
+    return Estimate(exp(mean), exp(mean - half), exp(mean + half), spread, n)
+
+
+def p_equivalent(ratios: NDArray[np.float64], delta: float) -> float:
+    """p of "the ratio lies outside 1 ± delta", by two one-sided t tests (Schuirmann 1987).
+
+    The margins are ±log(1 + delta), so that swapping variant and baseline changes nothing. 1 below two blocks.
+    """
+    n = len(ratios)
+    if n < 2:
+        return 1.0
+    mean, margin = float(ratios.mean()), log1p(delta)
+    error = float(ratios.std(ddof=1)) / sqrt(n)
+    if error == 0:
+        return 0.0 if abs(mean) < margin else 1.0
+    return float(max(stdtr(n - 1, (mean - margin) / error), stdtr(n - 1, (-margin - mean) / error)))

@@ -1,0 +1,34 @@
+"""Options that several subcommands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Store = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="FILE",
+        help="The store; default $SCHEDLAB_STORE or ~/.local/share/schedlab/schedlab.sqlite.",
+    ),
+]
+Sysroot = Annotated[
+    Path | None,
+    typer.Option(
+        "--sysroot",
+        metavar="DIR",
+        help="Take tunables from a tree of files below DIR instead of this machine's /proc/sys and /sys. For tests and "
+        "demonstrations; the run is labelled so.",
+    ),
+]
+RunNumber = Annotated[int | None, typer.Argument(metavar="[RUN]", help="A run's number; default the newest.")]
+
+
+def store_path(given: Path | None) -> Path:
+    """The store asked for, or the default one."""
+    from schedlab.store.file import default_path
+
+    return given or default_path()

@@ -1,0 +1,71 @@
+"""Progress of a run: a bar on a terminal, a line a block elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from schedlab.execution.estimate import Estimate
+from schedlab.execution.loop import Progress as Tell
+from schedlab.experiment.plan import Plan, Trial
+from schedlab.measurement import Measurement
+from schedlab.units import format_time
+
+
+@contextmanager
+def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Tell]:
+    """A function to tell trials to; what it prints fits the console."""
+    console.print(
+        f"{plan.experiment.experiment.name}: {len(plan.trials)} trials in {plan.experiment.design.blocks} blocks, "
+        f"about {format_time(estimate.seconds)} ({estimate.basis})"
+    )
+    if console.is_terminal:
+        with _bar(console, plan) as tell:
+            yield tell
+    else:
+        yield _Lines(console).tell
+
+
+class _Lines:
+    """A line when a block begins, and one for each failed trial."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._block: int | None = None
+
+    def tell(self, trial: Trial, measurement: Measurement | None) -> None:
+        if trial.block != self._block:
+            self._block = trial.block
+            self._console.print(_stage(trial, trial.block))
+        _tell_failure(self._console, trial, measurement)
+
+
+@contextmanager
+def _bar(console: Console, plan: Plan) -> Iterator[Tell]:
+    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
+    # Four redraws a second would be work on a CPU that is being measured; the bar moves between trials alone.
+    with Progress(*columns, console=console, auto_refresh=False, transient=True) as progress:
+        task = progress.add_task("starting", total=len(plan.trials))
+
+        def tell(trial: Trial, measurement: Measurement | None) -> None:
+            done = trial.index + (measurement is not None)
+            what = f"{_stage(trial, plan.experiment.design.blocks)} {trial.variant.name}"[:36]
+            progress.update(task, completed=done, description=what, refresh=measurement is None)
+            _tell_failure(console, trial, measurement)
+
+        yield tell
+
+
+def _stage(trial: Trial, blocks: int) -> str:
+    if trial.phase == "warmup":
+        return "warm-up"
+    return f"block {trial.block}" if blocks == trial.block else f"block {trial.block}/{blocks}"
+
+
+def _tell_failure(console: Console, trial: Trial, measurement: Measurement | None) -> None:
+    if measurement is not None and measurement.state != "ok":
+        reason = measurement.reason.partition("\n")[0]
+        console.print(f"[red]failed:[/] {trial.row} under {trial.variant.name}: {reason}", soft_wrap=True)

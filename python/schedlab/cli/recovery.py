@@ -1,0 +1,17 @@
+"""At every start: values that a killed run left changed are put back, and that is said."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from schedlab.tunables import System, default_journal_dir
+from schedlab.tunables import recover as recover_journals
+
+
+def recover(console: Console) -> None:
+    """Undo what dead runs left; live runs are left alone."""
+    folder = default_journal_dir()
+    if not folder.exists():
+        return
+    for outcome in recover_journals(folder, System()):
+        console.print(f"[yellow]after a run that was killed:[/] {outcome}", soft_wrap=True)

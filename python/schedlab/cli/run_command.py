@@ -1,0 +1,48 @@
+"""``schedlab run``: an experiment file on a target, ending in a report."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli.options import Store, Sysroot, store_path
+
+
+class FailOn(StrEnum):
+    """What turns the exit code to 1."""
+
+    WORSE = "worse"
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    store: Store = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The smallest honest size: as many blocks as a verdict needs.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the whole plan and its estimated time; run nothing.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest unfinished run of this file.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the order; default the file's, or a fresh one.")
+    ] = None,
+    fail_on: Annotated[FailOn | None, typer.Option(help="Exit with 1 when a verdict is this.")] = None,
+    sysroot: Sysroot = None,
+) -> None:
+    """Run an experiment on this machine and judge it.
+
+    Each trial is stored before the next begins: Ctrl-C loses at most the running one, and every tunable is put back.
+    """
+    from schedlab.cli import running
+
+    request = running.Request(file, store_path(store), quick, seed, resume, sysroot)
+    if dry_run:
+        running.show_plan(request)
+        return
+    raise typer.Exit(running.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE))

@@ -1,0 +1,61 @@
+"""The errors that a user meets: what is wrong, where, and what to do about it.
+
+Every error that schedlab raises on purpose derives from :class:`SchedlabError` and carries the exit code that
+the command line ends with, so the edge needs no table of its own.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes of the ``schedlab`` command; documented in ``docs/exit-codes.md``."""
+
+    FINE = 0
+    REGRESSION = 1
+    USAGE = 2
+    CANNOT_RUN = 3
+    TRIALS_FAILED = 4
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class SchedlabError(Exception):
+    """An error with a message for people.
+
+    Args:
+        what: what is wrong, one sentence.
+        where: file, line, key path or device that it concerns; shown first when given.
+        todo: what the user can do about it.
+    """
+
+    exit_code: Exit = Exit.USAGE
+
+    def __init__(self, what: str, *, where: str = "", todo: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.todo = todo
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{head}\n  → {self.todo}" if self.todo else head
+
+
+class ExperimentError(SchedlabError):
+    """An experiment file that cannot be understood; may hold several findings, one a line."""
+
+
+class StoreError(SchedlabError):
+    """A store that is missing, damaged, of another version, or busy."""
+
+
+class CannotRunHere(SchedlabError):
+    """What was asked for cannot run on this target; nothing was started."""
+
+    exit_code = Exit.CANNOT_RUN
+
+
+class TrialFailure(Exception):
+    """A trial that did not yield a measurement; becomes a recorded row with this reason, never an end of the run."""

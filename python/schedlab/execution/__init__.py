@@ -1,0 +1,1 @@
+"""The loop that takes a plan through a target into the store."""

@@ -1,0 +1,193 @@
+"""Reading an experiment file: every mistake is found at once, each with file, line, key path and the nearest name."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from schedlab.errors import ExperimentError
+from schedlab.experiment import locate
+from schedlab.experiment.model import (
+    About,
+    Design,
+    Experiment,
+    Judging,
+    TargetTable,
+    Variant,
+    WorkloadTable,
+)
+from schedlab.experiment.plan import CONTROL
+from schedlab.experiment.rows import combinations
+from schedlab.tunables import BadValue, UnknownTunable, load_catalogue
+from schedlab.workloads.base import AnyAdapter
+from schedlab.workloads.registry import UnknownWorkload, adapter
+from schedlab.workloads.registry import names as workload_names
+
+_TABLES: dict[str, type[BaseModel]] = {
+    "experiment": About,
+    "target": TargetTable,
+    "design": Design,
+    "analysis": Judging,
+    "variant": Variant,
+    "workload": WorkloadTable,
+}
+
+Finding = tuple[locate.Path, str]
+
+
+def load(path: Path) -> tuple[Experiment, str]:
+    """The experiment in a file, and the file's text; raises :class:`ExperimentError` with every finding."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(
+            f"cannot be read: {error.strerror}", where=str(path), todo="give the path of an experiment file"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ExperimentError(
+            f"is not UTF-8 text (byte {error.start})", where=str(path), todo="an experiment is a TOML file"
+        ) from error
+    return parse(text, str(path)), text
+
+
+def parse(text: str, name: str) -> Experiment:
+    """The experiment in this text; ``name`` stands for the file in messages."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"is not valid TOML: {error}", where=name) from error
+    try:
+        experiment = Experiment.model_validate(data)
+    except ValidationError as error:
+        findings = [_explain(item, data) for item in error.errors()]
+        raise _error(findings, text, name) from error
+    findings = list(_check(experiment))
+    if findings:
+        raise _error(findings, text, name)
+    return experiment
+
+
+def _error(findings: list[Finding], text: str, name: str) -> ExperimentError:
+    known = locate.lines(text)
+    told = []
+    for path, message in findings:
+        line = locate.line_of(path, known)
+        place = f"{name}:{line}" if line else name
+        told.append(f"{place}: {locate.dotted(path)}: {message}" if path else f"{place}: {message}")
+    return ExperimentError("\n".join(told))
+
+
+def _explain(item: object, data: object) -> Finding:
+    """One pydantic finding in the words of the file."""
+    assert isinstance(item, dict)
+    path: locate.Path = tuple(item["loc"])
+    kind, message = item["type"], str(item["msg"])
+    if kind == "extra_forbidden":
+        return path, f"unknown key{_nearest(str(path[-1]), _keys_at(path))}"
+    if kind == "missing":
+        return path, "is missing" + (" (a table: write it as [[…]])" if path in (("variant",), ("workload",)) else "")
+    if kind == "too_short":
+        return path, "is empty: give at least one"
+    if kind in ("literal_error", "enum"):
+        expected = str(item["ctx"]["expected"])
+        names = [word.strip("'\" ") for word in expected.replace(" or ", ",").split(",")]
+        return (
+            path,
+            f"{item['input']!r} is not one of {', '.join(names)}{_nearest(str(item['input']), names)}",
+        )
+    if kind == "string_pattern_mismatch":
+        return path, f"{item['input']!r} cannot be a name: no slash, comma, newline or leading blank"
+    message = message.removeprefix("Value error, ").replace("Input should be", "should be")
+    shown = "" if kind == "value_error" else f" (is {item['input']!r})"
+    # A union's branches end in the type's name; the file has no such key.
+    return tuple(part for part in path if part not in ("int", "bool", "float", "str")), message + shown
+
+
+def _keys_at(path: locate.Path) -> list[str]:
+    table = _TABLES.get(str(path[0])) if len(path) > 1 else None
+    return list(table.model_fields) if table else list(_TABLES)
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known here: {', '.join(sorted(names))}"
+
+
+def _check(experiment: Experiment) -> Iterator[Finding]:
+    """What single fields cannot tell: names that repeat, tunables, workloads and their parameters."""
+    yield from _check_names(experiment)
+    for i, variant in enumerate(experiment.variant):
+        yield from _check_tunables(i, variant)
+    for i, table in enumerate(experiment.workload):
+        yield from _check_workload(i, table)
+
+
+def _check_names(experiment: Experiment) -> Iterator[Finding]:
+    counts = Counter(variant.name for variant in experiment.variant)
+    for i, variant in enumerate(experiment.variant):
+        if counts[variant.name] > 1 and variant.name in {v.name for v in experiment.variant[:i]}:
+            yield ("variant", i, "name"), f"two variants are called {variant.name!r}"
+        if variant.name == CONTROL and experiment.design.control:
+            yield (
+                ("variant", i, "name"),
+                f"{CONTROL!r} is the A/A control's name; choose another or set control = false",
+            )
+    labels = Counter(table.label or table.use for table in experiment.workload)
+    for i, table in enumerate(experiment.workload):
+        if labels[table.label or table.use] > 1 and table.label is None:
+            yield (
+                ("workload", i, "use"),
+                f"{table.use!r} is used {labels[table.use]} times: give each a label",
+            )
+
+
+def _check_tunables(i: int, variant: Variant) -> Iterator[Finding]:
+    for name, value in variant.tunables.items():
+        path = ("variant", i, "tunables", name)
+        try:
+            load_catalogue().get(name).parse(value)
+        except UnknownTunable as error:
+            yield path, str(error)
+        except BadValue as error:
+            yield path, str(error)
+
+
+def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
+    try:
+        found = adapter(table.use)
+    except UnknownWorkload:
+        yield ("workload", i, "use"), f"unknown workload {table.use!r}{_nearest(table.use, workload_names())}"
+        return
+    for key, value in (table.given | table.quick).items():
+        if isinstance(value, list) and not value:
+            yield ("workload", i, key), "is an empty list: a parameter needs at least one value"
+            return
+    for quick in (False, True) if table.quick else (False,):
+        yield from _check_parameters(i, table, found, quick)
+    for name in table.metrics or ():
+        if name not in (names := [spec.name for spec in found.metrics]):
+            yield ("workload", i, "metrics"), f"{table.use!r} has no metric {name!r}{_nearest(name, names)}"
+
+
+def _check_parameters(i: int, table: WorkloadTable, found: AnyAdapter, quick: bool) -> Iterator[Finding]:
+    told: set[tuple[locate.Path, str]] = set()
+    for values in combinations(table, quick=quick):
+        try:
+            found.parameters.model_validate(values)
+        except ValidationError as error:
+            for item in error.errors():
+                path, message = _explain(item, values)
+                if item["type"] == "extra_forbidden":
+                    known = [*found.parameters.model_fields, *WorkloadTable.model_fields]
+                    message = f"{table.use!r} has no parameter {path[-1]!r}{_nearest(str(path[-1]), known)}"
+                inside = ("quick",) if path and path[0] in table.quick and quick else ()
+                if (path, message) not in told:
+                    told.add((path, message))
+                    yield ("workload", i, *inside, *path), message

@@ -1,0 +1,144 @@
+"""The experiment file as typed data. Reading it and finding its mistakes is :mod:`schedlab.experiment.load`'s work."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+
+from schedlab.cpulist import parse_cpu_list
+from schedlab.units import parse_share, parse_time_ns
+
+SLICE_NS_MIN, SLICE_NS_MAX = 100_000, 100_000_000
+"""Range of a custom EEVDF slice: the kernel clamps ``sched_runtime`` to 0.1–100 ms (kernel/sched/syscalls.c, 6.12)."""
+
+
+def _seconds(value: object) -> float:
+    return parse_time_ns(value) / 1e9
+
+
+def _slice_ns(value: object) -> int:
+    ns = parse_time_ns(value)
+    if not SLICE_NS_MIN <= ns <= SLICE_NS_MAX:
+        raise ValueError(f"{value!r} is outside the range of a slice, 0.1ms to 100ms")
+    return ns
+
+
+def _cpu_list(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError('a CPU list is a string such as "0-3,8"')
+    parse_cpu_list(value)
+    return value
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+SliceNs = Annotated[int, BeforeValidator(_slice_ns)]
+Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
+CpuList = Annotated[str, BeforeValidator(_cpu_list)]
+Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n]*$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class About(_Table):
+    """``[experiment]``: a name and the question that the run is to answer."""
+
+    name: Name
+    question: str = ""
+
+
+class TargetTable(_Table):
+    """``[target]``: where the trials run."""
+
+    kind: Literal["host"] = "host"
+
+
+class Design(_Table):
+    """``[design]``: how many trials, in which order.
+
+    A block puts every variant in place once, in a random order drawn from ``seed``. ``interleave = "rows"`` goes
+    through the variants row by row instead: closer pairs, but each variant is put in place once for every row.
+    """
+
+    blocks: Annotated[int, Field(ge=1, le=10_000)] = 8
+    iterations: Annotated[int, Field(ge=1, le=100_000)] = 1
+    warmup: Annotated[int, Field(ge=0, le=1_000)] = 1
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    control: bool = True
+    interleave: Literal["variants", "rows"] = "variants"
+    timeout: Seconds = 600.0
+    pause: Seconds = 0.0
+
+
+class Judging(_Table):
+    """``[analysis]``: the error rate, the margin within which a difference does not matter, the correction."""
+
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    delta: Share = 0.01
+    correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
+
+
+class Variant(_Table):
+    """``[[variant]]``: a named state of the system. The first of the file is the baseline."""
+
+    name: Name
+    description: str = ""
+    tunables: dict[str, int | bool | float | str] = Field(default_factory=dict)
+    policy: Literal["other", "batch", "idle", "fifo", "rr"] | None = None
+    priority: Annotated[int, Field(ge=1, le=99)] | None = None
+    nice: Annotated[int, Field(ge=-20, le=19)] | None = None
+    slice: SliceNs | None = None
+    cpus: CpuList | None = None
+    environment: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _policy_fits(self) -> Variant:
+        realtime = self.policy in ("fifo", "rr")
+        if realtime and self.priority is None:
+            raise ValueError(f"policy {self.policy!r} needs a priority from 1 to 99")
+        if self.priority is not None and not realtime:
+            raise ValueError('priority goes with policy "fifo" or "rr" only')
+        if self.slice is not None and self.policy not in (None, "other", "batch"):
+            raise ValueError(f'a slice goes with policy "other" or "batch", not {self.policy!r}')
+        if self.nice is not None and realtime:
+            raise ValueError(f"nice has no meaning under policy {self.policy!r}")
+        return self
+
+
+class WorkloadTable(BaseModel):
+    """``[[workload]]``: what is measured. Keys that are not named here are the adapter's parameters.
+
+    A parameter may be a list: each combination is a row. ``metrics`` names the judged ones (default: the adapter's).
+    ``quick`` holds the values that ``--quick`` uses instead.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    use: str
+    label: Name | None = None
+    metrics: Annotated[list[str], Field(min_length=1)] | None = None
+    timeout: Seconds | None = None
+    quick: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The adapter's parameters as the file gives them, lists not yet expanded."""
+        return dict(self.model_extra or {})
+
+
+class Experiment(_Table):
+    """A whole experiment file."""
+
+    experiment: About
+    target: TargetTable = TargetTable()
+    design: Design = Design()
+    analysis: Judging = Judging()
+    variant: Annotated[list[Variant], Field(min_length=1)]
+    workload: Annotated[list[WorkloadTable], Field(min_length=1)]
+
+    @property
+    def baseline(self) -> Variant:
+        """The first variant."""
+        return self.variant[0]

@@ -1,0 +1,48 @@
+"""Rows: each combination of a workload's parameters. A row is what gets a verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from schedlab.experiment.model import WorkloadTable
+
+
+@dataclass(frozen=True)
+class Row:
+    """One workload with one value for each parameter.
+
+    ``parameters`` holds what the file gave (the adapter's defaults are not repeated), ``judged`` the metrics that
+    get a verdict, ``timeout`` the seconds after which a trial is ended.
+    """
+
+    label: str
+    use: str
+    parameters: Mapping[str, Any]
+    judged: tuple[str, ...]
+    timeout: float
+
+    @cached_property
+    def parameters_json(self) -> str:
+        """The parameters as canonical JSON; with ``label`` it identifies the row."""
+        return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the row within a run."""
+        return (self.label, self.parameters_json)
+
+    def __str__(self) -> str:
+        return " ".join([self.label, *(f"{name}={value}" for name, value in self.parameters.items())])
+
+
+def combinations(table: WorkloadTable, *, quick: bool) -> Iterator[dict[str, Any]]:
+    """Each combination of the table's parameters, lists expanded in the file's order; the last varies fastest."""
+    given = table.given | (table.quick if quick else {})
+    choices = [value if isinstance(value, list) else [value] for value in given.values()]
+    for values in product(*choices):
+        yield dict(zip(given, values, strict=True))

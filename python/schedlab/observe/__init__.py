@@ -1,0 +1,1 @@
+"""What is read around a trial, and what a machine is."""

@@ -1,0 +1,1 @@
+"""Reports: they show what the analysis found, and compute nothing."""

@@ -1,0 +1,34 @@
+"""What a report is made from: a run's own row, its verdicts and its warnings, brought together from the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+from sqlalchemy import Engine
+
+from schedlab.analysis.diagnostics import diagnose
+from schedlab.analysis.verdicts import Options, Verdict, judge
+from schedlab.analysis.warnings import Warning
+from schedlab.store import reading
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that a report shows. ``failures`` are the trials that did not end well, in order."""
+
+    run: reading.Run
+    verdicts: list[Verdict]
+    warnings: list[Warning]
+    failures: pl.DataFrame
+    options: Options
+
+
+def findings(engine: Engine, run_id: int | None) -> Findings:
+    """Judge a stored run (the newest when no number is given), from the store alone."""
+    run = reading.run(engine, run_id)
+    trials, samples = reading.trials(engine, run.id), reading.measurements(engine, run.id)
+    design, options = run.design, run.design.options(run.seed)
+    verdicts = judge(samples, design.questions, design.variants[0], design.variants, design.control, options)
+    warnings = diagnose(trials, samples, design.questions, verdicts, run.planned, options)
+    return Findings(run, verdicts, warnings, trials.filter(pl.col("state") != "ok"), options)

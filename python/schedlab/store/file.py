@@ -1,0 +1,99 @@
+"""Opening the store's file: its version is checked before anything is touched, and nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, insert, inspect, select
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from schedlab.errors import StoreError
+from schedlab.store.schema import VERSION, about, metadata
+
+
+def default_path() -> Path:
+    """``$SCHEDLAB_STORE``, else ``schedlab.sqlite`` under ``$XDG_DATA_HOME/schedlab`` (``~/.local/share``)."""
+    if named := os.environ.get("SCHEDLAB_STORE"):
+        return Path(named)
+    home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(home) / "schedlab" / "schedlab.sqlite"
+
+
+def open_store(path: Path, *, create: bool) -> Engine:
+    """An engine on the store at ``path``; with ``create`` a missing file is made.
+
+    Raises StoreError for a missing file (without ``create``), one that is no store, is damaged, or has another
+    version; such a file is left exactly as it is.
+    """
+    if not path.exists():
+        if not create:
+            raise StoreError("there is no store", where=str(path), todo="make one with 'schedlab run FILE'")
+        _make_folder(path)
+    elif path.is_dir():
+        raise StoreError("is a folder, not a store", where=str(path), todo="give the path of a file")
+    fresh = not path.exists() or path.stat().st_size == 0
+    engine = create_engine(f"sqlite:///{path}")
+    event.listen(engine, "connect", _configure)
+    try:
+        if fresh and create:
+            with engine.begin() as connection:
+                metadata.create_all(connection)
+                connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
+        _check_version(engine, path)
+    except OperationalError as error:
+        raise StoreError(
+            f"cannot be opened: {error.orig}",
+            where=str(path),
+            todo="check its owner, its rights and free space",
+        ) from error
+    except DatabaseError as error:
+        raise StoreError(
+            f"is damaged or no SQLite file ({error.orig})",
+            where=str(path),
+            todo="nothing was changed; give another file with --store, or recover it with 'sqlite3 FILE .recover'",
+        ) from error
+    return engine
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the folder cannot be made: {error.strerror}",
+            where=str(path.parent),
+            todo="name a file with --store",
+        ) from error
+
+
+def _configure(connection: Any, _record: object) -> None:
+    # WAL: readers do not wait for the run that writes. FULL: a committed trial also survives a power loss.
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA busy_timeout = 10000")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _check_version(engine: Engine, path: Path) -> None:
+    if not inspect(engine).has_table(about.name):
+        raise StoreError(
+            "is an SQLite file but no schedlab store",
+            where=str(path),
+            todo="nothing was changed; give another file with --store",
+        )
+    with engine.connect() as connection:
+        found = connection.execute(select(about.c.version, about.c.written_by)).first()
+    if found is None or found.version != VERSION:
+        held = "no version" if found is None else f"version {found.version}, written by schedlab {found.written_by}"
+        newer = found is not None and found.version > VERSION
+        todo = "use that schedlab or a newer one" if newer else "keep it for that schedlab and name a new one here"
+        raise StoreError(
+            f"holds {held}; this schedlab reads version {VERSION}",
+            where=str(path),
+            todo=f"nothing was changed; {todo} (--store FILE)",
+        )

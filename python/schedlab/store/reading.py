@@ -1,0 +1,180 @@
+"""Reading runs back: everything that a report needs, and nothing computed from it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from sqlalchemy import Engine, Select, func, select
+
+from schedlab.errors import StoreError
+from schedlab.store import schema
+from schedlab.store.design import StoredDesign
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's own row; see :data:`schedlab.store.schema.run` for the columns."""
+
+    id: int
+    name: str
+    target: str
+    kind: str
+    state: str
+    seed: int
+    quick: bool
+    experiment_file: str
+    experiment_path: str
+    design: StoredDesign
+    planned: int
+    recorded: int
+    fingerprint: dict[str, Any]
+    fingerprint_hash: str
+    started: float
+    finished: float | None
+    version: str
+
+
+_CONDITIONS = pl.Struct(
+    {
+        "load": pl.Float64,
+        "steal_percent": pl.Float64,
+        "other_percent": pl.Float64,
+        "clocksource": pl.String,
+        "mhz_min": pl.Int64,
+        "mhz_max": pl.Int64,
+    }
+)
+
+
+def runs(engine: Engine) -> list[Run]:
+    """Every run, newest first."""
+    with engine.connect() as connection:
+        return [_run(row) for row in connection.execute(_runs().order_by(schema.run.c.id.desc()))]
+
+
+def run(engine: Engine, run_id: int | None) -> Run:
+    """The run of this number, or the newest one; StoreError when there is none."""
+    query = _runs()
+    query = (
+        query.order_by(schema.run.c.id.desc()).limit(1) if run_id is None else query.where(schema.run.c.id == run_id)
+    )
+    with engine.connect() as connection:
+        row = connection.execute(query).first()
+    if row is None:
+        what = "the store holds no run yet" if run_id is None else f"the store holds no run {run_id}"
+        raise StoreError(what, where=str(engine.url.database), todo="'schedlab runs' lists what it holds")
+    return _run(row)
+
+
+def _runs() -> Select[Any]:
+    recorded = select(func.count()).where(schema.trial.c.run_id == schema.run.c.id).scalar_subquery()
+    return select(schema.run, recorded.label("recorded"))
+
+
+def _run(row: Any) -> Run:
+    fields = dict(row._mapping)
+    fields |= {
+        "seed": int(fields["seed"]),
+        "quick": bool(fields["quick"]),
+        "design": StoredDesign.model_validate_json(fields["design"]),
+        "fingerprint": json.loads(fields["fingerprint"]),
+    }
+    return Run(**fields)
+
+
+def trials(engine: Engine, run_id: int) -> pl.DataFrame:
+    """A run's trials in the order they ran.
+
+    Columns: position, phase, block, variant, workload, parameters, iteration, state, reason, started (s since 1970),
+    elapsed (s), and the conditions (null where none were watched): load, steal_percent, other_percent, clocksource,
+    mhz_min, mhz_max.
+    """
+    t = schema.trial.c
+    columns = [
+        t.position, t.phase, t.block, t.variant, t.workload, t.parameters,
+        t.iteration, t.state, t.reason, t.started, t.elapsed, t.conditions,
+    ]  # fmt: skip
+    frame = _frame(engine, select(*columns).where(t.run_id == run_id).order_by(t.position))
+    return frame.with_columns(pl.col("conditions").str.json_decode(_CONDITIONS)).unnest("conditions")
+
+
+def measurements(engine: Engine, run_id: int) -> pl.DataFrame:
+    """A run's measured figures, warm-up left out: position, block, variant, workload, parameters, metric, value."""
+    t, m = schema.trial.c, schema.metric.c
+    columns = [t.position, t.block, t.variant, t.workload, t.parameters, m.name.label("metric"), m.value]
+    return _frame(
+        engine,
+        select(*columns)
+        .join_from(schema.trial, schema.metric)
+        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok"),
+    )
+
+
+def samples(engine: Engine, run_id: int, position: int, name: str) -> Sequence[float]:
+    """The single observations behind one metric of one trial; empty when it has none."""
+    query = (
+        select(schema.samples.c.data)
+        .join_from(schema.trial, schema.samples)
+        .where(
+            schema.trial.c.run_id == run_id,
+            schema.trial.c.position == position,
+            schema.samples.c.name == name,
+        )
+    )
+    with engine.connect() as connection:
+        data = connection.execute(query).scalar()
+    unpacked = array("d")
+    if data is not None:
+        unpacked.frombytes(zlib.decompress(data))
+    return unpacked
+
+
+def _frame(engine: Engine, query: Select[Any]) -> pl.DataFrame:
+    types = {"INTEGER": pl.Int64, "FLOAT": pl.Float64}
+    table = {column.name: types.get(str(column.type), pl.String) for column in query.selected_columns}
+    # The driver's own rows: building a Row object for each of 100,000 figures would take longer than judging them.
+    with engine.connect() as connection:
+        compiled = str(query.compile(engine, compile_kwargs={"literal_binds": True}))
+        rows = connection.connection.cursor().execute(compiled).fetchall()
+    return pl.DataFrame(rows, schema=table, orient="row")
+
+
+def typical_seconds(engine: Engine) -> dict[tuple[str, str], float]:
+    """Mean seconds of a good trial by (workload label, parameters), over the newest 20,000 trials of the store."""
+    t = schema.trial.c
+    newest = select(t.workload, t.parameters, t.elapsed).where(t.state == "ok").order_by(t.id.desc()).limit(20_000)
+    rows = newest.subquery().c
+    query = select(rows.workload, rows.parameters, func.avg(rows.elapsed)).group_by(rows.workload, rows.parameters)
+    with engine.connect() as connection:
+        return {(workload, parameters): seconds for workload, parameters, seconds in connection.execute(query)}
+
+
+def failed_outputs(engine: Engine, run_id: int | None) -> Iterator[str]:
+    """Each failed trial of a run as text: which, why, its command and all that it printed."""
+    t, o = schema.trial.c, schema.output.c
+    columns = [
+        t.position,
+        t.variant,
+        t.workload,
+        t.parameters,
+        t.state,
+        t.reason,
+        o.command,
+        o.stdout,
+        o.stderr,
+    ]
+    query = select(*columns).join_from(schema.trial, schema.output).order_by(t.position)
+    query = query.where(t.run_id == run(engine, run_id).id, t.state != "ok")
+    with engine.connect() as connection:
+        for row in connection.execute(query):
+            yield (
+                f"trial {row.position}: {row.workload} {row.parameters} under {row.variant}: {row.state}: {row.reason}\n"
+                f"command: {shlex.join(json.loads(row.command))}\n--- stdout\n{row.stdout}\n--- stderr\n{row.stderr}"
+            )

@@ -1,0 +1,149 @@
+"""Writing a run: each trial is committed, whole, before the next one begins."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from sqlalchemy import Connection, Engine, insert, select, update
+
+from schedlab.experiment.plan import Plan, Trial
+from schedlab.measurement import Measurement
+from schedlab.store import schema
+from schedlab.store.design import describe
+
+LONGEST_OUTPUT = 64 * 1024
+"""Characters of a stream that are kept; a longer one keeps its two ends. Failed trials keep 16 times as much."""
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """What is known of a run before its first trial; see the columns of :data:`schedlab.store.schema.run`."""
+
+    plan: Plan
+    target: str
+    kind: str
+    quick: bool
+    experiment_file: str
+    experiment_path: str
+    fingerprint: Mapping[str, Any]
+    fingerprint_hash: str
+
+
+def begin(engine: Engine, new: NewRun) -> int:
+    """Record a run that is about to start; its number."""
+    values = {
+        "name": new.plan.experiment.experiment.name,
+        "target": new.target,
+        "kind": new.kind,
+        "state": "running",
+        "seed": str(new.plan.seed),
+        "quick": int(new.quick),
+        "experiment_file": new.experiment_file,
+        "experiment_path": new.experiment_path,
+        "design": describe(new.plan).model_dump_json(),
+        "planned": len(new.plan.trials),
+        "fingerprint": json.dumps(new.fingerprint),
+        "fingerprint_hash": new.fingerprint_hash,
+        "started": time.time(),
+        "version": version("schedlab"),
+    }
+    with engine.begin() as connection:
+        key = connection.execute(insert(schema.run).values(values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def set_state(engine: Engine, run_id: int, state: str) -> None:
+    """Record that a run is ``running`` again, ``complete`` or ``interrupted``."""
+    finished = None if state == "running" else time.time()
+    with engine.begin() as connection:
+        connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(state=state, finished=finished))
+
+
+def done(engine: Engine, run_id: int) -> set[int]:
+    """The plan positions whose trials are already recorded, whatever their state."""
+    query = select(schema.trial.c.position).where(schema.trial.c.run_id == run_id)
+    with engine.connect() as connection:
+        return set(connection.execute(query).scalars())
+
+
+def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) -> None:
+    """Commit one trial with its metrics, samples and output, in one transaction."""
+    with engine.begin() as connection:
+        key = connection.execute(insert(schema.trial), _trial_values(run_id, trial, measurement)).inserted_primary_key
+        assert key is not None
+        _record_metrics(connection, int(key[0]), measurement)
+        keep = LONGEST_OUTPUT * (1 if measurement.state == "ok" else 16)
+        connection.execute(
+            insert(schema.output),
+            {
+                "trial_id": int(key[0]),
+                "command": json.dumps(list(measurement.command)),
+                # A good trial's samples are kept as numbers; its raw text would only repeat them.
+                "stdout": ""
+                if any(m.samples is not None for m in measurement.metrics)
+                else _ends(measurement.stdout, keep),
+                "stderr": _ends(measurement.stderr, keep),
+            },
+        )
+
+
+def _trial_values(run_id: int, trial: Trial, measurement: Measurement) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "position": trial.index,
+        "phase": trial.phase,
+        "block": trial.block,
+        "variant": trial.variant.name,
+        "workload": trial.row.label,
+        "parameters": trial.row.parameters_json,
+        "iteration": trial.iteration,
+        "state": measurement.state,
+        "reason": measurement.reason,
+        "started": measurement.started,
+        "elapsed": measurement.elapsed,
+        "conditions": json.dumps(measurement.conditions),
+    }
+
+
+def _record_metrics(connection: Connection, trial_id: int, measurement: Measurement) -> None:
+    rows = [
+        {
+            "trial_id": trial_id,
+            "name": metric.spec.name,
+            "unit": metric.spec.unit,
+            "direction": metric.spec.direction,
+            "value": metric.value,
+        }
+        for metric in measurement.metrics
+    ]
+    if rows:
+        connection.execute(insert(schema.metric), rows)
+    for metric in measurement.metrics:
+        if metric.samples is not None:
+            values = {
+                "trial_id": trial_id,
+                "name": metric.spec.name,
+                "count": len(metric.samples),
+                "data": pack(metric.samples),
+            }
+            connection.execute(insert(schema.samples), values)
+
+
+def pack(samples: Sequence[float]) -> bytes:
+    """Samples as the store keeps them: little-endian doubles, compressed (level 1: the run is waiting)."""
+    return zlib.compress(array("d", samples).tobytes(), 1)
+
+
+def _ends(text: str, keep: int) -> str:
+    if len(text) <= keep:
+        return text
+    cut = len(text) - keep
+    return f"{text[: keep // 2]}\n[… {cut} characters left out …]\n{text[-(keep // 2) :]}"

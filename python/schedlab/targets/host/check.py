@@ -1,0 +1,74 @@
+"""What would stop a plan on this machine: found by probing, before the first trial, without changing anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from schedlab.experiment.model import Variant
+from schedlab.experiment.plan import Plan
+from schedlab.targets.host.launch import attributes, launch
+from schedlab.targets.protocol import Obstacle
+from schedlab.tunables import Absent, BootOnly, Refused, System, load_catalogue
+from schedlab.workloads.base import Command
+from schedlab.workloads.registry import adapter
+from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
+
+PROBE_SECONDS = 10.0
+
+
+def obstacles(plan: Plan, system: System) -> Iterator[Obstacle]:
+    """Everything that would stop this plan here: tools, attributes, tunables."""
+    if find(SCHEDLOAD) is None:
+        yield Obstacle("schedload", "the load generator and launcher is not built", "make build")
+        return
+    yield from _tools(plan)
+    for variant in plan.variants:
+        yield from _attributes(variant)
+    yield from _tunables(plan, system)
+
+
+def _tools(plan: Plan) -> Iterator[Obstacle]:
+    told: set[str] = set()
+    for row in plan.rows:
+        found = adapter(row.use)
+        parameters = found.parameters.model_validate(row.parameters)
+        lacking = missing(found)
+        reasons = [f"{tool.program} is not installed" for tool in lacking] + found.obstacles(parameters)
+        for reason in reasons:
+            if (key := f"{row.label}/{reason}") not in told:
+                told.add(key)
+                yield Obstacle(f"workload {row.label!r}", reason, install_line(lacking) if lacking else "")
+
+
+def _attributes(variant: Variant) -> Iterator[Obstacle]:
+    """Attributes are probed by starting ``true`` under them: what the kernel will say cannot be guessed."""
+    if not attributes(variant):
+        return
+    probe = launch(Command(("true",)), variant, PROBE_SECONDS)
+    if probe.status != 0:
+        reason, _, mend = probe.stderr.strip().removeprefix("schedload: ").partition("\n")
+        yield Obstacle(f"variant {variant.name!r}", reason or f"the launcher ended with {probe.status}", mend.strip())
+
+
+def _tunables(plan: Plan, system: System) -> Iterator[Obstacle]:
+    wanted: dict[str, list[str]] = {}
+    for variant in plan.variants:
+        for name in variant.tunables:
+            wanted.setdefault(name, []).append(variant.name)
+    if not wanted:
+        return
+    with system.debugfs():
+        for name, variants in wanted.items():
+            subject = f"tunable {name!r} (variants {', '.join(variants)})"
+            match system.resolve(load_catalogue().get(name)):
+                case Absent(reason=reason):
+                    yield Obstacle(subject, reason, "'schedlab tunables show' tells which kernels have it")
+                case Refused(reason=reason, elsewhere=elsewhere):
+                    yield Obstacle(subject, reason, elsewhere)
+                case BootOnly(parameter=parameter):
+                    yield Obstacle(subject, f"is set only by the boot parameter {parameter!r}", "boot with it")
+                case _ if os.geteuid() != 0 and system.is_real:
+                    yield Obstacle(subject, "only root may write it", "run as root")
+                case _:
+                    continue

@@ -1,0 +1,124 @@
+"""Starting a command under the launcher ``schedload exec``.
+
+The launcher applies a variant's attributes, starts servers, times the command alone, and kills every descendant at
+the end, also when it is this process that dies. Output goes to memory files: nobody reads along while a trial runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab.experiment.model import Variant
+from schedlab.workloads.base import Command
+from schedlab.workloads.tools import SCHEDLOAD, need
+
+GRACE = 15.0
+"""Seconds that the launcher gets beyond a trial's timeout, to kill and reap what it started."""
+
+LARGEST_OUTPUT = 64 << 20
+"""Bytes of a stream that are read back; what a benchmark prints beyond that is no result."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What came of a launch. ``report`` is the launcher's account, None when it could not even start the command."""
+
+    argv: tuple[str, ...]
+    report: Mapping[str, Any] | None
+    status: int
+    stdout: str
+    stderr: str
+
+
+def attributes(variant: Variant) -> list[str]:
+    """The launcher's options for a variant."""
+    options: list[str] = []
+    named = {
+        "--policy": variant.policy,
+        "--priority": variant.priority,
+        "--nice": variant.nice,
+        "--slice": None if variant.slice is None else f"{variant.slice}ns",
+        "--cpus": variant.cpus,
+    }
+    for option, value in named.items():
+        if value is not None:
+            # One word: a negative nice would else be taken for an option.
+            options.append(f"{option}={value}")
+    return options
+
+
+def launch(command: Command, variant: Variant, timeout: float) -> Launched:
+    """Run a command under a variant's attributes; returns when it and everything it started are gone."""
+    with _memory_files() as (out, err, report):
+        argv = [
+            need(SCHEDLOAD),
+            "exec",
+            *attributes(variant),
+            f"--timeout={timeout:.3f}s",
+            f"--report={report}",
+        ]
+        for server in command.servers:
+            argv += ["--server", shlex.join(server.argv), "--ready", server.ready]
+        argv += ["--", *command.argv]
+        environment = os.environ | dict(command.environment) | variant.environment
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            pass_fds=(report,),
+            env=environment,
+            cwd=command.cwd,
+        )
+        status = _wait(process, timeout + GRACE)
+        told = _read(report)
+        return Launched(tuple(argv), json.loads(told) if told.strip() else None, status, _read(out), _read(err))
+
+
+def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        return process.returncode
+    except BaseException:
+        _end(process)
+        raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have the launcher kill what it started; only if it does not answer, kill the launcher itself."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+        return
+    process.kill()
+    process.wait()
+
+
+@contextmanager
+def _memory_files() -> Iterator[tuple[int, int, int]]:
+    files = [os.memfd_create(name) for name in ("stdout", "stderr", "report")]
+    try:
+        yield files[0], files[1], files[2]
+    finally:
+        for file in files:
+            os.close(file)
+
+
+def _read(file: int) -> str:
+    return os.pread(file, LARGEST_OUTPUT, 0).decode(errors="replace")
+
+
+def scratch_root() -> Path:
+    """Where scratch folders go: memory if there is some, so that no disk is in the figures."""
+    shared = Path("/dev/shm")
+    return shared if os.access(shared, os.W_OK) else Path("/tmp")

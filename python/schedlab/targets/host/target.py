@@ -1,0 +1,113 @@
+"""This machine's kernel as a target."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from schedlab.experiment.model import Variant
+from schedlab.experiment.plan import Plan, Trial
+from schedlab.experiment.rows import Row
+from schedlab.measurement import Measurement
+from schedlab.observe.conditions import Watch, between
+from schedlab.observe.fingerprint import stable_hash, take
+from schedlab.targets.host.check import obstacles
+from schedlab.targets.host.interpret import cpu_seconds, interpret
+from schedlab.targets.host.launch import launch, scratch_root
+from schedlab.targets.protocol import Obstacle
+from schedlab.tunables import Journal, System, default_journal_dir
+from schedlab.workloads.base import AnyAdapter, Parameters, Place
+from schedlab.workloads.registry import adapter
+
+
+class Host:
+    """The kernel that runs here, or with ``root`` a tree of files in its place (for tests and demonstrations)."""
+
+    name = "host"
+
+    def __init__(self, root: Path = Path("/"), journal_dir: Path | None = None) -> None:
+        self._system = System(root)
+        self._journal_dir = journal_dir or default_journal_dir()
+        self.kind = "real" if root == Path("/") else "real, tunables in a tree of files"
+
+    def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
+        """See :mod:`schedlab.targets.host.check`."""
+        return list(obstacles(plan, self._system))
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """See :mod:`schedlab.observe.fingerprint`."""
+        return take()
+
+    def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
+        """See :func:`schedlab.observe.fingerprint.stable_hash`."""
+        return stable_hash(fingerprint)
+
+    @contextmanager
+    def session(self, plan: Plan, run_id: int) -> Iterator[HostSession]:
+        """Journal open, debugfs mounted if it is needed, workloads prepared; all undone at the exit."""
+        with ExitStack() as stack:
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-", dir=scratch_root())))
+            journal = None
+            if any(variant.tunables for variant in plan.variants):
+                journal = stack.enter_context(Journal.open(self._journal_dir, f"run-{run_id}", self._system))
+                stack.enter_context(self._system.debugfs(journal))
+            prepared = {row.key: _Prepared(row, Place(_cache_folder(), scratch)) for row in plan.rows}
+            for item in prepared.values():
+                stack.enter_context(item.adapter.prepared(item.parameters, item.place))
+            yield HostSession(prepared, journal)
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "schedlab"
+
+
+class _Prepared:
+    """A row with its adapter and its validated parameters."""
+
+    def __init__(self, row: Row, place: Place) -> None:
+        self.adapter: AnyAdapter = adapter(row.use)
+        self.parameters: Parameters = self.adapter.parameters.model_validate(row.parameters)
+        self.place = place
+
+
+class HostSession:
+    """Runs trials on the host; see :class:`schedlab.targets.protocol.Session`."""
+
+    def __init__(self, prepared: Mapping[tuple[str, str], _Prepared], journal: Journal | None) -> None:
+        self._prepared = prepared
+        self._journal = journal
+        self._watch = Watch()
+        self._cpus = os.cpu_count() or 1
+
+    def put_in_place(self, variant: Variant) -> None:
+        """Write the variant's tunables, and put back those that it does not name; attributes go with each launch."""
+        if self._journal is not None:
+            self._journal.put(variant.tunables)
+
+    def run(self, trial: Trial) -> Measurement:
+        """One trial; a failure, a timeout or unreadable output is a measurement with its reason."""
+        row = self._prepared[trial.row.key]
+        row.adapter.before_trial(row.parameters, row.place)
+        command = row.adapter.command(row.parameters, row.place)
+        before, started = self._watch.look(), time.time()
+        launched = launch(command, trial.variant, trial.row.timeout)
+        after = self._watch.look()
+        elapsed = time.time() - started
+        state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
+        return Measurement(
+            state=state,
+            started=started,
+            elapsed=elapsed,
+            metrics=metrics,
+            reason=reason,
+            conditions=between(before, after, elapsed, cpu_seconds(launched), self._cpus),
+            command=launched.argv,
+            stdout=launched.stdout,
+            stderr=launched.stderr,
+        )

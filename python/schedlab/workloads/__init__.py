@@ -1,0 +1,1 @@
+"""Workload adapters: one benchmark a file, each with typed parameters, a command and a parser."""

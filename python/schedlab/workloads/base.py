@@ -1,0 +1,162 @@
+"""What a workload adapter is: typed parameters in, a command line out, its output back in as metrics.
+
+An adapter knows one benchmark and nothing of variants: it never asks under which scheduler setting it runs. The
+target starts its command (and its servers) under the variant's attributes, and kills what is left over.
+
+    parameters ──command()──▶ Command ──target──▶ Output ──parse()──▶ list[Metric]
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+Direction = Literal["lower", "higher"]
+
+
+class Parameters(BaseModel):
+    """Base of every adapter's parameters: unknown keys are errors, values are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+@dataclass(frozen=True)
+class MetricSpec:
+    """One figure that a workload yields: its name, unit and which direction is better.
+
+    ``judged`` metrics get a verdict unless the experiment names others; the rest are kept and can be looked at.
+    """
+
+    name: str
+    unit: str
+    direction: Direction
+    judged: bool = True
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measured figure; ``samples`` are the single observations behind ``value``, in the same unit, if any."""
+
+    spec: MetricSpec
+    value: float
+    samples: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that an adapter needs, and the Debian package (or command) that brings it."""
+
+    program: str
+    package: str
+    paths: tuple[str, ...] = ()
+    """Places beside ``$PATH`` where distributions put it; may hold ``*``."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A process that must be up before the timed command starts; the launcher starts it, waits, and kills it.
+
+    ``ready`` is ``tcp:PORT``, ``unix:PATH`` or ``exec:COMMAND``.
+    """
+
+    argv: tuple[str, ...]
+    ready: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a trial starts: the timed command, its servers, extra environment, a working folder."""
+
+    argv: tuple[str, ...]
+    servers: tuple[Server, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a trial's command left: its streams, and the launcher's account of the whole process tree.
+
+    Times are seconds; ``user`` and ``system`` include every child that was waited for.
+    """
+
+    stdout: str
+    stderr: str
+    elapsed: float
+    user: float
+    system: float
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an adapter may put files: ``cache`` is kept between runs, ``scratch`` goes with the run."""
+
+    cache: Path
+    scratch: Path
+
+
+class NotUnderstood(Exception):
+    """Output that does not have the shape the adapter expects; the trial fails and its raw text is kept."""
+
+
+class Adapter(ABC, Generic[P]):
+    """One benchmark. Subclasses set the class variables and write ``command`` and ``parse``."""
+
+    name: ClassVar[str]
+    """What an experiment file writes after ``use =``."""
+    summary: ClassVar[str]
+    """One line for ``schedlab workloads``."""
+    parameters: ClassVar[type[Parameters]]
+    metrics: ClassVar[tuple[MetricSpec, ...]]
+    tools: ClassVar[tuple[Tool, ...]] = ()
+    note: ClassVar[str] = ""
+    """What a reader of the figures must know (for instance: not comparable with the tool it resembles)."""
+
+    @abstractmethod
+    def command(self, parameters: P, place: Place) -> Command:
+        """The command line for these parameters."""
+
+    @abstractmethod
+    def parse(self, parameters: P, output: Output) -> list[Metric]:
+        """The metrics in this output; raises :class:`NotUnderstood` when it has another shape."""
+
+    def seconds(self, parameters: P) -> float:
+        """A guess at one trial's duration, for the plan's estimate when no earlier run is known."""
+        return 1.0
+
+    def good_exit(self, parameters: P) -> int:
+        """The exit code that a trial must end with; any other is a failed trial."""
+        return 0
+
+    def obstacles(self, parameters: P) -> list[str]:
+        """Why these parameters cannot run on this machine, beyond missing tools (each with what to do)."""
+        return []
+
+    @contextmanager
+    def prepared(self, parameters: P, place: Place) -> Iterator[None]:
+        """Around all of a run's trials of one row: what is slow and must not be timed (unpack, initdb, warm)."""
+        yield
+
+    def before_trial(self, parameters: P, place: Place) -> None:
+        """Before each trial, untimed: what every iteration needs fresh (``make clean``)."""
+        return
+
+    def spec(self, name: str) -> MetricSpec:
+        """The metric of this name; KeyError when the adapter has none."""
+        for spec in self.metrics:
+            if spec.name == name:
+                return spec
+        raise KeyError(name)
+
+
+AnyAdapter = Adapter[Parameters]

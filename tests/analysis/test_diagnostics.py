@@ -1,0 +1,77 @@
+"""Each warning appears when its cause is planted, and only then."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from schedlab.analysis.diagnostics import diagnose, outlying
+from schedlab.analysis.verdicts import Options, Question, judge
+from schedlab.analysis.warnings import Kind
+
+TIME = Question("w", "{}", "time", "s", "lower")
+WOBBLE = [0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, -0.0015]
+
+
+def kinds(
+    *,
+    control_factor: float = 1.0,
+    drift: float = 0.0,
+    spike: float = 1.0,
+    planned: int = 24,
+    **conditions: object,
+) -> set[Kind]:
+    """The kinds of warning that a run of three variants over eight blocks draws with these faults planted."""
+    trials, samples = [], []
+    for block in range(1, 9):
+        for i, variant in enumerate(("base", "control", "new")):
+            position = (block - 1) * 3 + i
+            value = 1 + WOBBLE[(block + 3 * i) % 8] + drift * position / 24
+            value *= control_factor if variant == "control" else 1.0
+            value *= spike if (variant, block) == ("new", 4) else 1.0
+            samples.append((position, block, variant, "w", "{}", "time", value))
+            known = {"load": 0.1, "steal_percent": 0.0, "other_percent": 0.5, "clocksource": "tsc", "mhz_min": None,
+                     "mhz_max": None} | (conditions if block > 4 else {})  # fmt: skip
+            trials.append({"phase": "measure", "state": "ok", "reason": "", "workload": "w", "variant": variant,
+                           "elapsed": 1.0} | known)  # fmt: skip
+    columns = ["position", "block", "variant", "workload", "parameters", "metric", "value"]
+    frame = pl.DataFrame(samples, schema=columns, orient="row")
+    verdicts = judge(frame, [TIME], "base", ["base", "control", "new"], "control", Options())
+    table = pl.DataFrame(trials, schema_overrides={"mhz_min": pl.Int64, "mhz_max": pl.Int64})
+    return {warning.kind for warning in diagnose(table, frame, [TIME], verdicts, planned, Options())}
+
+
+def test_a_quiet_run_draws_no_warning() -> None:
+    assert kinds() == set()
+
+
+def test_a_control_that_differs_from_its_baseline_puts_a_warning_on_the_run() -> None:
+    assert Kind.CONTROL in kinds(control_factor=1.05)
+
+
+def test_a_trend_over_the_run_is_told() -> None:
+    assert Kind.DRIFT in kinds(drift=0.06)
+
+
+def test_a_block_outside_tukey_s_fences_is_told() -> None:
+    assert Kind.OUTLIERS in kinds(spike=1.2)
+
+
+def test_steal_and_other_load_are_told() -> None:
+    assert kinds(steal_percent=10.0) == {Kind.STEAL}
+    assert kinds(other_percent=30.0) == {Kind.LOAD}
+
+
+def test_a_changed_clock_source_is_told() -> None:
+    assert kinds(clocksource="hpet") == {Kind.CLOCKSOURCE}
+
+
+def test_moving_frequencies_are_told() -> None:
+    assert kinds(mhz_min=1200, mhz_max=3400) == {Kind.FREQUENCY}
+
+
+def test_trials_that_have_not_run_are_told() -> None:
+    assert kinds(planned=30) == {Kind.INCOMPLETE}
+
+
+def test_four_blocks_have_no_outliers() -> None:
+    assert outlying({1: 1.0, 2: 1.0, 3: 1.0, 4: 9.0}) == []

@@ -1,0 +1,116 @@
+"""The statistics against known answers, against scipy, and against their own promises."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import exp, isclose, log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from schedlab.analysis.multiplicity import adjust
+from schedlab.analysis.paired import estimate, log_ratios, p_equivalent
+from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable, smallest_p
+from schedlab.analysis.signflip import p_value
+
+differences = st.lists(st.floats(-1, 1), min_size=1, max_size=9).map(lambda d: np.array(d, dtype=np.float64))
+p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+def test_all_differences_of_one_sign_give_two_of_all_flips() -> None:
+    assert p_value(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), seed=0) == 2 / 32
+
+
+@given(differences)
+def test_the_exact_p_is_that_of_listing_every_flip(d: np.ndarray) -> None:
+    observed, slack = abs(d.sum()), 1e-12 * np.abs(d).sum()
+    flips = [abs(np.dot(signs, d)) >= observed - slack for signs in product((1, -1), repeat=len(d))]
+    assert isclose(p_value(d, 0), np.mean(flips))
+
+
+def test_beyond_exact_sizes_p_is_near_scipy_s_and_never_zero() -> None:
+    d = np.random.default_rng(3).normal(0.3, 1, size=24)
+    theirs = stats.permutation_test(
+        (d,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples", n_resamples=19_999, vectorized=True,
+        rng=np.random.default_rng(5),
+    ).pvalue  # fmt: skip
+    assert abs(p_value(d, 1) - theirs) < 0.02
+    assert p_value(np.full(40, 0.5) + np.arange(40) * 1e-3, 1) == 1 / 20_000
+
+
+def test_p_is_the_same_for_the_same_seed() -> None:
+    d = np.random.default_rng(3).normal(0.2, 1, size=30)
+    assert p_value(d, 9) == p_value(d, 9)
+
+
+def test_the_interval_is_student_s_on_logs() -> None:
+    d = np.random.default_rng(1).normal(0.02, 0.01, size=8)
+    theirs = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
+    found = estimate(d, 0.95)
+    assert found.low == pytest.approx(exp(theirs.low))
+    assert found.high == pytest.approx(exp(theirs.high))
+    assert found.ratio == pytest.approx(exp(d.mean()))
+
+
+def test_ratios_pair_by_block_and_leave_gaps_out() -> None:
+    assert log_ratios({1: 2.0, 2: 4.0, 3: 8.0}, {1: 4.0, 3: 8.0, 9: 1.0}).tolist() == [log(2.0), 0.0]
+
+
+def test_a_value_of_zero_has_no_ratio() -> None:
+    with pytest.raises(ValueError, match="has no ratio"):
+        log_ratios({1: 0.0}, {1: 1.0})
+
+
+def test_equivalence_is_two_one_sided_t_tests() -> None:
+    d = np.random.default_rng(2).normal(0.001, 0.004, size=10)
+    upper = stats.ttest_1samp(d, log(1.01), alternative="less").pvalue
+    lower = stats.ttest_1samp(d, -log(1.01), alternative="greater").pvalue
+    assert p_equivalent(d, 0.01) == pytest.approx(max(upper, lower))
+
+
+@given(p_values)
+def test_holm_is_no_laxer_than_raw_and_no_stricter_than_bonferroni(p: list[float]) -> None:
+    for raw, adjusted in zip(p, adjust(p, "holm"), strict=True):
+        assert raw <= adjusted <= min(1.0, raw * len(p)) + 1e-12
+
+
+def test_holm_and_benjamini_hochberg_give_the_known_answers() -> None:
+    p = [0.01, 0.04, 0.03, 0.005]
+    assert adjust(p, "holm") == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjust(p, "benjamini-hochberg") == pytest.approx(stats.false_discovery_control(p))
+    assert adjust(p, "none") == p
+
+
+@given(p_values)
+def test_benjamini_hochberg_agrees_with_scipy(p: list[float]) -> None:
+    assert adjust(p, "benjamini-hochberg") == pytest.approx(stats.false_discovery_control(p))
+
+
+@pytest.mark.parametrize("tests", [1, 2, 3, 9, 100])
+def test_the_blocks_for_a_verdict_are_just_enough(tests: int) -> None:
+    needed = blocks_for_a_verdict(0.05, tests)
+    assert smallest_p(needed) * tests <= 0.05
+    assert smallest_p(needed - 1) * tests > 0.05
+
+
+@pytest.mark.parametrize("effect", [0.005, 0.01, 0.05])
+def test_the_blocks_needed_are_just_enough_to_detect_the_effect(effect: float) -> None:
+    needed = blocks_needed(0.02, effect, 0.05, 3)
+    assert needed is not None
+    assert detectable(0.02, needed, 0.05 / 3) <= effect
+    smallest = blocks_for_a_verdict(0.05, 3)
+    assert needed == smallest or detectable(0.02, needed - 1, 0.05 / 3) > effect
+
+
+def test_a_detectable_change_is_found_about_four_times_in_five() -> None:
+    rng = np.random.default_rng(11)
+    effect = log(1 + detectable(0.02, 10, 0.05))
+    found = np.mean([p_value(rng.normal(effect, 0.02, size=10), 0) <= 0.05 for _ in range(800)])
+    assert 0.75 < found < 0.86
+
+
+def test_hopeless_noise_needs_more_blocks_than_anyone_runs() -> None:
+    assert blocks_needed(50.0, 0.01, 0.05, 1) is None

@@ -1,0 +1,147 @@
+"""Verdicts: words, families, gaps; and no more false alarms than promised."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+import polars as pl
+import pytest
+
+from schedlab.analysis.verdicts import Options, Question, Verdict, judge
+
+TIME = Question("w", "{}", "time", "s", "lower")
+RATE = Question("w", "{}", "rate", "1/s", "higher")
+NOISE = [0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, -0.0015]
+
+
+def samples(values: dict[str, list[float]], question: Question = TIME) -> pl.DataFrame:
+    """One iteration a block: variant → values by block."""
+    rows = [
+        (question.workload, question.parameters, question.metric, variant, block, value)
+        for variant, of_blocks in values.items()
+        for block, value in enumerate(of_blocks, start=1)
+    ]
+    return pl.DataFrame(rows, schema=["workload", "parameters", "metric", "variant", "block", "value"], orient="row")
+
+
+def one(values: dict[str, list[float]], question: Question = TIME, **options: object) -> Verdict:
+    (verdict,) = judge(samples(values, question), [question], "base", ["base", "new"], None, Options(**options))  # type: ignore[arg-type]
+    return verdict
+
+
+def scaled(factor: float) -> list[float]:
+    return [factor * (1 + noise) for noise in NOISE]
+
+
+BASE = [1.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("question", "factor", "word"),
+    [(TIME, 0.9, "better"), (TIME, 1.1, "worse"), (RATE, 0.9, "worse"), (RATE, 1.1, "better")],
+)
+def test_a_metric_s_direction_decides_what_better_means(question: Question, factor: float, word: str) -> None:
+    assert one({"base": BASE, "new": scaled(factor)}, question).word == word
+
+
+def test_a_shown_sameness_is_equivalent_and_a_wide_one_inconclusive() -> None:
+    assert one({"base": BASE, "new": scaled(1.0)}).word == "equivalent"
+    wide = one({"base": BASE, "new": [1.1, 0.9, 1.05, 0.95, 1.2, 0.8, 1.0, 1.0]})
+    assert wide.word == "inconclusive"
+    assert wide.detectable > 0.05
+    assert wide.blocks_needed is not None
+    assert wide.blocks_needed > 100
+
+
+def test_the_margin_is_the_experiment_s() -> None:
+    assert one({"base": BASE, "new": scaled(1.0)}, delta=0.0001).word == "inconclusive"
+
+
+def test_too_few_blocks_are_never_a_difference_and_say_how_many_could_be() -> None:
+    verdict = one({"base": [1.0] * 5, "new": [2.0, 2.01, 2.02, 2.0, 2.0]})
+    assert verdict.word == "inconclusive"
+    assert "6 can" in verdict.reason
+
+
+def test_a_gap_leaves_its_block_out() -> None:
+    table = samples({"base": BASE, "new": scaled(1.1)}).filter(~((pl.col("variant") == "new") & (pl.col("block") == 3)))
+    (verdict,) = judge(table, [TIME], "base", ["base", "new"], None, Options())
+    assert verdict.n == 7
+
+
+def test_a_missing_variant_is_unknown_not_zero() -> None:
+    verdict = one({"base": BASE})
+    assert verdict.word == "inconclusive"
+    assert verdict.reason == "no measurement of new"
+    assert isnan(verdict.ratio)
+    assert isnan(verdict.mean)
+
+
+def test_a_value_of_zero_is_told() -> None:
+    assert "has no ratio" in one({"base": BASE, "new": [0.0] * 8}).reason
+
+
+def test_iterations_do_not_count_as_blocks() -> None:
+    once = samples({"base": BASE, "new": scaled(1.1)})
+    (verdict,) = judge(pl.concat([once] * 20), [TIME], "base", ["base", "new"], None, Options())
+    assert verdict.n == 8
+    assert verdict.p == 2 / 256
+
+
+def test_the_correction_is_over_a_variant_s_rows_and_the_control_costs_nobody() -> None:
+    questions = [Question("w", f'{{"g":{i}}}', "time", "s", "lower") for i in range(8)]
+    table = pl.concat(samples({"base": BASE, "control": scaled(1.0), "new": scaled(1.1)}, q) for q in questions)
+    verdicts = judge(table, questions, "base", ["base", "control", "new"], "control", Options())
+    new = [v for v in verdicts if v.variant == "new"]
+    assert {v.p_adjusted for v in new} == {8 * 2 / 256}
+    assert {v.word for v in new} == {"inconclusive"}
+    assert {v.control for v in verdicts if v.variant == "control"} == {True}
+    bh = judge(
+        table,
+        questions,
+        "base",
+        ["base", "control", "new"],
+        "control",
+        Options(correction="benjamini-hochberg"),
+    )
+    assert {v.word for v in bh if v.variant == "new"} == {"worse"}
+
+
+def test_verdicts_come_row_by_row_in_the_plan_s_order_of_variants() -> None:
+    table = pl.concat(samples({"base": BASE, "b": BASE, "a": BASE}, q) for q in (TIME, RATE))
+    verdicts = judge(table, [TIME, RATE], "base", ["base", "b", "a"], None, Options())
+    assert [(v.question.metric, v.variant) for v in verdicts] == [
+        ("time", "b"),
+        ("time", "a"),
+        ("rate", "b"),
+        ("rate", "a"),
+    ]
+
+
+def draw(kind: str, rng: np.random.Generator, size: int) -> np.ndarray:
+    """Values near 1 with 2 % noise: normal, log-normal, heavy-tailed (t, 3 degrees of freedom)."""
+    noise = {
+        "normal": lambda: rng.normal(0, 0.02, size),
+        "log-normal": lambda: np.exp(rng.normal(0, 0.02, size)) - 1,
+        "heavy": lambda: 0.02 * rng.standard_t(3, size) / np.sqrt(3),
+    }[kind]()
+    return np.abs(1 + noise)
+
+
+@pytest.mark.parametrize("kind", ["normal", "log-normal", "heavy"])
+def test_false_alarms_stay_within_the_promised_rate(kind: str) -> None:
+    rng, alarms, campaigns = np.random.default_rng(17), 0, 600
+    for _ in range(campaigns):
+        values = {name: draw(kind, rng, 8).tolist() for name in ("base", "new")}
+        alarms += one(values).word in ("better", "worse")
+    assert alarms / campaigns <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / campaigns)
+
+
+@pytest.mark.parametrize("kind", ["normal", "log-normal", "heavy"])
+def test_intervals_cover_the_true_ratio_as_often_as_they_say(kind: str) -> None:
+    rng, covered, campaigns = np.random.default_rng(23), 0, 600
+    for _ in range(campaigns):
+        verdict = one({"base": draw(kind, rng, 8).tolist(), "new": (1.03 * draw(kind, rng, 8)).tolist()})
+        covered += verdict.low <= 1.03 <= verdict.high
+    assert 0.93 <= covered / campaigns <= 0.985

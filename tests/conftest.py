@@ -1,0 +1,69 @@
+"""What tests of several folders share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import Plan, plan
+from schedlab.store import writing
+from schedlab.store.file import open_store
+from schedlab.targets.scripted import Script, Scripted
+
+TWO_VARIANTS = """
+[experiment]
+name = "test"
+question = "is it there?"
+
+[design]
+blocks = 8
+
+[[variant]]
+name = "base"
+
+[[variant]]
+name = "changed"
+nice = 1
+
+[[workload]]
+use = "hackbench"
+groups = [1, 4]
+"""
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    """Two variants, two rows, eight blocks."""
+    return parse(TWO_VARIANTS, "test.toml")
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    """A fresh store."""
+    return open_store(tmp_path / "store.sqlite", create=True)
+
+
+@pytest.fixture
+def run_script(engine: Engine) -> Callable[..., tuple[int, Scripted]]:
+    """Takes an experiment text and a script through the real pipeline; the run's number and the target."""
+
+    def run(script: Script, text: str = TWO_VARIANTS, seed: int = 1, quick: bool = False) -> tuple[int, Scripted]:
+        made = plan(parse(text, "test.toml"), seed, quick=quick)
+        target = Scripted(script)
+        run_id = begin(engine, made, text)
+        execute(made, target, engine, run_id, lambda trial, measurement: None)
+        return run_id, target
+
+    return run
+
+
+def begin(engine: Engine, made: Plan, text: str = TWO_VARIANTS) -> int:
+    """Record a scripted run that is about to start."""
+    new = writing.NewRun(made, "scripted", "scripted", False, text, "test.toml", {"machine": "scripted"}, "scripted")
+    return writing.begin(engine, new)

@@ -1,0 +1,143 @@
+"""A scripted target drives the real pipeline: order, failures, resume and exactly-once storage."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.errors import CannotRunHere
+from schedlab.execution.loop import execute, require_runnable
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import Trial, plan
+from schedlab.measurement import Measurement
+from schedlab.report.findings import findings
+from schedlab.store import reading, writing
+from schedlab.store.file import open_store
+from schedlab.targets.protocol import Obstacle
+from schedlab.targets.scripted import Scripted
+from tests.conftest import begin
+
+RunScript = Callable[..., tuple[int, Scripted]]
+
+
+def noisy(trial: Trial) -> float:
+    """1 s with a wobble that differs from trial to trial."""
+    return 1.0 + 0.001 * ((trial.index * 7919) % 13)
+
+
+def test_trials_run_in_the_plan_s_order_each_under_its_variant(run_script: RunScript, experiment: Experiment) -> None:
+    _, target = run_script(noisy, seed=4)
+    trials = [entry for entry in target.log if isinstance(entry, Trial)]
+    assert trials == list(plan(experiment, 4).trials)
+    for before, after in zip(target.log[::2], target.log[1::2], strict=True):
+        assert isinstance(after, Trial)
+        assert before == after.variant.name
+
+
+def test_a_planted_regression_is_found_and_the_control_is_not(run_script: RunScript, engine: Engine) -> None:
+    run_id, _ = run_script(lambda t: noisy(t) * (1.05 if t.variant.name == "changed" else 1.0))
+    words = {(v.variant, v.question.parameters): v.word for v in findings(engine, run_id).verdicts}
+    assert words[("changed", '{"groups":1}')] == "worse"
+    assert words[("changed", '{"groups":4}')] == "worse"
+    assert "worse" not in {words[("control", '{"groups":1}')], words[("control", '{"groups":4}')]}
+
+
+def test_a_failed_trial_is_a_recorded_row_and_the_run_goes_on(run_script: RunScript, engine: Engine) -> None:
+    def script(trial: Trial) -> float | Measurement:
+        if trial.index == 20:
+            return Measurement("failed", 0.0, 1.0, reason="no more processes", stderr="fork: EAGAIN")
+        return noisy(trial)
+
+    run_id, _ = run_script(script)
+    trials = reading.trials(engine, run_id)
+    assert len(trials) == 54
+    assert trials.row(20, named=True)["reason"] == "no more processes"
+    assert "fork: EAGAIN" in next(reading.failed_outputs(engine, run_id))
+    assert "failed-trials" in {str(w.kind) for w in findings(engine, run_id).warnings}
+
+
+def test_an_interrupt_leaves_the_session_and_resume_runs_only_what_is_left(
+    engine: Engine, experiment: Experiment
+) -> None:
+    made = plan(experiment, 1)
+
+    def script(trial: Trial) -> float:
+        if trial.index == 10:
+            raise KeyboardInterrupt
+        return 1.0
+
+    target, run_id = Scripted(script), begin(engine, made)
+    with pytest.raises(KeyboardInterrupt):
+        execute(made, target, engine, run_id, lambda trial, measurement: None)
+    assert target.closed
+    assert reading.run(engine, run_id).state == "interrupted"
+    again = Scripted(noisy)
+    execute(made, again, engine, run_id, lambda trial, measurement: None)
+    assert [entry.index for entry in again.log if isinstance(entry, Trial)] == list(range(10, 54))
+    assert reading.run(engine, run_id).state == "complete"
+    assert reading.trials(engine, run_id)["position"].to_list() == list(range(54))
+
+
+def test_each_trial_is_committed_before_the_next_begins(engine: Engine, experiment: Experiment) -> None:
+    made = plan(experiment, 1)
+    run_id = begin(engine, made)
+    seen: list[int] = []
+
+    def script(trial: Trial) -> float:
+        seen.append(len(writing.done(engine, run_id)))
+        return 1.0
+
+    execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
+    assert seen == list(range(54))
+
+
+def test_kill_9_loses_at_most_the_running_trial(tmp_path: Path) -> None:
+    """A real process is killed in the middle of its tenth trial; the store holds the nine before."""
+    program = textwrap.dedent("""
+        import os, signal, sys
+        from pathlib import Path
+        from schedlab.execution.loop import execute
+        from schedlab.experiment.load import parse
+        from schedlab.experiment.plan import plan
+        from schedlab.store.file import open_store
+        from schedlab.targets.scripted import Scripted
+        from tests.conftest import TWO_VARIANTS, begin
+
+        def script(trial):
+            if trial.index == 9:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return 1.0
+
+        engine = open_store(Path(sys.argv[1]), create=True)
+        made = plan(parse(TWO_VARIANTS, "f"), 1)
+        execute(made, Scripted(script), engine, begin(engine, made), lambda trial, measurement: None)
+    """)
+    store = tmp_path / "store.sqlite"
+    root = Path(__file__).parents[2]
+    killed = subprocess.run(
+        [sys.executable, "-c", program, str(store)],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    engine = open_store(store, create=False)
+    assert writing.done(engine, 1) == set(range(9))
+    assert reading.run(engine, 1).state == "running"
+
+
+def test_what_cannot_run_is_refused_with_every_reason_before_anything_starts(experiment: Experiment) -> None:
+    target = Scripted(noisy, [Obstacle("tunable 'a'", "locked down", "use a VM"), Obstacle("workload 'b'", "no tool")])
+    with pytest.raises(CannotRunHere) as caught:
+        require_runnable(plan(experiment, 1), target)
+    assert all(words in str(caught.value) for words in ("locked down", "use a VM", "no tool"))
+    assert caught.value.exit_code == 3
+    assert target.log == []

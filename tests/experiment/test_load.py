@@ -1,0 +1,153 @@
+"""Mistakes in experiment files are told with file, line, key path and the nearest right name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import ExperimentError
+from schedlab.experiment.load import load, parse
+from tests.conftest import TWO_VARIANTS
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def error_of(text: str) -> str:
+    with pytest.raises(ExperimentError) as caught:
+        parse(text, "file.toml")
+    return str(caught.value)
+
+
+def with_line(line: str, before: str = "[design]") -> str:
+    """The good file with one more line under the first table header named."""
+    return TWO_VARIANTS.replace(before, f"{before}\n{line}", 1)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_example_loads(path: Path) -> None:
+    experiment, text = load(path)
+    assert experiment.experiment.name
+    assert text == path.read_text()
+
+
+def test_an_unknown_key_names_line_path_and_nearest_key() -> None:
+    assert error_of(with_line("blokcs = 3")) == "file.toml:7: design.blokcs: unknown key; did you mean 'blocks'?"
+
+
+def test_an_unknown_table_names_the_nearest_one() -> None:
+    assert "did you mean 'design'?" in error_of(TWO_VARIANTS.replace("[design]", "[desing]"))
+
+
+def test_a_time_without_a_unit_is_refused() -> None:
+    told = error_of(with_line("slice = 100000", "[[variant]]"))
+    assert "file.toml:10: variant[1].slice:" in told
+    assert "has no unit" in told
+    assert "0.1ms" in told
+
+
+def test_a_size_where_a_time_belongs_names_the_units_of_time() -> None:
+    assert "'MiB' is not one of its units (ns, us" in error_of(with_line('timeout = "5MiB"'))
+
+
+@pytest.mark.parametrize(("value", "ok"), [("0.1ms", True), ("100ms", True), ("99us", False), ("101ms", False)])
+def test_a_slice_lies_between_a_tenth_and_a_hundred_milliseconds(value: str, ok: bool) -> None:
+    text = with_line(f'slice = "{value}"', "[[variant]]")
+    if ok:
+        assert parse(text, "f").variant[0].slice is not None
+    else:
+        assert "outside the range of a slice, 0.1ms to 100ms" in error_of(text)
+
+
+def test_an_unknown_tunable_names_the_nearest_one() -> None:
+    told = error_of(with_line('tunables = { "sched.migration_cost" = 5 }', "[[variant]]"))
+    assert "variant[1].tunables.sched.migration_cost" in told
+    assert "sched.migration_cost_ns" in told
+
+
+def test_a_tunable_in_the_wrong_unit_is_refused() -> None:
+    told = error_of(with_line('tunables = { "sched.migration_cost_ns" = "5MiB" }', "[[variant]]"))
+    assert "variant[1].tunables.sched.migration_cost_ns" in told
+
+
+def test_an_empty_list_is_refused() -> None:
+    assert "file.toml:17: workload[1].groups: is an empty list" in error_of(TWO_VARIANTS.replace("[1, 4]", "[]"))
+
+
+def test_no_variant_at_all_is_refused() -> None:
+    assert "variant: is missing" in error_of('[experiment]\nname = "x"\n[[workload]]\nuse = "hackbench"\n')
+
+
+def test_two_variants_of_one_name_are_refused_at_the_second() -> None:
+    told = error_of(TWO_VARIANTS.replace('"changed"', '"base"'))
+    assert told == "file.toml:13: variant[2].name: two variants are called 'base'"
+
+
+def test_a_variant_called_like_the_control_is_refused_unless_there_is_none() -> None:
+    text = TWO_VARIANTS.replace('"changed"', '"control"')
+    assert "is the A/A control's name" in error_of(text)
+    assert parse(text.replace("[design]", "[design]\ncontrol = false"), "f").variant[1].name == "control"
+
+
+def test_an_unknown_workload_names_the_nearest_one() -> None:
+    assert "unknown workload 'hackbensh'; did you mean 'hackbench'?" in error_of(
+        TWO_VARIANTS.replace('"hackbench"', '"hackbensh"')
+    )
+
+
+def test_an_unknown_parameter_names_the_nearest_one() -> None:
+    told = error_of(TWO_VARIANTS.replace("groups", "gruops"))
+    assert "'hackbench' has no parameter 'gruops'; did you mean 'groups'?" in told
+
+
+def test_a_parameter_out_of_range_is_told_once_with_its_value() -> None:
+    told = error_of(TWO_VARIANTS.replace("[1, 4]", "[0, 4]"))
+    assert told.count("\n") == 0
+    assert "workload[1].groups" in told
+    assert "(is 0)" in told
+
+
+def test_a_quick_value_is_checked_too() -> None:
+    assert "quick" in error_of(TWO_VARIANTS + "quick = { lops = 3 }\n")
+
+
+def test_an_unknown_metric_names_those_there_are() -> None:
+    assert "has no metric 'tyme'" in error_of(TWO_VARIANTS + 'metrics = ["tyme"]\n')
+
+
+def test_the_same_workload_twice_needs_labels() -> None:
+    twice = TWO_VARIANTS + '\n[[workload]]\nuse = "hackbench"\nipc = "pipe"\n'
+    assert "give each a label" in error_of(twice)
+    assert len(parse(twice.replace("groups = [1, 4]", 'groups = 1\nlabel = "a"') + 'label = "b"\n', "f").workload) == 2
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    text = with_line("blokcs = 3").replace("[1, 4]", '"one"').replace("nice = 1", "nice = 77")
+    assert len(error_of(text).splitlines()) >= 2
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('policy = "fifo"', "needs a priority"),
+        ("priority = 5", "goes with policy"),
+        ('policy = "idle"\nslice = "1ms"', "a slice goes with"),
+        ('policy = "btach"', "did you mean 'batch'?"),
+        ('cpus = "3-1"', "runs backwards"),
+        ("cpus = 3", "a CPU list is a string"),
+    ],
+)
+def test_attributes_that_do_not_go_together_are_refused(line: str, words: str) -> None:
+    assert words in error_of(with_line(line, "[[variant]]"))
+
+
+def test_broken_toml_is_told_with_its_place() -> None:
+    assert "is not valid TOML" in error_of("[experiment\nname=1")
+
+
+def test_a_missing_file_and_a_binary_file_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="cannot be read"):
+        load(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ExperimentError, match="is not UTF-8"):
+        load(tmp_path / "binary.toml")

@@ -1,0 +1,103 @@
+"""The order of trials is a contract: same experiment and seed, same order, on every machine and for ever."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import CONTROL, Plan, permutation, plan
+from schedlab.experiment.quick import quick
+from tests.conftest import TWO_VARIANTS
+
+
+def order(made: Plan, block: int) -> list[str]:
+    return [f"{t.variant.name}:{t.row.parameters['groups']}" for t in made.trials if t.block == block]
+
+
+def test_the_order_of_a_known_seed_never_changes(experiment: Experiment) -> None:
+    made = plan(experiment, seed=7)
+    assert order(made, 0) == ["base:1", "base:4", "control:1", "control:4", "changed:1", "changed:4"]
+    assert [order(made, block) for block in (1, 2, 3)] == [
+        ["base:1", "base:4", "changed:1", "changed:4", "control:1", "control:4"],
+        ["changed:4", "changed:1", "base:4", "base:1", "control:4", "control:1"],
+        ["control:1", "control:4", "base:1", "base:4", "changed:1", "changed:4"],
+    ]
+
+
+def test_every_block_holds_every_cell_once(experiment: Experiment) -> None:
+    made = plan(experiment, seed=3)
+    for block in range(1, 9):
+        assert sorted(order(made, block)) == sorted(order(made, 0))
+
+
+def test_in_a_block_each_variant_is_put_in_place_once(experiment: Experiment) -> None:
+    made = plan(experiment, seed=3)
+    for _, trials in groupby(made.trials, key=lambda trial: trial.block):
+        placed = [name for name, _ in groupby(trials, key=lambda trial: trial.variant.name)]
+        assert len(placed) == 3 == len(set(placed))
+
+
+def test_rows_come_in_the_same_order_for_every_variant_of_a_block(experiment: Experiment) -> None:
+    for _, in_block in groupby(plan(experiment, seed=5).trials, key=lambda trial: trial.block):
+        by_variant: dict[str, list[str]] = {}
+        for trial in in_block:
+            by_variant.setdefault(trial.variant.name, []).append(str(trial.row))
+        assert len({tuple(rows) for rows in by_variant.values()}) == 1
+
+
+def test_interleaved_rows_bring_the_variants_of_a_row_together() -> None:
+    experiment = parse(TWO_VARIANTS.replace("[design]", '[design]\ninterleave = "rows"'), "f")
+    made = plan(experiment, seed=3)
+    for block in range(1, 9):
+        assert [len(list(g)) for _, g in groupby(order(made, block), key=lambda cell: cell.split(":")[1])] == [3, 3]
+        assert sorted(order(made, block)) == sorted(order(made, 0))
+
+
+def test_warm_up_comes_first_and_apart(experiment: Experiment) -> None:
+    made = plan(experiment, seed=1)
+    assert [trial.phase for trial in made.trials] == ["warmup"] * 6 + ["measure"] * 48
+    assert [trial.index for trial in made.trials] == list(range(54))
+
+
+def test_the_control_is_the_baseline_under_another_name(experiment: Experiment) -> None:
+    base, control, changed = plan(experiment, seed=1).variants
+    assert (control.name, changed.name) == (CONTROL, "changed")
+    assert control.model_dump(exclude={"name", "description"}) == base.model_dump(exclude={"name", "description"})
+
+
+def test_without_control_there_is_none() -> None:
+    made = plan(parse(TWO_VARIANTS.replace("[design]", "[design]\ncontrol = false"), "f"), seed=1)
+    assert [variant.name for variant in made.variants] == ["base", "changed"]
+
+
+def test_quick_has_just_the_blocks_that_a_verdict_needs(experiment: Experiment) -> None:
+    # Two rows, Holm: the smallest adjusted p with n blocks is 2 · 2 / 2^n, which 7 blocks bring below 0.05.
+    assert quick(experiment).design.blocks == 7
+    assert (
+        quick(
+            experiment.model_copy(update={"design": experiment.design.model_copy(update={"blocks": 3})})
+        ).design.blocks
+        == 3
+    )
+
+
+def test_quick_parameters_replace_the_others() -> None:
+    made = plan(parse(TWO_VARIANTS + "quick = { groups = 1, loops = 5 }\n", "f"), seed=1, quick=True)
+    assert [dict(row.parameters) for row in made.rows] == [{"groups": 1, "loops": 5}]
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(1, 50), st.integers(1, 20))
+def test_a_permutation_holds_each_index_once(seed: int, block: int, length: int) -> None:
+    assert sorted(permutation(seed, block, "variant", length)) == list(range(length))
+
+
+def test_every_order_is_about_as_likely() -> None:
+    counts = Counter(tuple(permutation(seed, 1, "variant", 3)) for seed in range(3000))
+    assert len(counts) == 6
+    # Chi-square with 5 degrees of freedom; 20.5 is exceeded once in a thousand sequences of fair draws.
+    assert sum((count - 500) ** 2 / 500 for count in counts.values()) < 20.5

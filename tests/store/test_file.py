@@ -1,0 +1,77 @@
+"""A store that is of another version, damaged or no store at all is told clearly and left as it is."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from schedlab.errors import StoreError
+from schedlab.store.file import open_store
+from schedlab.store.schema import VERSION
+
+
+def error_of(path: Path, *, create: bool = True) -> str:
+    with pytest.raises(StoreError) as caught:
+        open_store(path, create=create)
+    return str(caught.value)
+
+
+def test_a_new_store_is_made_with_its_folder_and_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "store.sqlite"
+    open_store(path, create=True).dispose()
+    with open_store(path, create=False).connect() as connection:
+        assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+
+
+def test_a_missing_store_is_not_made_by_a_reader(tmp_path: Path) -> None:
+    assert "there is no store" in error_of(tmp_path / "none.sqlite", create=False)
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("held", "words"), [(VERSION + 1, "or a newer one"), (VERSION - 1, "keep it for that schedlab")]
+)
+def test_another_version_is_refused_and_left_alone(tmp_path: Path, held: int, words: str) -> None:
+    path = tmp_path / "store.sqlite"
+    open_store(path, create=True).dispose()
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE schedlab_store SET version = {held}, written_by = '9.9'")
+    before = sorted(sqlite3.connect(path).iterdump())
+    told = error_of(path)
+    assert f"holds version {held}, written by schedlab 9.9" in told
+    assert words in told
+    assert sorted(sqlite3.connect(path).iterdump()) == before
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"not a database at all, but long enough to look at\n" * 100)
+    assert "is damaged or no SQLite file" in error_of(path)
+    assert path.read_bytes().startswith(b"not a database")
+
+
+def test_a_cut_off_store_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    open_store(path, create=True).dispose()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * 4096)
+    for companion in ("-wal", "-shm"):
+        path.with_name(path.name + companion).unlink(missing_ok=True)
+    before = path.read_bytes()
+    assert str(path) in error_of(path)
+    assert path.read_bytes() == before
+
+
+def test_somebody_else_s_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE cats (name TEXT)")
+    assert "no schedlab store" in error_of(path)
+    assert [row[0] for row in sqlite3.connect(path).execute("SELECT name FROM sqlite_master")] == ["cats"]
+
+
+def test_a_folder_is_told(tmp_path: Path) -> None:
+    assert "is a folder" in error_of(tmp_path)
