@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from schedlab.workloads.base import Metric
 
@@ -12,11 +12,27 @@ State = Literal["ok", "failed", "timeout"]
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """How the machine was while a trial ran; None where it was not watched or the kernel does not tell.
+
+    ``load`` is Linux's one-minute average at the start, ``steal_percent`` and ``other_percent`` are shares of all CPUs'
+    time taken by the hypervisor and used by other processes; ``mhz_*`` the CPU frequencies seen.
+    """
+
+    load: float | None = None
+    steal_percent: float | None = None
+    other_percent: float | None = None
+    mhz_min: int | None = None
+    mhz_max: int | None = None
+    clocksource: str | None = None
+
+
+@dataclass(frozen=True)
 class Measurement:
     """One trial's result. ``metrics`` is empty unless ``state`` is ``ok``; ``reason`` says why it is not.
 
     ``started`` is seconds since 1970 (UTC), ``elapsed`` seconds. ``conditions`` holds what was watched around the
-    trial (load, steal, frequency, counters), JSON-ready.
+    trial, ``counters`` by how much the kernel's counters rose.
     """
 
     state: State
@@ -24,7 +40,8 @@ class Measurement:
     elapsed: float
     metrics: Sequence[Metric] = ()
     reason: str = ""
-    conditions: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Conditions = Conditions()
+    counters: Mapping[str, float] = field(default_factory=dict)
     command: Sequence[str] = ()
     stdout: str = ""
     stderr: str = ""

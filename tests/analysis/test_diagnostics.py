@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.analysis.diagnostics import diagnose, outlying
+from schedlab.analysis.diagnostics import RunFacts, diagnose, outlying
 from schedlab.analysis.verdicts import Options, Question, judge
 from schedlab.analysis.warnings import Kind
 
@@ -13,15 +13,10 @@ WOBBLE = [0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, -0.0015]
 
 
 def kinds(
-    *,
-    control_factor: float = 1.0,
-    drift: float = 0.0,
-    spike: float = 1.0,
-    planned: int = 24,
-    **conditions: object,
+    *, control_factor: float = 1.0, drift: float = 0.0, spike: float = 1.0, planned: int = 24, **conditions: object
 ) -> set[Kind]:
     """The kinds of warning that a run of three variants over eight blocks draws with these faults planted."""
-    trials, samples = [], []
+    samples = []
     for block in range(1, 9):
         for i, variant in enumerate(("base", "control", "new")):
             position = (block - 1) * 3 + i
@@ -29,15 +24,19 @@ def kinds(
             value *= control_factor if variant == "control" else 1.0
             value *= spike if (variant, block) == ("new", 4) else 1.0
             samples.append((position, block, variant, "w", "{}", "time", value))
-            known = {"load": 0.1, "steal_percent": 0.0, "other_percent": 0.5, "clocksource": "tsc", "mhz_min": None,
-                     "mhz_max": None} | (conditions if block > 4 else {})  # fmt: skip
-            trials.append({"phase": "measure", "state": "ok", "reason": "", "workload": "w", "variant": variant,
-                           "elapsed": 1.0} | known)  # fmt: skip
     columns = ["position", "block", "variant", "workload", "parameters", "metric", "value"]
     frame = pl.DataFrame(samples, schema=columns, orient="row")
     verdicts = judge(frame, [TIME], "base", ["base", "control", "new"], "control", Options())
-    table = pl.DataFrame(trials, schema_overrides={"mhz_min": pl.Int64, "mhz_max": pl.Int64})
-    return {warning.kind for warning in diagnose(table, frame, [TIME], verdicts, planned, Options())}
+    facts = RunFacts(planned, 24, seen(**conditions), pl.DataFrame())
+    return {warning.kind for warning in diagnose(facts, frame, [TIME], verdicts, Options())}
+
+
+def seen(**changed: object) -> pl.DataFrame:
+    """Conditions of two variants: quiet ones, and those of the second with something changed."""
+    quiet = {"seconds": 8.0, "steal_percent": 0.0, "other_percent": 0.5, "steal_worst": 0.0, "clocksources": "tsc"}
+    quiet |= {"mhz_min": None, "mhz_max": None}
+    types = {"mhz_min": pl.Int64, "mhz_max": pl.Int64}
+    return pl.DataFrame([quiet, quiet | changed], schema_overrides=types)
 
 
 def test_a_quiet_run_draws_no_warning() -> None:
@@ -57,12 +56,12 @@ def test_a_block_outside_tukey_s_fences_is_told() -> None:
 
 
 def test_steal_and_other_load_are_told() -> None:
-    assert kinds(steal_percent=10.0) == {Kind.STEAL}
+    assert kinds(steal_percent=10.0, steal_worst=30.0) == {Kind.STEAL}
     assert kinds(other_percent=30.0) == {Kind.LOAD}
 
 
 def test_a_changed_clock_source_is_told() -> None:
-    assert kinds(clocksource="hpet") == {Kind.CLOCKSOURCE}
+    assert kinds(clocksources="hpet") == {Kind.CLOCKSOURCE}
 
 
 def test_moving_frequencies_are_told() -> None:

@@ -57,9 +57,8 @@ def test_a_failed_trial_is_a_recorded_row_and_the_run_goes_on(run_script: RunScr
         return noisy(trial)
 
     run_id, _ = run_script(script)
-    trials = reading.trials(engine, run_id)
-    assert len(trials) == 54
-    assert trials.row(20, named=True)["reason"] == "no more processes"
+    assert len(writing.done(engine, run_id)) == 54
+    assert reading.failures(engine, run_id).row(0, named=True)["reason"] == "no more processes"
     assert "fork: EAGAIN" in next(reading.failed_outputs(engine, run_id))
     assert "failed-trials" in {str(w.kind) for w in findings(engine, run_id).warnings}
 
@@ -83,7 +82,7 @@ def test_an_interrupt_leaves_the_session_and_resume_runs_only_what_is_left(
     execute(made, again, engine, run_id, lambda trial, measurement: None)
     assert [entry.index for entry in again.log if isinstance(entry, Trial)] == list(range(10, 54))
     assert reading.run(engine, run_id).state == "complete"
-    assert reading.trials(engine, run_id)["position"].to_list() == list(range(54))
+    assert writing.done(engine, run_id) == set(range(54))
 
 
 def test_each_trial_is_committed_before_the_next_begins(engine: Engine, experiment: Experiment) -> None:

@@ -71,7 +71,7 @@ def test_a_tunable_in_the_wrong_unit_is_refused() -> None:
 
 
 def test_an_empty_list_is_refused() -> None:
-    assert "file.toml:17: workload[1].groups: is an empty list" in error_of(TWO_VARIANTS.replace("[1, 4]", "[]"))
+    assert "file.toml:18: workload[1].groups: is an empty list" in error_of(TWO_VARIANTS.replace("[1, 4]", "[]"))
 
 
 def test_no_variant_at_all_is_refused() -> None:

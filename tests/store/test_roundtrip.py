@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
-from schedlab.measurement import Measurement
+from schedlab.measurement import Conditions, Measurement
 from schedlab.store import reading, writing
 from schedlab.workloads.base import Metric, MetricSpec
 from tests.conftest import begin
@@ -37,16 +37,23 @@ def test_warm_up_and_failed_trials_are_kept_but_not_measured(engine: Engine, exp
     writing.record(engine, run_id, made.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0)]))
     writing.record(engine, run_id, made.trials[6], Measurement("timeout", 1.0, 2.0, reason="too long"))
     assert len(reading.measurements(engine, run_id)) == 0
-    assert reading.trials(engine, run_id)["state"].to_list() == ["ok", "timeout"]
+    assert writing.done(engine, run_id) == {0, 6}
+    assert reading.failures(engine, run_id)["reason"].to_list() == ["too long"]
 
 
-def test_conditions_become_columns_and_unknown_ones_null(engine: Engine, experiment: Experiment) -> None:
+def test_conditions_are_means_weighted_by_duration_and_unknown_ones_null(
+    engine: Engine, experiment: Experiment
+) -> None:
     made = plan(experiment, 1)
     run_id = begin(engine, made)
-    conditions = {"load": 0.5, "steal_percent": 2.5, "other_percent": 0.0, "clocksource": "tsc"}
-    writing.record(engine, run_id, made.trials[0], Measurement("ok", 1.0, 2.0, conditions=conditions))
-    row = reading.trials(engine, run_id).row(0, named=True)
-    assert (row["steal_percent"], row["clocksource"], row["mhz_min"]) == (2.5, "tsc", None)
+    trials = [trial for trial in made.trials if trial.variant.name == "base"]
+    for trial, seconds, steal in zip(trials, (100.0, 1.0, 3.0), (50.0, 4.0, 8.0), strict=False):
+        conditions = Conditions(load=0.5, steal_percent=steal, clocksource="tsc")
+        writing.record(engine, run_id, trial, Measurement("ok", 1.0, seconds, conditions=conditions))
+    row = reading.conditions(engine, run_id).row(0, named=True)
+    # The first two trials are warm-up; only the third counts.
+    assert (row["variant"], row["seconds"], row["steal_percent"], row["steal_worst"]) == ("base", 3.0, 8.0, 8.0)
+    assert (row["clocksources"], row["mhz_min"], row["other_percent"]) == ("tsc", None, None)
 
 
 def test_a_trial_cannot_be_recorded_twice(engine: Engine, experiment: Experiment) -> None:

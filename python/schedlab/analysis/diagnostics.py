@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import expm1, sqrt
 
 import numpy as np
@@ -23,26 +24,39 @@ FREQUENCY_RATIO = 1.05
 """Highest over lowest CPU frequency seen, from which a warning is due."""
 
 DRIFT_P, DRIFT_SHARE = 0.01, 0.01
-"""A trend over the run is told when it is this improbable by chance and at least 1 % from the first to the last trial."""
+"""A trend is told when it is this improbable by chance and at least 1 % from the first trial to the last."""
 
 FENCE = 1.5
 """Tukey's inner fences: 1.5 interquartile ranges beyond the quartiles (Tukey 1977)."""
 
 
+@dataclass(frozen=True)
+class RunFacts:
+    """What the store tells of a run beside its figures.
+
+    ``conditions`` has a row for each variant: seconds, steal_percent, other_percent, steal_worst, mhz_min, mhz_max,
+    clocksources; ``failures`` one for each trial that did not end well: variant, workload, reason.
+    """
+
+    planned: int
+    recorded: int
+    conditions: pl.DataFrame
+    failures: pl.DataFrame
+
+
 def diagnose(
-    trials: pl.DataFrame,
+    facts: RunFacts,
     samples: pl.DataFrame,
     questions: Sequence[Question],
     verdicts: Sequence[Verdict],
-    planned: int,
     options: Options,
 ) -> list[Warning]:
-    """Every warning for a run; ``trials`` and ``samples`` are the store's frames, ``planned`` the plan's trials."""
+    """Every warning for a run; ``samples`` is the frame that was judged."""
     checks = (
         _control(verdicts, options),
         _resolution(verdicts, len(questions), options),
-        _gaps(trials, planned),
-        _conditions(trials.filter(pl.col("phase") == "measure")),
+        _gaps(facts),
+        _conditions(facts.conditions),
         _drift(samples, questions),
         _outliers(samples, questions),
     )
@@ -74,43 +88,41 @@ def _resolution(verdicts: Sequence[Verdict], tests: int, options: Options) -> It
         )
 
 
-def _gaps(trials: pl.DataFrame, planned: int) -> Iterator[Warning]:
-    failed = trials.filter(pl.col("state") != "ok")
-    if len(failed):
-        first = failed.row(0, named=True)
+def _gaps(facts: RunFacts) -> Iterator[Warning]:
+    if len(facts.failures):
+        first = facts.failures.row(0, named=True)
         yield Warning(
             Kind.FAILED,
-            f"{len(failed)} of {len(trials)} trials failed; the first: {first['workload']} under "
+            f"{len(facts.failures)} of {facts.recorded} trials failed; the first: {first['workload']} under "
             f"{first['variant']}: {first['reason'].partition(chr(10))[0]}",
         )
-    if len(trials) < planned:
-        yield Warning(Kind.INCOMPLETE, f"{planned - len(trials)} of {planned} trials have not run")
+    if facts.recorded < facts.planned:
+        yield Warning(Kind.INCOMPLETE, f"{facts.planned - facts.recorded} of {facts.planned} trials have not run")
 
 
-def _conditions(trials: pl.DataFrame) -> Iterator[Warning]:
-    if not len(trials):
-        return
-    weights = trials["elapsed"].to_numpy()
-    steal, other = (_weighted(trials[name], weights) for name in ("steal_percent", "other_percent"))
+def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:
+    steal, other = (_weighted(conditions, name) for name in ("steal_percent", "other_percent"))
     if steal >= STEAL_PERCENT:
-        worst = trials["steal_percent"].max()
+        worst = conditions["steal_worst"].drop_nulls().to_list()
         yield Warning(
             Kind.STEAL,
-            f"{steal:.1f} % of the CPUs' time was stolen by the hypervisor (worst trial {worst:.0f} %)",
+            f"{steal:.1f} % of the CPUs' time was stolen by the hypervisor (worst trial {max(worst):.0f} %)",
         )
     if other >= OTHER_PERCENT:
         yield Warning(Kind.LOAD, f"other processes used {other:.1f} % of the CPUs' time during the trials")
-    clocks = trials["clocksource"].drop_nulls().unique().sort().to_list()
+    clocks = sorted({name for told in conditions["clocksources"].drop_nulls() for name in told.split(",")})
     if len(clocks) > 1:
         yield Warning(Kind.CLOCKSOURCE, f"the kernel changed its clock source during the run ({', '.join(clocks)})")
-    low, high = trials["mhz_min"].min(), trials["mhz_max"].max()
+    low, high = conditions["mhz_min"].min(), conditions["mhz_max"].max()
     if isinstance(low, int) and isinstance(high, int) and high > low * FREQUENCY_RATIO:
         yield Warning(Kind.FREQUENCY, f"CPU frequencies from {low} to {high} MHz were seen")
 
 
-def _weighted(values: pl.Series, weights: NDArray[np.float64]) -> float:
-    known = values.fill_null(0.0).to_numpy()
-    return float(np.average(known, weights=weights)) if weights.sum() > 0 else 0.0
+def _weighted(conditions: pl.DataFrame, name: str) -> float:
+    """Mean over the variants, weighted by their seconds; 0 where nothing is known."""
+    known = conditions.select("seconds", name).drop_nulls()
+    seconds = known["seconds"].sum()
+    return float((known[name] * known["seconds"]).sum()) / float(seconds) if seconds else 0.0
 
 
 def _of(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
@@ -134,7 +146,7 @@ def _drift(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[War
         if p < DRIFT_P / len(questions) and abs(change) >= DRIFT_SHARE:
             yield Warning(
                 Kind.DRIFT,
-                f"{question.workload} {question.metric} moved by {100 * change:+.1f} % from the first trial to the last",
+                f"{question.workload} {question.metric} moved by {100 * change:+.1f} % from first trial to last",
             )
 
 

@@ -3,33 +3,69 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def doctor() -> None:
     """Tell what this machine can run, and the command that mends what is missing."""
     from rich.console import Console
-    from rich.table import Table
 
     from schedlab.cli.recovery import recover
-    from schedlab.observe.fingerprint import stable_hash, take
-    from schedlab.tunables import Available, Refused, System, load_catalogue
-    from schedlab.workloads import registry
-    from schedlab.workloads.tools import SCHEDLOAD, Tool, install_line, missing
 
     console = Console(highlight=False)
     recover(console)
-    print_ = console.print
+    _machine(console)
+    _tunables(console)
+    _workloads(console)
+
+
+def _machine(console: Console) -> None:
+    from schedlab.observe.fingerprint import stable_hash, take
+
     fingerprint = take()
     kernel, cpu = fingerprint["kernel"], fingerprint["cpu"]
-    print_(
-        f"machine   {stable_hash(fingerprint)}: {fingerprint['topology']['cpus']} CPUs, {cpu.get('model', 'unknown model')}"
-    )
-    guest = " (virtual machine)" if fingerprint["virtualisation"]["virtualised"] else ""
-    print_(f"kernel    {kernel['release']}{guest}, clock source {kernel['clocksource']}")
-    print_(
-        f"user      {'root' if os.geteuid() == 0 else 'not root: tunables cannot be written, raised priorities may be refused'}"
-    )
-    _tunables(console, System, load_catalogue, Available, Refused)
+    guest = ", a virtual machine" if fingerprint["virtualisation"]["virtualised"] else ""
+    console.print(f"[bold]machine[/]   {stable_hash(fingerprint)}{guest}")
+    console.print(f"[bold]CPUs[/]      {fingerprint['topology']['cpus']} × {cpu.get('model', 'unknown model')}")
+    console.print(f"[bold]kernel[/]    {kernel['release']}, clock source {kernel['clocksource']}")
+    if os.geteuid() != 0:
+        console.print("[bold]user[/]      not root: most tunables cannot be written", soft_wrap=True)
+
+
+def _tunables(console: Console) -> None:
+    """How many tunables can be written, and each reason why others cannot, once."""
+    from schedlab.tunables import Absent, Available, BootOnly, System, catalogue
+
+    system = System()
+    reasons: dict[str, int] = {}
+    counts = {"writable": 0, "at boot only": 0, "not in this kernel": 0}
+    with system.debugfs():
+        for tunable in catalogue().values():
+            match system.resolve(tunable):
+                case Available():
+                    counts["writable"] += 1
+                case BootOnly():
+                    counts["at boot only"] += 1
+                case Absent():
+                    counts["not in this kernel"] += 1
+                case refused:
+                    reasons[refused.reason] = reasons.get(refused.reason, 0) + 1
+    told = ", ".join(f"{number} {what}" for what, number in counts.items())
+    console.print(f"[bold]tunables[/]  {told} ('schedlab tunables list' names them)", soft_wrap=True)
+    for reason, number in reasons.items():
+        console.print(f"[yellow]refused[/]   {number}: {reason}", soft_wrap=True)
+
+
+def _workloads(console: Console) -> None:
+    from rich.table import Table
+
+    from schedlab.workloads import registry
+    from schedlab.workloads.base import Tool
+    from schedlab.workloads.tools import install_line, missing
+
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("workload")
     table.add_column("here", overflow="fold")
@@ -38,8 +74,8 @@ def doctor() -> None:
         absent = missing(registry.adapter(name))
         lacking += absent
         table.add_row(name, f"missing {', '.join(tool.program for tool in absent)}" if absent else "ready")
-    print_(table)
+    console.print(table)
     if lacking:
-        print_(f"\ninstall what is missing:\n  {install_line(list(dict.fromkeys(lacking)))}", soft_wrap=True)
-    elif SCHEDLOAD not in lacking:
-        print_("\nevery workload can run here")
+        console.print(f"install what is missing:\n  {install_line(list(dict.fromkeys(lacking)))}", soft_wrap=True)
+    else:
+        console.print("every workload can run here")

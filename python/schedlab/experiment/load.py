@@ -23,7 +23,7 @@ from schedlab.experiment.model import (
 )
 from schedlab.experiment.plan import CONTROL
 from schedlab.experiment.rows import combinations
-from schedlab.tunables import BadValue, UnknownTunable, load_catalogue
+from schedlab.tunables import BadValue, UnknownTunable, lookup
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.registry import UnknownWorkload, adapter
 from schedlab.workloads.registry import names as workload_names
@@ -152,10 +152,8 @@ def _check_tunables(i: int, variant: Variant) -> Iterator[Finding]:
     for name, value in variant.tunables.items():
         path = ("variant", i, "tunables", name)
         try:
-            load_catalogue().get(name).parse(value)
-        except UnknownTunable as error:
-            yield path, str(error)
-        except BadValue as error:
+            lookup(name).parse(value)
+        except (UnknownTunable, BadValue) as error:
             yield path, str(error)
 
 

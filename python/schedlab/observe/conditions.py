@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from schedlab.measurement import Conditions
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 """Unit of the times in /proc/stat (proc_stat(5))."""
@@ -61,22 +62,19 @@ class Watch:
         return CpuTime((user + nice + system + irq + softirq) / TICKS_PER_SECOND, steal / TICKS_PER_SECOND)
 
 
-def between(before: Snapshot, after: Snapshot, elapsed: float, own: float, cpus: int) -> dict[str, Any]:
-    """The conditions of a trial that took ``elapsed`` seconds and used ``own`` CPU seconds itself, JSON-ready.
+def between(before: Snapshot, after: Snapshot, elapsed: float, own: float, cpus: int) -> Conditions:
+    """The conditions of a trial that took ``elapsed`` seconds and used ``own`` CPU seconds itself.
 
-    ``steal_percent`` and ``other_percent`` (CPU time that others used) are shares of all CPUs' time; load is
-    Linux's one-minute average at the start; frequencies are MHz. /proc/stat counts in ticks of 10 ms, so shares
-    of trials below 0.1 s say little.
+    /proc/stat counts in ticks of 10 ms, so shares of trials below 0.1 s say little.
     """
     whole = max(elapsed * cpus, 1e-9)
     other = after.cpu.busy - before.cpu.busy - own
     seen = before.frequencies + after.frequencies
-    conditions: dict[str, Any] = {
-        "load": before.load,
-        "steal_percent": round(100 * max(after.cpu.steal - before.cpu.steal, 0) / whole, 3),
-        "other_percent": round(100 * max(other, 0) / whole, 3),
-        "clocksource": after.clocksource,
-    }
-    if seen:
-        conditions |= {"mhz_min": round(min(seen) / 1000), "mhz_max": round(max(seen) / 1000)}
-    return conditions
+    return Conditions(
+        load=before.load,
+        steal_percent=round(100 * max(after.cpu.steal - before.cpu.steal, 0) / whole, 3),
+        other_percent=round(100 * max(other, 0) / whole, 3),
+        mhz_min=round(min(seen) / 1000) if seen else None,
+        mhz_max=round(max(seen) / 1000) if seen else None,
+        clocksource=after.clocksource,
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 from sqlalchemy import Engine
 
-from schedlab.analysis.diagnostics import diagnose
+from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.verdicts import Options, Verdict, judge
 from schedlab.analysis.warnings import Warning
 from schedlab.store import reading
@@ -27,8 +27,8 @@ class Findings:
 def findings(engine: Engine, run_id: int | None) -> Findings:
     """Judge a stored run (the newest when no number is given), from the store alone."""
     run = reading.run(engine, run_id)
-    trials, samples = reading.trials(engine, run.id), reading.measurements(engine, run.id)
+    samples, failures = reading.measurements(engine, run.id), reading.failures(engine, run.id)
     design, options = run.design, run.design.options(run.seed)
     verdicts = judge(samples, design.questions, design.variants[0], design.variants, design.control, options)
-    warnings = diagnose(trials, samples, design.questions, verdicts, run.planned, options)
-    return Findings(run, verdicts, warnings, trials.filter(pl.col("state") != "ok"), options)
+    facts = RunFacts(run.planned, run.recorded, reading.conditions(engine, run.id), failures)
+    return Findings(run, verdicts, diagnose(facts, samples, design.questions, verdicts, options), failures, options)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from sqlalchemy import Engine, Select, func, select
+from sqlalchemy import Engine, Select, String, func, select
 
 from schedlab.errors import StoreError
 from schedlab.store import schema
@@ -36,21 +36,10 @@ class Run:
     recorded: int
     fingerprint: dict[str, Any]
     fingerprint_hash: str
+    notes: list[str]
     started: float
     finished: float | None
     version: str
-
-
-_CONDITIONS = pl.Struct(
-    {
-        "load": pl.Float64,
-        "steal_percent": pl.Float64,
-        "other_percent": pl.Float64,
-        "clocksource": pl.String,
-        "mhz_min": pl.Int64,
-        "mhz_max": pl.Int64,
-    }
-)
 
 
 def runs(engine: Engine) -> list[Run]:
@@ -85,24 +74,38 @@ def _run(row: Any) -> Run:
         "quick": bool(fields["quick"]),
         "design": StoredDesign.model_validate_json(fields["design"]),
         "fingerprint": json.loads(fields["fingerprint"]),
+        "notes": json.loads(fields["notes"]),
     }
     return Run(**fields)
 
 
-def trials(engine: Engine, run_id: int) -> pl.DataFrame:
-    """A run's trials in the order they ran.
+def failures(engine: Engine, run_id: int) -> pl.DataFrame:
+    """The trials that did not end well, in the order they ran: position, variant, workload, parameters, state, reason."""
+    t = schema.trial.c
+    columns = [t.position, t.variant, t.workload, t.parameters, t.state, t.reason]
+    return _frame(engine, select(*columns).where(t.run_id == run_id, t.state != "ok").order_by(t.position))
 
-    Columns: position, phase, block, variant, workload, parameters, iteration, state, reason, started (s since 1970),
-    elapsed (s), and the conditions (null where none were watched): load, steal_percent, other_percent, clocksource,
-    mhz_min, mhz_max.
+
+def conditions(engine: Engine, run_id: int) -> pl.DataFrame:
+    """Under which conditions each variant was measured, over its trials but the warm-up.
+
+    Columns: variant, seconds (sum of trials), steal_percent and other_percent (means weighted by duration),
+    steal_worst (of one trial), mhz_min, mhz_max, clocksources (comma-separated); null where none were watched.
     """
     t = schema.trial.c
+    seconds = func.sum(t.elapsed)
     columns = [
-        t.position, t.phase, t.block, t.variant, t.workload, t.parameters,
-        t.iteration, t.state, t.reason, t.started, t.elapsed, t.conditions,
-    ]  # fmt: skip
-    frame = _frame(engine, select(*columns).where(t.run_id == run_id).order_by(t.position))
-    return frame.with_columns(pl.col("conditions").str.json_decode(_CONDITIONS)).unnest("conditions")
+        t.variant,
+        seconds.label("seconds"),
+        (func.sum(t.elapsed * t.steal_percent) / seconds).label("steal_percent"),
+        (func.sum(t.elapsed * t.other_percent) / seconds).label("other_percent"),
+        func.max(t.steal_percent).label("steal_worst"),
+        func.min(t.mhz_min).label("mhz_min"),
+        func.max(t.mhz_max).label("mhz_max"),
+        func.group_concat(t.clocksource.distinct(), type_=String).label("clocksources"),
+    ]
+    query = select(*columns).where(t.run_id == run_id, t.phase == "measure").group_by(t.variant).order_by(t.variant)
+    return _frame(engine, query)
 
 
 def measurements(engine: Engine, run_id: int) -> pl.DataFrame:
@@ -175,6 +178,7 @@ def failed_outputs(engine: Engine, run_id: int | None) -> Iterator[str]:
     with engine.connect() as connection:
         for row in connection.execute(query):
             yield (
-                f"trial {row.position}: {row.workload} {row.parameters} under {row.variant}: {row.state}: {row.reason}\n"
+                f"trial {row.position}: {row.workload} {row.parameters} under {row.variant}\n"
+                f"{row.state}: {row.reason}\n"
                 f"command: {shlex.join(json.loads(row.command))}\n--- stdout\n{row.stdout}\n--- stderr\n{row.stderr}"
             )

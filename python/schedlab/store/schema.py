@@ -50,6 +50,7 @@ run = Table(
     Column("planned", Integer, nullable=False, doc="trials in the plan"),
     Column("fingerprint", Text, nullable=False, doc="JSON"),
     Column("fingerprint_hash", String, nullable=False),
+    Column("notes", Text, nullable=False, doc="JSON list: what could not be observed, and what would turn it on"),
     Column("started", Float, nullable=False, doc="seconds since 1970, UTC"),
     Column("finished", Float),
     Column("version", String, nullable=False, doc="of schedlab"),
@@ -71,7 +72,13 @@ trial = Table(
     Column("reason", Text, nullable=False),
     Column("started", Float, nullable=False),
     Column("elapsed", Float, nullable=False, doc="seconds"),
-    Column("conditions", Text, nullable=False, doc="JSON: what was watched around the trial"),
+    Column("load", Float, doc="one-minute load average at the start; this and the next null where not watched"),
+    Column("steal_percent", Float, doc="of all CPUs' time, taken by the hypervisor"),
+    Column("other_percent", Float, doc="of all CPUs' time, used by other processes"),
+    Column("mhz_min", Integer),
+    Column("mhz_max", Integer),
+    Column("clocksource", String),
+    Column("counters", Text, nullable=False, doc="JSON: counter → how much it rose during the trial"),
     UniqueConstraint("run_id", "position"),
 )
 

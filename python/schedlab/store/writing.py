@@ -7,7 +7,7 @@ import time
 import zlib
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -34,6 +34,7 @@ class NewRun:
     experiment_path: str
     fingerprint: Mapping[str, Any]
     fingerprint_hash: str
+    notes: Sequence[str] = ()
 
 
 def begin(engine: Engine, new: NewRun) -> int:
@@ -51,6 +52,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "planned": len(new.plan.trials),
         "fingerprint": json.dumps(new.fingerprint),
         "fingerprint_hash": new.fingerprint_hash,
+        "notes": json.dumps(list(new.notes)),
         "started": time.time(),
         "version": version("schedlab"),
     }
@@ -109,7 +111,8 @@ def _trial_values(run_id: int, trial: Trial, measurement: Measurement) -> dict[s
         "reason": measurement.reason,
         "started": measurement.started,
         "elapsed": measurement.elapsed,
-        "conditions": json.dumps(measurement.conditions),
+        **asdict(measurement.conditions),
+        "counters": json.dumps(measurement.counters),
     }
 
 

@@ -58,7 +58,9 @@ class Tool:
     program: str
     package: str
     paths: tuple[str, ...] = ()
-    """Places beside ``$PATH`` where distributions put it; may hold ``*``."""
+    """Places beside ``$PATH`` where distributions put it; may hold ``*``. A library's header or a file counts too."""
+    source: str = ""
+    """Where it is had when Debian's main archive has no package of it; ``package`` is then empty."""
 
 
 @dataclass(frozen=True)

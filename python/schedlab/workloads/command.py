@@ -28,6 +28,15 @@ METRICS = (
 """Elapsed time is judged; CPU % is user + system over elapsed, as GNU time's ``%P``."""
 
 
+def times(output: Output) -> list[Metric]:
+    """:data:`METRICS` from the launcher's account; NotUnderstood when it holds no time."""
+    if output.elapsed <= 0:
+        raise NotUnderstood("the launcher measured no time")
+    share = 100 * (output.user + output.system) / output.elapsed
+    values = (output.elapsed, output.user, output.system, share)
+    return [Metric(spec, value) for spec, value in zip(METRICS, values, strict=True)]
+
+
 class CommandParameters(Parameters):
     """``run`` is split as a shell splits words, but no shell runs it: write ``sh -c '…'`` for one."""
 
@@ -57,11 +66,7 @@ class CommandLine(Adapter[CommandParameters]):
 
     def parse(self, parameters: CommandParameters, output: Output) -> list[Metric]:
         """The launcher's times; nothing of the command's output is read."""
-        if output.elapsed <= 0:
-            raise NotUnderstood("the launcher measured no time")
-        share = 100 * (output.user + output.system) / output.elapsed
-        values = (output.elapsed, output.user, output.system, share)
-        return [Metric(spec, value) for spec, value in zip(self.metrics, values, strict=True)]
+        return times(output)
 
     def good_exit(self, parameters: CommandParameters) -> int:
         """Another exit code than 0 may be asked for."""

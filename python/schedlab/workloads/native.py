@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from typing import Generic
+from collections.abc import Mapping
+from typing import Any, Generic
 
-from schedlab.workloads.base import Adapter, Command, Metric, NotUnderstood, Output, P, Place
+from schedlab.workloads.base import Adapter, Command, Metric, MetricSpec, NotUnderstood, Output, P, Place
 from schedlab.workloads.tools import SCHEDLOAD, need
 
 
@@ -25,16 +26,21 @@ class Native(Adapter[P], Generic[P]):
 
     def parse(self, parameters: P, output: Output) -> list[Metric]:
         """Every declared metric of the JSON object on standard output, with its samples."""
+        told = self.told(output)
+        return [self.metric(told, spec) for spec in self.metrics]
+
+    def told(self, output: Output) -> Mapping[str, Any]:
+        """The output's metrics by name; NotUnderstood when it is not schedload's JSON object."""
         try:
-            told = {metric["name"]: metric for metric in json.loads(output.stdout)["metrics"]}
+            return {metric["name"]: metric for metric in json.loads(output.stdout)["metrics"]}
         except (ValueError, KeyError, TypeError) as error:
             raise NotUnderstood(f"schedload's output is not its JSON object: {error}") from error
-        metrics = []
-        for spec in self.metrics:
-            if spec.name not in told:
-                raise NotUnderstood(f"schedload's output has no metric {spec.name!r}")
-            if told[spec.name]["unit"] != spec.unit:
-                unit = told[spec.name]["unit"]
-                raise NotUnderstood(f"schedload gives {spec.name!r} in {unit!r}, not in {spec.unit!r}")
-            metrics.append(Metric(spec, float(told[spec.name]["value"]), told[spec.name].get("samples")))
-        return metrics
+
+    def metric(self, told: Mapping[str, Any], spec: MetricSpec) -> Metric:
+        """One metric; NotUnderstood when it is missing or in another unit."""
+        if spec.name not in told:
+            raise NotUnderstood(f"schedload's output has no metric {spec.name!r}")
+        found = told[spec.name]
+        if found["unit"] != spec.unit:
+            raise NotUnderstood(f"schedload gives {spec.name!r} in {found['unit']!r}, not in {spec.unit!r}")
+        return Metric(spec, float(found["value"]), found.get("samples"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from glob import glob
@@ -23,9 +24,14 @@ def find(tool: Tool) -> Path | None:
     if found := shutil.which(tool.program):
         return Path(found)
     for pattern in tool.paths:
-        if matches := sorted(glob(pattern), reverse=True):
+        if matches := sorted(glob(pattern), key=_version, reverse=True):
             return Path(matches[0])
     return None
+
+
+def _version(path: str) -> list[int]:
+    """The numbers in a path, so that ``postgresql/15`` comes after ``postgresql/9.6``."""
+    return [int(number) for number in re.findall(r"\d+", path)]
 
 
 def need(tool: Tool) -> str:
@@ -39,9 +45,10 @@ def missing(adapter: AnyAdapter) -> list[Tool]:
 
 
 def install_line(tools: list[Tool]) -> str:
-    """The command that brings these tools."""
-    packages = sorted({tool.package for tool in tools if tool is not SCHEDLOAD})
-    lines = ["make build"] if SCHEDLOAD in tools else []
+    """The command that brings these tools; what no package brings is a comment line behind it."""
+    packages = sorted({tool.package for tool in tools if tool is not SCHEDLOAD and tool.package})
+    commands = ["make build"] if SCHEDLOAD in tools else []
     if packages:
-        lines.append("apt-get install " + " ".join(packages))
-    return " && ".join(lines)
+        commands.append("apt-get install " + " ".join(packages))
+    lines = [" && ".join(commands)] if commands else []
+    return "\n".join(lines + [f"# {tool.program}: {tool.source}" for tool in tools if tool.source])

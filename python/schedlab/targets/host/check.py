@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan
 from schedlab.targets.host.launch import attributes, launch
 from schedlab.targets.protocol import Obstacle
-from schedlab.tunables import Absent, BootOnly, Refused, System, load_catalogue
+from schedlab.tunables import System
 from schedlab.workloads.base import Command
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
@@ -59,16 +58,10 @@ def _tunables(plan: Plan, system: System) -> Iterator[Obstacle]:
     if not wanted:
         return
     with system.debugfs():
-        for name, variants in wanted.items():
-            subject = f"tunable {name!r} (variants {', '.join(variants)})"
-            match system.resolve(load_catalogue().get(name)):
-                case Absent(reason=reason):
-                    yield Obstacle(subject, reason, "'schedlab tunables show' tells which kernels have it")
-                case Refused(reason=reason, elsewhere=elsewhere):
-                    yield Obstacle(subject, reason, elsewhere)
-                case BootOnly(parameter=parameter):
-                    yield Obstacle(subject, f"is set only by the boot parameter {parameter!r}", "boot with it")
-                case _ if os.geteuid() != 0 and system.is_real:
-                    yield Obstacle(subject, "only root may write it", "run as root")
-                case _:
-                    continue
+        for variant in plan.variants:
+            for name, answer in system.check(variant.tunables).items():
+                if variants := wanted.pop(name, None):
+                    subject = f"tunable {name!r} (variants {', '.join(variants)})"
+                    yield Obstacle(
+                        subject, answer.why, f"'schedlab tunables show {name}' tells all that is known of it"
+                    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,12 @@ from schedlab.targets.host.check import obstacles
 from schedlab.targets.host.interpret import cpu_seconds, interpret
 from schedlab.targets.host.launch import launch, scratch_root
 from schedlab.targets.protocol import Obstacle
-from schedlab.tunables import Journal, System, default_journal_dir
+from schedlab.tunables import Journal, Outcome, Restored, System, default_journal_dir
 from schedlab.workloads.base import AnyAdapter, Parameters, Place
 from schedlab.workloads.registry import adapter
+
+Switch = Callable[[Mapping[str, object]], object]
+"""Makes the tunables those named, and puts back the others that this run has changed."""
 
 
 class Host:
@@ -33,7 +36,9 @@ class Host:
     def __init__(self, root: Path = Path("/"), journal_dir: Path | None = None) -> None:
         self._system = System(root)
         self._journal_dir = journal_dir or default_journal_dir()
-        self.kind = "real" if root == Path("/") else "real, tunables in a tree of files"
+        self.kind = "real" if self._system.real else "real, tunables in a tree of files"
+        self.left: list[Outcome] = []
+        """Values that could not be put back at the end of the last session, or that were not ours to put back."""
 
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """See :mod:`schedlab.targets.host.check`."""
@@ -52,14 +57,27 @@ class Host:
         """Journal open, debugfs mounted if it is needed, workloads prepared; all undone at the exit."""
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-", dir=scratch_root())))
-            journal = None
-            if any(variant.tunables for variant in plan.variants):
-                journal = stack.enter_context(Journal.open(self._journal_dir, f"run-{run_id}", self._system))
-                stack.enter_context(self._system.debugfs(journal))
+            switch = stack.enter_context(self._switching(plan, run_id))
             prepared = {row.key: _Prepared(row, Place(_cache_folder(), scratch)) for row in plan.rows}
             for item in prepared.values():
                 stack.enter_context(item.adapter.prepared(item.parameters, item.place))
-            yield HostSession(prepared, journal)
+            yield HostSession(prepared, switch)
+
+    @contextmanager
+    def _switching(self, plan: Plan, run_id: int) -> Iterator[Switch]:
+        """A function that makes the tunables those of a variant; at the exit they are as they were before."""
+        self.left = []
+        if not any(variant.tunables for variant in plan.variants):
+            yield lambda wanted: None
+            return
+        with (
+            self._system.debugfs(),
+            Journal.open(self._journal_dir, f"run-{run_id}-process-{os.getpid()}", self._system) as journal,
+        ):
+            try:
+                yield journal.put
+            finally:
+                self.left = [outcome for outcome in journal.close() if not isinstance(outcome, Restored)]
 
 
 def _cache_folder() -> Path:
@@ -79,16 +97,15 @@ class _Prepared:
 class HostSession:
     """Runs trials on the host; see :class:`schedlab.targets.protocol.Session`."""
 
-    def __init__(self, prepared: Mapping[tuple[str, str], _Prepared], journal: Journal | None) -> None:
+    def __init__(self, prepared: Mapping[tuple[str, str], _Prepared], switch: Switch) -> None:
         self._prepared = prepared
-        self._journal = journal
+        self._switch = switch
         self._watch = Watch()
         self._cpus = os.cpu_count() or 1
 
     def put_in_place(self, variant: Variant) -> None:
         """Write the variant's tunables, and put back those that it does not name; attributes go with each launch."""
-        if self._journal is not None:
-            self._journal.put(variant.tunables)
+        self._switch(variant.tunables)
 
     def run(self, trial: Trial) -> Measurement:
         """One trial; a failure, a timeout or unreadable output is a measurement with its reason."""

@@ -1,0 +1,100 @@
+"""How quickly the command answers: ``schedlab --version``, ``--help``, and ``report`` on a run of 100,000 samples.
+
+    .venv/bin/python benches/startup.py [--runs 9]
+
+Wall time and CPU time of whole processes, median and range; the commands are run in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import Trial, plan
+from schedlab.store import writing
+from schedlab.store.file import open_store
+from schedlab.targets.scripted import Scripted
+
+EXPERIMENT = """
+[experiment]
+name = "large"
+[design]
+blocks = 50
+iterations = 50
+warmup = 0
+[[variant]]
+name = "a"
+[[variant]]
+name = "b"
+nice = 1
+[[variant]]
+name = "c"
+nice = 2
+[[workload]]
+use = "hackbench"
+groups = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+"""
+"""50 blocks × 4 variants × 10 rows × 50 iterations: 100,000 samples."""
+
+
+def make_store(path: Path) -> None:
+    """A scripted run of 100,000 log-normal samples; its commits need not survive a power loss."""
+    rng = random.Random(1)
+    made = plan(parse(EXPERIMENT, "large"), seed=1)
+    engine = open_store(path, create=True)
+    new = writing.NewRun(made, "scripted", "scripted", False, EXPERIMENT, "large", {}, "bench")
+
+    def script(trial: Trial) -> float:
+        return math.exp(rng.gauss(0, 0.02))
+
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA synchronous = OFF")
+    execute(made, Scripted(script), engine, writing.begin(engine, new), lambda trial, measurement: None)
+
+
+def timed(argv: list[str]) -> tuple[float, float]:
+    """Wall and CPU seconds of one process."""
+    began, before = time.perf_counter(), os.times()
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.perf_counter() - began, cpu
+
+
+def main() -> None:
+    """Time each command, in turn, and print the figures."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--runs", type=int, default=9)
+    runs = options.parse_args().runs
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
+        store = Path(folder) / "store.sqlite"
+        make_store(store)
+        schedlab = str(Path(sys.executable).parent / "schedlab")
+        commands = {
+            "schedlab --version": [schedlab, "--version"],
+            "schedlab --help": [schedlab, "--help"],
+            "schedlab report (100,000 samples)": [schedlab, "report", "--store", str(store)],
+        }
+        figures: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        for _ in range(runs + 1):
+            for name, argv in commands.items():
+                figures[name].append(timed(argv))
+    for name, pairs in figures.items():
+        wall = [1000 * w for w, _ in pairs[1:]]
+        cpu = [1000 * c for _, c in pairs[1:]]
+        print(f"{name}: wall median {statistics.median(wall):.0f} ms ({min(wall):.0f} to {max(wall):.0f}), "
+              f"CPU median {statistics.median(cpu):.0f} ms")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

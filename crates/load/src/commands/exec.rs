@@ -1,0 +1,135 @@
+//! `schedload exec`: a command under supervision.
+//!
+//! Exit status: the command's; 128 + n when signal n killed it or stopped the launcher; 124 when it ran into the time
+//! limit; 125 when the launcher itself failed (attributes refused, server not ready, wrong usage); 126 when the command
+//! could not be executed; 127 when it was not found.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use nix::sys::signal::Signal;
+
+use super::complain;
+use crate::error::LoadError;
+use crate::launcher::attributes::Policy;
+use crate::launcher::{self, Guardian, LAUNCHER_FAILED, Order, Ready, Server, Target, Wanted, notation};
+
+/// Runs a command with scheduling attributes, servers and a report; nothing of it survives.
+///
+/// The command gets standard input, output and error untouched. Exit status: the command's; 128 + n for signal n; 124
+/// time limit; 125 launcher's own failure; 126 not executable; 127 not found.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Scheduling policy.
+    #[arg(long)]
+    policy: Option<Policy>,
+    /// Real-time priority, 1 to 99 (with fifo and rr; default 1).
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=99))]
+    priority: Option<u32>,
+    /// Nice value, -20 to 19.
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
+    nice: Option<i32>,
+    /// EEVDF slice, 0.1ms to 100ms (Linux 6.12 and later).
+    #[arg(long, value_parser = notation::duration, value_name = "DURATION")]
+    slice: Option<Duration>,
+    /// CPUs to run on, such as 0-1,3.
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<String>,
+    /// Kill the command after this time; exit status 124.
+    #[arg(long, value_parser = notation::duration, value_name = "DURATION")]
+    timeout: Option<Duration>,
+    /// Write a JSON report to this descriptor (a number) or file, instead of a line to standard error.
+    #[arg(long, value_name = "FD|PATH")]
+    report: Option<String>,
+    /// Start this server first (a shell command line); may be repeated, each with its own --ready.
+    #[arg(long, value_name = "COMMAND")]
+    server: Vec<String>,
+    /// How to tell that the server is ready: tcp:PORT (on 127.0.0.1), unix:PATH or exec:COMMAND.
+    #[arg(long, value_name = "HOW")]
+    ready: Vec<Ready>,
+    /// Signal that asks a server to end (default TERM): once for all servers, or once for each.
+    #[arg(long, value_name = "SIGNAL")]
+    stop: Vec<String>,
+    /// Longest time for a server to become ready.
+    #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "10s")]
+    ready_timeout: Duration,
+    /// How long a server may take to end before it is killed.
+    #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "2s")]
+    grace: Duration,
+    /// Servers keep the launcher's scheduling attributes instead of getting the command's.
+    #[arg(long)]
+    plain_servers: bool,
+    /// The process that is expected to have started this one: when it has ended before, nothing is started.
+    #[arg(long, value_name = "PID", conflicts_with = "detached")]
+    parent: Option<i32>,
+    /// Go on when the process that started this one ends (otherwise everything is stopped then).
+    #[arg(long)]
+    detached: bool,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> ExitCode {
+    let status = arguments.order().and_then(|order| launcher::launch(&order, complain));
+    match status {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(LAUNCHER_FAILED)
+        }
+    }
+}
+
+impl Arguments {
+    fn order(&self) -> Result<Order, LoadError> {
+        let usage = LoadError::Usage;
+        let cpus = self.cpus.as_deref().map(notation::cpus).transpose().map_err(usage)?;
+        let wanted =
+            Wanted { policy: self.policy, priority: self.priority, nice: self.nice, slice: self.slice, cpus };
+        wanted.check().map_err(usage)?;
+        Ok(Order {
+            command: self.command.clone(),
+            wanted,
+            timeout: self.timeout,
+            servers: self.servers().map_err(usage)?,
+            plain_servers: self.plain_servers,
+            ready_timeout: self.ready_timeout,
+            grace: self.grace,
+            report: self.report.as_ref().map(|target| match target.parse() {
+                Ok(number) => Target::Descriptor(number),
+                Err(_) => Target::File(target.into()),
+            }),
+            guardian: match (self.parent, self.detached) {
+                (Some(pid), _) => Guardian::ThisParent(pid),
+                (None, true) => Guardian::Nobody,
+                (None, false) => Guardian::Parent,
+            },
+        })
+    }
+
+    fn servers(&self) -> Result<Vec<Server>, String> {
+        let (servers, ready) = (self.server.len(), self.ready.len());
+        if servers != ready {
+            return Err(format!("{servers} --server but {ready} --ready: each server needs one"));
+        }
+        if self.stop.len() > 1 && self.stop.len() != servers {
+            return Err(format!(
+                "{} --stop for {servers} --server: give one, or one for each",
+                self.stop.len()
+            ));
+        }
+        let stop = |at: usize| {
+            let name = self.stop.get(at).or(self.stop.first()).map_or("TERM", String::as_str);
+            let full = if name.starts_with("SIG") { name.to_owned() } else { format!("SIG{name}") };
+            full.parse::<Signal>()
+                .map(|signal| signal as i32)
+                .map_err(|_| format!("`{name}` is not a signal"))
+        };
+        let server = |(at, (command, ready)): (usize, (&String, &Ready))| {
+            Ok(Server { command: command.clone(), ready: ready.clone(), stop: stop(at)? })
+        };
+        self.server.iter().zip(&self.ready).enumerate().map(server).collect()
+    }
+}

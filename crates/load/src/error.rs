@@ -1,0 +1,111 @@
+//! Why a run did not succeed.
+
+use std::io;
+
+use schedlab_workload::{ParameterError, ProgramError};
+use thiserror::Error;
+
+use crate::limits;
+
+/// A failed run. Every text says what to do where something can be done.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// A parameter is out of range.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// The program is wrong.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A program file cannot be read.
+    #[error("{path}: {reason}")]
+    File {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The limit on open files is too low.
+    #[error(
+        "{needed} file descriptors are needed, but RLIMIT_NOFILE is {soft} and its hard limit {hard}; raise it \
+         (`ulimit -Hn {needed}` as root, or LimitNOFILE= of the service), or use fewer groups or descriptors"
+    )]
+    Descriptors {
+        /// Descriptors needed.
+        needed: u64,
+        /// Present soft limit.
+        soft: u64,
+        /// Present hard limit.
+        hard: u64,
+    },
+    /// A task could not be created; the text names the limits.
+    #[error("{task} of {total} tasks could not be created: {reason}")]
+    Spawn {
+        /// Number of the task, from 1.
+        task: u32,
+        /// Number of tasks.
+        total: u32,
+        /// What failed, and which limits there are.
+        reason: String,
+    },
+    /// A task failed.
+    #[error("{0}")]
+    Task(String),
+    /// A task was killed.
+    #[error("{task} (pid {pid}) was killed by {signal}{hint}")]
+    Killed {
+        /// The task.
+        task: String,
+        /// Its process.
+        pid: i32,
+        /// The signal's name.
+        signal: String,
+        /// What that may mean.
+        hint: &'static str,
+    },
+    /// A signal asked to stop.
+    #[error("stopped by {}", crate::sys::signals::name(*.0))]
+    Interrupted(i32),
+    /// Shared memory could not be had.
+    #[error("allocating {what}: {source}; {}", limits::memory_limits())]
+    Memory {
+        /// What for.
+        what: &'static str,
+        /// The error.
+        source: io::Error,
+    },
+    /// Attributes of the command could not be applied; the text names the limit.
+    #[error("{0}")]
+    Attribute(String),
+    /// The launcher's options contradict each other.
+    #[error("{0}")]
+    Usage(String),
+    /// A server did not come up.
+    #[error("{0}")]
+    Server(String),
+    /// A command could not be executed.
+    #[error("{text}")]
+    Exec {
+        /// The exit status that shells give then.
+        status: u8,
+        /// The command and the reason.
+        text: String,
+    },
+    /// Any other system call.
+    #[error("{action}: {source}")]
+    System {
+        /// What was tried.
+        action: String,
+        /// The error.
+        source: io::Error,
+    },
+    /// Any other system call, without more to say.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl LoadError {
+    /// Wraps the error of a system call with what was tried.
+    pub fn system(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { action: action.into(), source }
+    }
+}

@@ -1,0 +1,151 @@
+//! Shared memory of a run: everything that tasks tell each other outside of channels, and what they record.
+//!
+//! ```text
+//! control │ failure text │ locks │ semaphores │ barriers │ slots │ holders │ counters by task │ series by task
+//! ```
+//! Words that different tasks write lie on different cache lines.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use schedlab_workload::Plan;
+use schedlab_workload::check::ends::End;
+
+use super::series::Layout;
+use crate::sys::memory::Mapping;
+
+/// Cache line of the x86-64 and arm64 machines in use.
+pub(super) const LINE: usize = 64;
+
+/// Room for the text of the first failure.
+const FAILURE_ROOM: usize = 1024;
+
+// Words of the control block, each on a line of its own.
+const RELEASED: usize = 0;
+const FAILED: usize = LINE;
+const FINISHED: usize = 2 * LINE;
+const FAILURE_LENGTH: usize = 3 * LINE;
+const FAILURE_TEXT: usize = 4 * LINE;
+
+/// The mapping and where things lie in it.
+#[derive(Debug)]
+pub struct Arena {
+    pub(super) mapping: Mapping,
+    locks: usize,
+    semaphores: usize,
+    barriers: usize,
+    slots: usize,
+    holders: usize,
+    counters: usize,
+    counters_stride: usize,
+    counter_count: usize,
+    pub(super) layout: Layout,
+}
+
+impl Arena {
+    /// Maps and initialises the shared memory of a run of `plan`.
+    pub fn new(plan: &Plan) -> io::Result<Self> {
+        let mut end = FAILURE_TEXT + FAILURE_ROOM;
+        let mut section = |bytes: usize| {
+            let start = end.next_multiple_of(LINE);
+            end = start + bytes;
+            start
+        };
+        let lines = |count: u32| count as usize * LINE;
+        let tasks = plan.task_count() as usize;
+        let counter_count = plan.program().counters.len();
+        let counters_stride = (counter_count * 8).next_multiple_of(LINE);
+        let (locks, semaphores) =
+            (section(lines(plan.locks().total())), section(lines(plan.semaphores().total())));
+        let (barriers, slots) =
+            (section(lines(plan.barriers().total())), section(lines(plan.slots().total())));
+        let holders = section(plan.channels().total() as usize * 8);
+        let counters = section(tasks * counters_stride);
+        let layout = Layout::new(plan, end.next_multiple_of(LINE));
+        let mapping = Mapping::shared(layout.end())?;
+        let arena = Self {
+            mapping,
+            locks,
+            semaphores,
+            barriers,
+            slots,
+            holders,
+            counters,
+            counters_stride,
+            counter_count,
+            layout,
+        };
+        for instance in 0..plan.semaphores().total() {
+            let definition = &plan.program().resources.semaphores[plan.semaphores().position(instance)];
+            arena.semaphore(instance).store(definition.initial, Ordering::Relaxed);
+        }
+        Ok(arena)
+    }
+
+    /// The word of a lock.
+    pub fn lock(&self, lock: u32) -> &AtomicU32 {
+        self.mapping.word(self.locks + lock as usize * LINE)
+    }
+
+    /// The value of a semaphore; the next word counts its waiters.
+    pub fn semaphore(&self, semaphore: u32) -> &AtomicU32 {
+        self.mapping.word(self.semaphores + semaphore as usize * LINE)
+    }
+
+    /// Tasks that sleep on a semaphore.
+    pub fn semaphore_waiters(&self, semaphore: u32) -> &AtomicU32 {
+        self.mapping.word(self.semaphores + semaphore as usize * LINE + 4)
+    }
+
+    /// (arrivals, generation) of a barrier.
+    pub fn barrier(&self, barrier: u32) -> (&AtomicU32, &AtomicU32) {
+        let at = self.barriers + barrier as usize * LINE;
+        (self.mapping.word(at), self.mapping.word(at + 4))
+    }
+
+    /// The time stamp in a slot.
+    pub fn slot(&self, slot: u32) -> &AtomicU64 {
+        self.mapping.double(self.slots + slot as usize * LINE)
+    }
+
+    /// Tasks that still use an end of a channel.
+    pub fn holders(&self, channel: u32, end: End) -> &AtomicU32 {
+        self.mapping.word(self.holders + channel as usize * 8 + if end == End::Near { 0 } else { 4 })
+    }
+
+    /// A counter of a task.
+    pub fn counter(&self, task: u32, counter: u32) -> &AtomicU64 {
+        self.mapping.double(self.counters + task as usize * self.counters_stride + counter as usize * 8)
+    }
+
+    /// Totals of all counters over all tasks.
+    pub fn counter_totals(&self, tasks: u32) -> Vec<u64> {
+        let total =
+            |counter| (0..tasks).map(|task| self.counter(task, counter).load(Ordering::Relaxed)).sum();
+        (0..self.counter_count as u32).map(total).collect()
+    }
+
+    /// `CLOCK_MONOTONIC` at the opening of the gate.
+    pub fn released_ns(&self) -> &AtomicU64 {
+        self.mapping.double(RELEASED)
+    }
+
+    /// Threads that have finished; the main thread waits on it.
+    pub fn finished(&self) -> &AtomicU32 {
+        self.mapping.word(FINISHED)
+    }
+
+    /// Notes a failure; only the first one is kept.
+    pub fn fail(&self, text: &str) {
+        if self.mapping.word(FAILED).swap(1, Ordering::AcqRel) == 0 {
+            let length = self.mapping.put(FAILURE_TEXT, text.as_bytes(), FAILURE_ROOM);
+            self.mapping.word(FAILURE_LENGTH).store(length as u32, Ordering::Release);
+        }
+    }
+
+    /// The first failure's text.
+    pub fn failure(&self) -> Option<String> {
+        let length = self.mapping.word(FAILURE_LENGTH).load(Ordering::Acquire) as usize;
+        (length > 0).then(|| String::from_utf8_lossy(&self.mapping.get(FAILURE_TEXT, length)).into_owned())
+    }
+}

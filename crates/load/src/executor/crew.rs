@@ -1,0 +1,241 @@
+//! The tasks of a run as the main thread sees them: created, ready, reaped, killed.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use schedlab_workload::TaskId;
+use schedlab_workload::program::Mode;
+
+use super::children::{self, FAILED};
+use super::run::Shared;
+use super::worker::Worker;
+use crate::error::LoadError;
+use crate::limits;
+use crate::sys::process::{self, Ended, Forked, How, Pid};
+use crate::sys::{channel, clock, futex, signals};
+
+/// Stack of a task that is a thread. The deepest path, the formatting of an error, needs a few KiB; the rest is never
+/// touched.
+const STACK_BYTES: usize = 128 * 1024;
+
+/// How long the main thread waits for a ready report before it looks for dead tasks.
+const READY_PATIENCE_MS: i32 = 50;
+
+/// How long after a first failure others are collected, to tell the cause from its consequences.
+const GRACE_NS: u64 = 20_000_000;
+
+/// All tasks that have been created and not reaped.
+pub struct Crew {
+    shared: Arc<Shared>,
+    processes: HashMap<Pid, TaskId>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Crew {
+    /// Nobody yet.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, processes: HashMap::new(), threads: Vec::new() }
+    }
+
+    /// Creates all tasks in order, opening and closing channel ends on the way.
+    pub fn create(&mut self) -> Result<(), LoadError> {
+        let shared = Arc::clone(&self.shared);
+        let (plan, total) = (&shared.plan, shared.plan.task_count());
+        for task in plan.tasks() {
+            for each in shared.schedule.of(task) {
+                shared.arena.holders(each.channel, each.end).fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        for task in plan.tasks() {
+            let failed = |reason| LoadError::Spawn { task: task.ordinal + 1, total, reason };
+            let opened = shared.table.open_for(plan, &shared.schedule, task);
+            opened.map_err(|error| failed(format!("opening a channel: {error}")))?;
+            match plan.group(task).mode {
+                Mode::Process => self.create_process(task).map_err(failed)?,
+                Mode::Thread => self.create_thread(task).map_err(failed)?,
+            }
+            if let Some(signal) = signals::requested() {
+                return Err(LoadError::Interrupted(signal));
+            }
+        }
+        Ok(())
+    }
+
+    fn create_process(&mut self, task: TaskId) -> Result<(), String> {
+        let shared = &self.shared;
+        let parent = process::own_pid();
+        match process::fork().map_err(|error| limits::fork_failure(&error))? {
+            Forked::Parent(pid) => {
+                self.processes.insert(pid, task);
+            }
+            Forked::Child => {
+                children::settle(parent);
+                let code = process_main(shared, task);
+                process::exit_now(code);
+            }
+        }
+        for each in shared.schedule.of(task) {
+            if shared.schedule.is_last(task, *each) {
+                shared.table.close(*each);
+            }
+        }
+        Ok(())
+    }
+
+    fn create_thread(&mut self, task: TaskId) -> Result<(), String> {
+        let shared = Arc::clone(&self.shared);
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = builder.spawn(move || thread_main(&shared, task));
+        self.threads.push(thread.map_err(|error| limits::thread_failure(&error))?);
+        Ok(())
+    }
+
+    /// Waits until every task has reported ready.
+    pub fn all_ready(&mut self) -> Result<(), LoadError> {
+        let mut missing = self.shared.plan.task_count();
+        while missing > 0 {
+            let ready = self.shared.gate.one_ready(READY_PATIENCE_MS);
+            if ready.map_err(LoadError::system("waiting for tasks to be ready"))? {
+                missing -= 1;
+                continue;
+            }
+            self.look_for_trouble()?;
+            while let Ok(Some(ended)) = process::wait_no_hang(-1) {
+                self.ended(ended)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of every task.
+    pub fn reap(&mut self) -> Result<(), LoadError> {
+        while !self.processes.is_empty() {
+            match process::wait(-1) {
+                Ok(ended) => self.ended(ended)?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => self.look_for_trouble()?,
+                Err(error) => return Err(LoadError::system("waiting for tasks")(error)),
+            }
+        }
+        let finished = self.shared.arena.finished();
+        loop {
+            let count = finished.load(Ordering::Acquire);
+            self.look_for_trouble()?;
+            if count as usize == self.threads.len() {
+                break;
+            }
+            futex::wait(finished, count);
+        }
+        let joined = self.threads.drain(..).map(JoinHandle::join).all(|end| end.is_ok());
+        if joined { Ok(()) } else { Err(LoadError::Task("a task panicked".to_owned())) }
+    }
+
+    /// Kills and reaps all processes.
+    pub fn kill(&mut self) {
+        for pid in self.processes.keys() {
+            process::kill(*pid, libc::SIGKILL);
+        }
+    }
+
+    fn look_for_trouble(&self) -> Result<(), LoadError> {
+        if let Some(signal) = signals::requested() {
+            return Err(LoadError::Interrupted(signal));
+        }
+        match self.shared.arena.failure() {
+            Some(reason) if !self.threads.is_empty() => Err(LoadError::Task(reason)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes note of an ended process; an error if it was a task and did not end well.
+    fn ended(&mut self, ended: Ended) -> Result<(), LoadError> {
+        // Any other process is an orphan that was left to this one.
+        let Some(task) = self.processes.remove(&ended.pid) else { return Ok(()) };
+        match ended.how {
+            How::Exited(0) => Ok(()),
+            How::Killed(signal) => Err(self.killed(task, ended.pid, signal)),
+            How::Exited(code) => Err(self.failed(task, code)),
+        }
+    }
+
+    fn killed(&self, task: TaskId, pid: Pid, signal: i32) -> LoadError {
+        let hint = match signal {
+            libc::SIGKILL => {
+                "; if nobody did that on purpose, the kernel's out-of-memory killer did (see dmesg)"
+            }
+            _ => "",
+        };
+        LoadError::Killed { task: self.shared.plan.describe(task), pid, signal: signals::name(signal), hint }
+    }
+
+    /// A task that exits with a failure may only have met the consequence of another's death, such as a closed pipe;
+    /// a task that was killed at the same time is the cause.
+    fn failed(&self, task: TaskId, code: i32) -> LoadError {
+        let deadline = clock::now_ns() + GRACE_NS;
+        while clock::now_ns() < deadline {
+            match process::wait_no_hang(-1) {
+                Ok(Some(Ended { pid, how: How::Killed(signal), .. })) => {
+                    if let Some(task) = self.processes.get(&pid) {
+                        return self.killed(*task, pid, signal);
+                    }
+                }
+                Ok(None) => clock::sleep_ns(GRACE_NS / 10),
+                Ok(Some(_)) => {}
+                Err(_) => break,
+            }
+        }
+        let name = self.shared.plan.describe(task);
+        let unknown = || format!("{name} exited with status {code}");
+        LoadError::Task(self.shared.arena.failure().filter(|_| code == FAILED).unwrap_or_else(unknown))
+    }
+}
+
+/// A task as a process of its own, after the fork; its exit code.
+fn process_main(shared: &Shared, task: TaskId) -> i32 {
+    shared.table.close_others(shared.schedule.of(task));
+    shared.gate.own().into_iter().for_each(channel::close);
+    work(shared, task, false)
+}
+
+/// A task from its preparation to its end; its exit code.
+fn work(shared: &Shared, task: TaskId, thread: bool) -> i32 {
+    let mut worker = match Worker::new(shared, task) {
+        Ok(worker) => worker,
+        Err(error) => {
+            let name = shared.plan.describe(task);
+            shared.arena.fail(&format!("{name}: {error}; {}", limits::memory_limits()));
+            return FAILED;
+        }
+    };
+    let done = worker.run();
+    worker.release(shared.schedule.of(task), thread);
+    children::report(&worker, done)
+}
+
+/// A task as a thread of the main process. The main thread learns of its end even if it panics.
+fn thread_main(shared: &Shared, task: TaskId) {
+    let mut end = ThreadEnd { shared, failed: true };
+    end.failed = work(shared, task, true) != 0;
+}
+
+struct ThreadEnd<'s> {
+    shared: &'s Shared,
+    failed: bool,
+}
+
+impl Drop for ThreadEnd<'_> {
+    fn drop(&mut self) {
+        let finished = self.shared.arena.finished();
+        let count = finished.fetch_add(1, Ordering::AcqRel) + 1;
+        if self.failed {
+            self.shared.arena.fail("a task panicked");
+            futex::wake(finished, 1);
+            // The main thread may be waiting for a process that will never end.
+            process::interrupt_main_thread();
+        } else if count == self.shared.threads {
+            futex::wake(finished, 1);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Messages over channels: whole ones, or the end of the stream, or an error.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::RawFd;
+
+use crate::sys::channel;
+
+/// What a receive found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// A whole message.
+    Message,
+    /// The end of the stream, before any byte of a message.
+    Closed,
+}
+
+/// Writes all of `bytes`.
+pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match channel::write(fd, &bytes[sent..]) {
+            Ok(count) => sent += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Sends one datagram. A receiver that is gone already (ECONNREFUSED) loses it, as a full buffer would.
+pub fn send_datagram(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
+    loop {
+        match channel::write(fd, bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(()),
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// Reads until `buffer` is full.
+pub fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match channel::read(fd, &mut buffer[got..]) {
+            Ok(0) if got == 0 => return Ok(Received::Closed),
+            Ok(0) => {
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, "closed in the middle of a message"));
+            }
+            Ok(count) => got += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Received::Message)
+}
+
+/// Receives one datagram; `senders_gone` is asked each time none has come for a while.
+pub fn receive_datagram(
+    fd: RawFd,
+    buffer: &mut [u8],
+    senders_gone: impl Fn() -> bool,
+) -> io::Result<Received> {
+    loop {
+        match channel::read(fd, buffer) {
+            Ok(_) => return Ok(Received::Message),
+            Err(error) if error.kind() == ErrorKind::WouldBlock && senders_gone() => {
+                return Ok(Received::Closed);
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::ConnectionRefused
+                ) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

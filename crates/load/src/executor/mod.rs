@@ -1,0 +1,25 @@
+//! Runs a program on the kernel of this machine.
+//!
+//! ```text
+//! run     plan → limits checked → tasks created → gate opened → all reaped → Outcome
+//! worker  one task: the steps of its cursor as system calls
+//! arena   shared memory: locks, slots, counters, series, the first failure
+//! ```
+
+mod arena;
+mod channels;
+mod children;
+mod crew;
+mod gate;
+pub mod image;
+mod message;
+mod regions;
+mod run;
+mod series;
+mod spin;
+mod sync;
+mod traits;
+mod worker;
+
+pub use run::{Outcome, run};
+pub use spin::Rate;

@@ -1,0 +1,92 @@
+//! Memory regions as one task sees them.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use schedlab_workload::TaskId;
+use schedlab_workload::program::{Pattern, Scope};
+
+use super::run::Shared;
+use crate::sys::memory::Mapping;
+
+/// A task's private regions, and access to the shared ones.
+pub struct Regions<'r> {
+    shared: &'r BTreeMap<u32, Mapping>,
+    private: BTreeMap<u32, Mapping>,
+}
+
+/// Maps the regions that tasks share.
+pub fn map_shared(plan: &schedlab_workload::Plan) -> io::Result<BTreeMap<u32, Mapping>> {
+    let mut mappings = BTreeMap::new();
+    for instance in 0..plan.regions().total() {
+        let region = &plan.program().resources.regions[plan.regions().position(instance)];
+        if region.scope != Scope::Task {
+            mappings.insert(instance, Mapping::shared(region.bytes as usize)?);
+        }
+    }
+    Ok(mappings)
+}
+
+impl<'r> Regions<'r> {
+    /// Maps the private regions of `task`, without touching them.
+    pub fn of(shared: &'r Shared, task: TaskId) -> io::Result<Self> {
+        let mut private = BTreeMap::new();
+        for (position, region) in shared.plan.program().resources.regions.iter().enumerate() {
+            if region.scope == Scope::Task {
+                for index in 0..region.count {
+                    let instance = shared.plan.regions().instance(position, task, index);
+                    private.insert(instance, Mapping::private(region.bytes as usize)?);
+                }
+            }
+        }
+        Ok(Self { shared: &shared.regions, private })
+    }
+
+    /// Accesses every `stride`-th of `bytes` bytes from `offset` on, or as many random multiples of the stride.
+    pub fn touch(
+        &self,
+        region: u32,
+        (offset, bytes, stride): (u64, u64, u32),
+        pattern: Pattern,
+        write: bool,
+        seed: u64,
+    ) {
+        let Some(mapping) = self.private.get(&region).or_else(|| self.shared.get(&region)) else { return };
+        let size = mapping.bytes() as u64;
+        let stride = u64::from(stride);
+        let access = |at: u64| {
+            if write {
+                mapping.touch_write(at as usize);
+            } else {
+                mapping.touch_read(at as usize);
+            }
+        };
+        match pattern {
+            Pattern::Sequential => {
+                let mut at = offset % size;
+                for _ in 0..bytes.div_ceil(stride) {
+                    access(at);
+                    at += stride;
+                    if at >= size {
+                        at %= size;
+                    }
+                }
+            }
+            Pattern::Random => {
+                let places = size.div_ceil(stride);
+                let mut state = seed | 1;
+                for _ in 0..bytes.div_ceil(stride) {
+                    state = xorshift(state);
+                    access(((u128::from(state) * u128::from(places)) >> 64) as u64 * stride);
+                }
+            }
+        }
+    }
+}
+
+/// Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003), the 64-bit generator (13, 7, 17).
+fn xorshift(mut state: u64) -> u64 {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^ (state << 17)
+}

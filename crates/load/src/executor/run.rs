@@ -1,0 +1,148 @@
+//! One run of a program, from plan to outcome.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use schedlab_workload::measure::{Measured, Observed, metrics};
+use schedlab_workload::{Plan, Program};
+
+use super::arena::Arena;
+use super::channels::{Schedule, Table};
+use super::crew::Crew;
+use super::gate::Gate;
+use super::spin::Rate;
+use super::{regions, traits};
+use crate::error::LoadError;
+use crate::limits;
+use crate::strays;
+use crate::sys::memory::Mapping;
+use crate::sys::process::{self, Usage};
+use crate::sys::{clock, sched, signals};
+
+/// What a run gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The program's metrics.
+    pub metrics: Vec<Measured>,
+    /// What they were computed from.
+    pub observed: Observed,
+    /// For each series, one in how many samples was kept.
+    pub one_in: Vec<u64>,
+    /// Resources used by all tasks and their reaped children, from their creation to their end.
+    pub usage: Usage,
+    /// Rounds of computation per microsecond, where the program computes.
+    pub rate: Option<Rate>,
+}
+
+/// What all tasks of a run refer to.
+pub struct Shared {
+    pub(super) plan: Plan,
+    pub(super) arena: Arena,
+    pub(super) table: Table,
+    pub(super) schedule: Schedule,
+    pub(super) gate: Gate,
+    pub(super) regions: BTreeMap<u32, Mapping>,
+    pub(super) rate: Rate,
+    pub(super) closes_matter: bool,
+    pub(super) threads: u32,
+}
+
+impl Shared {
+    fn new(plan: Plan, schedule: Schedule, rate: Rate) -> Result<Self, LoadError> {
+        let memory = |what| move |source| LoadError::Memory { what, source };
+        Ok(Self {
+            arena: Arena::new(&plan).map_err(memory("shared memory"))?,
+            table: Table::new(&plan),
+            gate: Gate::new(plan.program().gate.kind).map_err(LoadError::system("opening the start gate"))?,
+            regions: regions::map_shared(&plan).map_err(memory("a memory region"))?,
+            rate,
+            closes_matter: traits::closes_matter(&plan),
+            threads: traits::threads(&plan),
+            schedule,
+            plan,
+        })
+    }
+
+    /// Tasks that meet at a barrier.
+    pub(super) fn parties(&self, barrier: u32) -> u32 {
+        let barriers = &self.plan.program().resources.barriers;
+        barriers[self.plan.barriers().position(barrier)].parties
+    }
+}
+
+/// Runs `program` once. `rate` fixes the speed of computation; without it, it is measured if the program computes.
+///
+/// Must be called from the main thread of a process without other threads, because tasks end with the thread that
+/// created them. After an error no process is left; threads of the program may be, waiting for each other, so the
+/// caller should end the process.
+pub fn run(program: Program, rate: Option<Rate>) -> Result<Outcome, LoadError> {
+    let plan = Plan::new(program)?;
+    let schedule = Schedule::new(&plan);
+    limits::ensure_descriptors(schedule.most_open(&plan))?;
+    signals::catch_stops()?;
+    process::adopt_orphans()?;
+    let rate = rate.or_else(|| traits::computes(&plan).then(Rate::measure));
+    let shared = Arc::new(Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)))?);
+    let mut crew = Crew::new(Arc::clone(&shared));
+    let before = process::own_usage();
+    let result = crew.create().and_then(|()| timed(&shared, &mut crew));
+    if result.is_err() {
+        crew.kill();
+        strays::kill_descendants();
+    }
+    let elapsed_ns = result?;
+    let usage = sum(process::children_usage(), difference(process::own_usage(), before));
+    Ok(outcome(&shared, elapsed_ns, usage, rate))
+}
+
+/// Opens the gate and waits for the end of all tasks; nanoseconds in between.
+fn timed(shared: &Shared, crew: &mut Crew) -> Result<u64, LoadError> {
+    crew.all_ready()?;
+    if shared.plan.program().gate.fifo {
+        sched::become_fifo(1).map_err(LoadError::system("changing the main thread to SCHED_FIFO"))?;
+    }
+    let start = clock::now_ns();
+    shared.arena.released_ns().store(start, Ordering::Release);
+    shared.gate.open().map_err(LoadError::system("opening the start gate"))?;
+    crew.reap()?;
+    Ok(clock::now_ns() - start)
+}
+
+fn outcome(shared: &Shared, elapsed_ns: u64, usage: Usage, rate: Option<Rate>) -> Outcome {
+    let (plan, tasks) = (&shared.plan, shared.plan.task_count());
+    let series = 0..plan.program().series.len() as u32;
+    let collected: Vec<_> = series.map(|series| shared.arena.collect(tasks, series)).collect();
+    let one_in = collected.iter().map(|series| series.one_in).collect();
+    let observed = Observed {
+        elapsed_ns,
+        counters: shared.arena.counter_totals(tasks),
+        series: collected.into_iter().map(|series| series.samples).collect(),
+        user_ns: usage.user_us * 1000,
+        system_ns: usage.system_us * 1000,
+        tasks,
+    };
+    Outcome { metrics: metrics(plan.program(), &observed), observed, one_in, usage, rate }
+}
+
+fn difference(after: Usage, before: Usage) -> Usage {
+    Usage {
+        user_us: after.user_us - before.user_us,
+        system_us: after.system_us - before.system_us,
+        max_rss_kib: after.max_rss_kib,
+        voluntary_switches: after.voluntary_switches - before.voluntary_switches,
+        involuntary_switches: after.involuntary_switches - before.involuntary_switches,
+        minor_faults: after.minor_faults - before.minor_faults,
+    }
+}
+
+fn sum(a: Usage, b: Usage) -> Usage {
+    Usage {
+        user_us: a.user_us + b.user_us,
+        system_us: a.system_us + b.system_us,
+        max_rss_kib: a.max_rss_kib.max(b.max_rss_kib),
+        voluntary_switches: a.voluntary_switches + b.voluntary_switches,
+        involuntary_switches: a.involuntary_switches + b.involuntary_switches,
+        minor_faults: a.minor_faults + b.minor_faults,
+    }
+}

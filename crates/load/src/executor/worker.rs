@@ -1,0 +1,184 @@
+//! A task: performs the steps that its cursor hands out.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use schedlab_workload::check::ends::{End, Use, largest_message};
+use schedlab_workload::code::{Code, Work};
+use schedlab_workload::program::{ChannelKind, Direction, Window};
+use schedlab_workload::{Cursor, Step, TaskId};
+
+use super::message::{self, Received};
+use super::run::Shared;
+use super::{children, regions::Regions, spin, sync};
+use crate::sys::{clock, process};
+
+/// Why a task cannot go on, in words for the user, without the task's name.
+#[derive(Debug)]
+pub struct Stop(pub String);
+
+impl Stop {
+    fn because(action: &str, error: &io::Error) -> Self {
+        Self(format!("{action}: {error}"))
+    }
+}
+
+/// One task of a running program.
+pub struct Worker<'r> {
+    shared: &'r Shared,
+    task: TaskId,
+    window: Option<Window>,
+    regions: Regions<'r>,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    pub(super) children: Vec<process::Pid>,
+    released_ns: u64,
+}
+
+impl<'r> Worker<'r> {
+    /// Prepares a task: its buffers and private memory, and its place in the shared records.
+    pub fn new(shared: &'r Shared, task: TaskId) -> io::Result<Self> {
+        let (sent, received) = largest_message(&shared.plan, task);
+        shared.arena.prefault(task);
+        Ok(Self {
+            shared,
+            task,
+            window: shared.plan.program().window,
+            regions: Regions::of(shared, task)?,
+            outgoing: vec![b'-'; sent as usize],
+            incoming: vec![0; received as usize],
+            children: Vec::new(),
+            released_ns: 0,
+        })
+    }
+
+    /// Passes the gate and runs the body to its end.
+    pub fn run(&mut self) -> Result<(), Stop> {
+        let code = Code::new(&self.shared.plan, self.task);
+        let window_end = self.window.map_or(0, |window| window.end_ns());
+        let mut cursor = Cursor::new(&code, window_end);
+        self.shared.gate.pass().map_err(|error| Stop::because("waiting at the start gate", &error))?;
+        self.released_ns = self.shared.arena.released_ns().load(Ordering::Acquire);
+        self.body(&mut cursor)
+    }
+
+    /// Gives up the task's channel ends; an end that no thread uses any more is closed for all.
+    pub fn release(&self, uses: &[Use], threads: bool) {
+        for each in uses {
+            let left = self.shared.arena.holders(each.channel, each.end).fetch_sub(1, Ordering::AcqRel) - 1;
+            if left == 0 && threads && self.shared.closes_matter {
+                self.shared.table.close(*each);
+            }
+        }
+    }
+
+    pub(super) fn body(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+        let released_ns = self.released_ns;
+        let arena = &self.shared.arena;
+        loop {
+            match cursor.next(|| clock::now_ns() - released_ns) {
+                Step::End => return Ok(()),
+                Step::Send { channel, bytes, direction } => self.send(channel, bytes, direction)?,
+                Step::Receive { channel, bytes, direction } => {
+                    if self.receive(channel, bytes, direction)? == Received::Closed && !cursor.closed() {
+                        return Err(Stop("receiving: every sender has closed the channel".to_owned()));
+                    }
+                }
+                Step::Compute { ns } => spin::spin(self.shared.rate.rounds(ns)),
+                Step::Touch { region, offset, bytes, stride, pattern, write, seed } => {
+                    self.regions.touch(region, (offset, bytes, stride), pattern, write, seed);
+                }
+                Step::Lock(lock) => sync::lock(arena.lock(lock)),
+                Step::Unlock(lock) => {
+                    if !sync::unlock(arena.lock(lock)) {
+                        return Err(Stop("unlocking a lock that nobody holds".to_owned()));
+                    }
+                }
+                Step::Up { semaphore, count } => {
+                    let waiters = arena.semaphore_waiters(semaphore);
+                    sync::up(arena.semaphore(semaphore), waiters, count as u32);
+                }
+                Step::Down(semaphore) => {
+                    sync::down(arena.semaphore(semaphore), arena.semaphore_waiters(semaphore));
+                }
+                Step::Barrier(barrier) => {
+                    let (arrived, generation) = arena.barrier(barrier);
+                    sync::meet(arrived, generation, self.shared.parties(barrier));
+                }
+                Step::Sleep { ns } => clock::sleep_ns(ns),
+                Step::Yield => std::thread::yield_now(),
+                Step::Fork => children::fork(self, cursor)?,
+                Step::Wait { count } => children::wait(self, count)?,
+                Step::ExecWork(work) => return Err(self.exec_work(work)),
+                Step::ExecCommand(number) => return Err(children::exec(cursor.command(number).0)),
+                Step::Stamp(slot) => arena.slot(slot).store(clock::now_ns(), Ordering::Release),
+                Step::Record { slot, series } => self.record(slot, series),
+                Step::Lap { slot, series } => {
+                    let now = self.record_at(slot, series, clock::now_ns());
+                    arena.slot(slot).store(now, Ordering::Release);
+                }
+                Step::Count { counter, by } => self.count(counter, by),
+            }
+        }
+    }
+
+    fn send(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<(), Stop> {
+        let descriptor = self.shared.table.descriptor(channel, End::sending(direction));
+        let message = &self.outgoing[..bytes as usize];
+        let sent = match self.shared.table.kind(channel) {
+            ChannelKind::Udp => message::send_datagram(descriptor, message),
+            _ => message::send(descriptor, message),
+        };
+        sent.map_err(|error| Stop::because("sending", &error))
+    }
+
+    fn receive(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<Received, Stop> {
+        let descriptor = self.shared.table.descriptor(channel, End::receiving(direction));
+        let buffer = &mut self.incoming[..bytes as usize];
+        let received = match self.shared.table.kind(channel) {
+            ChannelKind::Udp => {
+                let senders = self.shared.arena.holders(channel, End::sending(direction));
+                message::receive_datagram(descriptor, buffer, || senders.load(Ordering::Acquire) == 0)
+            }
+            _ => message::receive(descriptor, buffer),
+        };
+        received.map_err(|error| Stop::because("receiving", &error))
+    }
+
+    fn record(&self, slot: u32, series: u32) {
+        self.record_at(slot, series, clock::now_ns());
+    }
+
+    fn record_at(&self, slot: u32, series: u32, now: u64) -> u64 {
+        let arena = &self.shared.arena;
+        if self.recording(now) {
+            let since = now.saturating_sub(arena.slot(slot).load(Ordering::Acquire));
+            arena.record(self.task.ordinal, series, since);
+        }
+        now
+    }
+
+    fn count(&self, counter: u32, by: u64) {
+        if self.window.is_none() || self.recording(clock::now_ns()) {
+            self.shared.arena.counter(self.task.ordinal, counter).fetch_add(by, Ordering::Relaxed);
+        }
+    }
+
+    fn recording(&self, now: u64) -> bool {
+        self.window.is_none_or(|window| window.contains(now - self.released_ns))
+    }
+
+    fn exec_work(&self, work: Work) -> Stop {
+        children::exec(&super::image::arguments(work, self.shared.rate))
+    }
+
+    /// What a message calls this task.
+    pub fn name(&self) -> String {
+        self.shared.plan.describe(self.task)
+    }
+
+    /// The run that this task belongs to.
+    pub(super) fn shared(&self) -> &'r Shared {
+        self.shared
+    }
+}

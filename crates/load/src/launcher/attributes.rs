@@ -1,0 +1,243 @@
+//! Scheduling attributes: applied, read back, and explained when the kernel refuses.
+
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use nix::sys::resource::{Resource, getrlimit};
+use serde::{Deserialize, Serialize};
+
+use super::notation::{cpus, show_cpus};
+use crate::limits::cgroup_file;
+use crate::sys::sched::{self, Attributes};
+
+/// Attributes to apply; `None` leaves one as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Scheduling policy.
+    pub policy: Option<Policy>,
+    /// Priority of a real-time policy, 1 to 99.
+    pub priority: Option<u32>,
+    /// Nice value, −20 to 19.
+    pub nice: Option<i32>,
+    /// EEVDF slice, 0.1 to 100 ms.
+    pub slice: Option<Duration>,
+    /// CPUs to run on.
+    pub cpus: Option<Vec<usize>>,
+}
+
+/// Scheduling policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// SCHED_OTHER
+    Other,
+    /// SCHED_BATCH
+    Batch,
+    /// SCHED_IDLE
+    Idle,
+    /// SCHED_FIFO
+    Fifo,
+    /// SCHED_RR
+    Rr,
+}
+
+/// Attributes as the kernel states them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InEffect {
+    /// Policy by name, or its number.
+    pub policy: String,
+    /// Nice value.
+    pub nice: i32,
+    /// Real-time priority; 0 for the other policies.
+    pub priority: u32,
+    /// Slice in nanoseconds, where the kernel tells (Linux 6.12 and later).
+    pub slice_ns: Option<u64>,
+    /// CPUs that may be used.
+    pub cpus: Vec<usize>,
+}
+
+/// Range of the slice that the kernel accepts without clamping (sched_setattr(2), Linux 6.12).
+pub const SLICE: std::ops::RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_millis(100);
+
+impl Policy {
+    const ALL: [Self; 5] = [Self::Other, Self::Batch, Self::Idle, Self::Fifo, Self::Rr];
+
+    fn number(self) -> u32 {
+        let number = match self {
+            Self::Other => libc::SCHED_OTHER,
+            Self::Batch => libc::SCHED_BATCH,
+            Self::Idle => libc::SCHED_IDLE,
+            Self::Fifo => libc::SCHED_FIFO,
+            Self::Rr => libc::SCHED_RR,
+        };
+        number as u32
+    }
+
+    fn real_time(self) -> bool {
+        matches!(self, Self::Fifo | Self::Rr)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Batch => "batch",
+            Self::Idle => "idle",
+            Self::Fifo => "fifo",
+            Self::Rr => "rr",
+        }
+    }
+
+    fn named(number: u32) -> String {
+        let known = Self::ALL.into_iter().find(|policy| policy.number() == number);
+        known.map_or_else(|| number.to_string(), |policy| policy.name().to_owned())
+    }
+}
+
+impl Wanted {
+    /// Refuses combinations that mean nothing; the error says why.
+    pub fn check(&self) -> Result<(), String> {
+        let real_time = self.policy.is_some_and(Policy::real_time);
+        match self {
+            Self { priority: Some(_), .. } if !real_time => {
+                Err("--priority needs --policy fifo or rr".to_owned())
+            }
+            Self { slice: Some(_), policy: Some(policy), .. }
+                if !matches!(policy, Policy::Other | Policy::Batch) =>
+            {
+                Err("--slice needs --policy other or batch: only they have a slice of their own".to_owned())
+            }
+            Self { slice: Some(slice), .. } if !SLICE.contains(slice) => {
+                Err(format!("--slice {slice:?} is out of range: 0.1ms to 100ms"))
+            }
+            Self { nice: Some(_), .. } if real_time => {
+                Err("--nice has no effect under --policy fifo and rr".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Applies the attributes to the calling thread and reads them back; the error names what stands in the way.
+    pub fn apply(&self) -> Result<InEffect, String> {
+        if let Some(wanted) = &self.cpus {
+            sched::set_affinity(wanted).map_err(|error| self.refused_cpus(wanted, &error.to_string()))?;
+        }
+        let before = sched::attributes().map_err(|error| format!("sched_getattr: {error}"))?;
+        if self.policy.is_some() || self.nice.is_some() || self.slice.is_some() {
+            let attributes = self.over(before);
+            sched::set_attributes(attributes).map_err(|error| self.refused(&error, before.nice))?;
+        }
+        let after = in_effect().map_err(|error| format!("reading attributes back: {error}"))?;
+        self.compare(&after)?;
+        Ok(after)
+    }
+
+    fn over(&self, before: Attributes) -> Attributes {
+        let policy = self.policy.map_or(before.policy, Policy::number);
+        let real_time = self.policy.is_some_and(Policy::real_time);
+        let priority = if real_time { self.priority.unwrap_or(1) } else { 0 };
+        let slice_ns = self.slice.map_or(0, |slice| slice.as_nanos() as u64);
+        Attributes::new(policy, self.nice.unwrap_or(before.nice), priority, slice_ns)
+    }
+
+    fn compare(&self, after: &InEffect) -> Result<(), String> {
+        let differs = |what: &str, wanted: String, got: String| {
+            Err(format!("{what}: {wanted} was set without an error, but {got} is in effect"))
+        };
+        if let Some(policy) = self.policy
+            && policy.name() != after.policy
+        {
+            return differs("policy", policy.name().to_owned(), after.policy.clone());
+        }
+        if let Some(nice) = self.nice
+            && nice != after.nice
+        {
+            return differs("nice", nice.to_string(), after.nice.to_string());
+        }
+        if let Some(slice) = self.slice {
+            let wanted = slice.as_nanos() as u64;
+            match after.slice_ns {
+                None => {
+                    return Err("slice: this kernel has no slice of a task's own (Linux 6.12 has)".to_owned());
+                }
+                Some(got) if got != wanted => {
+                    return differs("slice", format!("{wanted} ns"), format!("{got} ns"));
+                }
+                Some(_) => {}
+            }
+        }
+        match &self.cpus {
+            Some(wanted) if *wanted != after.cpus => {
+                Err(self.refused_cpus(wanted, &format!("only {} can be used", show_cpus(&after.cpus))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refused(&self, error: &io::Error, nice_before: i32) -> String {
+        let limit = |resource| getrlimit(resource).map_or(0, |(soft, _)| soft);
+        let mut reasons = Vec::new();
+        if error.raw_os_error() == Some(libc::EPERM) {
+            if self.policy.is_some_and(Policy::real_time) {
+                let rtprio = limit(Resource::RLIMIT_RTPRIO);
+                reasons.push(format!("RLIMIT_RTPRIO is {rtprio} and CAP_SYS_NICE may be missing"));
+                if let Some((path, budget)) = cgroup_file("cpu", "cpu.rt_runtime_us")
+                    && budget == "0"
+                {
+                    reasons.push(format!("the control group has no real-time budget ({path} = 0)"));
+                }
+            }
+            if self.nice.is_some_and(|nice| nice < nice_before) {
+                let lowest = 20 - limit(Resource::RLIMIT_NICE).min(40) as i64;
+                reasons.push(format!("RLIMIT_NICE allows {lowest} at best and CAP_SYS_NICE is missing"));
+            }
+            if reasons.is_empty() {
+                reasons.push("CAP_SYS_NICE is missing".to_owned());
+            }
+        }
+        let mut wanted = Vec::new();
+        wanted.extend(self.policy.map(|policy| format!("policy {}", policy.name())));
+        wanted.extend(self.priority.map(|priority| format!("priority {priority}")));
+        wanted.extend(self.nice.map(|nice| format!("nice {nice}")));
+        wanted.extend(self.slice.map(|slice| format!("slice {slice:?}")));
+        let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+        format!("the kernel refuses {}: {error}{reasons}", wanted.join(", "))
+    }
+
+    fn refused_cpus(&self, wanted: &[usize], trouble: &str) -> String {
+        let mut reasons = Vec::new();
+        let list = |text: Option<String>| text.and_then(|text| cpus(&text).ok());
+        let online = list(fs::read_to_string("/sys/devices/system/cpu/online").ok());
+        let missing = |allowed: &[usize]| -> Vec<usize> {
+            wanted.iter().copied().filter(|cpu| !allowed.contains(cpu)).collect()
+        };
+        if let Some(online) = &online
+            && !missing(online).is_empty()
+        {
+            let (missing, online) = (show_cpus(&missing(online)), show_cpus(online));
+            reasons.push(format!("CPU {missing} is not online (online: {online})"));
+        }
+        for file in ["cpuset.effective_cpus", "cpuset.cpus.effective"] {
+            let found = cgroup_file("cpuset", file).and_then(|(path, text)| Some((path, list(Some(text))?)));
+            if let Some((path, allowed)) = found
+                && !missing(&allowed).is_empty()
+            {
+                reasons.push(format!("the control group allows {} ({path})", show_cpus(&allowed)));
+            }
+        }
+        let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+        format!("CPU set {}: {trouble}{reasons}", show_cpus(wanted))
+    }
+}
+
+/// Attributes of the calling thread.
+pub fn in_effect() -> io::Result<InEffect> {
+    let attributes = sched::attributes()?;
+    Ok(InEffect {
+        policy: Policy::named(attributes.policy),
+        nice: attributes.nice,
+        priority: attributes.priority,
+        slice_ns: Some(attributes.runtime).filter(|ns| *ns > 0),
+        cpus: sched::affinity()?,
+    })
+}

@@ -1,0 +1,86 @@
+//! What a supervising process waits for: signals, the end of another process, the passing of time.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use crate::sys::{process, signals};
+
+/// Signals and, possibly, a watched process.
+#[derive(Debug)]
+pub struct Events {
+    signals: SignalFd,
+    watched: Option<OwnedFd>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A signal that asks to stop.
+    Stop(i32),
+    /// A child may have ended.
+    Child,
+    /// The watched process has ended.
+    Gone,
+    /// The time is up.
+    Time,
+}
+
+impl Events {
+    /// Blocks stop signals (but SIGHUP where it is ignored, as under nohup(1)) and SIGCHLD, and receives them from
+    /// now on.
+    pub fn new() -> io::Result<Self> {
+        let mut set = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD] {
+            if !signals::ignored(signal) {
+                set.add(signal);
+            }
+        }
+        set.thread_block()?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(Self { signals: SignalFd::with_flags(&set, flags)?, watched: None })
+    }
+
+    /// Watches another process.
+    pub fn watch(&mut self, pid: process::Pid) -> io::Result<()> {
+        self.watched = Some(process::open(pid)?);
+        Ok(())
+    }
+
+    /// The next event, or [`Event::Time`] at `until`.
+    pub fn next(&mut self, until: Option<Instant>) -> io::Result<Event> {
+        loop {
+            if let Some(signal) = self.signals.read_signal()? {
+                let signal = signal.ssi_signo as i32;
+                return Ok(if signal == libc::SIGCHLD { Event::Child } else { Event::Stop(signal) });
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(Event::Time);
+            }
+            let mut sources = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+            sources
+                .extend(self.watched.iter().map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN)));
+            match poll(&mut sources, timeout(left)) {
+                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if sources.get(1).is_some_and(|process| process.any().unwrap_or(false)) {
+                self.watched = None;
+                return Ok(Event::Gone);
+            }
+        }
+    }
+}
+
+/// `left` in whole milliseconds, rounded up, so that the wait does not end just before the time.
+fn timeout(left: Option<Duration>) -> PollTimeout {
+    left.map_or(PollTimeout::NONE, |left| {
+        let milliseconds = left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
+        PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX)
+    })
+}

@@ -1,0 +1,70 @@
+//! The front: starts the supervisor, passes signals on, and relays the exit status.
+
+use super::events::{Event, Events};
+use super::{Guardian, Order, supervisor};
+use crate::error::LoadError;
+use crate::strays::kill_descendants;
+use crate::sys::process::{self, Forked, How};
+
+/// Launches a command and waits for its end; the exit status to end with. `print_error` shows an error of the
+/// supervisor, which runs in a process of its own.
+///
+/// Must be called while the process has one thread.
+pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadError> {
+    let parent = process::parent_pid();
+    let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
+    guard(&mut events, order.guardian, parent)?;
+    process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
+    let front = process::own_pid();
+    match process::fork().map_err(|error| LoadError::Usage(crate::limits::fork_failure(&error)))? {
+        Forked::Child => {
+            let status = supervisor::run(order, front).unwrap_or_else(|error| {
+                print_error(&error);
+                super::status_of(&error)
+            });
+            process::exit_now(status.into());
+        }
+        Forked::Parent(supervisor) => relay(&mut events, supervisor),
+    }
+}
+
+/// Arranges that the end of the guardian is noticed.
+fn guard(events: &mut Events, guardian: Guardian, parent: process::Pid) -> Result<(), LoadError> {
+    let gone = || LoadError::Usage("the process that started schedload has ended already".to_owned());
+    match guardian {
+        Guardian::Nobody => return Ok(()),
+        Guardian::ThisParent(expected) if expected != parent => return Err(gone()),
+        Guardian::Parent | Guardian::ThisParent(_) => {}
+    }
+    if events.watch(parent).is_err() {
+        // Before Linux 5.3 there is no descriptor of a process; this signal comes when the parent's thread ends.
+        process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the parent"))?;
+    }
+    // Whoever is the parent now, it is not the one that has just been watched.
+    if process::parent_pid() == parent { Ok(()) } else { Err(gone()) }
+}
+
+fn relay(events: &mut Events, supervisor: process::Pid) -> Result<u8, LoadError> {
+    loop {
+        match events.next(None).map_err(LoadError::system("waiting"))? {
+            Event::Stop(signal) => process::kill(supervisor, signal),
+            Event::Gone => process::kill(supervisor, libc::SIGTERM),
+            Event::Time => {}
+            Event::Child => {
+                while let Ok(Some(ended)) = process::wait_no_hang(-1) {
+                    if ended.pid != supervisor {
+                        continue;
+                    }
+                    kill_descendants();
+                    return match ended.how {
+                        How::Exited(code) => Ok(code as u8),
+                        How::Killed(signal) => {
+                            let name = crate::sys::signals::name(signal);
+                            Err(LoadError::Usage(format!("the supervisor was killed by {name}")))
+                        }
+                    };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Runs a command under supervision, of which nothing survives.
+//!
+//! ```text
+//! whoever started schedload
+//!   └─ front        passes signals on; notices that its starter has gone
+//!        └─ supervisor   own session; times the command, stops the servers, kills what is left
+//!             ├─ server …      own session each
+//!             └─ command       own session, with the wanted attributes
+//! ```
+//! Both front and supervisor adopt orphans, and each kills all that is left when the other one dies, so it takes a
+//! SIGKILL to both at once to leave anything behind.
+
+pub mod attributes;
+mod events;
+mod front;
+pub mod notation;
+mod report;
+mod server;
+mod start;
+mod supervisor;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::LoadError;
+
+pub use attributes::Wanted;
+pub use front::launch;
+pub use server::{Ready, Server};
+
+/// Exit status when the command ran into its time limit, as of timeout(1).
+pub const TIMED_OUT: u8 = 124;
+/// Exit status of the launcher's own failures, as of timeout(1) and env(1).
+pub const LAUNCHER_FAILED: u8 = 125;
+/// Exit status when the command was found but could not be executed (POSIX shells).
+pub const NOT_EXECUTABLE: u8 = 126;
+/// Exit status when the command was not found (POSIX shells).
+pub const NOT_FOUND: u8 = 127;
+
+/// What to launch, and how.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The command and its arguments; not empty.
+    pub command: Vec<String>,
+    /// Scheduling attributes of the command and, unless `plain_servers`, of the servers.
+    pub wanted: Wanted,
+    /// Longest time for the command.
+    pub timeout: Option<Duration>,
+    /// Servers to start before the command, in order.
+    pub servers: Vec<Server>,
+    /// Servers keep the launcher's own attributes.
+    pub plain_servers: bool,
+    /// Longest time for one server to become ready.
+    pub ready_timeout: Duration,
+    /// How long servers have to end after their stop signal before they are killed.
+    pub grace: Duration,
+    /// Where the JSON report goes; without it, a line of text goes to standard error.
+    pub report: Option<Target>,
+    /// Whose end ends everything.
+    pub guardian: Guardian,
+}
+
+/// Where a report goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// An inherited descriptor.
+    Descriptor(i32),
+    /// A file that is created or replaced.
+    File(PathBuf),
+}
+
+/// Whose end ends everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guardian {
+    /// The process that started the launcher.
+    Parent,
+    /// The process that started the launcher, which must be this one; if it is not, it has died already.
+    ThisParent(i32),
+    /// Nobody's.
+    Nobody,
+}
+
+/// The launcher's exit status for an error.
+pub fn status_of(error: &LoadError) -> u8 {
+    match error {
+        LoadError::Exec { status, .. } => *status,
+        LoadError::Interrupted(signal) => 128 + *signal as u8,
+        _ => LAUNCHER_FAILED,
+    }
+}

@@ -1,0 +1,116 @@
+//! The report about a launched command.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use serde::Serialize;
+
+use super::Target;
+use super::attributes::InEffect;
+use crate::error::LoadError;
+use crate::sys::process::Usage;
+
+/// Version of the report's layout.
+pub const SCHEMA: u32 = 1;
+
+/// What became of the command.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Time from the fork until the command was reaped.
+    pub elapsed_ns: u64,
+    /// User time of the command and its waited-for descendants.
+    pub user_us: u64,
+    /// System time of the command and its waited-for descendants.
+    pub system_us: u64,
+    /// Largest resident set among the command and its waited-for descendants.
+    pub max_rss_kib: u64,
+    /// Context switches by waiting.
+    pub voluntary_switches: u64,
+    /// Context switches by preemption.
+    pub involuntary_switches: u64,
+    /// Exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// Signal, if it was killed.
+    pub signal: Option<i32>,
+    /// Whether it ran into the time limit.
+    pub timed_out: bool,
+    /// The signal to the launcher that ended it, if one did.
+    pub interrupted_by: Option<i32>,
+    /// Descendants that were still there when the command had ended, and were killed.
+    pub strays_killed: u32,
+    /// Attributes as read back before the exec.
+    pub attributes: InEffect,
+}
+
+impl Report {
+    /// Fills in resources.
+    pub fn with_usage(self, usage: Usage) -> Self {
+        Self {
+            user_us: usage.user_us,
+            system_us: usage.system_us,
+            max_rss_kib: usage.max_rss_kib,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
+            ..self
+        }
+    }
+
+    /// A line in the manner of time(1).
+    pub fn line(&self) -> String {
+        let seconds = |us: u64| us as f64 / 1e6;
+        let elapsed = self.elapsed_ns as f64 / 1e9;
+        let cpu = seconds(self.user_us + self.system_us);
+        let share = if elapsed > 0.0 { cpu / elapsed * 100.0 } else { 0.0 };
+        format!(
+            "{elapsed:.6} s elapsed, {:.6} s user, {:.6} s system, {share:.0} % CPU, {} KiB maximum resident, {} + {} \
+             context switches{}",
+            seconds(self.user_us),
+            seconds(self.system_us),
+            self.max_rss_kib,
+            self.voluntary_switches,
+            self.involuntary_switches,
+            if self.strays_killed > 0 {
+                format!(", {} strays killed", self.strays_killed)
+            } else {
+                String::new()
+            }
+        )
+    }
+}
+
+/// Where a report will be written, opened before the command starts so that a wrong path is noticed in time.
+#[derive(Debug)]
+pub struct Sink(Option<File>);
+
+impl Sink {
+    /// Opens the target. The command does not inherit the descriptor.
+    pub fn open(target: Option<&Target>) -> Result<Self, LoadError> {
+        let failed = |what: String| LoadError::system(format!("opening {what} for the report"));
+        Ok(Self(match target {
+            None => None,
+            Some(Target::File(path)) => Some(File::create(path).map_err(failed(path.display().to_string()))?),
+            Some(Target::Descriptor(number)) => {
+                let name = format!("descriptor {number}");
+                crate::sys::process::close_on_exec(*number).map_err(failed(name))?;
+                // SAFETY: the caller of the program handed the descriptor over for this purpose; it was just seen
+                // to be open, and nothing else here uses it.
+                Some(File::from(unsafe { OwnedFd::from_raw_fd(*number) }))
+            }
+        }))
+    }
+
+    /// Writes the report as a line of JSON, or as text to standard error where there is no target.
+    pub fn write(self, report: &Report) -> Result<(), LoadError> {
+        let failed = || LoadError::system("writing the report");
+        match self.0 {
+            Some(mut file) => {
+                let text = serde_json::to_string(report).map_err(io::Error::other).map_err(failed())?;
+                writeln!(file, "{text}").map_err(failed())
+            }
+            None => writeln!(io::stderr(), "{}", report.line()).map_err(failed()),
+        }
+    }
+}

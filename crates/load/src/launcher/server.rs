@@ -1,0 +1,187 @@
+//! Servers: started before the command, waited for until ready, stopped after it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use super::events::{Event, Events};
+use super::start::{NotStarted, Streams, start};
+use super::{Order, Wanted};
+use crate::error::LoadError;
+use crate::sys::process::{self, How, Pid};
+use crate::sys::signals;
+
+/// A server that the command needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Its command line, for `sh -c`.
+    pub command: String,
+    /// How to tell that it is ready.
+    pub ready: Ready,
+    /// The signal that asks it to end.
+    pub stop: i32,
+}
+
+/// How to tell that a server is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// A TCP port of 127.0.0.1 accepts connections.
+    Tcp(u16),
+    /// A Unix socket accepts connections.
+    Unix(PathBuf),
+    /// A command line, for `sh -c`, succeeds.
+    Exec(String),
+}
+
+impl FromStr for Ready {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("tcp", port)) => match port.parse() {
+                Ok(port) if port > 0 => Ok(Self::Tcp(port)),
+                _ => Err(format!("`{port}` is not a port from 1 to 65535")),
+            },
+            Some(("unix", path)) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            Some(("exec", command)) if !command.is_empty() => Ok(Self::Exec(command.to_owned())),
+            _ => Err(format!("`{text}` is none of tcp:PORT, unix:PATH, exec:COMMAND")),
+        }
+    }
+}
+
+/// A server that is ready.
+#[derive(Debug)]
+pub struct Running {
+    /// Its process.
+    pub pid: Pid,
+    /// The signal that asks it to end.
+    pub stop: i32,
+    /// Its command line, for messages.
+    pub command: String,
+}
+
+/// Pause between looks whether a server is ready.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Longest time for a single look by TCP.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Most of a failed server's output that is shown, in bytes.
+const SHOWN: i64 = 2000;
+
+/// Starts a server and waits until it is ready.
+pub fn bring_up(server: &Server, order: &Order, events: &mut Events) -> Result<Running, LoadError> {
+    let failed = |reason: String| LoadError::Server(format!("server `{}`: {reason}", server.command));
+    server.ready.ensure_free().map_err(failed)?;
+    let output: OwnedFd = memfd_create(c"server-output", MFdFlags::MFD_CLOEXEC).map_err(io::Error::from)?;
+    let plain = Wanted::default();
+    let wanted = if order.plain_servers { &plain } else { &order.wanted };
+    let shell = ["sh".to_owned(), "-c".to_owned(), server.command.clone()];
+    let started = start(&shell, wanted, Streams::Into(&output)).map_err(|error| match error {
+        NotStarted::Attributes(text) => LoadError::Attribute(format!("server `{}`: {text}", server.command)),
+        NotStarted::Exec(_, text) | NotStarted::System(text) => failed(text),
+    })?;
+    let deadline = Instant::now() + order.ready_timeout;
+    loop {
+        if let Some(how) = process::wait_no_hang(started.pid)?.map(|ended| ended.how) {
+            let how = describe(how);
+            return Err(failed(format!("ended before it was ready: {how}{}", tail(output))));
+        }
+        if server.ready.look(deadline) {
+            return Ok(Running { pid: started.pid, stop: server.stop, command: server.command.clone() });
+        }
+        if Instant::now() >= deadline {
+            let (ready, patience) = (&server.ready, order.ready_timeout);
+            return Err(failed(format!("not ready after {patience:?} ({ready:?}){}", tail(output))));
+        }
+        match events.next(Some(Instant::now() + PAUSE))? {
+            Event::Stop(signal) => return Err(LoadError::Interrupted(signal)),
+            Event::Gone => return Err(LoadError::Interrupted(libc::SIGTERM)),
+            Event::Child | Event::Time => {}
+        }
+    }
+}
+
+/// An error if a server has failed in the meantime. One that has ended well, as some do after a session, is no longer
+/// among `servers`.
+pub fn ensure_alive(servers: &mut Vec<Running>) -> Result<(), LoadError> {
+    for at in (0..servers.len()).rev() {
+        let Ok(Some(ended)) = process::wait_no_hang(servers[at].pid) else { continue };
+        let server = servers.remove(at);
+        if ended.how != How::Exited(0) {
+            let (command, how) = (server.command, describe(ended.how));
+            return Err(LoadError::Server(format!("server `{command}` ended while it was needed: {how}")));
+        }
+    }
+    Ok(())
+}
+
+fn describe(how: How) -> String {
+    match how {
+        How::Exited(code) => format!("exit status {code}"),
+        How::Killed(signal) => format!("killed by {}", signals::name(signal)),
+    }
+}
+
+/// The end of what a server has written, as a paragraph of its own.
+fn tail(output: OwnedFd) -> String {
+    let mut file = File::from(output);
+    let mut text = Vec::new();
+    let length = file.seek(SeekFrom::End(0)).unwrap_or(0) as i64;
+    let _ = file.seek(SeekFrom::End(-length.min(SHOWN)));
+    let _ = file.read_to_end(&mut text);
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    if text.is_empty() { ". It wrote nothing".to_owned() } else { format!(". It wrote:\n{text}") }
+}
+
+impl Ready {
+    /// An error if somebody else already answers where the server is going to.
+    fn ensure_free(&self) -> Result<(), String> {
+        match self {
+            Self::Tcp(port) => match TcpListener::bind((Ipv4Addr::LOCALHOST, *port)) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                    Err(format!("TCP port {port} is already in use; stop its user or choose another port"))
+                }
+                Err(error) => Err(format!("TCP port {port} cannot be used: {error}")),
+                Ok(_) => Ok(()),
+            },
+            Self::Unix(path) if UnixStream::connect(path).is_ok() => {
+                Err(format!("socket {} is already in use; stop its user or choose another", path.display()))
+            }
+            Self::Unix(_) | Self::Exec(_) => Ok(()),
+        }
+    }
+
+    /// Whether the server is ready now.
+    fn look(&self, deadline: Instant) -> bool {
+        match self {
+            Self::Tcp(port) => {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+                TcpStream::connect_timeout(&address, LOOK).is_ok()
+            }
+            Self::Unix(path) => UnixStream::connect(path).is_ok(),
+            Self::Exec(command) => {
+                let mut look = std::process::Command::new("sh");
+                let quiet = std::process::Stdio::null;
+                look.args(["-c", command]).stdin(quiet()).stdout(quiet()).stderr(quiet());
+                let Ok(mut look) = look.spawn() else { return false };
+                while Instant::now() < deadline {
+                    match look.try_wait() {
+                        Ok(Some(status)) => return status.success(),
+                        Ok(None) => std::thread::sleep(PAUSE),
+                        Err(_) => return false,
+                    }
+                }
+                let _ = look.kill().and_then(|()| look.wait());
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Starts a command in a session of its own, with attributes; what went wrong before the exec comes back by a pipe.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use super::attributes::{InEffect, Wanted};
+use super::{NOT_EXECUTABLE, NOT_FOUND};
+use crate::limits;
+use crate::sys::process::{self, Forked, Pid};
+use crate::sys::{channel, signals};
+
+/// A started command.
+#[derive(Debug)]
+pub struct Started {
+    /// Its process, also the leader of its session.
+    pub pid: Pid,
+    /// Its attributes, read back before the exec.
+    pub attributes: InEffect,
+}
+
+/// Why a command did not start.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotStarted {
+    /// Attributes could not be applied; the text names the limit.
+    Attributes(String),
+    /// The exec failed; the exit status that shells give, and the text.
+    Exec(u8, String),
+    /// The system has no room for it.
+    System(String),
+}
+
+/// Standard streams of a command.
+#[derive(Debug, Clone, Copy)]
+pub enum Streams<'f> {
+    /// The launcher's own.
+    Inherited,
+    /// Input from nowhere, both outputs into a file.
+    Into(&'f OwnedFd),
+}
+
+/// Starts `argv`; returns when the exec has succeeded or failed.
+pub fn start(argv: &[String], wanted: &Wanted, streams: Streams<'_>) -> Result<Started, NotStarted> {
+    let system = |error: io::Error| NotStarted::System(error.to_string());
+    let (reader, writer) = channel::pipe().map_err(system)?;
+    let supervisor = process::own_pid();
+    match process::fork().map_err(|error| NotStarted::System(limits::fork_failure(&error)))? {
+        Forked::Child => {
+            drop(reader);
+            let mut status = File::from(writer);
+            let (kind, text) = become_command(argv, wanted, streams, supervisor, &mut status);
+            let _ = status.write_all(format!("{kind}{text}").as_bytes());
+            process::exit_now(LOST);
+        }
+        Forked::Parent(pid) => {
+            drop(writer);
+            let mut text = String::new();
+            File::from(reader).read_to_string(&mut text).map_err(system)?;
+            understand(&text, pid).inspect_err(|_| drop(process::wait(pid)))
+        }
+    }
+}
+
+/// Exit code of a child that did not become a command; nobody looks at it.
+const LOST: i32 = 125;
+
+/// The child's side. On success it does not return, and the status holds `+` and the attributes.
+fn become_command(
+    argv: &[String],
+    wanted: &Wanted,
+    streams: Streams<'_>,
+    supervisor: Pid,
+    status: &mut File,
+) -> (char, String) {
+    let prepared = process::die_with_parent(libc::SIGKILL)
+        .and_then(|()| process::new_session())
+        .and_then(|()| redirect(streams))
+        .and_then(|()| signals::unblock_all());
+    if let Err(error) = prepared {
+        return ('s', error.to_string());
+    }
+    if process::parent_pid() != supervisor {
+        return ('s', "the supervisor has ended".to_owned());
+    }
+    signals::restore_pipe();
+    let in_effect = match wanted.apply() {
+        Ok(in_effect) => in_effect,
+        Err(text) => return ('a', text),
+    };
+    let sent = serde_json::to_string(&in_effect).map_err(io::Error::other);
+    if let Err(error) = sent.and_then(|text| status.write_all(format!("+{text}\n").as_bytes())) {
+        return ('s', error.to_string());
+    }
+    let error = process::exec(argv);
+    let kind = if error.kind() == io::ErrorKind::NotFound { 'n' } else { 'x' };
+    (kind, format!("{}: {error}", argv[0]))
+}
+
+fn redirect(streams: Streams<'_>) -> io::Result<()> {
+    let Streams::Into(output) = streams else { return Ok(()) };
+    let nowhere = File::open("/dev/null")?;
+    process::duplicate(nowhere.as_raw_fd(), 0)?;
+    process::duplicate(output.as_raw_fd(), 1)?;
+    process::duplicate(output.as_raw_fd(), 2)
+}
+
+/// The parent's side of the status: `+attributes`, possibly followed by why the exec failed, or only a failure.
+fn understand(text: &str, pid: Pid) -> Result<Started, NotStarted> {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let failure = if first.starts_with('+') { rest } else { text };
+    if let Some(kind) = failure.chars().next() {
+        let reason = failure[1..].to_owned();
+        return Err(match kind {
+            'a' => NotStarted::Attributes(reason),
+            'n' => NotStarted::Exec(NOT_FOUND, reason),
+            'x' => NotStarted::Exec(NOT_EXECUTABLE, reason),
+            _ => NotStarted::System(reason),
+        });
+    }
+    let attributes = first.strip_prefix('+').and_then(|json| serde_json::from_str(json).ok());
+    let attributes = attributes.ok_or_else(|| NotStarted::System("it died before the exec".to_owned()))?;
+    Ok(Started { pid, attributes })
+}

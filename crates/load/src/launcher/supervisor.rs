@@ -1,0 +1,164 @@
+//! The supervisor: servers up, command timed, everything down.
+
+use std::time::{Duration, Instant};
+
+use super::events::{Event, Events};
+use super::report::{Report, SCHEMA, Sink};
+use super::server::{self, Running};
+use super::start::{NotStarted, Streams, start};
+use super::{Order, TIMED_OUT, attributes::InEffect};
+use crate::error::LoadError;
+use crate::strays::{self, descendants, kill_descendants};
+use crate::sys::clock;
+use crate::sys::process::{self, Ended, How, Pid};
+
+/// Carries out `order` in a process of its own, whose parent is `front`; the exit status to end with. When it
+/// returns, no descendant is left.
+pub fn run(order: &Order, front: Pid) -> Result<u8, LoadError> {
+    process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the front"))?;
+    process::new_session().map_err(LoadError::system("starting a session"))?;
+    process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
+    let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
+    if process::parent_pid() != front {
+        return Err(LoadError::Interrupted(libc::SIGTERM));
+    }
+    let mut servers = Vec::new();
+    let done = carry_out(order, &mut events, &mut servers);
+    stop(&servers, order, &mut events);
+    kill_descendants();
+    done
+}
+
+fn carry_out(order: &Order, events: &mut Events, servers: &mut Vec<Running>) -> Result<u8, LoadError> {
+    let sink = Sink::open(order.report.as_ref())?;
+    for each in &order.servers {
+        servers.push(server::bring_up(each, order, events)?);
+    }
+    let begin = clock::now_ns();
+    let deadline = order.timeout.map(|timeout| Instant::now() + timeout);
+    let started = match start(&order.command, &order.wanted, Streams::Inherited) {
+        Ok(started) => started,
+        Err(NotStarted::Exec(status, text)) => return Err(LoadError::Exec { status, text }),
+        Err(NotStarted::Attributes(text)) => return Err(LoadError::Attribute(text)),
+        Err(NotStarted::System(text)) => return Err(LoadError::Usage(text)),
+    };
+    let (end, why) = await_end(started.pid, deadline, events)?;
+    let elapsed_ns = clock::now_ns() - begin;
+    server::ensure_alive(servers)?;
+    let strays_killed = kill_strays(servers);
+    let report = describe(&end, why, started.attributes, elapsed_ns, strays_killed);
+    sink.write(&report)?;
+    Ok(match (why, end.how) {
+        (Why::Timeout, _) => TIMED_OUT,
+        (Why::Signal(signal), _) | (Why::Itself, How::Killed(signal)) => 128 + signal as u8,
+        (Why::Itself, How::Exited(code)) => code as u8,
+    })
+}
+
+/// How long a command that has been given a stop signal may take to end before it is killed.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// Why the command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Itself,
+    Timeout,
+    Signal(i32),
+}
+
+/// Waits for the command's end, or brings it about.
+fn await_end(
+    pid: Pid,
+    mut deadline: Option<Instant>,
+    events: &mut Events,
+) -> Result<(Ended, Why), LoadError> {
+    let mut why = Why::Itself;
+    let mut until = deadline;
+    loop {
+        // Only the command: others are reaped when it has ended.
+        if let Some(ended) =
+            process::wait_no_hang(pid).map_err(LoadError::system("waiting for the command"))?
+        {
+            return Ok((ended, why));
+        }
+        let event = events.next(until).map_err(LoadError::system("waiting for the command"))?;
+        until = None;
+        match event {
+            Event::Child => until = deadline,
+            Event::Stop(signal) => {
+                why = Why::Signal(signal);
+                process::kill(-pid, signal);
+                deadline = Some(Instant::now() + LAST_WORDS);
+                until = deadline;
+            }
+            Event::Time | Event::Gone => {
+                why = match why {
+                    Why::Itself if event == Event::Time => Why::Timeout,
+                    Why::Itself => Why::Signal(libc::SIGTERM),
+                    earlier => earlier,
+                };
+                process::kill(pid, libc::SIGKILL);
+            }
+        }
+    }
+}
+
+/// Kills every descendant that is not a server or a server's; how many there were.
+fn kill_strays(servers: &[Running]) -> u32 {
+    let spared: Vec<Pid> = servers.iter().map(|server| server.pid).collect();
+    let mut reaped = 0;
+    // Killing may leave new orphans; a few rounds find them all, and the end of the run finds the rest.
+    for _ in 0..100 {
+        while let Ok(Some(_)) = process::wait_no_hang(-1) {}
+        let mut strays = strays::children(process::own_pid());
+        strays.retain(|pid| !spared.contains(pid));
+        if strays.is_empty() {
+            break;
+        }
+        for pid in &strays {
+            descendants(*pid).into_iter().for_each(|pid| process::kill(pid, libc::SIGKILL));
+            process::kill(*pid, libc::SIGKILL);
+        }
+        for pid in strays {
+            reaped += u32::from(process::wait(pid).is_ok());
+        }
+    }
+    reaped
+}
+
+/// Asks servers to end, the last one first, and waits for them as long as the grace lasts.
+fn stop(servers: &[Running], order: &Order, events: &mut Events) {
+    for server in servers.iter().rev() {
+        process::kill(server.pid, server.stop);
+        let deadline = Instant::now() + order.grace;
+        while Instant::now() < deadline {
+            match process::wait_no_hang(server.pid) {
+                Ok(None) => {}
+                Ok(Some(_)) | Err(_) => break,
+            }
+            match events.next(Some(deadline)) {
+                Ok(Event::Child | Event::Time) => {}
+                Ok(Event::Stop(_) | Event::Gone) | Err(_) => return,
+            }
+        }
+    }
+}
+
+fn describe(end: &Ended, why: Why, attributes: InEffect, elapsed_ns: u64, strays_killed: u32) -> Report {
+    let report = Report {
+        schema: SCHEMA,
+        elapsed_ns,
+        user_us: 0,
+        system_us: 0,
+        max_rss_kib: 0,
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+        exit_code: if let How::Exited(code) = end.how { Some(code) } else { None },
+        signal: if let How::Killed(signal) = end.how { Some(signal) } else { None },
+        timed_out: why == Why::Timeout,
+        interrupted_by: if let Why::Signal(signal) = why { Some(signal) } else { None },
+        strays_killed,
+        attributes,
+    };
+    report.with_usage(end.usage)
+}

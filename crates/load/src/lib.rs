@@ -1,0 +1,18 @@
+//! `schedload`: runs programs on a real kernel and launches commands under supervision.
+//!
+//! ```text
+//! commands   one subcommand a file: arguments in, text or JSON out
+//! executor   a program's tasks as processes and threads of this machine
+//! launcher   a command with scheduling attributes, servers and a report, of which nothing survives
+//! output     the JSON documents and texts
+//! sys        system calls, and all `unsafe`
+//! ```
+
+pub mod commands;
+pub mod error;
+pub mod executor;
+pub mod launcher;
+pub mod limits;
+pub mod output;
+pub mod strays;
+pub mod sys;

@@ -1,0 +1,106 @@
+//! Limits of the system: named, with their values, in messages about what they stopped.
+
+use std::fs;
+use std::io;
+
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
+
+use crate::error::LoadError;
+
+/// Descriptors that a process needs besides channels: standard streams, the gate's four, two of a connection being
+/// opened, and a few for the runtime.
+const SPARE_DESCRIPTORS: u64 = 16;
+
+/// Makes sure that a process can have `channels` descriptors and some more, raising the soft limit if that is enough.
+pub fn ensure_descriptors(channels: u64) -> Result<(), LoadError> {
+    let needed = channels + SPARE_DESCRIPTORS;
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(io::Error::from)?;
+    if needed <= soft {
+        return Ok(());
+    }
+    if needed > hard {
+        return Err(LoadError::Descriptors { needed, soft, hard });
+    }
+    setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(io::Error::from)?;
+    Ok(())
+}
+
+/// Explains a failed `fork`: names every limit on processes with its value.
+pub fn fork_failure(error: &io::Error) -> String {
+    explain("starting a process (fork)", error)
+}
+
+/// Explains a failed thread creation: names every limit on threads with its value.
+pub fn thread_failure(error: &io::Error) -> String {
+    explain("starting a thread (clone)", error)
+}
+
+fn explain(action: &str, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EAGAIN) => format!("{action}: {error}; limits on processes: {}", process_limits()),
+        Some(libc::ENOMEM) => format!("{action}: {error}; {}", memory_limits()),
+        _ => format!("{action}: {error}"),
+    }
+}
+
+/// Every limit on the number of processes and threads, and how to raise them.
+fn process_limits() -> String {
+    let mut found = Vec::new();
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NPROC) {
+        found.push(format!("RLIMIT_NPROC {} (hard {}; ulimit -u)", shown(soft), shown(hard)));
+    }
+    found.extend(cgroup_file("pids", "pids.max").map(|(path, value)| format!("{path} = {value}")));
+    for name in ["threads-max", "pid_max"] {
+        if let Ok(value) = fs::read_to_string(format!("/proc/sys/kernel/{name}")) {
+            found.push(format!("kernel.{name} = {}", value.trim()));
+        }
+    }
+    format!("{}. Raise the one that is reached, or run fewer tasks", found.join(", "))
+}
+
+/// The limits on memory, and what to do.
+pub fn memory_limits() -> String {
+    let mut found = Vec::new();
+    if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_AS) {
+        found.push(format!("RLIMIT_AS {}", shown(soft)));
+    }
+    for (controller, file) in [("memory", "memory.limit_in_bytes"), ("memory", "memory.max")] {
+        found.extend(cgroup_file(controller, file).map(|(path, value)| format!("{path} = {value}")));
+    }
+    for name in ["overcommit_memory", "max_map_count"] {
+        if let Ok(value) = fs::read_to_string(format!("/proc/sys/vm/{name}")) {
+            found.push(format!("vm.{name} = {}", value.trim()));
+        }
+    }
+    format!(
+        "limits on memory: {}. Free memory, raise the limit, or run fewer or smaller tasks",
+        found.join(", ")
+    )
+}
+
+fn shown(limit: u64) -> String {
+    if limit == RLIM_INFINITY { "unlimited".to_owned() } else { limit.to_string() }
+}
+
+/// The value of a control file of this process's control group, in a v1 or v2 hierarchy, and its path.
+pub fn cgroup_file(controller: &str, file: &str) -> Option<(String, String)> {
+    let membership = fs::read_to_string("/proc/self/cgroup").ok()?;
+    for line in membership.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let mounts = if controllers.is_empty() {
+            vec!["/sys/fs/cgroup".to_owned(), "/sys/fs/cgroup/unified".to_owned()]
+        } else if controllers.split(',').any(|each| each == controller) {
+            vec![format!("/sys/fs/cgroup/{controllers}"), format!("/sys/fs/cgroup/{controller}")]
+        } else {
+            continue;
+        };
+        for mount in mounts {
+            let candidate = format!("{mount}{}/{file}", path.trim_end_matches('/'));
+            if let Ok(value) = fs::read_to_string(&candidate) {
+                return Some((candidate, value.trim().to_owned()));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,5 @@
+//! `schedload`: the native load generator of schedlab.
+
+fn main() -> std::process::ExitCode {
+    schedlab_load::commands::main()
+}

@@ -1,0 +1,119 @@
+//! Memory mappings that outlive any reference to Rust objects in them: shared by forked tasks, or private to one.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::last_error;
+
+/// A zeroed anonymous mapping; unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: access goes through atomics and volatile operations on a mapping that lives as long as this value.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `bytes` bytes that forked children share.
+    pub fn shared(bytes: usize) -> io::Result<Self> {
+        Self::new(bytes, libc::MAP_SHARED | libc::MAP_NORESERVE)
+    }
+
+    /// Maps `bytes` bytes that forked children get a copy of.
+    pub fn private(bytes: usize) -> io::Result<Self> {
+        Self::new(bytes, libc::MAP_PRIVATE)
+    }
+
+    fn new(bytes: usize, flags: libc::c_int) -> io::Result<Self> {
+        let bytes = bytes.max(1);
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
+        let address = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(std::ptr::null_mut(), bytes, protection, flags | libc::MAP_ANONYMOUS, -1, 0)
+        };
+        if address == libc::MAP_FAILED {
+            return Err(last_error());
+        }
+        let base = NonNull::new(address.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        Ok(Self { base, bytes })
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The 32-bit word at `offset`, a multiple of 4 within the mapping.
+    pub fn word(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset + 4 <= self.bytes, "offset {offset} of {}", self.bytes);
+        // SAFETY: in bounds and aligned (the base is page-aligned); the mapping outlives the reference.
+        unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(offset).cast()) }
+    }
+
+    /// The 64-bit word at `offset`, a multiple of 8 within the mapping.
+    pub fn double(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset + 8 <= self.bytes, "offset {offset} of {}", self.bytes);
+        // SAFETY: in bounds and aligned (the base is page-aligned); the mapping outlives the reference.
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) }
+    }
+
+    /// Copies `text` to `offset`, cut to `room` bytes; concurrent readers see torn text, so publish it afterwards.
+    pub fn put(&self, offset: usize, text: &[u8], room: usize) -> usize {
+        let length = text.len().min(room);
+        assert!(offset + length <= self.bytes, "offset {offset} of {}", self.bytes);
+        // SAFETY: in bounds; source and target cannot overlap because `text` is not in the mapping.
+        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), self.base.as_ptr().add(offset), length) };
+        length
+    }
+
+    /// Copies `length` bytes out from `offset`.
+    pub fn get(&self, offset: usize, length: usize) -> Vec<u8> {
+        assert!(offset + length <= self.bytes, "offset {offset} of {}", self.bytes);
+        let mut copy = vec![0; length];
+        // SAFETY: in bounds; the copy is fresh memory of that length.
+        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr().add(offset), copy.as_mut_ptr(), length) };
+        copy
+    }
+
+    /// Reads the byte at `offset` without the compiler leaving it out.
+    pub fn touch_read(&self, offset: usize) -> u8 {
+        debug_assert!(offset < self.bytes);
+        // SAFETY: the callers wrap offsets at the mapping's size.
+        unsafe { self.base.as_ptr().add(offset).read_volatile() }
+    }
+
+    /// Increments the byte at `offset` without the compiler leaving it out; lost updates do not matter.
+    pub fn touch_write(&self, offset: usize) {
+        debug_assert!(offset < self.bytes);
+        // SAFETY: the callers wrap offsets at the mapping's size.
+        unsafe {
+            let place = self.base.as_ptr().add(offset);
+            place.write_volatile(place.read_volatile().wrapping_add(1));
+        }
+    }
+
+    /// Writes to each page of a part, so that the calling process has it in its page table.
+    pub fn prefault(&self, offset: usize, bytes: usize) {
+        let mut at = offset;
+        while at < offset + bytes && at < self.bytes {
+            self.touch_read(at);
+            self.double(at / 8 * 8).fetch_add(0, std::sync::atomic::Ordering::Relaxed);
+            at += PAGE;
+        }
+    }
+}
+
+/// Least page size of the supported machines (x86-64 and arm64: 4096 bytes).
+const PAGE: usize = 4096;
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and nothing refers to it any more.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,216 @@
+//! Processes: start, end, wait.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use super::{check, last_error};
+
+/// Process identifier.
+pub type Pid = libc::pid_t;
+
+/// Which side of a fork this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forked {
+    /// The new process.
+    Child,
+    /// The old one.
+    Parent(Pid),
+}
+
+/// How a process ended, and what it used together with its waited-for children.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// Which one.
+    pub pid: Pid,
+    /// Exit code or signal.
+    pub how: How,
+    /// Resources.
+    pub usage: Usage,
+}
+
+/// The end of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// `exit` with this code.
+    Exited(i32),
+    /// Killed by this signal.
+    Killed(i32),
+}
+
+/// Resources used, from `struct rusage` (getrusage(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// User CPU time in microseconds.
+    pub user_us: u64,
+    /// System CPU time in microseconds.
+    pub system_us: u64,
+    /// Largest resident set in KiB.
+    pub max_rss_kib: u64,
+    /// Context switches by waiting.
+    pub voluntary_switches: u64,
+    /// Context switches by preemption.
+    pub involuntary_switches: u64,
+    /// Page faults without I/O.
+    pub minor_faults: u64,
+}
+
+/// `fork(2)`. The caller is in a process whose other threads do not hold locks that the child needs: the child runs
+/// only the worker's own code, which shares nothing lockable with them but the allocator, which the C library guards.
+pub fn fork() -> io::Result<Forked> {
+    // SAFETY: see above; both sides return normally.
+    match unsafe { libc::fork() } {
+        ..0 => Err(last_error()),
+        0 => Ok(Forked::Child),
+        pid => Ok(Forked::Parent(pid)),
+    }
+}
+
+/// Ends this process at once, without running exit handlers, which belong to the process that was forked.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: always sound; nothing is run afterwards.
+    unsafe { libc::_exit(code) }
+}
+
+/// Makes the kernel send `signal` to this process when the thread that forked it ends.
+pub fn die_with_parent(signal: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) }.into())?;
+    Ok(())
+}
+
+/// Makes orphaned descendants children of this process instead of init's.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }.into())?;
+    Ok(())
+}
+
+/// This process.
+pub fn own_pid() -> Pid {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::getpid() }
+}
+
+/// The parent of this process.
+pub fn parent_pid() -> Pid {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::getppid() }
+}
+
+/// Waits for a child of the calling thread: any (`-1`) or the given one.
+pub fn wait(pid: Pid) -> io::Result<Ended> {
+    wait_with(pid, 0).map(|ended| ended.expect("a wait without WNOHANG returns a child"))
+}
+
+/// A child that has already ended, if any.
+pub fn wait_no_hang(pid: Pid) -> io::Result<Option<Ended>> {
+    wait_with(pid, libc::WNOHANG)
+}
+
+fn wait_with(pid: Pid, flags: i32) -> io::Result<Option<Ended>> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both pointers are valid; zero is a valid rusage, whatever the kernel leaves of it.
+    let (got, usage) = unsafe {
+        let got = libc::wait4(pid, &raw mut status, flags | libc::__WNOTHREAD, usage.as_mut_ptr());
+        (got, usage.assume_init())
+    };
+    match got {
+        ..0 => Err(last_error()),
+        0 => Ok(None),
+        pid => {
+            let how = if libc::WIFSIGNALED(status) {
+                How::Killed(libc::WTERMSIG(status))
+            } else {
+                How::Exited(libc::WEXITSTATUS(status))
+            };
+            Ok(Some(Ended { pid, how, usage: convert(&usage) }))
+        }
+    }
+}
+
+/// Sends a signal; a process that is gone is no error.
+pub fn kill(pid: Pid, signal: i32) {
+    // SAFETY: no pointers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// What this process has used so far (all its threads).
+pub fn own_usage() -> Usage {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+/// What this process's reaped children and theirs have used so far.
+pub fn children_usage() -> Usage {
+    usage_of(libc::RUSAGE_CHILDREN)
+}
+
+fn usage_of(who: libc::c_int) -> Usage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is valid; zero is a valid rusage.
+    let usage = unsafe {
+        libc::getrusage(who, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    convert(&usage)
+}
+
+fn convert(usage: &libc::rusage) -> Usage {
+    let microseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+    Usage {
+        user_us: microseconds(usage.ru_utime),
+        system_us: microseconds(usage.ru_stime),
+        max_rss_kib: usage.ru_maxrss as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+        minor_faults: usage.ru_minflt as u64,
+    }
+}
+
+/// Replaces this process by a command, looked up in `PATH`; returns only the error.
+pub fn exec(argv: &[String]) -> io::Error {
+    let Ok(strings) = argv.iter().map(|each| CString::new(each.as_bytes())).collect::<Result<Vec<_>, _>>()
+    else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "an argument contains a NUL byte");
+    };
+    match nix::unistd::execvp(&strings[0], &strings) {
+        Ok(never) => match never {},
+        Err(error) => error.into(),
+    }
+}
+
+/// Interrupts a blocking call of this process's main thread.
+pub fn interrupt_main_thread() {
+    // SAFETY: no pointers; the main thread's number is the process's.
+    unsafe { libc::syscall(libc::SYS_tgkill, own_pid(), own_pid(), libc::SIGALRM) };
+}
+
+/// A descriptor that becomes readable when a process ends (`pidfd_open(2)`, Linux 5.3).
+pub fn open(pid: Pid) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers.
+    let descriptor = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
+    // SAFETY: the kernel just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
+}
+
+/// Makes this process the leader of a new session and process group.
+pub fn new_session() -> io::Result<()> {
+    nix::unistd::setsid()?;
+    Ok(())
+}
+
+/// Makes `to` another name of `from`, inherited by executed images.
+pub fn duplicate(from: RawFd, to: RawFd) -> io::Result<()> {
+    // SAFETY: no pointers; the callers replace standard streams only, which nothing here owns.
+    check(unsafe { libc::dup2(from, to) }.into())?;
+    Ok(())
+}
+
+/// Keeps an open descriptor from executed images; an error if it is not open.
+pub fn close_on_exec(descriptor: RawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) }.into())?;
+    Ok(())
+}

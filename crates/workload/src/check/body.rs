@@ -1,0 +1,176 @@
+//! Bodies: every reference resolves, every index stays in range, every operation makes sense where it stands.
+
+use super::names::{find, find_resource};
+use super::range::{Flaw, Known, Range, of};
+use super::walk::{Visit, walk};
+use crate::error::ProgramError;
+use crate::program::{
+    ChannelKind, Direction, Expr, Image, Mode, Op, Program, Ref, Repeat, Resource, TaskGroup,
+};
+
+/// Checks the bodies of all groups.
+pub fn bodies(program: &Program) -> Result<(), ProgramError> {
+    program.groups.iter().try_for_each(|group| body(program, group))
+}
+
+/// An error of the walk before the place is known.
+enum Trouble {
+    Flaw(Flaw),
+    Program(ProgramError),
+}
+
+impl From<Flaw> for Trouble {
+    fn from(flaw: Flaw) -> Self {
+        Self::Flaw(flaw)
+    }
+}
+
+impl From<ProgramError> for Trouble {
+    fn from(error: ProgramError) -> Self {
+        Self::Program(error)
+    }
+}
+
+fn body(program: &Program, group: &TaskGroup) -> Result<(), ProgramError> {
+    let place = format!("group `{}`", group.name);
+    let mut known = Known {
+        task: Range::below(group.count.into()),
+        replica: Range::below(program.replicas.into()),
+        loops: Vec::new(),
+    };
+    let check = Check { program, group, place: &place };
+    let result = walk::<Trouble>(&group.body, &mut known, &mut |visit| check.op(&visit));
+    result.map_err(|trouble| match trouble {
+        Trouble::Flaw(flaw) => ProgramError::Body { place: place.clone(), reason: flaw.to_string() },
+        Trouble::Program(error) => error,
+    })
+}
+
+struct Check<'a> {
+    program: &'a Program,
+    group: &'a TaskGroup,
+    place: &'a str,
+}
+
+impl Check<'_> {
+    fn op(&self, visit: &Visit<'_>) -> Result<(), Trouble> {
+        let resources = &self.program.resources;
+        let known = visit.known;
+        match visit.op {
+            Op::Compute { ns } | Op::Sleep { ns } => number(ns, known),
+            Op::Touch { region, offset, bytes, stride, .. } => {
+                if *stride == 0 {
+                    return self.refuse("the stride of a touch must be at least 1");
+                }
+                number(offset, known)?;
+                number(bytes, known)?;
+                self.reference(&resources.regions, region, known)
+            }
+            Op::Send { channel, bytes, direction } | Op::Receive { channel, bytes, direction } => {
+                self.channel(channel, bytes, *direction, known)
+            }
+            Op::Lock { lock } | Op::Unlock { lock } => self.reference(&resources.locks, lock, known),
+            Op::Up { semaphore, count } => {
+                number(count, known)?;
+                self.reference(&resources.semaphores, semaphore, known)
+            }
+            Op::Down { semaphore } => self.reference(&resources.semaphores, semaphore, known),
+            Op::Barrier { barrier } => self.reference(&resources.barriers, barrier, known),
+            Op::Stamp { slot } => self.reference(&resources.slots, slot, known),
+            Op::Record { slot, series } | Op::Lap { slot, series } => {
+                find("series", self.place, &self.program.series, series)?;
+                self.reference(&resources.slots, slot, known)
+            }
+            Op::Count { counter, by } => {
+                find("counter", self.place, &self.program.counters, counter)?;
+                number(by, known)
+            }
+            Op::Wait { count } => count.as_ref().map_or(Ok(()), |count| number(count, known)),
+            Op::Exec { image } => self.exec(image, visit),
+            Op::Loop { repeat, body } => self.repeat(repeat, body, known),
+            Op::Choose { branches } if branches.iter().all(|branch| branch.weight == 0) => {
+                self.refuse("the weights of a choice add up to 0")
+            }
+            Op::Choose { .. } | Op::Yield | Op::Fork { .. } => Ok(()),
+        }
+    }
+
+    fn repeat(&self, repeat: &Repeat, body: &[Op], known: &Known) -> Result<(), Trouble> {
+        match repeat {
+            Repeat::Count(count) => number(count, known),
+            _ if body.is_empty() => self.refuse("a loop without a count needs a body"),
+            Repeat::ForNs(ns) => number(ns, known),
+            Repeat::Window if self.program.window.is_none() => {
+                self.refuse("a loop runs until the end of the window, but the program has no window")
+            }
+            Repeat::Window | Repeat::UntilClosed => Ok(()),
+        }
+    }
+
+    fn exec(&self, image: &Image, visit: &Visit<'_>) -> Result<(), Trouble> {
+        if visit.forks == 0 && self.group.mode == Mode::Thread {
+            return self.refuse("a thread cannot exec: it would replace the executor; fork first");
+        }
+        if !visit.last {
+            return self.refuse("nothing after an exec is reached");
+        }
+        match image {
+            Image::Command { argv, .. } if argv.is_empty() => self.refuse("an exec needs a command"),
+            Image::Command { .. } => Ok(()),
+            Image::Work { ns, bytes } => number(ns, visit.known).and_then(|()| number(bytes, visit.known)),
+        }
+    }
+
+    fn channel(
+        &self,
+        channel: &Ref,
+        bytes: &Expr,
+        direction: Direction,
+        known: &Known,
+    ) -> Result<(), Trouble> {
+        let channels = &self.program.resources.channels;
+        self.reference(channels, channel, known)?;
+        let size = of(bytes, known)?;
+        if size.low == 0 {
+            return self.refuse(&format!("a message on channel `{}` can have 0 bytes", channel.name));
+        }
+        let kind = channels[find_resource(self.place, channels, &channel.name)?].kind;
+        if kind == ChannelKind::Pipe && direction == Direction::Backward {
+            return self.refuse(&format!(
+                "channel `{}` is a pipe, which has no backward direction; use unix or tcp",
+                channel.name
+            ));
+        }
+        if kind == ChannelKind::Udp && size.high > MAX_DATAGRAM {
+            return self.refuse(&format!(
+                "a datagram of {} bytes on channel `{}` is over the limit of {MAX_DATAGRAM}",
+                size.high, channel.name
+            ));
+        }
+        Ok(())
+    }
+
+    fn reference<R: Resource>(&self, defined: &[R], reference: &Ref, known: &Known) -> Result<(), Trouble> {
+        let resource = &defined[find_resource(self.place, defined, &reference.name)?];
+        let reached = of(&reference.index, known)?.high;
+        let count = resource.count();
+        if reached >= u64::from(count) {
+            let (place, name) = (self.place.to_owned(), reference.name.clone());
+            return Err(ProgramError::Index { place, kind: R::KIND, name, reached, count }.into());
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, reason: &str) -> Result<(), Trouble> {
+        let (place, reason) = (self.place.to_owned(), reason.to_owned());
+        Err(ProgramError::Body { place, reason }.into())
+    }
+}
+
+/// Largest UDP payload over IPv4: 65 535 bytes of packet less 20 of IP header (RFC 791) and 8 of UDP header (RFC 768).
+const MAX_DATAGRAM: u64 = 65_507;
+
+fn number(expr: &Expr, known: &Known) -> Result<(), Trouble> {
+    of(expr, known)?;
+    Ok(())
+}

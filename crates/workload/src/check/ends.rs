@@ -1,0 +1,144 @@
+//! Which ends of which channels a task uses: what an executor keeps open for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::names::find_resource;
+use super::range::{Flaw, Known, Range, of};
+use super::walk::walk;
+use crate::error::ProgramError;
+use crate::plan::{Plan, TaskId};
+use crate::program::{Direction, Expr, Op, Program, Ref};
+
+/// One of the two ends of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum End {
+    /// Sends forward, receives backward; the writing end of a pipe.
+    Near,
+    /// Receives forward, sends backward; the reading end of a pipe.
+    Far,
+}
+
+/// A channel end that a task may use, by the channel's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Use {
+    /// Number of the channel instance.
+    pub channel: u32,
+    /// End of it.
+    pub end: End,
+}
+
+impl End {
+    /// The end at which messages of a direction are sent.
+    pub fn sending(direction: Direction) -> Self {
+        match direction {
+            Direction::Forward => Self::Near,
+            Direction::Backward => Self::Far,
+        }
+    }
+
+    /// The end at which messages of a direction are received.
+    pub fn receiving(direction: Direction) -> Self {
+        match direction {
+            Direction::Forward => Self::Far,
+            Direction::Backward => Self::Near,
+        }
+    }
+}
+
+/// Channel ends that a task may use, each once, ascending. Where an index is drawn or depends on a loop, all
+/// instances between its least and greatest value count as used.
+pub(crate) fn of_task(plan: &Plan, task: TaskId) -> Vec<Use> {
+    let mut known = Known {
+        task: Range::exactly(task.index.into()),
+        replica: Range::exactly(task.replica.into()),
+        loops: Vec::new(),
+    };
+    let channels = &plan.program().resources.channels;
+    let mut uses = BTreeSet::new();
+    let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
+        let Some((channel, end)) = traffic(visit.op) else { return Ok(()) };
+        let indices = of(&channel.index, visit.known)?;
+        if let Some(position) = channels.iter().position(|each| each.name == channel.name) {
+            for index in indices.low..=indices.high {
+                uses.insert(Use { channel: plan.channels().instance(position, task, index as u32), end });
+            }
+        }
+        Ok(())
+    });
+    debug_assert!(walked.is_ok(), "a plan's bodies have been checked");
+    uses.into_iter().collect()
+}
+
+/// The channel and end that an operation needs, if any.
+fn traffic(op: &Op) -> Option<(&Ref, End)> {
+    match op {
+        Op::Send { channel, direction, .. } => Some((channel, End::sending(*direction))),
+        Op::Receive { channel, direction, .. } => Some((channel, End::receiving(*direction))),
+        _ => None,
+    }
+}
+
+/// Refuses a direction of a channel in which messages are only sent or only received: somebody would wait forever.
+pub(crate) fn both_ends_used(program: &Program) -> Result<(), ProgramError> {
+    let mut used: BTreeMap<(usize, bool), (bool, bool)> = BTreeMap::new();
+    for group in &program.groups {
+        let mut ops = Vec::new();
+        collect(&group.body, &mut ops);
+        for op in ops {
+            let (channel, direction, sends) = match op {
+                Op::Send { channel, direction, .. } => (channel, direction, true),
+                Op::Receive { channel, direction, .. } => (channel, direction, false),
+                _ => continue,
+            };
+            let position = find_resource(&group.name, &program.resources.channels, &channel.name)?;
+            let entry = used.entry((position, *direction == Direction::Forward)).or_default();
+            if sends { entry.0 = true } else { entry.1 = true }
+        }
+    }
+    for ((position, forward), (sent, received)) in used {
+        if sent && received {
+            continue;
+        }
+        let name = &program.resources.channels[position].name;
+        let way = if forward { "forward" } else { "backward" };
+        let reason = if sent {
+            format!("messages are sent {way}, but nobody receives them")
+        } else {
+            format!("messages are received {way}, but nobody sends any")
+        };
+        return Err(ProgramError::Body { place: format!("channel `{name}`"), reason });
+    }
+    Ok(())
+}
+
+fn collect<'a>(body: &'a [Op], into: &mut Vec<&'a Op>) {
+    for op in body {
+        into.push(op);
+        match op {
+            Op::Loop { body, .. } | Op::Fork { body } => collect(body, into),
+            Op::Choose { branches } => branches.iter().for_each(|branch| collect(&branch.body, into)),
+            _ => {}
+        }
+    }
+}
+
+/// The largest message that an expression can describe at any place; used to size buffers.
+pub fn largest_message(plan: &Plan, task: TaskId) -> (u64, u64) {
+    let mut known = Known {
+        task: Range::exactly(task.index.into()),
+        replica: Range::exactly(task.replica.into()),
+        loops: Vec::new(),
+    };
+    let (mut sent, mut received) = (0, 0);
+    let high = |bytes: &Expr, known: &Known| of(bytes, known).map(|range| range.high);
+    let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
+        match visit.op {
+            Op::Send { bytes, .. } => sent = sent.max(high(bytes, visit.known)?),
+            Op::Receive { bytes, .. } => received = received.max(high(bytes, visit.known)?),
+            _ => {}
+        }
+        Ok(())
+    });
+    debug_assert!(walked.is_ok(), "a plan's bodies have been checked");
+    (sent, received)
+}

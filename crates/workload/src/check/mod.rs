@@ -1,0 +1,112 @@
+//! Checks: everything that can be known to be wrong with a program before it runs.
+
+mod body;
+pub mod ends;
+mod names;
+pub mod range;
+pub mod samples;
+mod walk;
+
+use crate::error::ProgramError;
+use crate::plan::copies;
+use crate::program::{Program, Quantity, Resource, SCHEMA};
+
+pub use walk::{Visit, walk};
+
+/// Most tasks a program can have: the kernel's limit for process identifiers on 64-bit machines (2^22,
+/// `/proc/sys/kernel/pid_max` in proc(5)).
+pub const MAX_TASKS: u64 = 1 << 22;
+
+/// Most instances of one kind of resource; a bound for memory, far above what descriptors allow.
+pub const MAX_INSTANCES: u64 = 1 << 24;
+
+/// Checks a whole program; the error names the first thing that is wrong.
+pub fn program(program: &Program) -> Result<(), ProgramError> {
+    if program.schema != SCHEMA {
+        return Err(ProgramError::Schema { found: program.schema, supported: SCHEMA });
+    }
+    sizes(program)?;
+    names::unique(program)?;
+    body::bodies(program)?;
+    ends::both_ends_used(program)?;
+    metrics(program)
+}
+
+fn sizes(program: &Program) -> Result<(), ProgramError> {
+    positive("replicas", program.replicas.into())?;
+    positive("the number of groups", program.groups.len() as u64)?;
+    for group in &program.groups {
+        positive(&format!("count of group `{}`", group.name), group.count.into())?;
+    }
+    if let Some(window) = program.window {
+        positive("duration_ns of the window", window.duration_ns)?;
+    }
+    let per_replica: u64 = program.groups.iter().map(|group| u64::from(group.count)).sum();
+    let tasks = per_replica * u64::from(program.replicas);
+    at_most("tasks", tasks, MAX_TASKS)?;
+    let r = &program.resources;
+    instances(&r.channels, program.replicas, tasks)?;
+    instances(&r.locks, program.replicas, tasks)?;
+    instances(&r.semaphores, program.replicas, tasks)?;
+    instances(&r.barriers, program.replicas, tasks)?;
+    instances(&r.regions, program.replicas, tasks)?;
+    instances(&r.slots, program.replicas, tasks)?;
+    for barrier in &r.barriers {
+        positive(&format!("parties of barrier `{}`", barrier.name), barrier.parties.into())?;
+    }
+    for region in &r.regions {
+        positive(&format!("bytes of region `{}`", region.name), region.bytes)?;
+    }
+    Ok(())
+}
+
+fn instances<R: Resource>(resources: &[R], replicas: u32, tasks: u64) -> Result<(), ProgramError> {
+    let mut total = 0;
+    for resource in resources {
+        positive(&format!("count of {} `{}`", R::KIND, resource.name()), resource.count().into())?;
+        total += u64::from(resource.count()) * u64::from(copies(resource.scope(), replicas, tasks as u32));
+    }
+    at_most(&format!("instances of {}s", R::KIND), total, MAX_INSTANCES)
+}
+
+fn positive(what: &str, value: u64) -> Result<(), ProgramError> {
+    if value == 0 {
+        return Err(ProgramError::Zero { what: what.to_owned() });
+    }
+    Ok(())
+}
+
+fn at_most(what: &str, number: u64, limit: u64) -> Result<(), ProgramError> {
+    if number > limit {
+        return Err(ProgramError::TooMany { what: what.to_owned(), number, limit });
+    }
+    Ok(())
+}
+
+fn metrics(program: &Program) -> Result<(), ProgramError> {
+    positive("the number of metrics", program.metrics.len() as u64)?;
+    for metric in &program.metrics {
+        let place = format!("metric `{}`", metric.name);
+        match &metric.quantity {
+            Quantity::ElapsedPer(counter) | Quantity::Rate(counter) | Quantity::Total(counter) => {
+                names::find("counter", &place, &program.counters, counter)?;
+            }
+            Quantity::Mean(series) => {
+                names::find("series", &place, &program.series, series)?;
+            }
+            Quantity::Percentile(series, percent) => {
+                names::find("series", &place, &program.series, series)?;
+                if !(0.0..=100.0).contains(percent) {
+                    let reason = format!("percentile {percent} is not between 0 and 100");
+                    return Err(ProgramError::Metric { metric: metric.name.clone(), reason });
+                }
+            }
+            _ => {}
+        }
+        if !metric.factor.is_finite() || metric.factor <= 0.0 {
+            let reason = format!("factor {} is not a positive number", metric.factor);
+            return Err(ProgramError::Metric { metric: metric.name.clone(), reason });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! How many samples a task can record: what an executor sets aside.
+
+use super::range::{Flaw, Known, Range};
+use super::walk::walk;
+use crate::plan::{Plan, TaskId};
+use crate::program::Op;
+
+/// Upper bounds of the samples that `task` and its children record in each series, in the program's order;
+/// `u64::MAX` where a loop ends by time or by the end of a stream, 0 where the task does not write to the series.
+pub fn bounds(plan: &Plan, task: TaskId) -> Vec<u64> {
+    let names = &plan.program().series;
+    let mut bounds = vec![0u64; names.len()];
+    let mut known = Known {
+        task: Range::exactly(task.index.into()),
+        replica: Range::exactly(task.replica.into()),
+        loops: Vec::new(),
+    };
+    let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
+        if let Op::Record { series, .. } | Op::Lap { series, .. } = visit.op {
+            let runs = visit.known.loops.iter().map(|range| range.high.saturating_add(1));
+            let times = runs.fold(1u64, u64::saturating_mul);
+            if let Some(at) = names.iter().position(|name| name == series) {
+                bounds[at] = bounds[at].saturating_add(times);
+            }
+        }
+        Ok(())
+    });
+    debug_assert!(walked.is_ok(), "a plan's bodies have been checked");
+    bounds
+}

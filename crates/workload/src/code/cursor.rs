@@ -1,0 +1,213 @@
+//! A task's place in its code.
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::flatten::{Code, Instruction, Limit};
+use super::step::{Step, Work};
+use super::value::{Value, evaluate, uniform};
+
+/// Reads a task's code step by step.
+///
+/// Times handed to it are nanoseconds since the opening of the gate. They are asked for only at loops that end by
+/// time, so a program without such loops has the same steps whatever the times are.
+#[derive(Debug, Clone)]
+pub struct Cursor<'c> {
+    code: &'c Code,
+    position: usize,
+    loops: Vec<Frame>,
+    window_end_ns: u64,
+    children: u64,
+    entry: usize,
+    rng: Pcg64Mcg,
+}
+
+/// A loop being run.
+#[derive(Debug, Clone)]
+struct Frame {
+    index: u64,
+    end: Finish,
+    exit: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Finish {
+    Count(u64),
+    Time(u64),
+    Closed,
+}
+
+impl<'c> Cursor<'c> {
+    /// Starts at the beginning of `code`. `window_end_ns` is when window loops end
+    /// ([`crate::program::Window::end_ns`]); any value will do for a program without a window.
+    pub fn new(code: &'c Code, window_end_ns: u64) -> Self {
+        let rng = generator(code.seed, code.task.ordinal.into(), 0);
+        Self { code, position: 0, loops: Vec::new(), window_end_ns, children: 0, entry: 0, rng }
+    }
+
+    /// The next step; `now_ns` tells the time when a loop needs it. After [`Step::End`] it is `End` forever.
+    pub fn next(&mut self, mut now_ns: impl FnMut() -> u64) -> Step {
+        let code = self.code;
+        loop {
+            let here = self.position;
+            self.position += 1;
+            return match &code.instructions[here] {
+                Instruction::Enter { limit, exit } => {
+                    self.enter(limit, *exit, &mut now_ns);
+                    continue;
+                }
+                Instruction::Again { body } => {
+                    self.again(*body, &mut now_ns);
+                    continue;
+                }
+                Instruction::Jump(target) => {
+                    self.position = *target;
+                    continue;
+                }
+                Instruction::Choose { total, branches } => {
+                    let drawn = uniform(&mut self.rng, *total);
+                    self.position = branches[branches.partition_point(|(upto, _)| *upto <= drawn)].1;
+                    continue;
+                }
+                Instruction::Fork { after } => {
+                    (self.entry, self.position) = (here + 1, *after);
+                    self.children += 1;
+                    Step::Fork
+                }
+                Instruction::End => {
+                    self.position = here;
+                    Step::End
+                }
+                Instruction::Yield => Step::Yield,
+                Instruction::Send { channel, bytes, direction } => Step::Send {
+                    channel: self.number(channel),
+                    bytes: self.value(bytes),
+                    direction: *direction,
+                },
+                Instruction::Receive { channel, bytes, direction } => Step::Receive {
+                    channel: self.number(channel),
+                    bytes: self.value(bytes),
+                    direction: *direction,
+                },
+                Instruction::Compute(ns) => Step::Compute { ns: self.value(ns) },
+                Instruction::Sleep(ns) => Step::Sleep { ns: self.value(ns) },
+                Instruction::Lock(lock) => Step::Lock(self.number(lock)),
+                Instruction::Unlock(lock) => Step::Unlock(self.number(lock)),
+                Instruction::Up { semaphore, count } => {
+                    Step::Up { semaphore: self.number(semaphore), count: self.value(count) }
+                }
+                Instruction::Down(semaphore) => Step::Down(self.number(semaphore)),
+                Instruction::Barrier(barrier) => Step::Barrier(self.number(barrier)),
+                Instruction::Stamp(slot) => Step::Stamp(self.number(slot)),
+                Instruction::Record { slot, series } => {
+                    Step::Record { slot: self.number(slot), series: *series }
+                }
+                Instruction::Lap { slot, series } => Step::Lap { slot: self.number(slot), series: *series },
+                Instruction::Count { counter, by } => Step::Count { counter: *counter, by: self.value(by) },
+                Instruction::Wait(count) => {
+                    Step::Wait { count: count.as_ref().map(|count| self.value(count)) }
+                }
+                Instruction::ExecWork { ns, bytes } => {
+                    Step::ExecWork(Work { ns: self.value(ns), bytes: self.value(bytes) })
+                }
+                Instruction::ExecCommand(number) => Step::ExecCommand(*number),
+                Instruction::Touch { region, offset, bytes, stride, pattern, write } => Step::Touch {
+                    region: self.number(region),
+                    offset: self.value(offset),
+                    bytes: self.value(bytes),
+                    stride: *stride,
+                    pattern: *pattern,
+                    write: *write,
+                    seed: self.rng.next_u64(),
+                },
+            };
+        }
+    }
+
+    /// Tells that the last receive met the end of its stream. Returns whether an enclosing loop ends by it; if not,
+    /// the end of stream is an error of the program's run.
+    #[must_use]
+    pub fn closed(&mut self) -> bool {
+        let Some(depth) = self.loops.iter().rposition(|frame| matches!(frame.end, Finish::Closed)) else {
+            return false;
+        };
+        self.position = self.loops[depth].exit;
+        self.loops.truncate(depth);
+        true
+    }
+
+    /// The cursor of the child that the last [`Step::Fork`] starts: at its body, with the parent's loop indices and a
+    /// generator of its own.
+    pub fn child(&self) -> Self {
+        let mut child = self.clone();
+        child.position = self.entry;
+        child.children = 0;
+        // Each child's sequence differs from its parent's and from its siblings'.
+        child.rng = generator(self.rng.clone().next_u64(), self.code.task.ordinal.into(), self.children);
+        child
+    }
+
+    /// Arguments of the command with a number, and the nanoseconds of computation that stand for it in a simulation.
+    pub fn command(&self, number: u32) -> (&'c [String], u64) {
+        let command = &self.code.commands[number as usize];
+        (&command.argv, command.model_ns)
+    }
+
+    fn enter(&mut self, limit: &Limit, exit: usize, now_ns: &mut impl FnMut() -> u64) {
+        let end = match limit {
+            Limit::Count(count) => Finish::Count(self.value(count)),
+            Limit::ForNs(ns) => Finish::Time(now_ns().saturating_add(self.value(ns))),
+            Limit::Window => Finish::Time(self.window_end_ns),
+            Limit::UntilClosed => Finish::Closed,
+        };
+        let runs = match end {
+            Finish::Count(count) => count > 0,
+            Finish::Time(end) => now_ns() < end,
+            Finish::Closed => true,
+        };
+        if runs {
+            self.loops.push(Frame { index: 0, end, exit });
+        } else {
+            self.position = exit;
+        }
+    }
+
+    fn again(&mut self, body: usize, now_ns: &mut impl FnMut() -> u64) {
+        let frame = self.loops.last_mut().expect("an end of loop has a loop");
+        frame.index += 1;
+        let runs = match frame.end {
+            Finish::Count(count) => frame.index < count,
+            Finish::Time(end) => now_ns() < end,
+            Finish::Closed => true,
+        };
+        if runs {
+            self.position = body;
+        } else {
+            self.loops.pop();
+        }
+    }
+
+    fn value(&mut self, value: &Value) -> u64 {
+        let loops = &self.loops;
+        evaluate(value, &|depth| loops[loops.len() - 1 - depth].index, &mut self.rng)
+    }
+
+    fn number(&mut self, value: &Value) -> u32 {
+        self.value(value) as u32
+    }
+}
+
+/// The generator of a task, or of a task's child: PCG XSL 128/64 MCG (O'Neill, "PCG: A Family of Simple Fast
+/// Space-Efficient Statistically Good Algorithms for Random Number Generation", 2014), seeded by the program's seed
+/// and the task's identity.
+fn generator(seed: u64, ordinal: u64, child: u64) -> Pcg64Mcg {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes[8..].copy_from_slice(&((child << 32) | ordinal).to_le_bytes());
+    let mut rng = Pcg64Mcg::from_seed(bytes);
+    // Nearby seeds give nearby first outputs of a multiplicative generator; a few rounds separate them.
+    for _ in 0..8 {
+        rng.next_u64();
+    }
+    rng
+}

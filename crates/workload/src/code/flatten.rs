@@ -1,0 +1,212 @@
+//! From nested operations to a flat list of instructions.
+
+use super::value::{Identity, Value, fold};
+use crate::plan::{Numbering, Plan, TaskId};
+use crate::program::{Direction, Expr, Image, Op, Pattern, Ref, Repeat, Resource};
+
+/// The body of one task, flattened and with everything folded that is known about the task.
+#[derive(Debug, Clone)]
+pub struct Code {
+    pub(super) instructions: Vec<Instruction>,
+    pub(super) commands: Vec<Command>,
+    pub(super) task: TaskId,
+    pub(super) seed: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Command {
+    pub argv: Vec<String>,
+    pub model_ns: u64,
+}
+
+/// One instruction; targets are positions in the list.
+#[derive(Debug, Clone)]
+pub(super) enum Instruction {
+    Enter { limit: Limit, exit: usize },
+    Again { body: usize },
+    Choose { total: u64, branches: Vec<(u64, usize)> },
+    Jump(usize),
+    Fork { after: usize },
+    End,
+    Compute(Value),
+    Touch { region: Value, offset: Value, bytes: Value, stride: u32, pattern: Pattern, write: bool },
+    Send { channel: Value, bytes: Value, direction: Direction },
+    Receive { channel: Value, bytes: Value, direction: Direction },
+    Lock(Value),
+    Unlock(Value),
+    Up { semaphore: Value, count: Value },
+    Down(Value),
+    Barrier(Value),
+    Sleep(Value),
+    Yield,
+    Wait(Option<Value>),
+    ExecWork { ns: Value, bytes: Value },
+    ExecCommand(u32),
+    Stamp(Value),
+    Record { slot: Value, series: u32 },
+    Lap { slot: Value, series: u32 },
+    Count { counter: u32, by: Value },
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Limit {
+    Count(Value),
+    ForNs(Value),
+    Window,
+    UntilClosed,
+}
+
+impl Code {
+    /// Flattens the body of `task`.
+    pub fn new(plan: &Plan, task: TaskId) -> Self {
+        let identity = Identity { task: task.index.into(), replica: task.replica.into() };
+        let mut flattener =
+            Flattener { plan, task, identity, instructions: Vec::new(), commands: Vec::new() };
+        flattener.body(&plan.group(task).body);
+        flattener.instructions.push(Instruction::End);
+        let Flattener { instructions, commands, .. } = flattener;
+        Self { instructions, commands, task, seed: plan.program().seed }
+    }
+}
+
+struct Flattener<'a> {
+    plan: &'a Plan,
+    task: TaskId,
+    identity: Identity,
+    instructions: Vec<Instruction>,
+    commands: Vec<Command>,
+}
+
+impl Flattener<'_> {
+    fn body(&mut self, body: &[Op]) {
+        body.iter().for_each(|op| self.op(op));
+    }
+
+    fn op(&mut self, op: &Op) {
+        let r = &self.plan.program().resources;
+        let instruction = match op {
+            Op::Loop { repeat, body } => return self.repeat(repeat, body),
+            Op::Choose { branches } => return self.choose(branches),
+            Op::Fork { body } => return self.fork(body),
+            Op::Compute { ns } => Instruction::Compute(self.fold(ns)),
+            Op::Touch { region, offset, bytes, stride, pattern, write } => Instruction::Touch {
+                region: self.number(region, &r.regions, self.plan.regions()),
+                offset: self.fold(offset),
+                bytes: self.fold(bytes),
+                stride: *stride,
+                pattern: *pattern,
+                write: *write,
+            },
+            Op::Send { channel, bytes, direction } => Instruction::Send {
+                channel: self.number(channel, &r.channels, self.plan.channels()),
+                bytes: self.fold(bytes),
+                direction: *direction,
+            },
+            Op::Receive { channel, bytes, direction } => Instruction::Receive {
+                channel: self.number(channel, &r.channels, self.plan.channels()),
+                bytes: self.fold(bytes),
+                direction: *direction,
+            },
+            Op::Lock { lock } => Instruction::Lock(self.number(lock, &r.locks, self.plan.locks())),
+            Op::Unlock { lock } => Instruction::Unlock(self.number(lock, &r.locks, self.plan.locks())),
+            Op::Up { semaphore, count } => Instruction::Up {
+                semaphore: self.number(semaphore, &r.semaphores, self.plan.semaphores()),
+                count: self.fold(count),
+            },
+            Op::Down { semaphore } => {
+                Instruction::Down(self.number(semaphore, &r.semaphores, self.plan.semaphores()))
+            }
+            Op::Barrier { barrier } => {
+                Instruction::Barrier(self.number(barrier, &r.barriers, self.plan.barriers()))
+            }
+            Op::Sleep { ns } => Instruction::Sleep(self.fold(ns)),
+            Op::Yield => Instruction::Yield,
+            Op::Wait { count } => Instruction::Wait(count.as_ref().map(|count| self.fold(count))),
+            Op::Exec { image } => self.exec(image),
+            Op::Stamp { slot } => Instruction::Stamp(self.slot(slot)),
+            Op::Record { slot, series } => {
+                Instruction::Record { slot: self.slot(slot), series: self.series(series) }
+            }
+            Op::Lap { slot, series } => {
+                Instruction::Lap { slot: self.slot(slot), series: self.series(series) }
+            }
+            Op::Count { counter, by } => Instruction::Count {
+                counter: position(&self.plan.program().counters, counter),
+                by: self.fold(by),
+            },
+        };
+        self.instructions.push(instruction);
+    }
+
+    fn repeat(&mut self, repeat: &Repeat, body: &[Op]) {
+        let limit = match repeat {
+            Repeat::Count(count) => Limit::Count(self.fold(count)),
+            Repeat::ForNs(ns) => Limit::ForNs(self.fold(ns)),
+            Repeat::Window => Limit::Window,
+            Repeat::UntilClosed => Limit::UntilClosed,
+        };
+        let enter = self.instructions.len();
+        self.instructions.push(Instruction::Jump(0));
+        self.body(body);
+        self.instructions.push(Instruction::Again { body: enter + 1 });
+        self.instructions[enter] = Instruction::Enter { limit, exit: self.instructions.len() };
+    }
+
+    fn choose(&mut self, branches: &[crate::program::Branch]) {
+        let choose = self.instructions.len();
+        self.instructions.push(Instruction::Jump(0));
+        let (mut targets, mut jumps, mut total) = (Vec::new(), Vec::new(), 0);
+        for branch in branches {
+            total += u64::from(branch.weight);
+            targets.push((total, self.instructions.len()));
+            self.body(&branch.body);
+            jumps.push(self.instructions.len());
+            self.instructions.push(Instruction::Jump(0));
+        }
+        let after = self.instructions.len();
+        for jump in jumps {
+            self.instructions[jump] = Instruction::Jump(after);
+        }
+        self.instructions[choose] = Instruction::Choose { total, branches: targets };
+    }
+
+    fn fork(&mut self, body: &[Op]) {
+        let fork = self.instructions.len();
+        self.instructions.push(Instruction::Jump(0));
+        self.body(body);
+        self.instructions.push(Instruction::End);
+        self.instructions[fork] = Instruction::Fork { after: self.instructions.len() };
+    }
+
+    fn exec(&mut self, image: &Image) -> Instruction {
+        match image {
+            Image::Work { ns, bytes } => Instruction::ExecWork { ns: self.fold(ns), bytes: self.fold(bytes) },
+            Image::Command { argv, model_ns } => {
+                self.commands.push(Command { argv: argv.clone(), model_ns: *model_ns });
+                Instruction::ExecCommand(self.commands.len() as u32 - 1)
+            }
+        }
+    }
+
+    fn fold(&self, expr: &Expr) -> Value {
+        fold(expr, self.identity, 0)
+    }
+
+    fn number<R: Resource>(&self, reference: &Ref, defined: &[R], numbering: &Numbering) -> Value {
+        let position = defined.iter().position(|each| each.name() == reference.name);
+        let position = position.expect("a plan's references have been checked");
+        fold(&reference.index, self.identity, numbering.instance(position, self.task, 0).into())
+    }
+
+    fn slot(&self, slot: &Ref) -> Value {
+        self.number(slot, &self.plan.program().resources.slots, self.plan.slots())
+    }
+
+    fn series(&self, name: &str) -> u32 {
+        position(&self.plan.program().series, name)
+    }
+}
+
+fn position(names: &[String], name: &str) -> u32 {
+    names.iter().position(|each| each == name).expect("a plan's names have been checked") as u32
+}

@@ -1,0 +1,58 @@
+//! What an executor has to do next.
+
+use crate::program::{Direction, Pattern};
+
+/// A primitive action of a task. Resources are the plan's numbers; times are nanoseconds, sizes bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the text of a variant explains its fields")]
+pub enum Step {
+    /// Compute for `ns` of undisturbed CPU time.
+    Compute { ns: u64 },
+    /// Access memory: every `stride`-th of `bytes` bytes from `offset` on, wrapping around at the region's end.
+    Touch { region: u32, offset: u64, bytes: u64, stride: u32, pattern: Pattern, write: bool, seed: u64 },
+    /// Send a message.
+    Send { channel: u32, bytes: u64, direction: Direction },
+    /// Receive a message; at the end of the stream call [`super::Cursor::closed`].
+    Receive { channel: u32, bytes: u64, direction: Direction },
+    /// Acquire a lock.
+    Lock(u32),
+    /// Release a lock.
+    Unlock(u32),
+    /// Add to a semaphore.
+    Up { semaphore: u32, count: u64 },
+    /// Take one from a semaphore.
+    Down(u32),
+    /// Meet the others at a barrier.
+    Barrier(u32),
+    /// Sleep.
+    Sleep { ns: u64 },
+    /// Yield the CPU.
+    Yield,
+    /// Start a child whose steps are [`super::Cursor::child`]'s, to be called before the next step.
+    Fork,
+    /// Wait for so many children, or for all.
+    Wait { count: Option<u64> },
+    /// Become a fresh load generator that does this work and exits.
+    ExecWork(Work),
+    /// Become the command whose arguments and cost [`super::Cursor::command`] gives under this number.
+    ExecCommand(u32),
+    /// Store the time in a slot.
+    Stamp(u32),
+    /// Record the time since a slot's stamp.
+    Record { slot: u32, series: u32 },
+    /// Record the time since a slot's stamp and stamp it anew.
+    Lap { slot: u32, series: u32 },
+    /// Add to a counter.
+    Count { counter: u32, by: u64 },
+    /// The body is done.
+    End,
+}
+
+/// What a fresh image does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// Nanoseconds of computation.
+    pub ns: u64,
+    /// Bytes of fresh memory that it writes to first.
+    pub bytes: u64,
+}

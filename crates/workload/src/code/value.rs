@@ -1,0 +1,122 @@
+//! Expressions with everything folded that is known about the task.
+
+use rand_core::Rng;
+
+use crate::program::{Expr, Operation, Variable};
+
+/// A number at run time.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Const(u64),
+    /// `add + mul × index of the loop at depth`; the common index expression, kept off the tree.
+    Affine {
+        depth: usize,
+        mul: u64,
+        add: u64,
+    },
+    Tree(Expr),
+}
+
+/// What the variables of an expression stand for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Identity {
+    pub task: u64,
+    pub replica: u64,
+}
+
+/// Folds `expr` for a task, adding `base`.
+pub(super) fn fold(expr: &Expr, identity: Identity, base: u64) -> Value {
+    let expr = reduce(expr, identity);
+    match affine(&expr) {
+        Some((None, add)) => Value::Const(base.saturating_add(add)),
+        Some((Some((depth, mul)), add)) => Value::Affine { depth, mul, add: base.saturating_add(add) },
+        None if base == 0 => Value::Tree(expr),
+        None => Value::Tree(expr + base),
+    }
+}
+
+/// Replaces variables by their values and computes what is then constant.
+fn reduce(expr: &Expr, identity: Identity) -> Expr {
+    let operation = match expr {
+        Expr::Const(value) => return Expr::Const(*value),
+        Expr::Variable(Variable::Task) => return Expr::Const(identity.task),
+        Expr::Variable(Variable::Replica) => return Expr::Const(identity.replica),
+        Expr::Operation(operation) => operation,
+    };
+    let go = |e: &Expr| reduce(e, identity);
+    let reduced = match &**operation {
+        Operation::Loop(depth) => return Operation::Loop(*depth).into(),
+        Operation::Random(a, b) => return Operation::Random(go(a), go(b)).into(),
+        Operation::Add(a, b) => Operation::Add(go(a), go(b)),
+        Operation::Sub(a, b) => Operation::Sub(go(a), go(b)),
+        Operation::Mul(a, b) => Operation::Mul(go(a), go(b)),
+        Operation::Div(a, b) => Operation::Div(go(a), go(b)),
+        Operation::Rem(a, b) => Operation::Rem(go(a), go(b)),
+    };
+    match &reduced {
+        Operation::Add(Expr::Const(a), Expr::Const(b)) => Expr::Const(a.saturating_add(*b)),
+        Operation::Sub(Expr::Const(a), Expr::Const(b)) => Expr::Const(a.saturating_sub(*b)),
+        Operation::Mul(Expr::Const(a), Expr::Const(b)) => Expr::Const(a.saturating_mul(*b)),
+        Operation::Div(Expr::Const(a), Expr::Const(b)) => Expr::Const(a.checked_div(*b).unwrap_or(0)),
+        Operation::Rem(Expr::Const(a), Expr::Const(b)) => Expr::Const(a.checked_rem(*b).unwrap_or(0)),
+        _ => reduced.into(),
+    }
+}
+
+/// `(loop depth and its coefficient, constant)` if `expr` is of that form.
+fn affine(expr: &Expr) -> Option<(Option<(usize, u64)>, u64)> {
+    match expr {
+        Expr::Const(value) => Some((None, *value)),
+        Expr::Variable(_) => None,
+        Expr::Operation(operation) => match &**operation {
+            Operation::Loop(depth) => Some((Some((*depth as usize, 1)), 0)),
+            Operation::Add(a, b) => match (affine(a)?, affine(b)?) {
+                ((term, x), (None, y)) | ((None, x), (term, y)) => Some((term, x.saturating_add(y))),
+                _ => None,
+            },
+            Operation::Mul(a, b) => match (affine(a)?, affine(b)?) {
+                ((term, x), (None, y)) | ((None, y), (term, x)) => {
+                    Some((term.map(|(depth, mul)| (depth, mul.saturating_mul(y))), x.saturating_mul(y)))
+                }
+                _ => None,
+            },
+            _ => None,
+        },
+    }
+}
+
+/// Computes a value. `loops` holds iteration indices, outermost first.
+pub(super) fn evaluate<R: Rng>(value: &Value, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 {
+    match value {
+        Value::Const(value) => *value,
+        Value::Affine { depth, mul, add } => loops(*depth).saturating_mul(*mul).saturating_add(*add),
+        Value::Tree(expr) => tree(expr, loops, rng),
+    }
+}
+
+fn tree<R: Rng>(expr: &Expr, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 {
+    let operation = match expr {
+        Expr::Const(value) => return *value,
+        Expr::Variable(_) => unreachable!("folding replaces variables"),
+        Expr::Operation(operation) => operation,
+    };
+    let mut go = |e: &Expr| tree(e, loops, rng);
+    match &**operation {
+        Operation::Loop(depth) => loops(*depth as usize),
+        Operation::Add(a, b) => go(a).saturating_add(go(b)),
+        Operation::Sub(a, b) => go(a).saturating_sub(go(b)),
+        Operation::Mul(a, b) => go(a).saturating_mul(go(b)),
+        Operation::Div(a, b) => go(a).checked_div(go(b)).unwrap_or(0),
+        Operation::Rem(a, b) => go(a).checked_rem(go(b)).unwrap_or(0),
+        Operation::Random(a, b) => {
+            let (from, below) = (go(a), go(b));
+            from + uniform(rng, below.saturating_sub(from).max(1))
+        }
+    }
+}
+
+/// Uniform on `0..below` by the multiply-shift method (Lemire, "Fast Random Integer Generation in an Interval", ACM
+/// TOMACS 29, 2019) without its rejection step: the bias is below `below` / 2^64.
+pub(super) fn uniform<R: Rng>(rng: &mut R, below: u64) -> u64 {
+    ((u128::from(rng.next_u64()) * u128::from(below)) >> 64) as u64
+}

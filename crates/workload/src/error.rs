@@ -1,0 +1,63 @@
+//! What can be wrong with parameters and programs.
+
+use thiserror::Error;
+
+/// A parameter of a library program is out of its range.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{parameter} = {value}: {reason}")]
+pub struct ParameterError {
+    /// Name of the parameter, as in the parameter struct.
+    pub parameter: &'static str,
+    /// The refused value.
+    pub value: String,
+    /// What would be accepted.
+    pub reason: String,
+}
+
+impl ParameterError {
+    /// `Ok` when `value` lies in `range`, else an error that states the range.
+    pub fn check<T>(
+        parameter: &'static str,
+        value: T,
+        range: std::ops::RangeInclusive<T>,
+    ) -> Result<(), ParameterError>
+    where
+        T: PartialOrd + std::fmt::Display,
+    {
+        if range.contains(&value) {
+            return Ok(());
+        }
+        let reason = format!("must be from {} to {}", range.start(), range.end());
+        Err(ParameterError { parameter, value: value.to_string(), reason })
+    }
+}
+
+/// A program that no executor can run.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[allow(missing_docs, reason = "the text of a variant explains its fields")]
+pub enum ProgramError {
+    /// The document has another layout version.
+    #[error("program schema {found} is not supported: this version reads schema {supported}")]
+    Schema { found: u32, supported: u32 },
+    /// A count or size that must be positive is 0.
+    #[error("{what} must be at least 1")]
+    Zero { what: String },
+    /// Two things of a kind have one name.
+    #[error("two {kind}s are called `{name}`: names are unique within a kind")]
+    Duplicate { kind: &'static str, name: String },
+    /// A body or metric refers to something that isn't there.
+    #[error("{place} uses {kind} `{name}`, which the program does not define (defined: {known})")]
+    Unknown { place: String, kind: &'static str, name: String, known: String },
+    /// An index can leave the range of instances.
+    #[error("{place}: the index of {kind} `{name}` can reach {reached}, but only {count} exist (0 to {})", count - 1)]
+    Index { place: String, kind: &'static str, name: String, reached: u64, count: u32 },
+    /// Something in a body does not make sense.
+    #[error("{place}: {reason}")]
+    Body { place: String, reason: String },
+    /// The product of counts exceeds what can be numbered.
+    #[error("{what}: {number} is more than the {limit} that a program can have")]
+    TooMany { what: String, number: u64, limit: u64 },
+    /// A metric's definition is wrong.
+    #[error("metric `{metric}`: {reason}")]
+    Metric { metric: String, reason: String },
+}

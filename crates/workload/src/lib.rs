@@ -1,0 +1,32 @@
+//! Programs: one definition of a workload for a real kernel and for a simulated one.
+//!
+//! A [`Program`] is plain data (JSON in and out): the resources that tasks share, and the tasks, whose bodies are
+//! lists of [`Op`]. It goes through the crate in one direction:
+//!
+//! ```text
+//! library::*  ──►  Program  ──►  check  ──►  Plan (tasks and resources, numbered)
+//!  parameters        JSON                      │
+//!                                              ▼  one task
+//!                                     code: Cursor ──► Step, Step, Step, …   performed by an executor
+//!                                              │
+//!                                              ▼  what was observed
+//!                                     measure: metrics with unit and direction
+//! ```
+//!
+//! Control flow, arithmetic and random choices happen here, in [`Cursor`], so that every executor performs the same
+//! steps; an executor only knows how to do one [`Step`]. Nothing in this crate does I/O, reads a clock or keeps
+//! global state: the steps of a task are a function of the program, its seed, the task's identity, the times it is
+//! told and the ends of stream it is told of.
+
+pub mod check;
+pub mod code;
+pub mod error;
+pub mod library;
+pub mod measure;
+pub mod plan;
+pub mod program;
+
+pub use code::{Cursor, Step};
+pub use error::{ParameterError, ProgramError};
+pub use plan::{Plan, TaskId};
+pub use program::{Op, Program};

@@ -1,0 +1,117 @@
+//! Short constructors, so that a library program reads like its JSON.
+
+use super::{
+    Better, Channel, ChannelKind, Direction, Expr, Lock, Metric, Mode, Op, Quantity, Ref, Region, Repeat,
+    Scope, Semaphore, Slot, TaskGroup,
+};
+
+/// Instance `index` of the resource `name`.
+pub fn at(name: &str, index: impl Into<Expr>) -> Ref {
+    Ref { name: name.to_owned(), index: index.into() }
+}
+
+impl From<&str> for Ref {
+    fn from(name: &str) -> Self {
+        at(name, 0u64)
+    }
+}
+
+/// Repeats `body` `count` times.
+pub fn times(count: impl Into<Expr>, body: Vec<Op>) -> Op {
+    Op::Loop { repeat: Repeat::Count(count.into()), body }
+}
+
+/// Repeats `body` until the end of the window.
+pub fn within_window(body: Vec<Op>) -> Op {
+    Op::Loop { repeat: Repeat::Window, body }
+}
+
+/// Repeats `body` until a receive in it meets the end of its stream.
+pub fn until_closed(body: Vec<Op>) -> Op {
+    Op::Loop { repeat: Repeat::UntilClosed, body }
+}
+
+/// Sends `bytes` forward.
+pub fn send(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
+    Op::Send { channel: channel.into(), bytes: bytes.into(), direction: Direction::Forward }
+}
+
+/// Receives `bytes` that were sent forward.
+pub fn receive(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
+    Op::Receive { channel: channel.into(), bytes: bytes.into(), direction: Direction::Forward }
+}
+
+/// Sends `bytes` backward.
+pub fn reply(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
+    Op::Send { channel: channel.into(), bytes: bytes.into(), direction: Direction::Backward }
+}
+
+/// Receives `bytes` that were sent backward.
+pub fn await_reply(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
+    Op::Receive { channel: channel.into(), bytes: bytes.into(), direction: Direction::Backward }
+}
+
+/// Computes for `ns` nanoseconds.
+pub fn compute(ns: impl Into<Expr>) -> Op {
+    Op::Compute { ns: ns.into() }
+}
+
+/// Adds `by` to `counter`.
+pub fn count(counter: &str, by: impl Into<Expr>) -> Op {
+    Op::Count { counter: counter.to_owned(), by: by.into() }
+}
+
+/// Stores the present time in `slot`.
+pub fn stamp(slot: impl Into<Ref>) -> Op {
+    Op::Stamp { slot: slot.into() }
+}
+
+/// Records the time since `slot`'s stamp in `series`.
+pub fn record(slot: impl Into<Ref>, series: &str) -> Op {
+    Op::Record { slot: slot.into(), series: series.to_owned() }
+}
+
+/// Records the time since `slot`'s stamp in `series` and stamps it again.
+pub fn lap(slot: impl Into<Ref>, series: &str) -> Op {
+    Op::Lap { slot: slot.into(), series: series.to_owned() }
+}
+
+/// `count` channels of a kind per replica.
+pub fn channels(name: &str, kind: ChannelKind, count: u32) -> Channel {
+    Channel { name: name.to_owned(), count, scope: Scope::Replica, kind, no_delay: false }
+}
+
+/// `count` locks.
+pub fn locks(name: &str, count: u32, scope: Scope) -> Lock {
+    Lock { name: name.to_owned(), count, scope }
+}
+
+/// `count` semaphores that start at `initial`.
+pub fn semaphores(name: &str, count: u32, scope: Scope, initial: u32) -> Semaphore {
+    Semaphore { name: name.to_owned(), count, scope, initial }
+}
+
+/// A region of `bytes` bytes.
+pub fn region(name: &str, bytes: u64, scope: Scope) -> Region {
+    Region { name: name.to_owned(), count: 1, scope, bytes }
+}
+
+/// `count` slots.
+pub fn slots(name: &str, count: u32, scope: Scope) -> Slot {
+    Slot { name: name.to_owned(), count, scope }
+}
+
+/// A group of `count` tasks.
+pub fn group(name: &str, count: u32, mode: Mode, body: Vec<Op>) -> TaskGroup {
+    TaskGroup { name: name.to_owned(), count, mode, body }
+}
+
+/// A metric of which less is better.
+pub fn lower(name: &str, unit: &str, quantity: Quantity, factor: f64) -> Metric {
+    Metric { name: name.to_owned(), unit: unit.to_owned(), direction: Better::Lower, quantity, factor }
+}
+
+/// A metric of which more is better.
+pub fn higher(name: &str, unit: &str, quantity: Quantity, factor: f64) -> Metric {
+    Metric { name: name.to_owned(), unit: unit.to_owned(), direction: Better::Higher, quantity, factor }
+}

@@ -1,0 +1,140 @@
+//! The definition of a program: plain data, serialisable, with no behaviour beyond construction.
+
+mod build;
+mod expr;
+mod metric;
+mod op;
+mod resource;
+
+use serde::{Deserialize, Serialize};
+
+pub use build::*;
+pub use expr::{Expr, Operation, Variable};
+pub use metric::{Better, Metric, Quantity};
+pub use op::{Branch, Direction, Image, Op, Pattern, Ref, Repeat};
+pub use resource::{
+    Barrier, Channel, ChannelKind, Lock, Region, Resource, Resources, Scope, Semaphore, Slot,
+};
+
+/// Version of the JSON layout of a [`Program`]; a document with another number is refused.
+pub const SCHEMA: u32 = 1;
+
+/// A workload: resources, tasks and what is measured about them.
+///
+/// `replicas` copies of all task groups exist, each with its own copy of every resource of scope
+/// [`Scope::Replica`]. Tasks are created replica by replica, group by group, in the order given here. All wait at
+/// the gate; the measured interval runs from its opening until every task has been reaped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Version of this layout: [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the workload, such as `hackbench`.
+    pub name: String,
+    /// Seed of every random choice in the bodies.
+    #[serde(default)]
+    pub seed: u64,
+    /// Number of copies of the groups and of replica-scoped resources; at least 1.
+    #[serde(default = "one")]
+    pub replicas: u32,
+    /// How tasks are held back until all of them exist.
+    #[serde(default)]
+    pub gate: Gate,
+    /// The part of the run in which counters and series are recorded; without it, all of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// What tasks share.
+    #[serde(default)]
+    pub resources: Resources,
+    /// Names of the counters that [`Op::Count`] adds to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<String>,
+    /// Names of the series that [`Op::Lap`] and [`Op::Record`] write to, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<String>,
+    /// The tasks.
+    pub groups: Vec<TaskGroup>,
+    /// What is reported; the first one is the headline.
+    pub metrics: Vec<Metric>,
+}
+
+/// `count` tasks that run the same body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskGroup {
+    /// Name used in messages, such as `sender`.
+    pub name: String,
+    /// Tasks per replica; at least 1.
+    pub count: u32,
+    /// Whether each task is a process of its own or a thread of the executor's process.
+    #[serde(default)]
+    pub mode: Mode,
+    /// What each task does, once.
+    pub body: Vec<Op>,
+}
+
+/// Address space of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// A forked process.
+    #[default]
+    Process,
+    /// A thread; all threads of a program share one process.
+    Thread,
+}
+
+/// The start gate: each task reports that it is ready, then polls until the main thread opens the gate for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// What carries the ready and go signals.
+    #[serde(default)]
+    pub kind: GateKind,
+    /// The main thread runs under `SCHED_FIFO` from the creation of the last task on (hackbench's `--fifo`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fifo: bool,
+}
+
+/// What carries the signals of the start gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateKind {
+    /// Two pipes.
+    #[default]
+    Pipe,
+    /// Two Unix stream socket pairs.
+    Unix,
+    /// Two TCP connections over loopback.
+    Tcp,
+}
+
+/// The recorded part of a run, from the opening of the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Length of the warm-up that is not recorded, in nanoseconds.
+    pub warmup_ns: u64,
+    /// Length of the recorded part, in nanoseconds; more than 0.
+    pub duration_ns: u64,
+}
+
+impl Window {
+    /// End of the recorded part, in nanoseconds after the opening of the gate.
+    pub fn end_ns(&self) -> u64 {
+        self.warmup_ns.saturating_add(self.duration_ns)
+    }
+
+    /// Whether a moment, in nanoseconds after the opening of the gate, lies in the recorded part.
+    pub fn contains(&self, ns: u64) -> bool {
+        (self.warmup_ns..self.end_ns()).contains(&ns)
+    }
+}
+
+pub(crate) fn one() -> u32 {
+    1
+}
+
+pub(crate) fn is_one(value: &u32) -> bool {
+    *value == 1
+}

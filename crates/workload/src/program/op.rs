@@ -1,0 +1,198 @@
+//! What a task does.
+
+use serde::{Deserialize, Serialize};
+
+use super::Expr;
+
+/// One operation of a body. Times are in nanoseconds, sizes in bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the text of a variant explains its fields")]
+pub enum Op {
+    /// Compute on registers: a fixed amount of work that takes `ns` on the undisturbed CPU.
+    Compute { ns: Expr },
+    /// Access every `stride`-th byte of `bytes` bytes of a region from `offset` on, wrapping around at its end.
+    Touch {
+        region: Ref,
+        #[serde(default)]
+        offset: Expr,
+        bytes: Expr,
+        #[serde(default = "cache_line")]
+        stride: u32,
+        #[serde(default)]
+        pattern: Pattern,
+        #[serde(default)]
+        write: bool,
+    },
+    /// Send one message; blocks while the channel is full. Sending to a closed channel is an error.
+    Send {
+        channel: Ref,
+        bytes: Expr,
+        #[serde(default, skip_serializing_if = "Direction::is_forward")]
+        direction: Direction,
+    },
+    /// Receive exactly `bytes` bytes of a stream, or one datagram of at most `bytes` bytes. An end of stream ends
+    /// the innermost enclosing [`Repeat::UntilClosed`] loop and is an error outside of one.
+    Receive {
+        channel: Ref,
+        bytes: Expr,
+        #[serde(default, skip_serializing_if = "Direction::is_forward")]
+        direction: Direction,
+    },
+    /// Acquire a lock.
+    Lock { lock: Ref },
+    /// Release a lock.
+    Unlock { lock: Ref },
+    /// Add to a semaphore and wake as many waiters.
+    Up {
+        semaphore: Ref,
+        #[serde(default = "single")]
+        count: Expr,
+    },
+    /// Take one from a semaphore, waiting while it is 0.
+    Down { semaphore: Ref },
+    /// Wait until all parties of a barrier are here.
+    Barrier { barrier: Ref },
+    /// Sleep.
+    Sleep { ns: Expr },
+    /// `sched_yield(2)`.
+    Yield,
+    /// Start a child process that runs `body`; it inherits loop indices.
+    Fork { body: Vec<Op> },
+    /// Wait for `count` children of this task, or for all of them.
+    Wait {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<Expr>,
+    },
+    /// Replace this task by a new program image; nothing after it is reached.
+    Exec { image: Image },
+    /// Repeat a body.
+    Loop { repeat: Repeat, body: Vec<Op> },
+    /// Run one branch, drawn by weight from the task's own generator.
+    Choose { branches: Vec<Branch> },
+    /// Store the present time in a slot.
+    Stamp { slot: Ref },
+    /// Record the time since the slot's stamp in a series.
+    Record { slot: Ref, series: String },
+    /// [`Op::Record`], then [`Op::Stamp`], with a single reading of the clock.
+    Lap { slot: Ref, series: String },
+    /// Add to a counter.
+    Count {
+        counter: String,
+        #[serde(default = "single")]
+        by: Expr,
+    },
+}
+
+/// A resource by name, and which of its instances within the scope.
+///
+/// In JSON a plain name means instance 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "RefForm", into = "RefForm")]
+pub struct Ref {
+    /// Name of the resource.
+    pub name: String,
+    /// Instance, from 0.
+    pub index: Expr,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum RefForm {
+    Name(String),
+    Indexed { name: String, index: Expr },
+}
+
+impl From<RefForm> for Ref {
+    fn from(form: RefForm) -> Self {
+        match form {
+            RefForm::Name(name) => Self { name, index: Expr::Const(0) },
+            RefForm::Indexed { name, index } => Self { name, index },
+        }
+    }
+}
+
+impl From<Ref> for RefForm {
+    fn from(reference: Ref) -> Self {
+        match reference {
+            Ref { name, index: Expr::Const(0) } => Self::Name(name),
+            Ref { name, index } => Self::Indexed { name, index },
+        }
+    }
+}
+
+/// Which way a message goes over a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the channel's near end to its far end: requests. The only direction of a pipe.
+    #[default]
+    Forward,
+    /// From the far end to the near end: replies.
+    Backward,
+}
+
+impl Direction {
+    pub(crate) fn is_forward(&self) -> bool {
+        *self == Self::Forward
+    }
+}
+
+/// Order in which memory is accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Ascending addresses.
+    #[default]
+    Sequential,
+    /// Uniformly random multiples of the stride, as many as a sequential walk would access.
+    Random,
+}
+
+/// How often a loop's body runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repeat {
+    /// So many times.
+    Count(Expr),
+    /// Until so many nanoseconds have passed since the loop began, tested before each iteration.
+    ForNs(Expr),
+    /// Until the end of the program's window, tested before each iteration.
+    Window,
+    /// Until a receive in the body meets the end of its stream.
+    UntilClosed,
+}
+
+/// A branch of [`Op::Choose`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Branch {
+    /// Relative frequency; the weights of a choice add up to more than 0.
+    pub weight: u32,
+    /// What the branch does.
+    pub body: Vec<Op>,
+}
+
+/// What [`Op::Exec`] becomes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the text of a variant explains its fields")]
+pub enum Image {
+    /// A fresh copy of the load generator that writes to `bytes` of new memory, computes for `ns` and exits.
+    Work {
+        ns: Expr,
+        #[serde(default)]
+        bytes: Expr,
+    },
+    /// A command, looked up in `PATH`. A simulator, which has no commands, runs `model_ns` of computation instead.
+    Command { argv: Vec<String>, model_ns: u64 },
+}
+
+/// Default stride of [`Op::Touch`]: the cache line of the x86-64 and arm64 machines in use (64 bytes).
+fn cache_line() -> u32 {
+    64
+}
+
+fn single() -> Expr {
+    Expr::Const(1)
+}

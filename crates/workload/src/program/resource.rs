@@ -1,0 +1,150 @@
+//! What tasks share: channels, locks, semaphores, barriers, memory and time stamps.
+
+use serde::{Deserialize, Serialize};
+
+use super::{is_one, one};
+
+/// All resources of a program, by kind. Names are unique within a kind.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Resources {
+    /// Byte streams and datagram flows between tasks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<Channel>,
+    /// Sleeping mutexes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<Lock>,
+    /// Counting semaphores, waited for in a futex.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub semaphores: Vec<Semaphore>,
+    /// Meeting points.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub barriers: Vec<Barrier>,
+    /// Memory that tasks read and write.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<Region>,
+    /// Time stamps that one task can leave for another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<Slot>,
+}
+
+/// How many copies of a resource exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// One set for each task.
+    Task,
+    /// One set for each replica, shared by its tasks.
+    #[default]
+    Replica,
+    /// One set, shared by all tasks.
+    Program,
+}
+
+/// What every kind of resource has.
+pub trait Resource {
+    /// Word for the kind in messages, such as `channel`.
+    const KIND: &'static str;
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Instances per scope; at least 1.
+    fn count(&self) -> u32;
+    /// Who shares an instance.
+    fn scope(&self) -> Scope;
+}
+
+/// Carrier of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelKind {
+    /// `pipe(2)`: one direction.
+    Pipe,
+    /// `socketpair(AF_UNIX, SOCK_STREAM)`: both directions.
+    Unix,
+    /// A TCP connection over the IPv4 loopback: both directions.
+    Tcp,
+    /// A pair of connected UDP sockets over the IPv4 loopback: both directions, datagrams may be lost.
+    Udp,
+}
+
+macro_rules! resource {
+    ($(#[$doc:meta])* $type:ident, $kind:literal { $($(#[$field_doc:meta])* $field:ident : $field_type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $type {
+            /// Name by which bodies refer to it.
+            pub name: String,
+            /// Instances per scope; at least 1.
+            #[serde(default = "one", skip_serializing_if = "is_one")]
+            pub count: u32,
+            /// Who shares an instance.
+            #[serde(default)]
+            pub scope: Scope,
+            $($(#[$field_doc])* pub $field: $field_type,)*
+        }
+
+        impl Resource for $type {
+            const KIND: &'static str = $kind;
+
+            fn name(&self) -> &str {
+                &self.name
+            }
+
+            fn count(&self) -> u32 {
+                self.count
+            }
+
+            fn scope(&self) -> Scope {
+                self.scope
+            }
+        }
+    };
+}
+
+resource! {
+    /// A connection. It is created just before the first task that uses it and each end is closed in the creator
+    /// after the last task that uses that end; capacities are the kernel's defaults.
+    Channel, "channel" {
+        /// Carrier.
+        kind: ChannelKind,
+        /// For TCP: send small segments at once (`TCP_NODELAY`).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        no_delay: bool,
+    }
+}
+
+resource! {
+    /// A mutex whose waiters sleep in a futex.
+    Lock, "lock" {}
+}
+
+resource! {
+    /// A counting semaphore whose waiters sleep in a futex.
+    Semaphore, "semaphore" {
+        /// Value at the opening of the gate.
+        #[serde(default)]
+        initial: u32,
+    }
+}
+
+resource! {
+    /// A meeting point that opens when `parties` tasks have arrived, again and again.
+    Barrier, "barrier" {
+        /// Tasks that meet; at least 1.
+        parties: u32,
+    }
+}
+
+resource! {
+    /// Zeroed memory. Of scope `task` it is private to the task and not backed by pages before the first touch.
+    Region, "region" {
+        /// Size in bytes; at least 1.
+        bytes: u64,
+    }
+}
+
+resource! {
+    /// A time stamp in shared memory.
+    Slot, "slot" {}
+}

@@ -1,0 +1,41 @@
+"""/proc/interrupts: interrupts by kind and CPU (proc_interrupts(5)).
+
+Kinds keep the kernel's labels (``LOC`` local timer, ``RES`` rescheduling, ``CAL`` function call, ``TLB`` shootdown,
+``IWI`` irq work, …). Numbered interrupts, whose numbers change from boot to boot, are summed as ``device``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from schedlab.observe.counters.cpu_table import Row, rows
+from schedlab.observe.counters.source import Probed, Reading, probe_file
+
+BY_CPU = frozenset(f"interrupts.{kind}" for kind in ("LOC", "RES", "CAL", "TLB", "IWI", "device"))
+"""The kinds that are also given by CPU: those of the scheduler's trade. All kinds would be thousands of numbers a trial
+on a large machine."""
+
+_BY_WORDS = {"Rescheduling interrupts": "RES", "Function call interrupts": "CAL", "IRQ work interrupts": "IWI"}
+"""Arm and RISC-V number these (``IPI0``) and tell them apart by their words only, which are x86's own."""
+
+
+def probe(root: Path) -> Probed:
+    """The file is in every /proc of a real machine."""
+    absent = "there is no /proc/interrupts: interrupts are not told by kind"
+    return probe_file("/proc/interrupts", root / "proc/interrupts", parse, absent, BY_CPU)
+
+
+def parse(raw: bytes) -> Reading:
+    """``interrupts.KIND`` by CPU."""
+    reading: dict[str, dict[str, int]] = {}
+    for row in rows(raw):
+        counter = reading.setdefault(f"interrupts.{_kind(row)}", {})
+        for cpu, count in row.counts.items():
+            counter[cpu] = counter.get(cpu, 0) + count
+    return reading
+
+
+def _kind(row: Row) -> str:
+    if row.label.isdecimal():
+        return "device"
+    return _BY_WORDS.get(row.words.strip(), row.label) if row.label.startswith("IPI") else row.label

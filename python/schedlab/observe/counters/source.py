@@ -1,0 +1,67 @@
+"""What every source of counters offers: a cheap look now, and its meaning later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Reading = Mapping[str, Mapping[str, int]]
+"""Counter → part → value since some fixed moment. Parts are CPU numbers as text, or "" for the whole machine: a
+counter is compared part by part, so that one CPU's wrap or absence cannot hide in a sum."""
+
+
+class NotUnderstood(ValueError):
+    """A file of the kernel is not laid out as documented; the text names the line."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of counters.
+
+    Args:
+        name: for notes, usually the file's path.
+        read: takes the look: raw bytes, as cheap as can be, since it runs beside the trial. May raise OSError.
+        parse: what those bytes say; runs after the trial. Raises NotUnderstood.
+        by_cpu: the counters that are also given CPU by CPU (``interrupts.RES.cpu0``).
+        close: gives back what is held open.
+    """
+
+    name: str
+    read: Callable[[], bytes]
+    parse: Callable[[bytes], Reading]
+    by_cpu: frozenset[str] = frozenset()
+    close: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What probing found: the source, None where there is none, and what is missing and would turn it on."""
+
+    source: Source | None
+    notes: list[str] = field(default_factory=list)
+
+
+def contents(path: Path | str) -> bytes:
+    """The whole file, unbuffered: /proc hands out a page at a time anyway. Raises OSError."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
+
+
+def probe_file(
+    name: str, path: Path, parse: Callable[[bytes], Reading], absent: str, by_cpu: frozenset[str] = frozenset()
+) -> Probed:
+    """A source that is one file; where it cannot be read, the note ``absent`` says why and what would mend it."""
+    try:
+        contents(path)
+    except FileNotFoundError:
+        return Probed(None, [absent])
+    except OSError as error:
+        return Probed(None, [refused(name, error)])
+    where = str(path)
+    return Probed(Source(name, lambda: contents(where), parse, by_cpu))
+
+
+def refused(name: str, error: OSError) -> str:
+    """The note for a file that is there but cannot be read."""
+    return f"{name} cannot be read ({error.strerror}): run as root to have its counters"

@@ -1,0 +1,142 @@
+"""How a kernel file shows its value and how one is written to it.
+
+A codec turns what a read returns into the value in canonical form (`decode`), and a canonical value into what
+is to be written (`encode`). The two differ wherever a file shows more than the value: a list with the current
+choice in brackets, or sixteen scheduler features in one line. A codec is named by a short text, so that a
+journal can hold the name and a later start of the program can undo what it finds there.
+
+`emulate` is for trees of plain files that stand in for a kernel: it says what the file would show after the
+write, because a plain file would show the written text only.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import ClassVar
+
+_WRAP_32 = 1 << 32
+
+
+class Codec:
+    """Whole decimal numbers, as nearly all sysctl and debugfs files hold; also the base of the others."""
+
+    steady = True
+    """False when the kernel itself keeps changing the value, so that reading back proves nothing."""
+
+    def __init__(self, name: str = "int") -> None:
+        self.name = name
+
+    def decode(self, raw: str) -> str | None:
+        """Canonical value in `raw`, or None when the file does not show one of this kind."""
+        text = raw.strip()
+        try:
+            return str(int(text))
+        except ValueError:
+            return text or None
+
+    def encode(self, value: str) -> str:
+        """What to write for the canonical `value`."""
+        return value
+
+    def options(self, raw: str) -> tuple[str, ...] | None:
+        """Values that the file itself offers, or None when it does not list any."""
+        return None
+
+    def emulate(self, raw: str, written: str) -> str:
+        """What the file would show after `written`, when it showed `raw` before."""
+        return written + "\n"
+
+
+class VolatileCodec(Codec):
+    """A number that the kernel adapts by itself, such as a domain's measured balancing cost."""
+
+    steady = False
+
+
+class Unsigned32Codec(Codec):
+    """A number kept signed by the kernel behind a debugfs file that takes unsigned ones only.
+
+    Writing -1 there fails with EINVAL (debugfs refuses a sign since 5.10), while 4294967295 means the same.
+    """
+
+    def decode(self, raw: str) -> str | None:
+        value = super().decode(raw)
+        if value is not None and value.isdigit() and int(value) >= _WRAP_32 // 2:
+            return str(int(value) - _WRAP_32)
+        return value
+
+    def encode(self, value: str) -> str:
+        return str(int(value) + _WRAP_32) if value.startswith("-") else value
+
+
+class YesNoCodec(Codec):
+    """A debugfs or sysfs boolean: written as 1 or 0, shown as Y or N, or as true or false. Canonical: 1 or 0."""
+
+    _shown: ClassVar = {"y": "1", "1": "1", "true": "1", "n": "0", "0": "0", "false": "0"}
+
+    def decode(self, raw: str) -> str | None:
+        return self._shown.get(raw.strip().lower())
+
+    def emulate(self, raw: str, written: str) -> str:
+        yes, no = ("true", "false") if raw.strip() in {"true", "false"} else ("Y", "N")
+        return (yes if self._shown.get(written.lower()) == "1" else no) + "\n"
+
+
+class ChoiceCodec(Codec):
+    """A list of choices with the current one marked: `none voluntary (full) lazy`, `always [madvise] never`."""
+
+    _marked = re.compile(r"[(\[]([^)\]]+)[)\]]")
+
+    def decode(self, raw: str) -> str | None:
+        found = self._marked.search(raw)
+        return found[1] if found else None
+
+    def options(self, raw: str) -> tuple[str, ...] | None:
+        return tuple(re.sub(r"[()\[\]]", " ", raw).split())
+
+    def emulate(self, raw: str, written: str) -> str:
+        opening, closing = ("[", "]") if "[" in raw else ("(", ")")
+        marked = (f"{opening}{o}{closing}" if o == written else o for o in self.options(raw) or ())
+        return " ".join(marked) + "\n"
+
+
+class FeatureCodec(Codec):
+    """One flag of the scheduler's feature list. Canonical: `NAME` when on, `NO_NAME` when off."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.flag = name.partition(":")[2]
+
+    def decode(self, raw: str) -> str | None:
+        words = raw.split()
+        return next((word for word in (self.flag, f"NO_{self.flag}") if word in words), None)
+
+    def emulate(self, raw: str, written: str) -> str:
+        flag = written.removeprefix("NO_")
+        return " ".join(written if w.removeprefix("NO_") == flag else w for w in raw.split()) + "\n"
+
+
+class TextCodec(Codec):
+    """Words, compared without regard to white space: CPU lists, governors, clock sources."""
+
+    def decode(self, raw: str) -> str | None:
+        return " ".join(raw.split())
+
+
+_CODECS: dict[str, type[Codec]] = {
+    "int": Codec,
+    "volatile": VolatileCodec,
+    "u32": Unsigned32Codec,
+    "yesno": YesNoCodec,
+    "choice": ChoiceCodec,
+    "feature": FeatureCodec,
+    "text": TextCodec,
+}
+CODEC_NAMES: tuple[str, ...] = tuple(_CODECS)
+
+
+@cache
+def codec(name: str) -> Codec:
+    """The codec of that name (`int`, `choice`, `feature:PLACE_LAG`, …); KeyError for any other name."""
+    return _CODECS[name.partition(":")[0]](name)

@@ -1,0 +1,85 @@
+"""Errors of the tunables package: one tree, so that a caller catches `TunableError` and prints its text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class TunableError(Exception):
+    """Base of every error here; its text says what is wrong and, where it is known, what to do."""
+
+
+class UnknownTunable(TunableError):
+    """A name that the catalogue does not have. `nearest` holds the right names that look most like it."""
+
+    def __init__(self, name: str, nearest: tuple[str, ...]) -> None:
+        self.name = name
+        self.nearest = nearest
+        hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+        super().__init__(f"unknown tunable {name!r}{hint}")
+
+
+class BadValue(TunableError):
+    """A value that the tunable cannot take. `allowed` says what it can, with units and special values."""
+
+    def __init__(self, name: str, value: object, why: str, allowed: str) -> None:
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f"{name}: {value!r} {why}; allowed: {allowed}")
+
+
+class Unavailable(TunableError):
+    """The tunable cannot be set on this system. `resolution` is what `System.resolve` answered."""
+
+    def __init__(self, name: str, resolution: object, why: str) -> None:
+        self.name = name
+        self.resolution = resolution
+        super().__init__(f"{name}: {why}")
+
+
+class ChangedMeanwhile(TunableError):
+    """Somebody else changed a value between two variants of this run; it was left as it is."""
+
+    def __init__(self, name: str, path: Path, ours: str, found: str) -> None:
+        self.name = name
+        self.path = path
+        super().__init__(
+            f"{name}: somebody else changed {path} from {ours} to {found} during this run; it was left alone"
+        )
+
+
+class NotTaken(TunableError):
+    """The kernel accepted a write and then showed another value (rounding, clamping, a racing writer)."""
+
+    def __init__(self, name: str, path: Path, wrote: str, found: str | None) -> None:
+        self.name = name
+        self.path = path
+        shown = "nothing" if found is None else found
+        super().__init__(f"{name}: wrote {wrote} to {path}, but it reads {shown}; choose a value it keeps")
+
+
+class WriteFailed(TunableError):
+    """A write that the kernel refused, with the reason it gave."""
+
+    def __init__(self, name: str, path: Path, wrote: str, error: OSError) -> None:
+        self.name = name
+        self.path = path
+        self.errno = error.errno
+        super().__init__(f"{name}: writing {wrote} to {path} failed: {error.strerror or error}")
+
+
+class JournalError(TunableError):
+    """The journal cannot be used: another run holds it, or its directory cannot be written."""
+
+
+class JournalDamaged(JournalError):
+    """A journal whose middle cannot be read. Nothing was changed and nothing deleted."""
+
+    def __init__(self, path: Path, line: int, why: str) -> None:
+        self.path = path
+        self.line = line
+        super().__init__(
+            f"{path}:{line}: damaged journal ({why}); nothing was changed. Read it, put its `old` values back "
+            "by hand and then delete the file"
+        )

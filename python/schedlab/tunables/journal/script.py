@@ -1,0 +1,115 @@
+"""The same undo as a shell script, for whoever cannot or will not run schedlab."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from schedlab.tunables import mounts
+from schedlab.tunables.codecs import codec
+
+from .history import History
+from .recovery import PendingJournal, pending
+
+# How a POSIX shell finds the current value in a file, by codec. Each prints what `encode` would have written.
+_HEAD = r"""#!/bin/sh
+# Puts back the kernel tunables that schedlab runs changed and did not put back themselves.
+# Needs root. Values that somebody else has changed since are left alone. Safe to run twice.
+set -u
+status=0
+
+read_plain() { tr -s ' \t\n' '   ' < "$1" | sed 's/^ //; s/ $//'; }
+read_yesno() { case $(read_plain "$1") in [Yy1] | true) echo 1 ;; *) echo 0 ;; esac; }
+read_choice() { sed -n 's/.*[[(]\([^])]*\)[])].*/\1/p' "$1"; }
+read_feature() { tr -s ' \t' '\n\n' < "$1" | grep -x -e "$2" -e "NO_$2"; }
+
+# put_back HOW FILE ORIGINAL OURS...: write ORIGINAL to FILE if it holds one of OURS
+put_back() {
+    how=$1 file=$2 original=$3
+    shift 3
+    if [ ! -e "$file" ]; then
+        echo "gone: $file"
+        return
+    fi
+    case $how in
+        feature:*) now=$(read_feature "$file" "${how#feature:}") ;;
+        *) now=$("read_$how" "$file") ;;
+    esac
+    if [ "$now" = "$original" ]; then
+        echo "already $original: $file"
+        return
+    fi
+    for ours in "$@"; do
+        if [ "$ours" = "$now" ] || [ "$ours" = any ]; then
+            if printf '%s\n' "$original" > "$file"; then
+                echo "put back $original: $file"
+            else
+                echo "FAILED to put back $original: $file" >&2
+                status=1
+            fi
+            return
+        fi
+    done
+    echo "left at $now, which somebody else set (before the run: $original): $file" >&2
+    status=1
+}
+"""
+_SHELL_READERS = {"yesno": "yesno", "choice": "choice"}
+
+
+def undo_script(directory: Path) -> str:
+    """A POSIX shell script that puts back what dead runs of `directory` left, last written first.
+
+    Live runs and damaged journals are named in comments and otherwise left out. With nothing to do, the script
+    says so and does nothing.
+    """
+    journals = pending(directory)
+    parts = [_HEAD, *(_section(journal) for journal in reversed(journals))]
+    if any(_in_debugfs(history) for journal in journals for history in journal.histories):
+        parts.insert(1, _mount_lines())
+        parts.append(_unmount_lines())
+    if not journals:
+        parts.append("echo 'nothing to put back'")
+    return "\n".join([*parts, "exit $status", ""])
+
+
+def _section(journal: PendingJournal) -> str:
+    title = _comment(f"run {journal.run_id}, journal {journal.path}")
+    if journal.damaged is not None:
+        return "\n".join(["", title, _comment(f"NOT undone: {journal.damaged}"), "status=1"])
+    if journal.live:
+        return "\n".join(["", title, _comment("still running: it puts its values back itself")])
+    lines = [_line(history) for history in reversed(journal.histories)]
+    opened = journal.opened
+    if opened is not None and opened.boot_id and opened.root == "/":
+        test = f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {shlex.quote(opened.boot_id)} ]'
+        otherwise = "    echo 'booted since: the kernel forgot that run'"
+        lines = [f"if {test}; then", *(f"    {line}" for line in lines), "else", otherwise, "fi"]
+    return "\n".join(["", title, *lines])
+
+
+def _line(history: History) -> str:
+    how = codec(history.codec)
+    base = history.codec.partition(":")[0]
+    reader = history.codec if base == "feature" else _SHELL_READERS.get(base, "plain")
+    ours = sorted(how.encode(value) for value in history.possible) if how.steady else ["any"]
+    words = [reader, str(history.path), how.encode(history.original), *ours]
+    return "put_back " + " ".join(shlex.quote(word) for word in words)
+
+
+def _in_debugfs(history: History) -> bool:
+    return history.path.is_relative_to(mounts.DEBUGFS)
+
+
+def _mount_lines() -> str:
+    where = mounts.DEBUGFS
+    return f"grep -q ' {where} debugfs ' /proc/mounts || mount -t debugfs {mounts.SOURCE} {where} || status=1\n"
+
+
+def _unmount_lines() -> str:
+    where = mounts.DEBUGFS
+    return f"\nif grep -q '^{mounts.SOURCE} {where} debugfs ' /proc/mounts; then umount {where}; fi"
+
+
+def _comment(text: str) -> str:
+    return "\n".join(f"# {line}" for line in text.splitlines())

@@ -1,0 +1,90 @@
+"""debugfs: mounting it for as long as it is needed, and unmounting what a killed run left behind.
+
+Several runs may need it at once, so each holds a shared lock on one file while it does, and only the one that can
+turn its lock into an exclusive one unmounts. What schedlab mounted is told from anybody else's mount by the mount's
+source, `schedlab`: this mark cannot outlive the mount, and a killed run cannot lose it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SOURCE = "schedlab"
+DEBUGFS = Path("/sys/kernel/debug")
+LOCK = Path("/run/schedlab-debugfs.lock")
+
+# From the kernel's uapi linux/mount.h and linux/fs.h; Python's os has no mount(2).
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
+_UMOUNT_NOFOLLOW = 8
+
+
+def source() -> str | None:
+    """Source of the debugfs mounted at its usual place (`schedlab` if it is ours); None when none is."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) > 2 and fields[1] == str(DEBUGFS) and fields[2] == "debugfs":
+            return fields[0]
+    return None
+
+
+@contextmanager
+def debugfs(lock: Path = LOCK) -> Iterator[Path]:
+    """Have debugfs mounted in the block; gives the mount point. Needs root.
+
+    Mounts only when nobody has, and unmounts at the end what schedlab mounted, unless it is in use. OSError when
+    the kernel refuses the mount (a container, or a boot with debugfs=off).
+    """
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        if source() is None:
+            _mount()
+        try:
+            yield DEBUGFS
+        finally:
+            _unmount_ours(handle)
+    finally:
+        os.close(handle)
+
+
+def unmount_leftover(lock: Path = LOCK) -> bool:
+    """Unmount what a killed run mounted and nobody uses; True when there was such a mount and it is gone now."""
+    if source() != SOURCE:
+        return False
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return False
+    try:
+        return _unmount_ours(handle)
+    finally:
+        os.close(handle)
+
+
+def _unmount_ours(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False  # another run still needs it, and unmounts it at its own end
+    if source() != SOURCE:
+        return False
+    # An error means that somebody looks around in there, or that we may not: the next start tries again.
+    return int(ctypes.CDLL(None).umount2(os.fsencode(DEBUGFS), _UMOUNT_NOFOLLOW)) == 0
+
+
+def _mount() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    if libc.mount(SOURCE.encode(), os.fsencode(DEBUGFS), b"debugfs", flags, None) != 0:
+        failure = ctypes.get_errno() or errno.EIO
+        raise OSError(failure, os.strerror(failure), str(DEBUGFS))

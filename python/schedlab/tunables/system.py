@@ -1,0 +1,280 @@
+"""The machine whose tunables are looked at: the running one, or a tree of plain files in its place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from . import kconfig, mounts
+from .availability import ELSEWHERE, Absent, Available, BootOnly, ReadOnly, Refused, Resolution
+from .codecs import codec
+from .errors import BadValue
+from .files import Files, KernelFiles, PlainFiles
+from .kernel import KernelVersion
+from .library import lookup
+from .model import Kind, Place, PlaceKind, Tunable
+from .values import check_kernel
+
+
+@dataclass(frozen=True)
+class System:
+    """A kernel's files below `root`.
+
+    With another root than `/`, the files are plain ones (see `PlainFiles`) and nothing is ever mounted. `uid` is
+    the user whom the answers are for, and only changes their words and whether debugfs is mounted; `files` lets
+    tests inject failures.
+    """
+
+    root: Path = Path("/")
+    uid: int = field(default_factory=os.geteuid)
+    files: Files = None  # type: ignore[assignment]  # chosen by the root unless given
+    _mount_failures: list[str] = field(default_factory=list, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.files is None:
+            object.__setattr__(self, "files", KernelFiles() if self.real else PlainFiles())
+
+    @property
+    def real(self) -> bool:
+        """True for the running kernel."""
+        return self.root == Path("/")
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the user is root."""
+        return self.uid == 0
+
+    @cached_property
+    def release(self) -> str:
+        """What `uname -r` says."""
+        return self._text("proc/sys/kernel/osrelease") or os.uname().release
+
+    @cached_property
+    def version(self) -> KernelVersion:
+        """Mainline version of the kernel."""
+        return KernelVersion.parse(self.release)
+
+    @cached_property
+    def boot_id(self) -> str:
+        """Identity of this boot; empty when the tree has none."""
+        return self._text("proc/sys/kernel/random/boot_id") or ""
+
+    @cached_property
+    def host(self) -> str:
+        """Name of the machine."""
+        return self._text("proc/sys/kernel/hostname") or os.uname().nodename
+
+    @cached_property
+    def command_line(self) -> tuple[str, ...]:
+        """Words that the kernel was booted with."""
+        return tuple((self._text("proc/cmdline") or "").split())
+
+    @cached_property
+    def config(self) -> Mapping[str, str] | None:
+        """Options that the kernel was built with (`CONFIG_…` to `y`, `m` or a value); None when not to be read."""
+        return kconfig.read(self.root, self.release)
+
+    @cached_property
+    def lockdown(self) -> str | None:
+        """`none`, `integrity` or `confidentiality`; None when the kernel does not say (no securityfs mounted)."""
+        state = self._text("sys/kernel/security/lockdown")
+        return codec("choice").decode(state) if state else None
+
+    @property
+    def debugfs_root(self) -> Path | None:
+        """Where debugfs is, or None while it is not mounted; in a fake tree it is where the directory is."""
+        place = self.root / "sys/kernel/debug"
+        if self.real:
+            return place if mounts.source() is not None else None
+        return place if place.is_dir() else None
+
+    @contextmanager
+    def debugfs(self) -> Iterator[None]:
+        """Have debugfs mounted in the block, where this is the running kernel and the user is root.
+
+        It is unmounted at the end if schedlab mounted it and nobody else uses it. A mount that the kernel
+        refuses is no error here: `resolve` then says why a tunable cannot be reached.
+        """
+        with ExitStack() as stack:
+            if self.real and self.is_root:
+                try:
+                    stack.enter_context(mounts.debugfs())
+                except OSError as error:
+                    self._mount_failures.append(error.strerror or str(error))
+            yield
+
+    def resolve(self, tunable: Tunable | str) -> Resolution:
+        """Whether the tunable (or name of one) can be set here; changes nothing, and never mounts."""
+        tunable = lookup(tunable) if isinstance(tunable, str) else tunable
+        refused: Refused | None = None
+        # The file itself is the truth, a version only a hint: vendors bring things back to older kernels.
+        for place in sorted(tunable.places, key=lambda place: self.version not in place.range):
+            if place.kind is PlaceKind.BOOT:
+                continue
+            answer = self._try_place(tunable, place)
+            if isinstance(answer, Refused):
+                refused = refused or answer
+            elif answer is not None:
+                return answer
+        if refused is not None:
+            return refused
+        return self._not_here(tunable)
+
+    def check(self, wanted: Mapping[str, object]) -> dict[str, Resolution]:
+        """Resolutions of those tunables of `wanted` that cannot be set here; empty when all can.
+
+        One that another of `wanted` makes appear (domains by sched.verbose) is not complained about. Raises
+        UnknownTunable and BadValue.
+        """
+        names = {lookup(name).name for name in wanted}
+        problems: dict[str, Resolution] = {}
+        for name, value in wanted.items():
+            tunable = lookup(name)
+            text = tunable.parse(value)
+            answer = self.resolve(tunable)
+            if isinstance(answer, Available):
+                self.accept(tunable, text, answer)
+            elif tunable.enabled_by not in names:
+                problems[name] = answer
+        return problems
+
+    def accept(self, tunable: Tunable, text: str, here: Available) -> None:
+        """Raise BadValue when `text`, which the tunable can take, is not a choice of this kernel."""
+        options = codec(here.place.codec).options(self.files.read(here.paths[0]))
+        if options is None:
+            check_kernel(tunable, text, self.version)
+        elif text not in options:
+            raise BadValue(tunable.name, text, "is not among this kernel's choices", ", ".join(options))
+
+    def _try_place(self, tunable: Tunable, place: Place) -> Resolution | None:
+        """The answer that this place gives, or None when the kernel has nothing there."""
+        expected = self.version in place.range
+        try:
+            paths = self._paths(place)
+            values = tuple(codec(place.codec).decode(self.files.read(path)) for path in paths)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except _Unmounted as unmounted:
+            return self._unmounted(unmounted.path) if expected else None
+        except OSError as error:
+            path = Path(str(error.filename)) if error.filename else self.root / place.text[1:]
+            return self._refused(path, error, place) if expected else None
+        return self._state_of(tunable, place, paths, values)
+
+    def _state_of(
+        self, tunable: Tunable, place: Place, paths: tuple[Path, ...], values: tuple[str | None, ...]
+    ) -> Resolution | None:
+        known = tuple(value for value in values if value is not None)
+        if not paths or len(known) != len(paths):
+            return None
+        for path, value in zip(paths, known, strict=True):
+            if tunable.kind is Kind.CHOICE and value not in {choice.value for choice in tunable.choices}:
+                return ReadOnly(path, value, 0, "the machine cannot do it, by what the file says")
+            try:
+                self.files.check_writable(path)
+            except OSError as error:
+                return ReadOnly(path, value, error.errno or 0, self._why_refused(error, place))
+        return Available(place, paths, known)
+
+    def _paths(self, place: Place) -> tuple[Path, ...]:
+        match place.kind:
+            case PlaceKind.SYSCTL:
+                base, below = self.root / "proc/sys", place.where.replace(".", "/")
+            case PlaceKind.SYSFS:
+                base, below = self.root / "sys", place.where
+            case _:
+                here = self.debugfs_root
+                if here is None:
+                    raise _Unmounted(self.root / "sys/kernel/debug" / place.where)
+                base, below = here, place.where
+        if "*" not in below:
+            return (base / below,)
+        # Path.glob takes what it may not read for empty; asking for the fixed part first tells the difference.
+        os.scandir(base / _fixed(below)).close()
+        return tuple(sorted(base.glob(below), key=_natural))
+
+    def _refused(self, path: Path, error: OSError, place: Place) -> Refused:
+        return Refused(path, error.errno or 0, self._why_refused(error, place), ELSEWHERE)
+
+    def _unmounted(self, path: Path) -> Refused:
+        if not self.real:
+            why = "this tree has no sys/kernel/debug: its debugfs is not mounted"
+        elif not self.is_root:
+            why = "debugfs is not mounted, and mounting it needs root"
+        else:
+            why = "debugfs is not mounted (`mount -t debugfs none /sys/kernel/debug` would)"
+            if self._mount_failures:
+                failure = self._mount_failures[-1]
+                why = f"debugfs cannot be mounted: {failure} (a container, or booted with debugfs=off or no-mount)"
+        return Refused(path, errno.ENOENT, why, ELSEWHERE, unmounted=True)
+
+    def _why_refused(self, error: OSError, place: Place) -> str:
+        if error.errno == errno.EROFS:
+            return "its file system is mounted read-only, as in a container"
+        if error.errno not in {errno.EPERM, errno.EACCES}:
+            return error.strerror or str(error)
+        if not self.is_root:
+            return "needs root"
+        if self.lockdown in {"integrity", "confidentiality"}:
+            return f"kernel lockdown is at {self.lockdown}, and keeps even root from it"
+        if place.kind is PlaceKind.DEBUGFS:
+            return (
+                "kernel lockdown or a locked-down debugfs (CONFIG_SECURITY_LOCKDOWN_LSM with lockdown=integrity, "
+                "or Secure Boot; debugfs=no-mount or off) keeps even root from it"
+            )
+        return "a container or a security module keeps even root from it, or the kernel made it read-only"
+
+    def _not_here(self, tunable: Tunable) -> Resolution:
+        boot = [p for p in tunable.places if p.kind is PlaceKind.BOOT and self.version in p.range]
+        run_time = [p for p in tunable.places_in(self.version) if p.kind is not PlaceKind.BOOT]
+        if boot and not run_time:
+            return BootOnly(boot[0].where, self._booted_with(boot[0]))
+        found = tunable.range
+        if not run_time:
+            text = f"kernel {self.version} does not have it: it is in kernels {found}"
+            if tunable.successor and self.version > (found.until or self.version):
+                text += f"; see {tunable.successor}"
+            return Absent(text, found)
+        for need in tunable.config:
+            if self.version in need.range and self.config is not None and need.option not in self.config:
+                return Absent(f"this kernel is built without {need.option}", found, need.option)
+        if tunable.enabled_by:
+            return Absent(f"appears once {tunable.enabled_by} is true (and with more than one CPU)", found)
+        where = " or ".join(place.text for place in run_time)
+        if (needs := [n.option for n in tunable.config if self.version in n.range]) and self.config is None:
+            text = f"no {where}: the kernel is perhaps built without {' and '.join(needs)}"
+            return Absent(f"{text} (its configuration cannot be read)", found, needs[0])
+        return Absent(f"no {where}, although kernel {self.version} should have it", found)
+
+    def _booted_with(self, place: Place) -> str | None:
+        for word in reversed(self.command_line):
+            if word == place.where or (place.where.endswith("=") and word.startswith(place.where)):
+                return word.removeprefix(place.where) or "set"
+        return None
+
+    def _text(self, below: str) -> str | None:
+        try:
+            return (self.root / below).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return None
+
+
+class _Unmounted(Exception):
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+
+def _fixed(pattern: str) -> str:
+    """The part of a path before the first component with a `*`."""
+    return pattern.partition("*")[0].rpartition("/")[0]
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Sort key that puts cpu2 before cpu10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", str(path))]

@@ -1,0 +1,68 @@
+"""Kernel source for kernbench: a tree that the user names, or the distribution's, unpacked once into the cache."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+from glob import glob
+from pathlib import Path
+
+from schedlab.errors import CannotRunHere
+from schedlab.workloads.once import made_once
+
+TARBALLS = "/usr/src/linux-source-*.tar.*"
+"""Where Debian's and Ubuntu's package ``linux-source`` puts it."""
+
+UNPACKED_BYTES = 2 << 30
+"""Room that an unpacked tree needs: Linux 6.1 to 6.12 take 1.3 to 1.6 GiB."""
+
+_ARCHITECTURES = {"aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390", "riscv64": "riscv"}
+"""Where the kernel's ``ARCH`` is not what uname(1) says (``SUBARCH`` in the kernel's scripts/subarch.include)."""
+
+
+def architecture() -> str:
+    """``ARCH`` for make. On x86-64 it must be said: tinyconfig would else choose a 32-bit kernel."""
+    machine = platform.machine()
+    return _ARCHITECTURES.get(machine, machine)
+
+
+def tarball() -> Path | None:
+    """The newest source tarball of the distribution."""
+    found = sorted(glob(TARBALLS), key=lambda path: [int(number) for number in re.findall(r"\d+", path)])
+    return Path(found[-1]) if found else None
+
+
+def problem(tree: Path) -> str | None:
+    """Why this folder cannot be built with its output elsewhere; None when it can."""
+    if not (tree / "Kconfig").is_file() or not (tree / "Makefile").is_file():
+        return f"{tree} is no kernel tree (no Kconfig and Makefile)"
+    if (tree / ".config").exists() or (tree / "include" / "config").exists():
+        return f"{tree} has been built in place: 'make -C {tree} mrproper' cleans it (and deletes its .config)"
+    return None
+
+
+def unpacked(cache: Path) -> Path:
+    """The distribution's tree, unpacked into the cache the first time; CannotRunHere when that fails."""
+    source = tarball()
+    if source is None:
+        raise CannotRunHere("there is no kernel source", where=TARBALLS, todo="apt-get install linux-source")
+    state = source.stat()
+    name = source.name.partition(".tar")[0]
+    # An update of the package is another tree.
+    folder = cache / "kernel-source" / f"{name}-{state.st_size}-{int(state.st_mtime)}"
+
+    def unpack(part: Path) -> None:
+        if shutil.disk_usage(part).free < UNPACKED_BYTES:
+            raise CannotRunHere("no room to unpack the kernel source (2 GiB)", where=str(cache), todo="make room there")
+        argv = ["tar", "--extract", "--strip-components=1", f"--file={source}", f"--directory={part}"]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CannotRunHere(
+                f"cannot be unpacked: {done.stderr.strip()[-300:]}",
+                where=str(source),
+                todo="apt-get install --reinstall linux-source",
+            )
+
+    return made_once(folder, unpack)

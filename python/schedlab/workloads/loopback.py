@@ -1,0 +1,61 @@
+"""What benchmarks over the loopback interface share: ports, sizes, durations, the metrics of a stream and of a ping."""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schedlab.workloads.base import MetricSpec, Parameters
+
+ADDRESS = "127.0.0.1"
+
+LARGEST_DATAGRAM = 65_507
+"""Bytes of payload that fit into one IPv4 UDP datagram: 65 535 less the IP and UDP headers (RFC 791, RFC 768)."""
+
+Protocol = Literal["tcp", "udp"]
+Seconds = Annotated[int, Field(ge=1, le=86_400, description="timed seconds")]
+MessageBytes = Annotated[int, Field(ge=1, le=LARGEST_DATAGRAM, description="bytes per message")]
+
+RECEIVED = MetricSpec("received", "Mbit/s", "higher")
+SENT = MetricSpec("sent", "Mbit/s", "higher", judged=False)
+"""What reached the receiver is judged; over UDP more may be sent than arrives. 1 Mbit = 10⁶ bits."""
+
+TRANSACTIONS = MetricSpec("transactions", "1/s", "higher")
+
+
+class StreamParameters(Parameters):
+    """One connection, one direction: messages of ``size`` bytes as fast as they go."""
+
+    protocol: Protocol = "tcp"
+    size: MessageBytes = 16_384
+    duration: Seconds = 10
+
+
+class PingParameters(Parameters):
+    """One connection: a request of ``request`` bytes, a reply of ``reply`` bytes, and again."""
+
+    protocol: Protocol = "tcp"
+    request: MessageBytes = 1
+    reply: MessageBytes = 1
+    duration: Seconds = 10
+
+
+def free_port() -> int:
+    """A TCP port of the loopback address that nobody uses now; who binds it next may still be somebody else."""
+    with socket.socket() as probe:
+        probe.bind((ADDRESS, 0))
+        return int(probe.getsockname()[1])
+
+
+def is_taken(port: int) -> bool:
+    """Whether a TCP server could not bind this port on every address now."""
+    with socket.socket() as probe:
+        # Connections of an earlier trial that wait out their minute are no server.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return True
+        return False

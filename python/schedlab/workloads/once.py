@@ -1,0 +1,28 @@
+"""Making a folder of the cache once, whoever asks for it and however often."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+
+def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
+    """The folder; if it is not there yet, ``make`` fills another one, which gets its name only when it is whole.
+
+    Processes that ask at the same time wait for the first. What ``make`` raises goes through; nothing is left then.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            part = folder.with_name(f".{folder.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            try:
+                make(part)
+                part.rename(folder)
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
+    return folder

@@ -1,0 +1,102 @@
+"""Reports: the text fits 80 columns and tells what is known; the JSON keeps its documented shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.experiment.plan import Trial
+from schedlab.measurement import Measurement
+from schedlab.report import json as json_report
+from schedlab.report import text
+from schedlab.report.findings import findings
+from schedlab.report.numbers import change, figure, interval, p_value
+from tests.conftest import TWO_VARIANTS
+
+ROW_FIELDS = {
+    "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
+    "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "detectable", "blocks_needed", "reason",
+}  # fmt: skip
+
+
+def slower(trial: Trial) -> float:
+    """10 % slower when changed, with a wobble."""
+    return (1.1 if trial.variant.name == "changed" else 1.0) * (1 + 0.001 * ((trial.index * 7919) % 13))
+
+
+def test_the_text_fits_eighty_columns_and_names_verdict_band_and_label(
+    run_script: Callable[..., tuple[int, object]], engine: Engine
+) -> None:
+    run_id, _ = run_script(slower)
+    told = text.to_text(findings(engine, run_id), 80)
+    assert max(map(len, told.splitlines())) <= 80
+    assert "[scripted]" in told
+    assert told.count("worse") >= 2
+    assert told.count("noise band") == 2
+    assert "groups=1" in told
+    assert "is it there?" in told
+
+
+def test_a_missing_cell_is_a_dash_and_never_a_zero(
+    run_script: Callable[..., tuple[int, object]], engine: Engine
+) -> None:
+    def script(trial: Trial) -> float | Measurement:
+        return Measurement("failed", 0, 1, reason="crash") if trial.variant.name == "changed" else slower(trial)
+
+    run_id, _ = run_script(script)
+    found = findings(engine, run_id)
+    told = text.to_text(found, 80)
+    line = next(line for line in told.splitlines() if line.strip().startswith("changed"))
+    assert line.split()[1:5] == ["-", "-", "-", "-"]
+    assert "no measurement of changed" in " ".join(told.split())
+    assert "0.00" not in told
+    row = next(row for row in json.loads(json_report.render(found))["rows"] if row["variant"] == "changed")
+    assert row["ratio"] is None
+    assert row["value"] is None
+    assert row["verdict"] == "inconclusive"
+
+
+def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
+    run_id, _ = run_script(slower)
+    told = json.loads(json_report.render(findings(engine, run_id)))
+    assert told["schema"] == 1
+    assert {"run", "judging", "baseline", "rows", "warnings"} <= told.keys()
+    assert all(row.keys() == ROW_FIELDS for row in told["rows"])
+    (row,) = [r for r in told["rows"] if r["variant"] == "changed" and r["parameters"] == {"groups": 4}]
+    assert (row["verdict"], row["direction"], row["unit"], row["n"]) == ("worse", "lower", "s", 8)
+    assert row["low"] < 1.1 < row["high"] or abs(row["ratio"] - 1.1) < 0.02
+
+
+def test_a_report_is_made_from_the_store_alone(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
+    run_id, _ = run_script(slower)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET experiment_file = 'not even TOML ['")
+    assert "worse" in text.to_text(findings(engine, run_id), 80)
+
+
+def test_one_variant_without_control_says_there_is_nothing_to_compare(
+    run_script: Callable[..., tuple[int, object]], engine: Engine
+) -> None:
+    alone = TWO_VARIANTS.replace('[[variant]]\nname = "changed"\nnice = 1\n', "").replace(
+        "[design]", "[design]\ncontrol = false"
+    )
+    run_id, _ = run_script(slower, alone)
+    assert "nothing to compare" in text.to_text(findings(engine, run_id), 80)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.12345678, "0.1235"), (12345.678, "12346"), (3.1e-7, "0.0000003100"), (0.0, "0"), (float("nan"), "-")],
+)
+def test_figures_have_four_digits_and_no_exponent(value: float, shown: str) -> None:
+    assert figure(value) == shown
+
+
+def test_changes_and_intervals_are_signed_per_cents() -> None:
+    assert change(0.984) == "-1.6 %"
+    assert change(float("nan")) == "-"
+    assert interval(0.971, 1.003) == "-2.9 … +0.3"
+    assert p_value(0.00001) == "<0.001"
