@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGTERM
 
 from rich.console import Console
 from sqlalchemy import Engine
@@ -61,12 +62,13 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> Exit:
     try:
         with restore_on_signals(), progress.shown(console, made, estimate(made, engine)) as tell:
             execute(made, target, engine, run_id, tell)
-    except (KeyboardInterrupt, Interrupted) as error:
-        console.print(
-            f"\ninterrupted; everything is as it was before. Go on with: schedlab run {request.file} "
-            f"--store {request.store} --resume", soft_wrap=True,
-        )  # fmt: skip
-        return _interrupted(error)
+    except KeyboardInterrupt as error:
+        again = f"schedlab run {request.file} --store {request.store} --resume"
+        console.print(f"\ninterrupted; what was changed is undone. Go on with: {again}", soft_wrap=True)
+        return Exit.TERMINATED if isinstance(error, Interrupted) and error.signum == SIGTERM else Exit.INTERRUPTED
+    finally:
+        for leftover in target.leftovers:
+            console.print(f"[red]not put back:[/] {leftover}", soft_wrap=True)
     found = findings(engine, run_id)
     console.print(text.render(found))
     console.print(f"\nstore: {request.store}  (again with: schedlab report {run_id})", soft_wrap=True)
@@ -79,11 +81,6 @@ def exit_code(found: Findings, *, fail_on_worse: bool) -> Exit:
         return Exit.TRIALS_FAILED
     worse = any(verdict.word == "worse" and not verdict.control for verdict in found.verdicts)
     return Exit.REGRESSION if worse and fail_on_worse else Exit.FINE
-
-
-def _interrupted(error: BaseException) -> Exit:
-    terminated = isinstance(error, Interrupted) and error.signum != 2
-    return Exit.TERMINATED if terminated else Exit.INTERRUPTED
 
 
 def _target(request: Request) -> Target:

@@ -27,8 +27,8 @@ def list_(
     from schedlab.tunables import State, System, rows
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("tunable", "value", "unit", "range", "here"):
-        table.add_column(column, overflow="fold")
+    for column in ("tunable", "value", "here"):
+        table.add_column(column, overflow="fold", no_wrap=column == "tunable")
     reasons: dict[str, int] = {}
     for row in rows(System(sysroot or Path("/"))):
         if pattern not in row.name or (row.state is State.ABSENT and not everything):
@@ -37,7 +37,8 @@ def list_(
             reason = row.why.partition(": ")[2]
             reasons[reason] = reasons.get(reason, 0) + 1
         here = f"kernels {row.kernels}" if row.state is State.ABSENT else _SHORT[row.state]
-        table.add_row(row.name, row.current or "-", row.unit, row.range, here)
+        value = "-" if row.current is None else f"{row.current} {row.unit}".removesuffix(" count")
+        table.add_row(row.name, value, here)
     console = Console(highlight=False)
     console.print(table)
     for reason, number in reasons.items():

@@ -80,7 +80,7 @@ def _run(row: Any) -> Run:
 
 
 def failures(engine: Engine, run_id: int) -> pl.DataFrame:
-    """The trials that did not end well, in the order they ran: position, variant, workload, parameters, state, reason."""
+    """The trials that did not end well, in order: position, variant, workload, parameters, state, reason."""
     t = schema.trial.c
     columns = [t.position, t.variant, t.workload, t.parameters, t.state, t.reason]
     return _frame(engine, select(*columns).where(t.run_id == run_id, t.state != "ok").order_by(t.position))

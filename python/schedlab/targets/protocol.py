@@ -51,5 +51,8 @@ class Target(Protocol):
     def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
         """The same for the same machine in the same configuration."""
 
+    leftovers: Sequence[str]
+    """What the last session could not put back, or what was not its to put back; for people."""
+
     def session(self, plan: Plan, run_id: int) -> AbstractContextManager[Session]:
         """Get ready for a run; at the exit everything is as it was before, whatever happened."""

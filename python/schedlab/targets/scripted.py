@@ -31,6 +31,7 @@ class Scripted:
         self._obstacles = obstacles
         self.log: list[str | Trial] = []
         self.closed = False
+        self.leftovers: Sequence[str] = ()
 
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """The planted ones."""

@@ -146,6 +146,8 @@ class System:
 
     def accept(self, tunable: Tunable, text: str, here: Available) -> None:
         """Raise BadValue when `text`, which the tunable can take, is not a choice of this kernel."""
+        if tunable.kind is not Kind.CHOICE:
+            return
         options = codec(here.place.codec).options(self.files.read(here.paths[0]))
         if options is None:
             check_kernel(tunable, text, self.version)

@@ -21,7 +21,7 @@ from schedlab.workloads.base import (
 from schedlab.workloads.loopback import PingParameters, StreamParameters
 from schedlab.workloads.tools import need
 
-_SOURCE = "in Debian's section non-free, or from https://github.com/HewlettPackard/netperf; 'stream' and 'rr' do without"
+_SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' do without"
 _CLIENT, _SERVER = Tool("netperf", "", source=_SOURCE), Tool("netserver", "", source=_SOURCE)
 
 _SAID = re.compile(r"^([A-Z0-9_]+)=([0-9.]+)$", re.MULTILINE)

@@ -78,9 +78,7 @@ def _namespaces() -> Iterator[list[int]]:
 @contextmanager
 def _helper(argv: list[str]) -> Iterator[int]:
     """A process that lives until this block is left; OSError when it does not come up."""
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as helper:
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as helper:
         assert helper.stdin is not None
         assert helper.stdout is not None
         with closing(helper.stdin):

@@ -72,54 +72,68 @@ impl<'r> Worker<'r> {
         }
     }
 
+    /// Performs steps until the end of the body. As in [`Cursor::next`], messages are told apart first, without an
+    /// indirect jump.
     pub(super) fn body(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let released_ns = self.released_ns;
-        let arena = &self.shared.arena;
         loop {
             match cursor.next(|| clock::now_ns() - released_ns) {
-                Step::End => return Ok(()),
                 Step::Send { channel, bytes, direction } => self.send(channel, bytes, direction)?,
                 Step::Receive { channel, bytes, direction } => {
                     if self.receive(channel, bytes, direction)? == Received::Closed && !cursor.closed() {
                         return Err(Stop("receiving: every sender has closed the channel".to_owned()));
                     }
                 }
-                Step::Compute { ns } => spin::spin(self.shared.rate.rounds(ns)),
-                Step::Touch { region, offset, bytes, stride, pattern, write, seed } => {
-                    self.regions.touch(region, (offset, bytes, stride), pattern, write, seed);
-                }
-                Step::Lock(lock) => sync::lock(arena.lock(lock)),
-                Step::Unlock(lock) => {
-                    if !sync::unlock(arena.lock(lock)) {
-                        return Err(Stop("unlocking a lock that nobody holds".to_owned()));
-                    }
-                }
-                Step::Up { semaphore, count } => {
-                    let waiters = arena.semaphore_waiters(semaphore);
-                    sync::up(arena.semaphore(semaphore), waiters, count as u32);
-                }
-                Step::Down(semaphore) => {
-                    sync::down(arena.semaphore(semaphore), arena.semaphore_waiters(semaphore));
-                }
-                Step::Barrier(barrier) => {
-                    let (arrived, generation) = arena.barrier(barrier);
-                    sync::meet(arrived, generation, self.shared.parties(barrier));
-                }
-                Step::Sleep { ns } => clock::sleep_ns(ns),
-                Step::Yield => std::thread::yield_now(),
-                Step::Fork => children::fork(self, cursor)?,
-                Step::Wait { count } => children::wait(self, count)?,
-                Step::ExecWork(work) => return Err(self.exec_work(work)),
-                Step::ExecCommand(number) => return Err(children::exec(cursor.command(number).0)),
-                Step::Stamp(slot) => arena.slot(slot).store(clock::now_ns(), Ordering::Release),
-                Step::Record { slot, series } => self.record(slot, series),
-                Step::Lap { slot, series } => {
-                    let now = self.record_at(slot, series, clock::now_ns());
-                    arena.slot(slot).store(now, Ordering::Release);
-                }
-                Step::Count { counter, by } => self.count(counter, by),
+                Step::End => return Ok(()),
+                other => self.other(other, cursor)?,
             }
         }
+    }
+
+    /// Any step but messages and the end.
+    #[inline(never)]
+    fn other(&mut self, step: Step, cursor: &Cursor<'_>) -> Result<(), Stop> {
+        let arena = &self.shared.arena;
+        match step {
+            Step::Send { .. } | Step::Receive { .. } | Step::End => {
+                unreachable!("told apart by the caller")
+            }
+            Step::Compute { ns } => spin::spin(self.shared.rate.rounds(ns)),
+            Step::Touch { region, offset, bytes, stride, pattern, write, seed } => {
+                self.regions.touch(region, (offset, bytes, stride), pattern, write, seed);
+            }
+            Step::Lock(lock) => sync::lock(arena.lock(lock)),
+            Step::Unlock(lock) => {
+                if !sync::unlock(arena.lock(lock)) {
+                    return Err(Stop("unlocking a lock that nobody holds".to_owned()));
+                }
+            }
+            Step::Up { semaphore, count } => {
+                let waiters = arena.semaphore_waiters(semaphore);
+                sync::up(arena.semaphore(semaphore), waiters, count as u32);
+            }
+            Step::Down(semaphore) => {
+                sync::down(arena.semaphore(semaphore), arena.semaphore_waiters(semaphore));
+            }
+            Step::Barrier(barrier) => {
+                let (arrived, generation) = arena.barrier(barrier);
+                sync::meet(arrived, generation, self.shared.parties(barrier));
+            }
+            Step::Sleep { ns } => clock::sleep_ns(ns),
+            Step::Yield => std::thread::yield_now(),
+            Step::Fork => children::fork(self, cursor)?,
+            Step::Wait { count } => children::wait(self, count)?,
+            Step::ExecWork(work) => return Err(self.exec_work(work)),
+            Step::ExecCommand(number) => return Err(children::exec(cursor.command(number).0)),
+            Step::Stamp(slot) => arena.slot(slot).store(clock::now_ns(), Ordering::Release),
+            Step::Record { slot, series } => self.record(slot, series),
+            Step::Lap { slot, series } => {
+                let now = self.record_at(slot, series, clock::now_ns());
+                arena.slot(slot).store(now, Ordering::Release);
+            }
+            Step::Count { counter, by } => self.count(counter, by),
+        }
+        Ok(())
     }
 
     fn send(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<(), Stop> {

@@ -46,82 +46,97 @@ impl<'c> Cursor<'c> {
     }
 
     /// The next step; `now_ns` tells the time when a loop needs it. After [`Step::End`] it is `End` forever.
+    ///
+    /// Message loops dominate the fine-grained workloads, so their instructions are told apart by plain comparisons: an
+    /// indirect jump would often be mispredicted after a system call, which on many kernels clears those predictions.
+    #[inline]
     pub fn next(&mut self, mut now_ns: impl FnMut() -> u64) -> Step {
         let code = self.code;
         loop {
             let here = self.position;
             self.position += 1;
-            return match &code.instructions[here] {
-                Instruction::Enter { limit, exit } => {
-                    self.enter(limit, *exit, &mut now_ns);
-                    continue;
+            match &code.instructions[here] {
+                Instruction::Again { body } => self.again(*body, &mut now_ns),
+                Instruction::Send { channel, bytes, direction } => {
+                    let (channel, bytes) = (self.number(channel), self.value(bytes));
+                    return Step::Send { channel, bytes, direction: *direction };
                 }
-                Instruction::Again { body } => {
-                    self.again(*body, &mut now_ns);
-                    continue;
+                Instruction::Receive { channel, bytes, direction } => {
+                    let (channel, bytes) = (self.number(channel), self.value(bytes));
+                    return Step::Receive { channel, bytes, direction: *direction };
                 }
-                Instruction::Jump(target) => {
-                    self.position = *target;
-                    continue;
+                other => {
+                    if let Some(step) = self.other(other, here, &mut now_ns) {
+                        return step;
+                    }
                 }
-                Instruction::Choose { total, branches } => {
-                    let drawn = uniform(&mut self.rng, *total);
-                    self.position = branches[branches.partition_point(|(upto, _)| *upto <= drawn)].1;
-                    continue;
-                }
-                Instruction::Fork { after } => {
-                    (self.entry, self.position) = (here + 1, *after);
-                    self.children += 1;
-                    Step::Fork
-                }
-                Instruction::End => {
-                    self.position = here;
-                    Step::End
-                }
-                Instruction::Yield => Step::Yield,
-                Instruction::Send { channel, bytes, direction } => Step::Send {
-                    channel: self.number(channel),
-                    bytes: self.value(bytes),
-                    direction: *direction,
-                },
-                Instruction::Receive { channel, bytes, direction } => Step::Receive {
-                    channel: self.number(channel),
-                    bytes: self.value(bytes),
-                    direction: *direction,
-                },
-                Instruction::Compute(ns) => Step::Compute { ns: self.value(ns) },
-                Instruction::Sleep(ns) => Step::Sleep { ns: self.value(ns) },
-                Instruction::Lock(lock) => Step::Lock(self.number(lock)),
-                Instruction::Unlock(lock) => Step::Unlock(self.number(lock)),
-                Instruction::Up { semaphore, count } => {
-                    Step::Up { semaphore: self.number(semaphore), count: self.value(count) }
-                }
-                Instruction::Down(semaphore) => Step::Down(self.number(semaphore)),
-                Instruction::Barrier(barrier) => Step::Barrier(self.number(barrier)),
-                Instruction::Stamp(slot) => Step::Stamp(self.number(slot)),
-                Instruction::Record { slot, series } => {
-                    Step::Record { slot: self.number(slot), series: *series }
-                }
-                Instruction::Lap { slot, series } => Step::Lap { slot: self.number(slot), series: *series },
-                Instruction::Count { counter, by } => Step::Count { counter: *counter, by: self.value(by) },
-                Instruction::Wait(count) => {
-                    Step::Wait { count: count.as_ref().map(|count| self.value(count)) }
-                }
-                Instruction::ExecWork { ns, bytes } => {
-                    Step::ExecWork(Work { ns: self.value(ns), bytes: self.value(bytes) })
-                }
-                Instruction::ExecCommand(number) => Step::ExecCommand(*number),
-                Instruction::Touch { region, offset, bytes, stride, pattern, write } => Step::Touch {
-                    region: self.number(region),
-                    offset: self.value(offset),
-                    bytes: self.value(bytes),
-                    stride: *stride,
-                    pattern: *pattern,
-                    write: *write,
-                    seed: self.rng.next_u64(),
-                },
-            };
+            }
         }
+    }
+
+    /// Any instruction but those of message loops; no step for one that only moves on.
+    #[inline(never)]
+    fn other(
+        &mut self,
+        instruction: &'c Instruction,
+        here: usize,
+        now_ns: &mut impl FnMut() -> u64,
+    ) -> Option<Step> {
+        Some(match instruction {
+            Instruction::Enter { limit, exit } => {
+                self.enter(limit, *exit, now_ns);
+                return None;
+            }
+            Instruction::Again { .. } | Instruction::Send { .. } | Instruction::Receive { .. } => {
+                unreachable!("told apart by the caller")
+            }
+            Instruction::Jump(target) => {
+                self.position = *target;
+                return None;
+            }
+            Instruction::Choose { total, branches } => {
+                let drawn = uniform(&mut self.rng, *total);
+                self.position = branches[branches.partition_point(|(upto, _)| *upto <= drawn)].1;
+                return None;
+            }
+            Instruction::Fork { after } => {
+                (self.entry, self.position) = (here + 1, *after);
+                self.children += 1;
+                Step::Fork
+            }
+            Instruction::End => {
+                self.position = here;
+                Step::End
+            }
+            Instruction::Yield => Step::Yield,
+            Instruction::Compute(ns) => Step::Compute { ns: self.value(ns) },
+            Instruction::Sleep(ns) => Step::Sleep { ns: self.value(ns) },
+            Instruction::Lock(lock) => Step::Lock(self.number(lock)),
+            Instruction::Unlock(lock) => Step::Unlock(self.number(lock)),
+            Instruction::Up { semaphore, count } => {
+                Step::Up { semaphore: self.number(semaphore), count: self.value(count) }
+            }
+            Instruction::Down(semaphore) => Step::Down(self.number(semaphore)),
+            Instruction::Barrier(barrier) => Step::Barrier(self.number(barrier)),
+            Instruction::Stamp(slot) => Step::Stamp(self.number(slot)),
+            Instruction::Record { slot, series } => Step::Record { slot: self.number(slot), series: *series },
+            Instruction::Lap { slot, series } => Step::Lap { slot: self.number(slot), series: *series },
+            Instruction::Count { counter, by } => Step::Count { counter: *counter, by: self.value(by) },
+            Instruction::Wait(count) => Step::Wait { count: count.as_ref().map(|count| self.value(count)) },
+            Instruction::ExecWork { ns, bytes } => {
+                Step::ExecWork(Work { ns: self.value(ns), bytes: self.value(bytes) })
+            }
+            Instruction::ExecCommand(number) => Step::ExecCommand(*number),
+            Instruction::Touch { region, offset, bytes, stride, pattern, write } => Step::Touch {
+                region: self.number(region),
+                offset: self.value(offset),
+                bytes: self.value(bytes),
+                stride: *stride,
+                pattern: *pattern,
+                write: *write,
+                seed: self.rng.next_u64(),
+            },
+        })
     }
 
     /// Tells that the last receive met the end of its stream. Returns whether an enclosing loop ends by it; if not,
@@ -172,6 +187,7 @@ impl<'c> Cursor<'c> {
         }
     }
 
+    #[inline]
     fn again(&mut self, body: usize, now_ns: &mut impl FnMut() -> u64) {
         let frame = self.loops.last_mut().expect("an end of loop has a loop");
         frame.index += 1;
@@ -187,11 +203,13 @@ impl<'c> Cursor<'c> {
         }
     }
 
+    #[inline]
     fn value(&mut self, value: &Value) -> u64 {
         let loops = &self.loops;
         evaluate(value, &|depth| loops[loops.len() - 1 - depth].index, &mut self.rng)
     }
 
+    #[inline]
     fn number(&mut self, value: &Value) -> u32 {
         self.value(value) as u32
     }

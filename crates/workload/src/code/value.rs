@@ -86,6 +86,7 @@ fn affine(expr: &Expr) -> Option<(Option<(usize, u64)>, u64)> {
 }
 
 /// Computes a value. `loops` holds iteration indices, outermost first.
+#[inline]
 pub(super) fn evaluate<R: Rng>(value: &Value, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 {
     match value {
         Value::Const(value) => *value,
@@ -94,6 +95,7 @@ pub(super) fn evaluate<R: Rng>(value: &Value, loops: &impl Fn(usize) -> u64, rng
     }
 }
 
+#[inline(never)]
 fn tree<R: Rng>(expr: &Expr, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 {
     let operation = match expr {
         Expr::Const(value) => return *value,

@@ -12,7 +12,6 @@ from schedlab.observe.counters.difference import between
 from schedlab.observe.counters.source import NotUnderstood, Probed, Source
 
 _PROBES: tuple[Callable[[Path], Probed], ...] = (
-    # Where two sources give the same name the first one counts: perf before /proc/stat.
     perf.probe,
     tree.probe,
     proc_stat.probe,
@@ -77,8 +76,7 @@ class Counters:
         """
         found: dict[str, float] = {}
         for source in self._sources:
-            for name, value in self._delta(source, before.raw.get(source.name), after.raw.get(source.name)).items():
-                found.setdefault(name, value)
+            found |= self._delta(source, before.raw.get(source.name), after.raw.get(source.name))
         return dict(sorted(found.items()))
 
     def _delta(self, source: Source, before: bytes | None, after: bytes | None) -> dict[str, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schedlab.observe.counters.cpu_table import Row, rows
-from schedlab.observe.counters.source import Probed, Reading, probe_file
+from schedlab.observe.counters.source import Probed, Reading, contents, probe_source
 
 BY_CPU = frozenset(f"interrupts.{kind}" for kind in ("LOC", "RES", "CAL", "TLB", "IWI", "device"))
 """The kinds that are also given by CPU: those of the scheduler's trade. All kinds would be thousands of numbers a trial
@@ -21,8 +21,8 @@ _BY_WORDS = {"Rescheduling interrupts": "RES", "Function call interrupts": "CAL"
 
 def probe(root: Path) -> Probed:
     """The file is in every /proc of a real machine."""
-    absent = "there is no /proc/interrupts: interrupts are not told by kind"
-    return probe_file("/proc/interrupts", root / "proc/interrupts", parse, absent, BY_CPU)
+    path, absent = str(root / "proc/interrupts"), "there is no /proc/interrupts: interrupts are not told by kind"
+    return probe_source("/proc/interrupts", lambda: contents(path), parse, absent, BY_CPU)
 
 
 def parse(raw: bytes) -> Reading:

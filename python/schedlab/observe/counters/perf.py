@@ -1,8 +1,10 @@
-"""Context switches, CPU migrations and page faults of the whole machine, from perf's software events.
+"""CPU migrations of the whole machine, from perf's software event: no file of the kernel tells them.
 
-One group of counters a CPU stays open for the run, so a look costs microseconds. They belong to CPUs, not to the
-command: ``perf stat COMMAND`` counts with inherited counters, which the kernel must copy at every fork and fold back at
-every exit, a cost that lands in the very figures of a workload that forks.
+A counter for each CPU stays open for the run, so a look costs microseconds. It belongs to the CPU, not to the command:
+``perf stat COMMAND`` counts with inherited counters, which the kernel copies at every fork and folds back at every
+exit, a cost that lands in the very figures of a workload that forks. perf's events for context switches and page
+faults are not used for a like reason: they cost tens of nanoseconds at each switch or fault, and the kernel counts both
+anyway, in /proc/stat and /proc/vmstat. A migration is rare and dear enough not to notice.
 """
 
 from __future__ import annotations
@@ -12,37 +14,35 @@ import struct
 from pathlib import Path
 
 from schedlab.cpulist import parse_cpu_list
-from schedlab.observe.counters.perf_event import CONTEXT_SWITCHES, CPU_MIGRATIONS, PAGE_FAULTS, Group
+from schedlab.observe.counters.perf_event import CPU_MIGRATIONS, CpuCounter
 from schedlab.observe.counters.source import Probed, Reading, Source, contents
 
-EVENTS = {"context-switches": CONTEXT_SWITCHES, "cpu-migrations": CPU_MIGRATIONS, "page-faults": PAGE_FAULTS}
+NAME = "cpu-migrations"
 
-_RECORD = struct.Struct(f"=QQ{len(EVENTS)}Q")
-"""Generation, CPU, the events' counts."""
-
-_LOST = "context switches come from /proc/stat instead, CPU migrations and page faults are not known"
+_RECORD = struct.Struct("=QQQ")
+"""Generation, CPU, count."""
 
 
 def probe(root: Path) -> Probed:
     """perf's software events of this machine; a tree of files has none."""
     if root != Path("/"):
-        return Probed(None, ["perf software events: a tree of files has none"])
+        return Probed(None, [f"{NAME} is not known: a tree of files has no perf events"])
     try:
-        events = Events(root / "sys/devices/system/cpu/online")
+        migrations = Migrations(root / "sys/devices/system/cpu/online")
     except OSError as error:
         return Probed(None, [_why(error, root)])
-    return Probed(Source("perf software events", events.read, parse, close=events.close))
+    return Probed(Source("perf software events", migrations.read, parse, close=migrations.close))
 
 
-class Events:
-    """The groups of all online CPUs; opened anew when CPUs came or went, for instance when SMT is switched."""
+class Migrations:
+    """The counters of all online CPUs; opened anew when CPUs came or went, for instance when SMT is switched."""
 
     def __init__(self, online: Path) -> None:
         """``online`` is the file with the list of online CPUs. Raises OSError as perf_event_open(2) does."""
         self._path = str(online)
         self._online = b""
         self._generation = 0
-        self._groups: list[Group] = []
+        self._counters: list[CpuCounter] = []
         self._reopen(contents(self._path))
 
     def read(self) -> bytes:
@@ -50,23 +50,24 @@ class Events:
         online = contents(self._path)
         if online != self._online:
             self._reopen(online)
-        counts = [(group.cpu, group.read()) for group in self._groups]
-        if any(found is None for _, found in counts):
-            # A CPU was off and on again: its counters stay silent for good. New ones serve the next trial.
+        counts = [(counter.cpu, counter.read()) for counter in self._counters]
+        if any(count is None for _, count in counts):
+            # A CPU was off and on again: its counter stays silent for good. New ones serve the next trial.
             self._online = b""
-        return b"".join(_RECORD.pack(self._generation, cpu, *found) for cpu, found in counts if found is not None)
+        return b"".join(_RECORD.pack(self._generation, cpu, count) for cpu, count in counts if count is not None)
 
     def close(self) -> None:
         """Close every counter."""
-        while self._groups:
-            self._groups.pop().close()
+        while self._counters:
+            self._counters.pop().close()
 
     def _reopen(self, online: bytes) -> None:
         self.close()
+        self._online = b""
         self._generation += 1
         try:
             for cpu in parse_cpu_list(online.decode()):
-                self._groups.append(Group(cpu, tuple(EVENTS.values())))
+                self._counters.append(CpuCounter(cpu, CPU_MIGRATIONS))
         except OSError:
             self.close()
             raise
@@ -74,12 +75,9 @@ class Events:
 
 
 def parse(raw: bytes) -> Reading:
-    """Counter → CPU → count; the generation is part of the CPU's name, so that a re-opened counter is not compared."""
-    reading: dict[str, dict[str, int]] = {name: {} for name in EVENTS}
-    for generation, cpu, *values in _RECORD.iter_unpack(raw):
-        for name, value in zip(EVENTS, values, strict=True):
-            reading[name][f"{cpu}.{generation}"] = value
-    return reading
+    """``cpu-migrations`` by CPU; the generation is part of the CPU's name: a counter opened anew does not compare."""
+    counts = {f"{cpu}.{generation}": count for generation, cpu, count in _RECORD.iter_unpack(raw)}
+    return {NAME: counts} if counts else {}
 
 
 def _why(error: OSError, root: Path) -> str:
@@ -90,11 +88,11 @@ def _why(error: OSError, root: Path) -> str:
         except OSError:
             level = "unknown"
         return (
-            f"perf software events are refused (kernel.perf_event_paranoid is {level}): run as root, give CAP_PERFMON, "
-            f"or set kernel.perf_event_paranoid=0; until then {_LOST}"
+            f"{NAME} is not known, perf events are refused (kernel.perf_event_paranoid is {level}): "
+            "run as root, give CAP_PERFMON, or set kernel.perf_event_paranoid=0"
         )
     if error.errno in (errno.ENOSYS, errno.ENOENT):
-        return f"this kernel has no perf software events: they need CONFIG_PERF_EVENTS=y; {_LOST}"
+        return f"{NAME} is not known: this kernel has no perf software events, they need CONFIG_PERF_EVENTS=y"
     if error.errno == errno.EMFILE:
-        return f"perf software events need {len(EVENTS)} open files a CPU: raise 'ulimit -n'; until then {_LOST}"
-    return f"perf software events cannot be opened ({error.strerror}); {_LOST}"
+        return f"{NAME} is not known: perf needs two open files a CPU, raise 'ulimit -n'"
+    return f"{NAME} is not known: perf events cannot be opened ({error.strerror})"

@@ -7,28 +7,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, Source, contents, refused
+from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, contents, probe_source
 
-_NEEDED = ("cpu", "memory", "io")
-_OPTIONAL = ("irq",)
-"""Only where the kernel accounts interrupt time (CONFIG_IRQ_TIME_ACCOUNTING, since 6.1)."""
+_RESOURCES = ("cpu", "memory", "io", "irq")
+"""The last one only where the kernel accounts interrupt time (CONFIG_IRQ_TIME_ACCOUNTING, since 6.1)."""
+
+OFF = "pressure (PSI) is off: boot with `psi=1`, on a kernel with CONFIG_PSI=y"
+
+_UNDEFINED = "psi.cpu.full_us"
+"""Always 0 for a whole machine, printed for old readers only (psi.rst): no figure."""
 
 
 def probe(root: Path) -> Probed:
     """The files that are there; none of them where PSI is off."""
     folder = root / "proc/pressure"
-    paths = {name: str(folder / name) for name in (*_NEEDED, *_OPTIONAL) if (folder / name).exists()}
+    paths = {name: str(folder / name) for name in _RESOURCES if (folder / name).exists()}
     if not paths:
-        return Probed(None, ["pressure (PSI) is off: boot with `psi=1`, on a kernel with CONFIG_PSI=y"])
+        return Probed(None, [OFF])
 
     def read() -> bytes:
         return b"".join(b"# %s\n%s" % (name.encode(), contents(path)) for name, path in paths.items())
 
-    try:
-        read()
-    except OSError as error:
-        return Probed(None, [refused("/proc/pressure", error)])
-    return Probed(Source("/proc/pressure", read, parse))
+    return probe_source("/proc/pressure", read, parse, OFF)
 
 
 def parse(raw: bytes) -> Reading:
@@ -43,5 +43,6 @@ def parse(raw: bytes) -> Reading:
         _, found, total = rest.rpartition("total=")
         if not found or not total.isdecimal():
             raise NotUnderstood(f"{resource}: {line[:80]!r}")
-        reading[f"psi.{resource}.{kind}_us"] = {"": int(total)}
+        if (name := f"psi.{resource}.{kind}_us") != _UNDEFINED:
+            reading[name] = {"": int(total)}
     return reading

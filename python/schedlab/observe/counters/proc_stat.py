@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, probe_file
+from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, contents, probe_source
 
 MS_PER_TICK = 1000 // os.sysconf("SC_CLK_TCK")
 """/proc/stat counts time in ticks of the user interface, a hundredth of a second (proc_stat(5))."""
@@ -18,7 +18,8 @@ _FIRST_NUMBER = {b"ctxt": "context-switches", b"processes": "forks", b"intr": "i
 
 def probe(root: Path) -> Probed:
     """The file is in every /proc."""
-    return probe_file("/proc/stat", root / "proc/stat", parse, "there is no /proc/stat: mount /proc")
+    path, absent = str(root / "proc/stat"), "there is no /proc/stat: mount /proc"
+    return probe_source("/proc/stat", lambda: contents(path), parse, absent)
 
 
 def parse(raw: bytes) -> Reading:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schedlab.observe.counters.schedstat_layout import ALWAYS_ON, CPU, LAYOUTS, UNUSED, Layout
-from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, Source, contents, refused
+from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, probe_source, switched
 
 OFF = (
     "schedstats are off: `kernel.sched_schedstats=1` turns them on; "
@@ -15,25 +15,12 @@ NOT_COMPILED_IN = "schedstats are not compiled in: they need a kernel with CONFI
 
 
 def probe(root: Path) -> Probed:
-    """The file, with a note when the switch is off; the switch is read anew at each look, since it may be a variant's."""
-    path, switch = root / "proc/schedstat", root / "proc/sys/kernel/sched_schedstats"
-
-    def read() -> bytes:
-        try:
-            state = contents(switch)
-        except FileNotFoundError:
-            state = b"1\n"  # before Linux 4.6 there was no switch
-        return state + contents(path)
-
-    try:
-        parse(first := read())
-    except FileNotFoundError:
-        return Probed(None, [NOT_COMPILED_IN])
-    except OSError as error:
-        return Probed(None, [refused("/proc/schedstat", error)])
-    except NotUnderstood as error:
-        return Probed(None, [f"/proc/schedstat is not understood: {error}"])
-    return Probed(Source("/proc/schedstat", read, parse), [OFF] if first.startswith(b"0") else [])
+    """The file, with a note while the switch is off."""
+    read = switched(root / "proc/sys/kernel/sched_schedstats", root / "proc/schedstat")
+    probed = probe_source("/proc/schedstat", read, parse, NOT_COMPILED_IN)
+    if probed.source is not None and read().startswith(b"0"):
+        probed.notes.append(OFF)
+    return probed
 
 
 def parse(raw: bytes) -> Reading:
@@ -43,7 +30,7 @@ def parse(raw: bytes) -> Reading:
     same are given: the others stand still, and would pass for zeros.
     """
     switch, _, table = raw.partition(b"\n")
-    on = switch.strip() != b"0"
+    on = switch != b"0"
     lines = table.decode(errors="replace").splitlines()
     layout = _version(lines[0] if lines else "")
     reading: dict[str, dict[str, int]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schedlab.observe.counters.cpu_table import rows
-from schedlab.observe.counters.source import Probed, Reading, probe_file
+from schedlab.observe.counters.source import Probed, Reading, contents, probe_source
 
 BY_CPU = frozenset(f"softirqs.{kind}" for kind in ("SCHED", "TIMER", "RCU", "NET_RX"))
 """The kinds that are also given by CPU."""
@@ -13,8 +13,8 @@ BY_CPU = frozenset(f"softirqs.{kind}" for kind in ("SCHED", "TIMER", "RCU", "NET
 
 def probe(root: Path) -> Probed:
     """The file is in every /proc of a real machine."""
-    absent = "there is no /proc/softirqs: softirqs are not told by kind"
-    return probe_file("/proc/softirqs", root / "proc/softirqs", parse, absent, BY_CPU)
+    path, absent = str(root / "proc/softirqs"), "there is no /proc/softirqs: softirqs are not told by kind"
+    return probe_source("/proc/softirqs", lambda: contents(path), parse, absent, BY_CPU)
 
 
 def parse(raw: bytes) -> Reading:

@@ -48,20 +48,41 @@ def contents(path: Path | str) -> bytes:
         return file.read()
 
 
-def probe_file(
-    name: str, path: Path, parse: Callable[[bytes], Reading], absent: str, by_cpu: frozenset[str] = frozenset()
+def probe_source(
+    name: str,
+    read: Callable[[], bytes],
+    parse: Callable[[bytes], Reading],
+    absent: str,
+    by_cpu: frozenset[str] = frozenset(),
 ) -> Probed:
-    """A source that is one file; where it cannot be read, the note ``absent`` says why and what would mend it."""
+    """A source that could be read and understood once; else the note says why and what would mend it.
+
+    ``absent`` is the note for a kernel that has no such file.
+    """
     try:
-        contents(path)
+        parse(read())
     except FileNotFoundError:
         return Probed(None, [absent])
     except OSError as error:
-        return Probed(None, [refused(name, error)])
-    where = str(path)
-    return Probed(Source(name, lambda: contents(where), parse, by_cpu))
+        return Probed(None, [f"{name} cannot be read ({error.strerror}): run as root to have its counters"])
+    except NotUnderstood as error:
+        return Probed(None, [f"{name} is not understood, its counters are missing: {error}"])
+    return Probed(Source(name, read, parse, by_cpu))
 
 
-def refused(name: str, error: OSError) -> str:
-    """The note for a file that is there but cannot be read."""
-    return f"{name} cannot be read ({error.strerror}): run as root to have its counters"
+def switched(switch: Path, path: Path) -> Callable[[], bytes]:
+    """Reads a file whose counters a sysctl turns on and off: the switch's line, then the file.
+
+    The switch is read at every look, since it may well be what an experiment's variants differ in. A kernel without
+    the switch always counts.
+    """
+    switch_path, file_path = str(switch), str(path)
+
+    def read() -> bytes:
+        try:
+            state = contents(switch_path).strip()
+        except FileNotFoundError:
+            state = b"1"
+        return state + b"\n" + contents(file_path)
+
+    return read

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, Source, contents, refused
+from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, probe_source, switched
 
 WANTED = (b"numa_", b"pgfault", b"pgmajfault", b"pgmigrate_", b"thp_fault_", b"thp_collapse_", b"thp_migration_",
           b"thp_split_")  # fmt: skip
@@ -18,29 +18,16 @@ _BY_NUMA_STAT = {b"numa_hit", b"numa_miss", b"numa_foreign", b"numa_interleave",
 
 def probe(root: Path) -> Probed:
     """The file, with notes for NUMA counters that this kernel does not keep."""
-    path, switch = root / "proc/vmstat", root / "proc/sys/vm/numa_stat"
-
-    def read() -> bytes:
-        try:
-            state = contents(switch)
-        except FileNotFoundError:
-            state = b"1\n"
-        return state + contents(path)
-
-    try:
-        found = parse(first := read())
-    except FileNotFoundError:
-        return Probed(None, ["there is no /proc/vmstat: it needs CONFIG_VM_EVENT_COUNTERS=y"])
-    except OSError as error:
-        return Probed(None, [refused("/proc/vmstat", error)])
-    except NotUnderstood as error:
-        return Probed(None, [f"/proc/vmstat is not understood: {error}"])
-    notes = []
-    if "vmstat.numa_hint_faults" not in found:
-        notes.append("NUMA balancing is not compiled in, its counters are missing: CONFIG_NUMA_BALANCING=y")
-    if first.startswith(b"0"):
-        notes.append("NUMA allocation counters (numa_hit, numa_miss, …) are off: `vm.numa_stat=1` turns them on")
-    return Probed(Source("/proc/vmstat", read, parse), notes)
+    read = switched(root / "proc/sys/vm/numa_stat", root / "proc/vmstat")
+    absent = "there is no /proc/vmstat: it needs CONFIG_VM_EVENT_COUNTERS=y"
+    probed = probe_source("/proc/vmstat", read, parse, absent)
+    if probed.source is not None:
+        first = read()
+        if "vmstat.numa_hint_faults" not in parse(first):
+            probed.notes.append("NUMA balancing is not compiled in: its counters need CONFIG_NUMA_BALANCING=y")
+        if first.startswith(b"0"):
+            probed.notes.append("NUMA allocation counters (numa_hit, …) are off: `vm.numa_stat=1` turns them on")
+    return probed
 
 
 def parse(raw: bytes) -> Reading:
@@ -49,7 +36,7 @@ def parse(raw: bytes) -> Reading:
     reading = {}
     for line in table.splitlines():
         name, _, value = line.partition(b" ")
-        if not name.startswith(WANTED) or (state.strip() == b"0" and name in _BY_NUMA_STAT):
+        if not name.startswith(WANTED) or (state == b"0" and name in _BY_NUMA_STAT):
             continue
         try:
             reading[f"vmstat.{name.decode()}"] = {"": int(value)}

@@ -20,7 +20,7 @@ from schedlab.targets.host.check import obstacles
 from schedlab.targets.host.interpret import cpu_seconds, interpret
 from schedlab.targets.host.launch import launch, scratch_root
 from schedlab.targets.protocol import Obstacle
-from schedlab.tunables import Journal, Outcome, Restored, System, default_journal_dir
+from schedlab.tunables import Journal, Restored, System, default_journal_dir
 from schedlab.workloads.base import AnyAdapter, Parameters, Place
 from schedlab.workloads.registry import adapter
 
@@ -37,8 +37,7 @@ class Host:
         self._system = System(root)
         self._journal_dir = journal_dir or default_journal_dir()
         self.kind = "real" if self._system.real else "real, tunables in a tree of files"
-        self.left: list[Outcome] = []
-        """Values that could not be put back at the end of the last session, or that were not ours to put back."""
+        self.leftovers: Sequence[str] = ()
 
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """See :mod:`schedlab.targets.host.check`."""
@@ -66,7 +65,7 @@ class Host:
     @contextmanager
     def _switching(self, plan: Plan, run_id: int) -> Iterator[Switch]:
         """A function that makes the tunables those of a variant; at the exit they are as they were before."""
-        self.left = []
+        self.leftovers = ()
         if not any(variant.tunables for variant in plan.variants):
             yield lambda wanted: None
             return
@@ -77,7 +76,8 @@ class Host:
             try:
                 yield journal.put
             finally:
-                self.left = [outcome for outcome in journal.close() if not isinstance(outcome, Restored)]
+                outcomes = [*journal.left_alone, *journal.close()]
+                self.leftovers = [str(outcome) for outcome in outcomes if not isinstance(outcome, Restored)]
 
 
 def _cache_folder() -> Path:

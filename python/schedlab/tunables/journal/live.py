@@ -267,23 +267,26 @@ class Journal:
         """
         again: list[tuple[int, _Step]] = []
         for number, step in waiting:
-            commit.made.append((number, step))
+            how = codec(step.codec)
             try:
-                self._write(step)
+                self._system.files.write(step.path, how.encode(step.new), how)
             except OSError as error:
-                commit.made.pop()
-                if error.errno != errno.EINVAL or (step is waiting[-1][1] and len(again) + 1 == len(waiting)):
-                    raise WriteFailed(step.name, step.path, step.new, error) from error
                 again.append((number, step))
+                if error.errno != errno.EINVAL or len(again) == len(waiting):
+                    raise WriteFailed(step.name, step.path, step.new, error) from error
+            else:
+                commit.made.append((number, step))
+                self._verify(step)
         return again
 
-    def _write(self, step: _Step) -> None:
+    def _verify(self, step: _Step) -> None:
         how = codec(step.codec)
-        self._system.files.write(step.path, how.encode(step.new), how)
-        if how.steady:
+        try:
             found = how.decode(self._system.files.read(step.path))
-            if found != step.new:
-                raise NotTaken(step.name, step.path, step.new, found)
+        except OSError as error:
+            raise WriteFailed(step.name, step.path, step.new, error) from error
+        if how.steady and found != step.new:
+            raise NotTaken(step.name, step.path, step.new, found)
 
     def _take_back(self, commit: _Commit) -> None:
         """Undo the writes of a step that failed; what cannot be undone now is left for `close`."""

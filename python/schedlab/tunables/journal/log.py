@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from schedlab.tunables.errors import JournalError
@@ -66,8 +67,9 @@ def append_to_dead(path: Path, record: Record) -> None:
 
 def remove(path: Path) -> None:
     """Delete a journal that has nothing left to undo, durably."""
-    path.unlink(missing_ok=True)
-    sync_directory(path.parent)
+    with suppress(FileNotFoundError):  # the whole directory may be gone by now
+        path.unlink()
+        sync_directory(path.parent)
 
 
 def set_aside(path: Path) -> Path:

@@ -83,7 +83,9 @@ def recover(directory: Path, system: System) -> list[Outcome]:
 def is_foreign(journal: PendingJournal, system: System) -> bool:
     """Whether another machine, which shares the directory, wrote it."""
     opened = journal.opened
-    return opened is not None and opened.host != system.host and opened.boot_id != system.boot_id
+    if opened is None or opened.root != "/":
+        return False
+    return system.real and opened.host != system.host and opened.boot_id != system.boot_id
 
 
 def _look(path: Path) -> PendingJournal | None:
@@ -117,7 +119,7 @@ def _recover_one(journal: PendingJournal, system: System) -> list[Outcome]:
         return []
     target = system if opened.root == str(system.root) else System(root=Path(opened.root), uid=system.uid)
     histories = list(journal.histories)
-    if opened.boot_id != target.boot_id:
+    if target.boot_id and opened.boot_id != target.boot_id:
         outcomes = _after_reboot(histories, target)
     else:
         outcomes = _undo_from(journal.path, histories, target)

@@ -1,0 +1,145 @@
+"""Counters beside the verdicts: what the kernel did differently while the variants ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from math import isfinite
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.analysis.counters import Change
+from schedlab.report.numbers import change as percent
+from schedlab.report.numbers import figure, interval
+
+LABELS = {
+    "context-switches": "context switches",
+    "tree.involuntary-switches": "involuntary switches",
+    "cpu-migrations": "CPU migrations",
+    "forks": "forks",
+    "interrupts.RES": "rescheduling interrupts",
+    "vmstat.numa_hint_faults": "NUMA hinting faults",
+    "vmstat.numa_pages_migrated": "NUMA pages migrated",
+    "psi.cpu.some_us": "CPU pressure (some)",
+    "schedstat.run_delay_ns": "run delay",
+}
+"""Words for the headline counters; the others go by their names."""
+
+_TIMES = {"_ns": 1e-9, "_us": 1e-6, "_ms": 1e-3}
+_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_COUNT_UNITS = ((1e9, "G"), (1e6, "M"))
+_LABEL_WIDTH = 23
+"""Leaves room for four columns of numbers in 80."""
+
+
+def render(changes: Sequence[Change], notes: Sequence[str], confidence: float) -> RenderableType:
+    """Every row's changes by variant, 80 columns wide, with the run's notes on what could not be counted."""
+    return Group(*_parts(changes, notes, confidence))
+
+
+def beside(changes: Sequence[Change], most: int = 3) -> str:
+    """The clearest changes of one variant in one row, on a line: ``CPU migrations -38.0 %, forks +2.0 %``."""
+    clear = [change for change in changes if change.clear][:most]
+    return ", ".join(f"{_label(change)} {_moved(change)}" for change in clear)
+
+
+def to_json(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    """The changes as JSON-ready objects; numbers that are not known are null."""
+    return [
+        {
+            "workload": change.workload,
+            "parameters": json.loads(change.parameters),
+            "variant": change.variant,
+            "counter": change.counter,
+            "n": change.n,
+            "baseline": _known(change.baseline_mean),
+            "value": _known(change.mean),
+            "ratio": _known(change.ratio),
+            "low": _known(change.low),
+            "high": _known(change.high),
+            "difference": _known(change.difference),
+            "difference_low": _known(change.difference_low),
+            "difference_high": _known(change.difference_high),
+            "clear": change.clear,
+        }
+        for change in changes
+    ]
+
+
+def _parts(changes: Sequence[Change], notes: Sequence[str], confidence: float) -> Iterator[RenderableType]:
+    yield Text("Counters", style="bold")
+    for (workload, parameters), of_row in groupby(changes, key=lambda change: (change.workload, change.parameters)):
+        words = " ".join(f"{name}={value}" for name, value in json.loads(parameters).items())
+        yield Text.assemble("\n", (f"{workload} ", "bold"), words)
+        for variant, of_variant in groupby(of_row, key=lambda change: change.variant):
+            yield Padding(_table(variant, list(of_variant), confidence), (0, 0, 0, 2))
+    if not changes:
+        yield Text("\nNo counter can be compared.")
+    yield Text(
+        "\nMeans of a trial, of the whole machine; involuntary switches are the trial's own. Counters explain, they "
+        "do not judge: their intervals are not corrected for the number of counters, so some move by chance.",
+        style="dim",
+    )
+    for note in notes:
+        yield Text.assemble(("! ", "yellow"), note)
+
+
+def _table(variant: str, changes: Sequence[Change], confidence: float) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
+    table.add_column(Text(variant, style="not dim"), overflow="fold", width=_LABEL_WIDTH)
+    for name in ("baseline", "mean", "change"):
+        table.add_column(name, justify="right", no_wrap=True, min_width=9)
+    table.add_column(f"{100 * confidence:g} % interval", justify="right", no_wrap=True, min_width=15)
+    for change in changes:
+        table.add_row(
+            _label(change),
+            _amount(change.counter, change.baseline_mean),
+            _amount(change.counter, change.mean),
+            _moved(change),
+            _span(change),
+            style="" if change.clear else "dim",
+        )
+    return table
+
+
+def _label(change: Change) -> str:
+    return LABELS.get(change.counter, change.counter)
+
+
+def _moved(change: Change) -> str:
+    """The change in per cent; the plain difference where a zero leaves no ratio."""
+    if isfinite(change.ratio):
+        return percent(change.ratio)
+    return _signed(change.counter, change.difference)
+
+
+def _span(change: Change) -> str:
+    if isfinite(change.ratio):
+        return interval(change.low, change.high)
+    if not isfinite(change.difference_low):
+        return "-"
+    return f"{_signed(change.counter, change.difference_low)} … {_signed(change.counter, change.difference_high)}"
+
+
+def _signed(counter: str, value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{_amount(counter, abs(value))}"
+
+
+def _amount(counter: str, value: float) -> str:
+    """A count, or a time in the unit that suits it."""
+    scale = _TIMES.get(counter[-3:])
+    units = _COUNT_UNITS if scale is None else _TIME_UNITS
+    whole = value * (scale or 1)
+    for size, unit in units:
+        if abs(whole) >= size:
+            return f"{figure(whole / size)}{'' if scale is None else ' '}{unit}"
+    return figure(whole)
+
+
+def _known(number: float) -> float | None:
+    return number if isfinite(number) else None

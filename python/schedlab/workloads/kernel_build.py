@@ -1,0 +1,101 @@
+"""A kernel build folder of a run: where the output goes, and the make command lines that use it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import CannotRunHere
+from schedlab.workloads import kernel_tree
+from schedlab.workloads.base import Place, Tool
+from schedlab.workloads.tools import need
+
+MAKE = Tool("make", "make")
+
+ENVIRONMENT = {
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
+    "KBUILD_BUILD_USER": "schedlab",
+    "LC_ALL": "C",
+}
+"""Without the first two, version strings and with them the objects would differ from build to build."""
+
+_ROOM_GIB = {"tinyconfig": 0.5, "allnoconfig": 0.5, "defconfig": 3.0, "allmodconfig": 40.0}
+"""GiB of output that a whole build leaves, generously: Linux 6.1 on x86-64; estimated for allmodconfig."""
+
+_CONFIGURED = "source-tree"
+"""A link in the output folder to the source; made when the folder is ready."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """One tree in one configuration; all rows of a run with the same two share it.
+
+    ``tree`` is a folder, or empty for the distribution's source.
+    """
+
+    tree: str
+    config: str
+    place: Place
+
+    @contextmanager
+    def ready(self, jobs: int) -> Iterator[None]:
+        """Source unpacked and configured, the build's own programs made; CannotRunHere says what failed."""
+        if self._out.is_symlink():
+            yield
+            return
+        tree = Path(self.tree).absolute() if self.tree else kernel_tree.unpacked(self.place.cache)
+        if problem := kernel_tree.problem(tree):
+            raise CannotRunHere(problem, where="kernbench", todo="name a clean tree, or none for linux-source")
+        with self._folder() as folder:
+            self._out.symlink_to(folder)
+            try:
+                (folder / _CONFIGURED).symlink_to(tree)
+                for goal in (self.config, "prepare"):
+                    if words := self.run(goal, f"-j{jobs}"):
+                        raise CannotRunHere(
+                            f"make {goal} failed: {words}",
+                            where=str(tree),
+                            todo="name a tree that this compiler can build",
+                        )
+                yield
+            finally:
+                self._out.unlink(missing_ok=True)
+
+    def make(self, *words: str) -> tuple[str, ...]:
+        """The command line of a silent make with these words."""
+        out = self._out.resolve()
+        tree = (out / _CONFIGURED).resolve()
+        return (need(MAKE), "-s", "-C", str(tree), f"O={out}", f"ARCH={kernel_tree.architecture()}", *words)
+
+    def run(self, *words: str) -> str:
+        """Run make, untimed; empty when it went well, else its last words."""
+        done = subprocess.run(
+            self.make(*words),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=os.environ | ENVIRONMENT,
+            check=False,
+        )
+        return "" if done.returncode == 0 else (done.stderr.strip()[-300:] or f"status {done.returncode}")
+
+    @property
+    def _out(self) -> Path:
+        """A link that stands for the output folder, wherever that had to go."""
+        return self.place.scratch / f"kernbench-{self.tree.replace('/', '_')}-{self.config}"
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """In the run's scratch folder, in memory where there is some; in the cache when that has no room."""
+        scratch, cache = self.place.scratch, self.place.cache
+        is_roomy = shutil.disk_usage(scratch).free > 2 * _ROOM_GIB[self.config] * (1 << 30)
+        within = scratch if is_roomy else cache
+        within.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="kernel-build-", dir=within) as folder:
+            yield Path(folder)

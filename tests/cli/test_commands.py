@@ -1,0 +1,271 @@
+"""The command line as a user meets it: real processes, real exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.tunables.fake_tree import build_fake_tree
+
+pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+STAT_INTERVAL = Path("/proc/sys/vm/stat_interval")
+
+SMALL = """
+[experiment]
+name = "small"
+[design]
+blocks = {blocks}
+warmup = 0
+[[variant]]
+name = "base"
+[[variant]]
+name = "changed"
+{variant}
+[[workload]]
+use = "command"
+run = "{run}"
+"""
+
+
+def schedlab(*arguments: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "schedlab", *map(str, arguments)],
+        capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "80"} | (env or {}),
+    )  # fmt: skip
+
+
+def small(folder: Path, *, blocks: int = 2, variant: str = 'policy = "batch"', run: str = "true") -> Path:
+    path = folder / "small.toml"
+    path.write_text(SMALL.format(blocks=blocks, variant=variant, run=run))
+    return path
+
+
+def test_a_run_ends_in_a_report_and_the_path_of_its_store(tmp_path: Path) -> None:
+    done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
+    assert done.returncode == 0, done.stderr
+    for words in ("block 2", "noise band", "changed", f"store: {tmp_path}/s.sqlite"):
+        assert words in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 110 + len(str(tmp_path))
+
+
+def test_the_same_report_can_be_had_again_as_text_and_json(tmp_path: Path) -> None:
+    schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
+    again = schedlab("report", "1", "--store", tmp_path / "s.sqlite")
+    assert "noise band" in again.stdout
+    told = json.loads(schedlab("report", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
+    assert {row["variant"] for row in told["rows"]} == {"control", "changed"}
+    listed = schedlab("runs", "--store", tmp_path / "s.sqlite").stdout
+    assert "small" in listed
+    assert "complete" in listed
+    assert "6/6" in listed
+
+
+def test_a_dry_run_prints_the_whole_plan_and_runs_nothing(tmp_path: Path) -> None:
+    done = schedlab("run", small(tmp_path, blocks=8), "--dry-run", "--store", tmp_path / "s.sqlite", "--seed", "5")
+    assert done.returncode == 0, done.stderr
+    assert "24 trials" in done.stdout
+    assert "estimated time" in done.stdout
+    assert done.stdout.count("run=true") == 24
+    assert not (tmp_path / "s.sqlite").exists()
+
+
+def test_a_mistake_in_the_file_is_usage(tmp_path: Path) -> None:
+    path = small(tmp_path, variant="polcy = 3")
+    done = schedlab("run", path)
+    assert done.returncode == 2
+    assert f"{path}:11: variant[2].polcy: unknown key; did you mean 'policy'?" in " ".join(done.stderr.split("\n"))
+
+
+def test_failed_trials_end_with_4_and_their_output_can_be_read(tmp_path: Path) -> None:
+    done = schedlab("run", small(tmp_path, run="sh -c 'echo broken >&2; exit 1'"), "--store", tmp_path / "s.sqlite")
+    assert done.returncode == 4
+    assert "trials failed" in done.stdout
+    assert "broken" in schedlab("report", "--failures", "--store", tmp_path / "s.sqlite").stdout
+
+
+def test_fail_on_worse_ends_with_1_only_when_asked(tmp_path: Path) -> None:
+    path = small(
+        tmp_path, blocks=6, variant='environment = { NAP = "0.12" }', run="sh -c 'sleep ${NAP:-0.01}'"
+    )  # fmt: skip
+    assert schedlab("run", path, "--store", tmp_path / "s.sqlite").returncode == 0
+    asked = schedlab("run", path, "--store", tmp_path / "s.sqlite", "--fail-on", "worse")
+    assert asked.returncode == 1, asked.stdout
+
+
+def test_a_locked_or_absent_tunable_is_a_refusal_before_the_first_trial(tmp_path: Path) -> None:
+    build_fake_tree(tmp_path / "tree", kernel="6.18.0", missing=["sched.migration_cost_ns"])
+    done = schedlab(
+        "run", EXAMPLES / "migration-cost.toml", "--store", tmp_path / "s.sqlite", "--sysroot", tmp_path / "tree"
+    )
+    assert done.returncode == 3
+    assert "sched.migration_cost_ns" in done.stderr
+    with sqlite3.connect(tmp_path / "s.sqlite") as store:
+        assert store.execute("SELECT count(*) FROM run").fetchone() == (0,)
+
+
+def test_the_migration_cost_experiment_runs_on_a_tree_of_files_and_is_labelled(tmp_path: Path) -> None:
+    build_fake_tree(tmp_path / "tree", kernel="6.18.0")
+    file = tmp_path / "tree/sys/kernel/debug/sched/migration_cost_ns"
+    before = file.read_text()
+    short = (EXAMPLES / "migration-cost.toml").read_text()
+    for long, brief in (("blocks = 8", "blocks = 1"), ("loops = 200", "loops = 2"), ("20_000", "100")):
+        assert long in short
+        short = short.replace(long, brief)
+    (tmp_path / "short.toml").write_text(short)
+    done = schedlab("run", tmp_path / "short.toml", "--store", tmp_path / "s.sqlite", "--sysroot", tmp_path / "tree")
+    assert done.returncode == 0, done.stderr
+    assert "tree of files" in done.stdout
+    assert file.read_text() == before
+
+
+def test_a_store_of_another_version_is_left_alone(tmp_path: Path) -> None:
+    schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
+    with sqlite3.connect(tmp_path / "s.sqlite") as store:
+        store.execute("UPDATE schedlab_store SET version = 99")
+    done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
+    assert done.returncode == 2
+    assert "version 99" in done.stderr
+
+
+def test_resume_goes_on_where_kill_9_stopped_the_run(tmp_path: Path) -> None:
+    path = small(tmp_path, blocks=5, run="sleep 0.05")
+    command = [sys.executable, "-m", "schedlab", "run", str(path), "--store", str(tmp_path / "s.sqlite")]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    wait_for_trials(tmp_path / "s.sqlite", 3)
+    running.kill()
+    running.wait()
+    held = trials(tmp_path / "s.sqlite")
+    assert 3 <= held < 15
+    done = schedlab("run", path, "--store", tmp_path / "s.sqlite", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert trials(tmp_path / "s.sqlite") == 15
+    again = schedlab("run", path, "--store", tmp_path / "s.sqlite", "--resume")
+    assert again.returncode == 2
+    assert "no unfinished run" in again.stderr
+
+
+def test_resume_refuses_a_file_that_was_changed(tmp_path: Path) -> None:
+    path = small(tmp_path, blocks=3)
+    schedlab("run", path, "--store", tmp_path / "s.sqlite")
+    with sqlite3.connect(tmp_path / "s.sqlite") as store:
+        store.execute("UPDATE run SET state = 'interrupted'")
+    small(tmp_path, blocks=4)
+    done = schedlab("run", path, "--store", tmp_path / "s.sqlite", "--resume")
+    assert done.returncode == 2
+    assert "another version" in done.stderr
+
+
+def trials(store: Path) -> int:
+    try:
+        with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
+            return int(connection.execute("SELECT count(*) FROM trial").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def wait_for_trials(store: Path, number: int) -> None:
+    """Poll until the store holds that many; the limit only bounds a failing test."""
+    end = time.monotonic() + 60
+    while trials(store) < number:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access(STAT_INTERVAL, os.W_OK), reason="vm.stat_interval can be written by root only"
+)
+
+
+def interrupted_run(tmp_path: Path, how: signal.Signals) -> tuple[int, str]:
+    """A run whose second variant changes vm.stat_interval, sent a signal while it is changed; status and value then."""
+    before = STAT_INTERVAL.read_text().strip()
+    other = "7" if before != "7" else "8"
+    path = small(tmp_path, blocks=50, variant=f'tunables = {{ "vm.stat_interval" = {other} }}', run="sleep 0.1")
+    command = [sys.executable, "-m", "schedlab", "run", str(path), "--store", str(tmp_path / "s.sqlite")]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while STAT_INTERVAL.read_text().strip() != other:
+        assert time.monotonic() < end, "the variant was never put in place"
+        time.sleep(0.01)
+    running.send_signal(how)
+    return running.wait(60), STAT_INTERVAL.read_text().strip()
+
+
+@needs_root
+@pytest.mark.root
+def test_a_normal_end_puts_tunables_back(tmp_path: Path) -> None:
+    before = STAT_INTERVAL.read_text()
+    path = small(tmp_path, variant='tunables = { "vm.stat_interval" = 9 }', run="cat /proc/sys/vm/stat_interval")
+    done = schedlab("run", path, "--store", tmp_path / "s.sqlite")
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(tmp_path / "s.sqlite") as store:
+        query = "SELECT DISTINCT variant, stdout FROM trial JOIN output ON trial.id = trial_id"
+        seen = dict(store.execute(query).fetchall())
+    assert seen == {"base": before, "control": before, "changed": "9\n"}
+    assert STAT_INTERVAL.read_text() == before
+
+
+@needs_root
+@pytest.mark.root
+@pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_and_sigterm_put_tunables_back(tmp_path: Path, how: signal.Signals, status: int) -> None:
+    before = STAT_INTERVAL.read_text().strip()
+    assert interrupted_run(tmp_path, how) == (status, before)
+
+
+@needs_root
+@pytest.mark.root
+def test_after_kill_9_the_next_start_puts_tunables_back(tmp_path: Path) -> None:
+    before = STAT_INTERVAL.read_text().strip()
+    status, left = interrupted_run(tmp_path, signal.SIGKILL)
+    assert status == -signal.SIGKILL
+    assert left != before
+    script = schedlab("tunables", "undo", "--print").stdout
+    assert f"{before}" in script
+    assert "vm/stat_interval" in script
+    doctor = schedlab("doctor")
+    assert "after a run that was killed" in doctor.stdout
+    assert STAT_INTERVAL.read_text().strip() == before
+    assert "nothing to undo" in schedlab("tunables", "undo").stdout
+
+
+def test_tunables_are_listed_and_shown_with_every_place(tmp_path: Path) -> None:
+    build_fake_tree(tmp_path / "tree", kernel="5.14.0")
+    listed = schedlab("tunables", "list", "migration_cost", "--sysroot", tmp_path / "tree").stdout
+    assert "sched.migration_cost_ns  500000 ns" in listed
+    shown = schedlab("tunables", "show", "sched_migration_cost_ns").stdout
+    assert "/proc/sys/kernel/sched_migration_cost_ns (until 5.12)" in shown
+    unknown = schedlab("tunables", "show", "sched.migration_cots")
+    assert unknown.returncode == 2
+    assert "sched.migration_cost_ns" in unknown.stderr
+
+
+def test_workloads_doctor_and_completion_answer() -> None:
+    assert "hackbench" in schedlab("workloads").stdout
+    assert "groups" in schedlab("workloads", "hackbench").stdout
+    assert schedlab("workloads", "hackbensh").returncode == 2
+    assert schedlab("doctor").returncode == 0
+    completion = schedlab("--show-completion", "bash", env={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})
+    assert "schedlab" in completion.stdout
+
+
+def test_the_version_is_told_and_unknown_commands_are_usage() -> None:
+    assert schedlab("--version").stdout.startswith("schedlab ")
+    assert schedlab("nonsense").returncode == 2
+
+
+def test_the_installed_command_is_there() -> None:
+    installed = Path(sys.executable).parent / "schedlab"
+    assert shutil.which(str(installed))

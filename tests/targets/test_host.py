@@ -1,0 +1,262 @@
+"""The host target on the real kernel: attributes take effect, failures are rows, nothing survives a trial."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import Variant
+from schedlab.experiment.plan import Plan, plan
+from schedlab.measurement import Measurement
+from schedlab.targets.host import Host
+from schedlab.targets.host.launch import Launched, launch
+from schedlab.workloads.base import Command, Server
+from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.conftest import begin
+
+pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+
+TELL = """
+import ctypes, json, os
+class Attr(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint32), ("policy", ctypes.c_uint32), ("flags", ctypes.c_uint64),
+                ("nice", ctypes.c_int32), ("priority", ctypes.c_uint32), ("runtime", ctypes.c_uint64),
+                ("deadline", ctypes.c_uint64), ("period", ctypes.c_uint64)]
+attr = Attr()
+number = {"x86_64": 315, "aarch64": 275}[os.uname().machine]
+assert ctypes.CDLL(None).syscall(number, 0, ctypes.byref(attr), ctypes.sizeof(attr), 0) == 0
+print(json.dumps({"policy": attr.policy, "nice": attr.nice, "priority": attr.priority, "slice": attr.runtime,
+                  "cpus": sorted(os.sched_getaffinity(0)), "word": os.environ.get("WORD")}))
+"""
+"""Asks the kernel itself (sched_getattr(2)) under which attributes the process runs."""
+
+
+def variant(**fields: object) -> Variant:
+    return Variant.model_validate({"name": "v", **fields})
+
+
+def told(**fields: object) -> dict[str, object]:
+    import json
+
+    launched = launch(Command((sys.executable, "-c", TELL)), variant(**fields), 30)
+    assert launched.status == 0, launched.stderr
+    answer: dict[str, object] = json.loads(launched.stdout)
+    return answer
+
+
+def test_policy_nice_cpus_and_environment_take_effect() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    answer = told(policy="batch", nice=7, cpus=str(cpu), environment={"WORD": "hello"})
+    assert (answer["policy"], answer["nice"], answer["cpus"], answer["word"]) == (3, 7, [cpu], "hello")
+
+
+def test_a_slice_takes_effect_where_the_kernel_has_custom_slices() -> None:
+    release = tuple(int(part) for part in os.uname().release.split(".")[:2])
+    if release < (6, 12):
+        pytest.skip(f"custom slices came with Linux 6.12, this is {os.uname().release}")
+    assert told(slice="3ms")["slice"] == 3_000_000
+
+
+@pytest.mark.root
+def test_a_raised_nice_value_takes_effect_as_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("negative nice values need root")
+    assert told(nice=-3)["nice"] == -3
+
+
+def alive(marker: str) -> list[int]:
+    """Processes whose command line holds the marker."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if marker.encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def sleeper(marker: str) -> str:
+    return f"{sys.executable} -c 'import time; time.sleep(600)  # {marker}'"
+
+
+def test_a_background_process_that_a_trial_leaves_is_killed() -> None:
+    marker = f"stray-{os.getpid()}"
+    launched = launch(Command(("sh", "-c", f"setsid {sleeper(marker)} & sleep 0.2")), variant(), 30)
+    assert launched.report is not None
+    assert launched.report["strays_killed"] >= 1
+    assert alive(marker) == []
+
+
+def test_a_server_is_up_for_the_trial_and_gone_after_it(tmp_path: Path) -> None:
+    place, marker = tmp_path / "socket", f"server-{os.getpid()}"
+    serve = (
+        f"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind({str(place)!r}); s.listen(); "
+        f"time.sleep(600)  # {marker}"
+    )
+    server = Server((sys.executable, "-c", serve), f"unix:{place}")
+    launched = launch(Command(("test", "-S", str(place)), servers=(server,)), variant(), 30)
+    assert (launched.status, launched.stderr) == (0, "")
+    assert alive(marker) == []
+
+
+def test_an_interrupt_during_a_trial_kills_all_that_it_started() -> None:
+    marker = f"interrupted-{os.getpid()}"
+    command = Command(("sh", "-c", f"setsid {sleeper(marker)} & sleep 600"))
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            launch(command, variant(), 60)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert alive(marker) == []
+
+
+def test_kill_9_of_the_harness_leaves_no_workload_behind() -> None:
+    marker = f"orphan-{os.getpid()}"
+    program = (
+        "from schedlab.targets.host.launch import launch; from schedlab.experiment.model import Variant; "
+        "from schedlab.workloads.base import Command; "
+        f"launch(Command(('sh', '-c', {sleeper(marker) + '& sleep 600'!r})), Variant(name='v'), 60)"
+    )
+    harness = subprocess.Popen([sys.executable, "-c", program])
+    wait_for(lambda: len(alive(marker)) >= 3)
+    harness.kill()
+    harness.wait()
+    wait_for(lambda: alive(marker) == [])
+
+
+def wait_for(condition: object, seconds: float = 30.0) -> None:
+    """Poll until it holds; the limit only bounds a failing test."""
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen"
+        time.sleep(0.05)
+
+
+EXPERIMENT = """
+[experiment]
+name = "host"
+[design]
+blocks = 1
+warmup = 0
+control = false
+timeout = "{timeout}"
+[[variant]]
+name = "base"
+{variant}
+[[workload]]
+use = "{use}"
+{parameters}
+"""
+
+
+def text(run: str = "true", use: str = "command", variant: str = "", timeout: str = "20s", more: str = "") -> str:
+    parameters = (f"run = '''{run}'''\n" if use == "command" else "") + more
+    return EXPERIMENT.format(use=use, parameters=parameters, variant=variant, timeout=timeout)
+
+
+@pytest.fixture
+def measure(engine: Engine, tmp_path: Path) -> Callable[[str], Measurement]:
+    """Runs the one trial of an experiment text on the host; its measurement."""
+
+    def one(source: str) -> Measurement:
+        made: Plan = plan(parse(source, "f"), 1)
+        seen: list[Measurement] = []
+        target = Host(journal_dir=tmp_path / "journal")
+        execute(made, target, engine, begin(engine, made, source), lambda t, m: seen.append(m) if m else None)
+        return seen[0]
+
+    return one
+
+
+def test_a_command_s_times_and_cpu_share_are_measured(measure) -> None:
+    spin = f"{sys.executable} -c 'import time; e = time.process_time() + 0.3\nwhile time.process_time() < e: pass'"
+    done = measure(text(spin))
+    values = {metric.spec.name: metric.value for metric in done.metrics}
+    assert done.state == "ok"
+    assert values["elapsed"] >= 0.3
+    assert 0.3 <= values["user"] + values["system"] <= values["elapsed"] + 0.05
+    assert values["cpu"] == pytest.approx(100 * (values["user"] + values["system"]) / values["elapsed"])
+    assert done.conditions.load is not None
+    assert done.conditions.clocksource
+
+
+def test_children_that_are_waited_for_count_as_user_time(measure) -> None:
+    spin = f'{sys.executable} -c "import time; e = time.process_time() + 0.2\nwhile time.process_time() < e: pass"'
+    done = measure(text(f"sh -c '{spin}; {spin}'"))
+    assert sum(m.value for m in done.metrics if m.spec.name in ("user", "system")) >= 0.4
+
+
+def test_a_failing_command_is_a_failed_trial_with_its_last_words(measure) -> None:
+    done = measure(text("sh -c 'echo cannot find the reactor >&2; exit 3'"))
+    assert (done.state, list(done.metrics)) == ("failed", [])
+    assert done.reason == "exit code 3: cannot find the reactor"
+
+
+def test_another_exit_code_can_be_the_good_one(measure) -> None:
+    assert measure(text("sh -c 'exit 3'", more="success = 3")).state == "ok"
+
+
+def test_a_command_that_does_not_exist_is_a_failed_trial(measure) -> None:
+    done = measure(text("/no/such/program"))
+    assert done.state == "failed"
+    assert "/no/such/program" in done.reason
+
+
+def test_a_killed_command_is_a_failed_trial(measure) -> None:
+    assert "killed by signal 9" in measure(text("sh -c 'kill -9 $$'")).reason
+
+
+def test_a_trial_over_its_time_is_a_timeout_and_nothing_of_it_is_left(measure) -> None:
+    marker = f"timeout-{os.getpid()}"
+    done = measure(text(sleeper(marker), timeout="300ms"))
+    assert done.state == "timeout"
+    assert "still running after 0.3 s" in done.reason
+    assert alive(marker) == []
+
+
+def test_output_that_does_not_parse_is_a_failed_trial_with_its_raw_text(measure, tmp_path: Path, monkeypatch) -> None:
+    fake = tmp_path / "hackbench"
+    fake.write_text("#!/bin/sh\necho Zeit: sehr schnell\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    done = measure(text(use="hackbench-rt-tests"))
+    assert done.state == "failed"
+    assert "Time: SECONDS" in done.reason
+    assert "sehr schnell" in done.stdout
+
+
+def obstacles_of(source: str) -> str:
+    return "\n".join(map(str, Host().obstacles(plan(parse(source, "f"), 1))))
+
+
+def test_a_cpu_that_is_not_there_is_an_obstacle_before_the_first_trial() -> None:
+    assert "CPU 4000" in obstacles_of(text(variant='cpus = "4000"'))
+
+
+def test_a_missing_tool_is_an_obstacle_with_the_line_that_brings_it(monkeypatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    told = obstacles_of(text(use="hackbench-rt-tests"))
+    assert "hackbench is not installed" in told
+    assert "apt-get install rt-tests" in told
+
+
+def test_what_can_run_has_no_obstacle() -> None:
+    assert obstacles_of(text(variant='policy = "batch"')) == ""
+
+
+def test_a_launcher_that_cannot_be_started_says_so() -> None:
+    assert isinstance(launch(Command(("true",)), variant(), 5), Launched)

@@ -1,0 +1,73 @@
+"""What the tests of tunables share: a fake machine, failing files, and the real machine's sysctls, one at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab.tunables import Available, System
+
+from .fake_tree import build_fake_tree
+
+REAL = (
+    "vm.stat_interval",
+    "kernel.numa_balancing",
+    "kernel.sched_autogroup_enabled",
+    "kernel.sched_cfs_bandwidth_slice_us",
+)
+OTHER_VALUES = {
+    "vm.stat_interval": 7,
+    "kernel.numa_balancing": True,
+    "kernel.sched_autogroup_enabled": False,
+    "kernel.sched_cfs_bandwidth_slice_us": "7ms",
+}
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> System:
+    """A machine with Linux 6.18, in files."""
+    return build_fake_tree(tmp_path / "root")
+
+
+@pytest.fixture
+def journals(tmp_path: Path) -> Path:
+    """Directory for journals."""
+    return tmp_path / "journals"
+
+
+@pytest.fixture
+def real() -> Iterator[System]:
+    """The running kernel, for one test of the machine at a time, with its values put back whatever the test did."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to write sysctls")
+    system = System()
+    with (Path(tempfile.gettempdir()) / "schedlab-test-sysctls.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before = {}
+        for name in REAL:
+            here = system.resolve(name)
+            if not isinstance(here, Available):
+                pytest.skip(f"{name}: {here.why}")
+            before[here.paths[0]] = here.values[0]
+        try:
+            yield system
+        finally:
+            for path, value in before.items():
+                path.write_text(f"{value}\n")
+
+
+def currents(system: System, names: tuple[str, ...] = REAL) -> dict[str, str | None]:
+    """Values now, by name."""
+    return {name: getattr(system.resolve(name), "current", None) for name in names}
+
+
+def file_of(system: System, name: str) -> Path:
+    """The tunable's (first) file."""
+    here = system.resolve(name)
+    assert isinstance(here, Available), here
+    return here.paths[0]

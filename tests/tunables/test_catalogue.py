@@ -1,0 +1,152 @@
+"""The catalogue agrees with itself, and has what reports and mailing lists speak of."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from pydantic import ValidationError
+
+from schedlab.tunables import KernelVersion, Tunable, UnknownTunable, catalogue, lookup, names_of
+from schedlab.tunables.model import Cost, Kind
+from schedlab.tunables.schema import CatalogueFile
+
+VERSIONS = [KernelVersion(4, m) for m in range(4, 21)] + [KernelVersion(5, m) for m in range(20)]
+VERSIONS += [KernelVersion(6, m) for m in range(20)]
+EVERY = pytest.mark.parametrize("tunable", catalogue().values(), ids=lambda tunable: tunable.name)
+
+
+@EVERY
+def test_every_tunable_says_what_it_is_and_where_that_is_from(tunable: Tunable):
+    assert len(tunable.summary) > 10
+    assert not tunable.summary.endswith(".")
+    assert "@ v" in tunable.source or "man 7" in tunable.source, "a kernel file or document with its version"
+    assert tunable.boot_only == (tunable.cost is Cost.REBOOT)
+    if tunable.successor:
+        assert tunable.successor in catalogue()
+    if tunable.enabled_by:
+        assert tunable.enabled_by in catalogue()
+
+
+@EVERY
+def test_places_of_one_kind_do_not_overlap(tunable: Tunable):
+    for one, other in combinations(tunable.places, 2):
+        assert one.kind is not other.kind or not one.range.overlaps(other.range), f"{one} and {other}"
+
+
+@EVERY
+def test_defaults_are_values_it_takes_and_hold_at_one_time_each(tunable: Tunable):
+    for default in tunable.defaults:
+        assert tunable.parse(default.value) == default.value
+    for one, other in combinations(tunable.defaults, 2):
+        assert not one.range.overlaps(other.range)
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+def test_no_file_belongs_to_two_tunables_of_one_kernel(version: KernelVersion):
+    seen: dict[tuple[str, str], str] = {}
+    for tunable in catalogue().values():
+        for place in tunable.places_in(version):
+            key = (place.text, place.codec if tunable.kind is Kind.FEATURE else "")
+            assert key not in seen, f"{place.text}: {seen.get(key)} and {tunable.name}"
+            seen[key] = tunable.name
+
+
+def test_every_name_means_one_tunable():
+    seen = {name: name for name in catalogue()}
+    for tunable in catalogue().values():
+        for name in names_of(tunable):
+            assert seen.setdefault(name, tunable.name) == tunable.name, name
+
+
+@pytest.mark.parametrize(
+    ("old", "canonical"),
+    [
+        ("kernel.sched_migration_cost_ns", "sched.migration_cost_ns"),
+        ("sched_migration_cost_ns", "sched.migration_cost_ns"),
+        ("/proc/sys/kernel/sched_migration_cost_ns", "sched.migration_cost_ns"),
+        ("/sys/kernel/debug/sched/migration_cost_ns", "sched.migration_cost_ns"),
+        ("numa_balancing_scan_delay_ms", "sched.numa_balancing.scan_delay_ms"),
+        ("PLACE_LAG", "sched.features.PLACE_LAG"),
+        ("isolcpus=", "boot.isolcpus"),
+        ("isolcpus", "boot.isolcpus"),
+        ("schedstats=", "kernel.sched_schedstats"),
+        ("preempt", "sched.preempt"),
+    ],
+)
+def test_old_names_paths_and_boot_parameters_lead_to_the_canonical_name(old: str, canonical: str):
+    assert lookup(old).name == canonical
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_right_ones():
+    with pytest.raises(UnknownTunable, match=r"sched\.migraton_cost.*sched\.migration_cost_ns") as error:
+        lookup("sched.migraton_cost")
+    assert error.value.nearest[0] == "sched.migration_cost_ns"
+    with pytest.raises(UnknownTunable) as error:
+        lookup("run_to_party")
+    assert error.value.nearest[0] == "sched.features.RUN_TO_PARITY"
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "place"),
+    [
+        ("sched.migration_cost_ns", "5.12", "/proc/sys/kernel/sched_migration_cost_ns"),
+        ("sched.migration_cost_ns", "5.13", "/sys/kernel/debug/sched/migration_cost_ns"),
+        ("sched.latency_ns", "6.5", "/sys/kernel/debug/sched/latency_ns"),
+        ("sched.latency_ns", "6.6", None),
+        ("sched.base_slice_ns", "6.5", None),
+        ("sched.base_slice_ns", "6.6", "/sys/kernel/debug/sched/base_slice_ns"),
+        ("kernel.sched_schedstats", "4.5", None),
+        ("kernel.sched_schedstats", "4.6", "/proc/sys/kernel/sched_schedstats"),
+        ("sched.preempt", "5.12", "/sys/kernel/debug/sched_preempt"),
+        ("sched.features.SIS_PROP", "5.12", "/sys/kernel/debug/sched_features"),
+        ("sched.features.SIS_PROP", "6.7", None),
+        ("sched.numa_balancing.scan_delay_ms", "4.4", "/proc/sys/kernel/numa_balancing_scan_delay_ms"),
+        ("sched.numa_balancing.scan_delay_ms", "5.14", "/sys/kernel/debug/sched/numa_balancing/scan_delay_ms"),
+        ("sched.fair_server.runtime_ns", "6.11", None),
+        ("vm.stat_interval", "4.4", "/proc/sys/vm/stat_interval"),
+    ],
+)
+def test_a_tunable_lives_where_that_kernel_has_it(name: str, kernel: str, place: str | None):
+    places = [p.text for p in lookup(name).places_in(KernelVersion.parse(kernel)) if p.kind != "boot"]
+    assert places == ([place] if place else [])
+
+
+def test_a_domain_level_is_a_tunable_of_its_own():
+    one = lookup("sched.domain1.imbalance_pct")
+    assert one.name == "sched.domain1.imbalance_pct"
+    assert one.places[-1].where == "sched/domains/cpu*/domain1/imbalance_pct"
+    with pytest.raises(UnknownTunable):
+        lookup("sched.domain1.nonsense")
+
+
+def test_a_value_can_be_said_on_the_kernel_command_line():
+    v618 = KernelVersion(6, 18)
+    assert lookup("sched.preempt").boot_argument("full", v618) == "preempt=full"
+    assert lookup("kernel.numa_balancing").boot_argument("0", v618) == "numa_balancing=disable"
+    assert lookup("kernel.numa_balancing").boot_argument("2", v618) is None
+    assert lookup("kernel.sched_autogroup_enabled").boot_argument("1", v618) == ""
+    assert lookup("boot.isolcpus").boot_argument("2-3", v618) == "isolcpus=2-3"
+    assert lookup("sched.nr_migrate").boot_argument("8", v618) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"nonsense": 1},
+        {"place": []},
+        {"place": [{"sysctl": "a.b", "debugfs": "c"}]},
+        {"place": [{"sysctl": "a.b", "since": "5.2", "until": "5.1"}]},
+        {"place": [{"sysctl": "a.b", "codec": "nonsense"}]},
+        {"place": [{"sysctl": "a.b", "arguments": {"1": "a"}}]},
+        {"unit": "parsec"},
+        {"type": "choice"},
+        {"min": 2, "max": 1},
+        {"config": ["SCHED_DEBUG"]},
+        {"source": ""},
+    ],
+)
+def test_a_wrong_catalogue_file_is_refused(wrong: dict[str, object]):
+    entry = {"name": "a", "summary": "b", "type": "int", "source": "c", "place": [{"sysctl": "a.b"}], **wrong}
+    with pytest.raises(ValidationError):
+        CatalogueFile.model_validate({"area": "x", "tunable": [entry]})

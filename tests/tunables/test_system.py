@@ -1,0 +1,286 @@
+"""Whether a tunable can be set here is told rightly: available, absent, refused, read-only, at boot only."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schedlab.tunables import (
+    Absent,
+    Available,
+    BadValue,
+    BootOnly,
+    ReadOnly,
+    Refused,
+    State,
+    System,
+    catalogue,
+    describe,
+    rows,
+)
+from schedlab.tunables.codecs import Codec
+from schedlab.tunables.files import PlainFiles
+from schedlab.tunables.model import PlaceKind
+
+from .fake_tree import build_fake_tree
+
+KERNELS = ("4.4.302", "4.19.1", "5.12.0", "5.14.0-rc1", "6.6.9", "6.12.1", "6.18.44-generic")
+
+
+class LockedFiles(PlainFiles):
+    """Files below one directory exist and do not open."""
+
+    def __init__(self, below: str, error: int = errno.EPERM, *, readable: bool = False) -> None:
+        self.below, self.error, self.readable = below, error, readable
+
+    def _refuse(self, path: Path) -> None:
+        if self.below in str(path):
+            raise OSError(self.error, os.strerror(self.error), str(path))
+
+    def read(self, path: Path) -> str:
+        if not self.readable:
+            self._refuse(path)
+        return super().read(path)
+
+    def write(self, path: Path, text: str, codec: Codec) -> None:
+        self._refuse(path)
+        super().write(path, text, codec)
+
+    def check_writable(self, path: Path) -> None:
+        self._refuse(path)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_offers_what_the_catalogue_says_it_has_and_nothing_else(kernel: str, tmp_path: Path):
+    system = build_fake_tree(tmp_path, kernel=kernel)
+    for tunable in catalogue().values():
+        here = system.resolve(tunable)
+        run_time = [p for p in tunable.places_in(system.version) if p.kind is not PlaceKind.BOOT]
+        if run_time:
+            assert isinstance(here, Available), (tunable.name, here)
+            assert here.current == (tunable.default_in(system.version) or here.current)
+        elif tunable.places_in(system.version):
+            assert isinstance(here, BootOnly), (tunable.name, here)
+        else:
+            assert isinstance(here, Absent), (tunable.name, here)
+
+
+def test_what_a_kernel_no_longer_has_is_answered_with_which_do_and_what_took_its_place(tmp_path: Path):
+    here = build_fake_tree(tmp_path, kernel="6.6.0").resolve("sched.latency_ns")
+    assert isinstance(here, Absent)
+    assert here.why == "kernel 6.6 does not have it: it is in kernels until 6.5; see sched.base_slice_ns"
+    here = build_fake_tree(tmp_path / "old", kernel="5.4.0").resolve("sched.base_slice_ns")
+    assert here.why == "kernel 5.4 does not have it: it is in kernels since 6.6"
+
+
+def test_a_missing_build_option_is_named(tmp_path: Path):
+    here = build_fake_tree(tmp_path, without_config=["CONFIG_SCHEDSTATS"]).resolve("kernel.sched_schedstats")
+    assert isinstance(here, Absent)
+    assert here.config == "CONFIG_SCHEDSTATS"
+    assert here.why == "this kernel is built without CONFIG_SCHEDSTATS"
+    (tmp_path / "proc/config.gz").unlink()
+    assert "perhaps built without CONFIG_SCHEDSTATS" in System(root=tmp_path).resolve("kernel.sched_schedstats").why
+
+
+def test_the_configuration_is_also_read_from_the_distributions_place(tmp_path: Path):
+    build_fake_tree(tmp_path, kernel="6.8.0-31-generic", missing=["kernel.sched_schedstats"])
+    (tmp_path / "proc/config.gz").unlink()
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "boot/config-6.8.0-31-generic").write_text('# CONFIG_SCHEDSTATS is not set\nCONFIG_LOCALVERSION=""\n')
+    assert System(root=tmp_path).resolve("kernel.sched_schedstats").why.endswith("without CONFIG_SCHEDSTATS")
+
+
+def test_a_file_decides_over_the_version(tmp_path: Path):
+    """Distributions bring features back to older kernels."""
+    system = build_fake_tree(tmp_path, kernel="6.18.0")
+    features = tmp_path / "sys/kernel/debug/sched/features"
+    assert isinstance(system.resolve("sched.features.NI_RANDOM"), Absent)
+    features.write_text(features.read_text().strip() + " NI_RANDOM \n")
+    here = system.resolve("sched.features.NI_RANDOM")
+    assert isinstance(here, Available)
+    assert here.current == "NI_RANDOM"
+
+
+def test_a_locked_down_file_is_told_from_an_absent_one(tmp_path: Path):
+    system = replace(build_fake_tree(tmp_path), files=LockedFiles("/debug/sched/"))
+    here = system.resolve("sched.migration_cost_ns")
+    assert isinstance(here, Refused)
+    assert here.errno == errno.EPERM
+    assert "kernel lockdown or a locked-down debugfs" in here.reason
+    assert "vm" in here.elsewhere
+    assert "sim" in here.elsewhere
+    assert str(here.path) in here.why
+    assert "EPERM" in here.why
+    assert isinstance(system.resolve("sched.latency_ns"), Absent)
+    assert isinstance(system.resolve("sched.features.RUN_TO_PARITY"), Refused)
+    assert isinstance(system.resolve("sched.features.GENTLE_FAIR_SLEEPERS"), Absent)
+    assert isinstance(system.resolve("vm.stat_interval"), Available)
+
+
+def test_the_kernels_own_word_on_lockdown_is_used_when_it_gives_it(tmp_path: Path):
+    build_fake_tree(tmp_path)
+    (tmp_path / "sys/kernel/security").mkdir()
+    (tmp_path / "sys/kernel/security/lockdown").write_text("none [integrity] confidentiality\n")
+    here = System(tmp_path, uid=0, files=LockedFiles("/debug/sched/")).resolve("sched.nr_migrate")
+    assert isinstance(here, Refused)
+    assert "kernel lockdown is at integrity" in here.reason
+
+
+def test_an_ordinary_user_is_told_that_it_needs_root(tmp_path: Path):
+    build_fake_tree(tmp_path)
+    here = System(tmp_path, uid=1000, files=LockedFiles("/debug/", errno.EACCES)).resolve("sched.nr_migrate")
+    assert isinstance(here, Refused)
+    assert here.reason == "needs root"
+    files = LockedFiles("/proc/sys/vm", errno.EACCES, readable=True)
+    here = System(tmp_path, uid=1000, files=files).resolve("vm.stat_interval")
+    assert isinstance(here, ReadOnly)
+    assert here.current == "1"
+    assert here.reason == "needs root"
+
+
+def test_a_file_that_can_only_be_read_is_told_apart(tmp_path: Path):
+    build_fake_tree(tmp_path)
+    files = LockedFiles("/proc/sys", errno.EROFS, readable=True)
+    here = System(tmp_path, uid=0, files=files).resolve("vm.stat_interval")
+    assert isinstance(here, ReadOnly)
+    assert "can be read (now 1), not written: its file system is mounted read-only, as in a container" in here.why
+
+
+def test_a_choice_that_the_machine_cannot_make_is_read_only(tmp_path: Path):
+    system = build_fake_tree(tmp_path)
+    (tmp_path / "sys/devices/system/cpu/smt/control").write_text("notsupported\n")
+    here = system.resolve("cpu.smt")
+    assert isinstance(here, ReadOnly)
+    assert here.current == "notsupported"
+
+
+def test_a_tree_without_debugfs_says_so(tmp_path: Path):
+    build_fake_tree(tmp_path, kernel="5.4.0")
+    (tmp_path / "sys/kernel/debug/sched_features").unlink()
+    (tmp_path / "sys/kernel/debug/sched_debug").unlink()
+    (tmp_path / "sys/kernel/debug").rmdir()
+    here = System(tmp_path, uid=0).resolve("HRTICK")
+    assert isinstance(here, Refused)
+    assert here.unmounted
+
+
+def test_a_boot_parameter_shows_what_the_kernel_was_booted_with(tmp_path: Path):
+    system = build_fake_tree(tmp_path, command_line="quiet isolcpus=1 nohz_full=2 isolcpus=2-3 threadirqs")
+    here = system.resolve("boot.isolcpus")
+    assert isinstance(here, BootOnly)
+    assert here.current == "2-3"
+    assert system.resolve("boot.threadirqs") == BootOnly("threadirqs", "set")
+    assert system.resolve("boot.skew_tick") == BootOnly("skew_tick=", None)
+    assert "kernel's command line" in here.why
+
+
+def test_a_per_cpu_tunable_has_a_path_for_each_and_says_when_they_differ(tmp_path: Path):
+    system = build_fake_tree(tmp_path, cpus=12, domains=("SMT", "MC", "NUMA"))
+    here = system.resolve("sched.domain.imbalance_pct")
+    assert isinstance(here, Available)
+    assert len(here.paths) == 36
+    assert [p.parent.parent.name for p in here.paths[::3]] == [f"cpu{i}" for i in range(12)]
+    assert here.current == "117"
+    here.paths[5].write_text("125\n")
+    assert getattr(system.resolve("sched.domain.imbalance_pct"), "current", None) == "mixed"
+    level = system.resolve("sched.domain2.imbalance_pct")
+    assert isinstance(level, Available)
+    assert len(level.paths) == 12
+
+
+def test_domains_that_are_hidden_say_what_shows_them(tmp_path: Path):
+    system = build_fake_tree(tmp_path, missing=["sched.domain.imbalance_pct"])
+    assert "appears once sched.verbose is true" in system.resolve("sched.domain.imbalance_pct").why
+    wanted = {"sched.domain.imbalance_pct": 110}
+    assert list(system.check(wanted)) == ["sched.domain.imbalance_pct"]
+    assert system.check({"sched.verbose": True, **wanted}) == {}
+
+
+def test_check_names_what_cannot_be_set_and_refuses_what_this_kernel_cannot_take(tmp_path: Path):
+    system = build_fake_tree(tmp_path, kernel="6.6.0")
+    problems = system.check({"sched.latency_ns": "6ms", "vm.stat_interval": 2, "isolcpus": "1"})
+    assert list(problems) == ["sched.latency_ns", "isolcpus"]
+    with pytest.raises(BadValue, match="is not among this kernel's choices; allowed: none, voluntary, full"):
+        system.check({"sched.preempt": "lazy"})
+    old = build_fake_tree(tmp_path / "old", kernel="5.10.0")
+    with pytest.raises(BadValue, match=r"not in kernel 5.10 \(it is since 5.18\)"):
+        old.check({"kernel.numa_balancing": 2})
+
+
+def test_rows_tell_of_every_tunable_and_why_it_cannot_be_set(tmp_path: Path):
+    system = replace(build_fake_tree(tmp_path), files=LockedFiles("/debug/sched/"))
+    found = {row.name: row for row in rows(system)}
+    assert list(found) == list(catalogue())
+    assert found["vm.stat_interval"].state is State.SETTABLE
+    assert found["vm.stat_interval"].current == "1"
+    assert found["vm.stat_interval"].range == "0 to 2000000 s"
+    assert found["sched.nr_migrate"].state is State.REFUSED
+    assert found["sched.nr_migrate"].current is None
+    assert found["sched.latency_ns"].state is State.ABSENT
+    assert found["boot.isolcpus"].state is State.BOOT
+    assert [row.name for row in rows(system, ["sched_nr_migrate"])] == ["sched.nr_migrate"]
+
+
+def test_a_description_has_all_that_is_known():
+    said = describe("kernel.sched_migration_cost_ns")
+    assert said.name == "sched.migration_cost_ns"
+    assert said.places == (
+        ("/proc/sys/kernel/sched_migration_cost_ns", "until 5.12"),
+        ("/sys/kernel/debug/sched/migration_cost_ns", "since 5.13"),
+    )
+    assert said.special["-1"].startswith("every task is cache-hot")
+    assert said.defaults == (("500000", "since 4.4 or earlier"),)
+    assert "sched_migration_cost_ns" in said.other_names
+    assert "v5.14" in said.source
+
+
+@pytest.mark.root
+def test_debugfs_is_mounted_for_as_long_as_it_is_needed_and_lockdown_is_told_from_absence():
+    from schedlab.tunables import mounts
+
+    if os.geteuid() != 0:
+        pytest.skip("mounting debugfs needs root")
+    before = mounts.source()
+    system = System()
+    with system.debugfs():
+        if mounts.source() is None:
+            pytest.skip(f"debugfs cannot be mounted here: {system.resolve('sched.nr_migrate').why}")
+        assert mounts.source() == (before or mounts.SOURCE)
+        with system.debugfs():
+            assert mounts.source() is not None
+        assert mounts.source() is not None, "one that is still needed stays mounted"
+        assert isinstance(system.resolve("sched.latency_ns"), Absent | Available)
+        here = system.resolve("sched.migration_cost_ns")
+        assert isinstance(here, Available | Refused)
+        if isinstance(here, Refused):
+            assert here.path.exists()
+            assert here.errno in {errno.EPERM, errno.EACCES}
+            assert "lock" in here.reason
+    assert mounts.source() == before
+
+
+@pytest.mark.root
+def test_a_debugfs_that_a_killed_run_mounted_is_unmounted_by_the_next_start(tmp_path: Path):
+    import subprocess
+    import sys
+
+    from schedlab.tunables import mounts, recover
+
+    if os.geteuid() != 0:
+        pytest.skip("mounting debugfs needs root")
+    if mounts.source() is not None:
+        pytest.skip("debugfs is mounted here already")
+    code = (
+        "from schedlab.tunables import System; import os, signal\n"
+        "with System().debugfs(): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+    if mounts.source() is None:
+        pytest.skip("debugfs cannot be mounted here")
+    assert mounts.source() == mounts.SOURCE
+    assert recover(tmp_path, System()) == []
+    assert mounts.source() is None
