@@ -14,14 +14,14 @@ def snapshot(busy: float, steal: float, *frequencies: int) -> Snapshot:
 
 
 def test_steal_and_others_are_shares_of_all_cpus_time() -> None:
-    found = between(snapshot(100, 10), snapshot(103, 10.5), elapsed=2.0, own=2.5, cpus=2)
+    found = between(snapshot(100, 10), snapshot(103, 10.5), [], elapsed=2.0, own=2.5, cpus=2)
     assert found.steal_percent == 12.5
     assert found.other_percent == 12.5
     assert found.mhz_min is None
 
 
 def test_frequencies_are_told_where_the_kernel_tells_them() -> None:
-    found = between(snapshot(0, 0, 1_200_000), snapshot(0, 0, 3_400_000), 1.0, 0.0, 1)
+    found = between(snapshot(0, 0, 1_200_000), snapshot(0, 0, 3_100_000), [3_400_000], 1.0, 0.0, 1)
     assert (found.mhz_min, found.mhz_max) == (1200, 3400)
 
 

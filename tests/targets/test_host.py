@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
+from schedlab.errors import TrialFailure
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Variant
@@ -21,6 +22,7 @@ from schedlab.measurement import Measurement
 from schedlab.targets.host import Host
 from schedlab.targets.host.launch import Launched, launch
 from schedlab.workloads.base import Command, Server
+from schedlab.workloads.command import CommandLine
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.conftest import begin
 
@@ -260,3 +262,26 @@ def test_what_can_run_has_no_obstacle() -> None:
 
 def test_a_launcher_that_cannot_be_started_says_so() -> None:
     assert isinstance(launch(Command(("true",)), variant(), 5), Launched)
+
+
+def test_while_a_command_runs_the_watch_is_called_about_every_second() -> None:
+    calls: list[float] = []
+    launch(Command(("sleep", "2.5")), variant(), 30, lambda: calls.append(time.monotonic()))
+    assert 1 <= len(calls) <= 3
+
+
+def test_a_kernel_without_pidfds_is_waited_for_too(monkeypatch) -> None:
+    def absent(pid: int) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", absent)
+    assert launch(Command(("true",)), variant(), 30).status == 0
+
+
+def test_a_preparation_that_fails_is_a_failed_trial(measure, monkeypatch) -> None:
+    def fail(self: CommandLine, parameters: object, place: object) -> None:
+        raise TrialFailure("the tree is gone")
+
+    monkeypatch.setattr(CommandLine, "before_trial", fail)
+    done = measure(text())
+    assert (done.state, done.reason) == ("failed", "not started: the tree is gone")

@@ -181,7 +181,7 @@ def test_a_value_that_the_kernel_rounds_is_refused_and_taken_back(fake: System, 
 
     before = snapshot(fake)
     with Journal.open(journals, "r", replace(fake, files=Rounding())) as journal:
-        with pytest.raises(NotTaken, match="sched_rr_timeslice_ms: wrote 30 .* reads 28"):
+        with pytest.raises(NotTaken, match=r"sched_rr_timeslice_ms: wrote 30 .* reads 28"):
             journal.apply({"vm.stat_interval": 2, "kernel.sched_rr_timeslice_ms": 30})
         assert snapshot(fake) == before
 
@@ -208,7 +208,7 @@ def test_what_somebody_else_changed_is_left_alone_and_reported(fake: System, jou
     with Journal.open(journals, "r", fake) as journal:
         journal.put(A)
         file_of(fake, "vm.stat_interval").write_text("42\n")
-        with pytest.raises(ChangedMeanwhile, match="somebody else changed .*stat_interval from 5 to 42"):
+        with pytest.raises(ChangedMeanwhile, match=r"somebody else changed .*stat_interval from 5 to 42"):
             journal.put(B)
         outcomes = journal.close()
     assert file_of(fake, "vm.stat_interval").read_text() == "42\n"

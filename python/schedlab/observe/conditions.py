@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,14 +63,18 @@ class Watch:
         return CpuTime((user + nice + system + irq + softirq) / TICKS_PER_SECOND, steal / TICKS_PER_SECOND)
 
 
-def between(before: Snapshot, after: Snapshot, elapsed: float, own: float, cpus: int) -> Conditions:
+def between(
+    before: Snapshot, after: Snapshot, during: Sequence[int], elapsed: float, own: float, cpus: int
+) -> Conditions:
     """The conditions of a trial that took ``elapsed`` seconds and used ``own`` CPU seconds itself.
+
+    ``during`` holds further frequencies, in kHz, seen while it ran.
 
     /proc/stat counts in ticks of 10 ms, so shares of trials below 0.1 s say little.
     """
     whole = max(elapsed * cpus, 1e-9)
     other = after.cpu.busy - before.cpu.busy - own
-    seen = before.frequencies + after.frequencies
+    seen = [*before.frequencies, *during, *after.frequencies]
     return Conditions(
         load=before.load,
         steal_percent=round(100 * max(after.cpu.steal - before.cpu.steal, 0) / whole, 3),

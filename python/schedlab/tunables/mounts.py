@@ -38,13 +38,13 @@ def source() -> str | None:
 
 
 @contextmanager
-def debugfs(lock: Path = LOCK) -> Iterator[Path]:
+def debugfs() -> Iterator[Path]:
     """Have debugfs mounted in the block; gives the mount point. Needs root.
 
     Mounts only when nobody has, and unmounts at the end what schedlab mounted, unless it is in use. OSError when
     the kernel refuses the mount (a container, or a boot with debugfs=off).
     """
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_SH)
         if source() is None:
@@ -57,12 +57,12 @@ def debugfs(lock: Path = LOCK) -> Iterator[Path]:
         os.close(handle)
 
 
-def unmount_leftover(lock: Path = LOCK) -> bool:
+def unmount_leftover() -> bool:
     """Unmount what a killed run mounted and nobody uses; True when there was such a mount and it is gone now."""
     if source() != SOURCE:
         return False
     try:
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         return False
     try:

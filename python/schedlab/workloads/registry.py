@@ -12,8 +12,17 @@ _HOMES = {
     "hackbench": "hackbench:Hackbench",
     "pipetest": "pipetest:Pipetest",
     "hackbench-rt-tests": "hackbench_rt_tests:HackbenchRtTests",
+    "netperf": "netperf:Netperf",
+    "netperf-rr": "netperf:NetperfRr",
+    "iperf3": "iperf3:Iperf3",
+    "tbench": "tbench:Tbench",
+    "pgbench": "pgbench:Pgbench",
+    "kernbench": "kernbench:Kernbench",
+    "cyclictest": "cyclictest:Cyclictest",
+    "schbench": "schbench:Schbench",
     "perf-sched-messaging": "perf_bench:PerfSchedMessaging",
     "perf-sched-pipe": "perf_bench:PerfSchedPipe",
+    "perfstat": "perfstat:Perfstat",
     "command": "command:CommandLine",
 }
 """Name → ``module:class`` within :mod:`schedlab.workloads`."""

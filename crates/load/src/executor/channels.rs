@@ -20,11 +20,16 @@ use crate::sys::channel;
 /// this only delays the end of a run.
 const DATAGRAM_PATIENCE: Duration = Duration::from_millis(20);
 
-/// Descriptors by channel and end; −1 where there is none.
+/// Descriptors by channel and end.
 #[derive(Debug)]
-pub struct Table {
-    descriptors: Vec<AtomicI32>,
-    kinds: Vec<ChannelKind>,
+pub struct Table(Vec<Entry>);
+
+/// A channel: what a message needs to know lies together.
+#[derive(Debug)]
+struct Entry {
+    /// Descriptors of the near and the far end; −1 where there is none.
+    ends: [AtomicI32; 2],
+    kind: ChannelKind,
 }
 
 /// When each end is first and last used, by the tasks' order of creation.
@@ -83,42 +88,37 @@ impl Schedule {
 }
 
 fn place(channel: u32, end: End) -> usize {
-    channel as usize * 2 + usize::from(end == End::Far)
+    channel as usize * 2 + end as usize
 }
 
 impl Table {
     /// A table without open channels.
     pub fn new(plan: &Plan) -> Self {
-        let total = plan.channels().total();
-        let kind = |instance| plan.program().resources.channels[plan.channels().position(instance)].kind;
-        Self {
-            descriptors: (0..total * 2).map(|_| AtomicI32::new(-1)).collect(),
-            kinds: (0..total).map(kind).collect(),
-        }
+        let entry = |instance| Entry {
+            ends: [AtomicI32::new(-1), AtomicI32::new(-1)],
+            kind: plan.program().resources.channels[plan.channels().position(instance)].kind,
+        };
+        Self((0..plan.channels().total()).map(entry).collect())
     }
 
-    /// The descriptor of an end, or −1.
-    pub fn descriptor(&self, channel: u32, end: End) -> RawFd {
-        self.descriptors[place(channel, end)].load(Ordering::Relaxed)
-    }
-
-    /// Carrier of a channel.
-    pub fn kind(&self, channel: u32) -> ChannelKind {
-        self.kinds[channel as usize]
+    /// The descriptor of an end, or −1, and the channel's carrier.
+    #[inline]
+    pub fn descriptor(&self, channel: u32, end: End) -> (RawFd, ChannelKind) {
+        let entry = &self.0[channel as usize];
+        (entry.ends[end as usize].load(Ordering::Relaxed), entry.kind)
     }
 
     /// Opens the channels of a task that are not open yet.
     pub fn open_for(&self, plan: &Plan, schedule: &Schedule, task: TaskId) -> io::Result<()> {
         for each in schedule.of(task) {
-            if self.descriptor(each.channel, each.end) >= 0 {
+            if self.descriptor(each.channel, each.end).0 >= 0 {
                 continue;
             }
             let definition = &plan.program().resources.channels[plan.channels().position(each.channel)];
             let (near, far) = open(definition)?;
             for (end, descriptor) in [(End::Near, near), (End::Far, far)] {
-                let at = place(each.channel, end);
-                self.descriptors[at].store(descriptor, Ordering::Relaxed);
-                if schedule.last[at].is_none() {
+                self.0[each.channel as usize].ends[end as usize].store(descriptor, Ordering::Relaxed);
+                if schedule.last[place(each.channel, end)].is_none() {
                     self.close(Use { channel: each.channel, end });
                 }
             }
@@ -128,7 +128,7 @@ impl Table {
 
     /// Closes an end, if it is open.
     pub fn close(&self, each: Use) {
-        let descriptor = self.descriptors[place(each.channel, each.end)].swap(-1, Ordering::Relaxed);
+        let descriptor = self.0[each.channel as usize].ends[each.end as usize].swap(-1, Ordering::Relaxed);
         if descriptor >= 0 {
             channel::close(descriptor);
         }
@@ -136,11 +136,12 @@ impl Table {
 
     /// Closes everything but the ends in `keep` (ascending), for a process that has just been created.
     pub fn close_others(&self, keep: &[Use]) {
-        for at in 0..self.descriptors.len() {
-            let end = if at % 2 == 0 { End::Near } else { End::Far };
-            let each = Use { channel: (at / 2) as u32, end };
-            if keep.binary_search(&each).is_err() {
-                self.close(each);
+        for channel in 0..self.0.len() as u32 {
+            for end in [End::Near, End::Far] {
+                let each = Use { channel, end };
+                if keep.binary_search(&each).is_err() {
+                    self.close(each);
+                }
             }
         }
     }

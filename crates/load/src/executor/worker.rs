@@ -137,9 +137,9 @@ impl<'r> Worker<'r> {
     }
 
     fn send(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<(), Stop> {
-        let descriptor = self.shared.table.descriptor(channel, End::sending(direction));
+        let (descriptor, kind) = self.shared.table.descriptor(channel, End::sending(direction));
         let message = &self.outgoing[..bytes as usize];
-        let sent = match self.shared.table.kind(channel) {
+        let sent = match kind {
             ChannelKind::Udp => message::send_datagram(descriptor, message),
             _ => message::send(descriptor, message),
         };
@@ -147,9 +147,9 @@ impl<'r> Worker<'r> {
     }
 
     fn receive(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<Received, Stop> {
-        let descriptor = self.shared.table.descriptor(channel, End::receiving(direction));
+        let (descriptor, kind) = self.shared.table.descriptor(channel, End::receiving(direction));
         let buffer = &mut self.incoming[..bytes as usize];
-        let received = match self.shared.table.kind(channel) {
+        let received = match kind {
             ChannelKind::Udp => {
                 let senders = self.shared.arena.holders(channel, End::sending(direction));
                 message::receive_datagram(descriptor, buffer, || senders.load(Ordering::Acquire) == 0)

@@ -1,5 +1,6 @@
 //! Bodies: every reference resolves, every index stays in range, every operation makes sense where it stands.
 
+use super::MAX_LOOPS;
 use super::names::{find, find_resource};
 use super::range::{Flaw, Known, Range, of};
 use super::walk::{Visit, walk};
@@ -96,6 +97,9 @@ impl Check<'_> {
     }
 
     fn repeat(&self, repeat: &Repeat, body: &[Op], known: &Known) -> Result<(), Trouble> {
+        if known.loops.len() == MAX_LOOPS {
+            return self.refuse(&format!("more than {MAX_LOOPS} loops are nested"));
+        }
         match repeat {
             Repeat::Count(count) => number(count, known),
             _ if body.is_empty() => self.refuse("a loop without a count needs a body"),

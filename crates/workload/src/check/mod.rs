@@ -20,6 +20,9 @@ pub const MAX_TASKS: u64 = 1 << 22;
 /// Most instances of one kind of resource; a bound for memory, far above what descriptors allow.
 pub const MAX_INSTANCES: u64 = 1 << 24;
 
+/// Most loops within each other.
+pub const MAX_LOOPS: usize = 8;
+
 /// Checks a whole program; the error names the first thing that is wrong.
 pub fn program(program: &Program) -> Result<(), ProgramError> {
     if program.schema != SCHEMA {

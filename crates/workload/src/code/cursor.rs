@@ -6,6 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use super::flatten::{Code, Instruction, Limit};
 use super::step::{Step, Work};
 use super::value::{Value, evaluate, uniform};
+use crate::check::MAX_LOOPS;
 
 /// Reads a task's code step by step.
 ///
@@ -15,7 +16,8 @@ use super::value::{Value, evaluate, uniform};
 pub struct Cursor<'c> {
     code: &'c Code,
     position: usize,
-    loops: Vec<Frame>,
+    depth: usize,
+    loops: [Frame; MAX_LOOPS],
     window_end_ns: u64,
     children: u64,
     entry: usize,
@@ -23,11 +25,15 @@ pub struct Cursor<'c> {
 }
 
 /// A loop being run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Frame {
     index: u64,
     end: Finish,
     exit: usize,
+}
+
+impl Frame {
+    const EMPTY: Self = Self { index: 0, end: Finish::Closed, exit: 0 };
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +48,16 @@ impl<'c> Cursor<'c> {
     /// ([`crate::program::Window::end_ns`]); any value will do for a program without a window.
     pub fn new(code: &'c Code, window_end_ns: u64) -> Self {
         let rng = generator(code.seed, code.task.ordinal.into(), 0);
-        Self { code, position: 0, loops: Vec::new(), window_end_ns, children: 0, entry: 0, rng }
+        Self {
+            code,
+            position: 0,
+            depth: 0,
+            loops: [Frame::EMPTY; MAX_LOOPS],
+            window_end_ns,
+            children: 0,
+            entry: 0,
+            rng,
+        }
     }
 
     /// The next step; `now_ns` tells the time when a loop needs it. After [`Step::End`] it is `End` forever.
@@ -94,9 +109,10 @@ impl<'c> Cursor<'c> {
                 self.position = *target;
                 return None;
             }
-            Instruction::Choose { total, branches } => {
-                let drawn = uniform(&mut self.rng, *total);
-                self.position = branches[branches.partition_point(|(upto, _)| *upto <= drawn)].1;
+            Instruction::Choose(choice) => {
+                let drawn = uniform(&mut self.rng, choice.total);
+                let branch = choice.branches.partition_point(|(upto, _)| *upto <= drawn);
+                self.position = choice.branches[branch].1;
                 return None;
             }
             Instruction::Fork { after } => {
@@ -123,17 +139,17 @@ impl<'c> Cursor<'c> {
             Instruction::Lap { slot, series } => Step::Lap { slot: self.number(slot), series: *series },
             Instruction::Count { counter, by } => Step::Count { counter: *counter, by: self.value(by) },
             Instruction::Wait(count) => Step::Wait { count: count.as_ref().map(|count| self.value(count)) },
-            Instruction::ExecWork { ns, bytes } => {
-                Step::ExecWork(Work { ns: self.value(ns), bytes: self.value(bytes) })
+            Instruction::ExecWork(work) => {
+                Step::ExecWork(Work { ns: self.value(&work.0), bytes: self.value(&work.1) })
             }
             Instruction::ExecCommand(number) => Step::ExecCommand(*number),
-            Instruction::Touch { region, offset, bytes, stride, pattern, write } => Step::Touch {
-                region: self.number(region),
-                offset: self.value(offset),
-                bytes: self.value(bytes),
-                stride: *stride,
-                pattern: *pattern,
-                write: *write,
+            Instruction::Touch(touch) => Step::Touch {
+                region: self.number(&touch.region),
+                offset: self.value(&touch.offset),
+                bytes: self.value(&touch.bytes),
+                stride: touch.stride,
+                pattern: touch.pattern,
+                write: touch.write,
                 seed: self.rng.next_u64(),
             },
         })
@@ -143,11 +159,12 @@ impl<'c> Cursor<'c> {
     /// the end of stream is an error of the program's run.
     #[must_use]
     pub fn closed(&mut self) -> bool {
-        let Some(depth) = self.loops.iter().rposition(|frame| matches!(frame.end, Finish::Closed)) else {
+        let running = &self.loops[..self.depth];
+        let Some(depth) = running.iter().rposition(|frame| matches!(frame.end, Finish::Closed)) else {
             return false;
         };
         self.position = self.loops[depth].exit;
-        self.loops.truncate(depth);
+        self.depth = depth;
         true
     }
 
@@ -181,7 +198,8 @@ impl<'c> Cursor<'c> {
             Finish::Closed => true,
         };
         if runs {
-            self.loops.push(Frame { index: 0, end, exit });
+            self.loops[self.depth] = Frame { index: 0, end, exit };
+            self.depth += 1;
         } else {
             self.position = exit;
         }
@@ -189,7 +207,7 @@ impl<'c> Cursor<'c> {
 
     #[inline]
     fn again(&mut self, body: usize, now_ns: &mut impl FnMut() -> u64) {
-        let frame = self.loops.last_mut().expect("an end of loop has a loop");
+        let frame = &mut self.loops[self.depth - 1];
         frame.index += 1;
         let runs = match frame.end {
             Finish::Count(count) => frame.index < count,
@@ -199,14 +217,14 @@ impl<'c> Cursor<'c> {
         if runs {
             self.position = body;
         } else {
-            self.loops.pop();
+            self.depth -= 1;
         }
     }
 
     #[inline]
     fn value(&mut self, value: &Value) -> u64 {
-        let loops = &self.loops;
-        evaluate(value, &|depth| loops[loops.len() - 1 - depth].index, &mut self.rng)
+        let (loops, innermost) = (&self.loops, self.depth.wrapping_sub(1));
+        evaluate(value, &|depth| loops[innermost - depth].index, &mut self.rng)
     }
 
     #[inline]

@@ -19,17 +19,17 @@ pub(super) struct Command {
     pub model_ns: u64,
 }
 
-/// One instruction; targets are positions in the list.
+/// One instruction; targets are positions in the list. Kept small (see [`Value`]): what is rare and large is boxed.
 #[derive(Debug, Clone)]
 pub(super) enum Instruction {
     Enter { limit: Limit, exit: usize },
     Again { body: usize },
-    Choose { total: u64, branches: Vec<(u64, usize)> },
+    Choose(Box<Choice>),
     Jump(usize),
     Fork { after: usize },
     End,
     Compute(Value),
-    Touch { region: Value, offset: Value, bytes: Value, stride: u32, pattern: Pattern, write: bool },
+    Touch(Box<Touch>),
     Send { channel: Value, bytes: Value, direction: Direction },
     Receive { channel: Value, bytes: Value, direction: Direction },
     Lock(Value),
@@ -40,12 +40,29 @@ pub(super) enum Instruction {
     Sleep(Value),
     Yield,
     Wait(Option<Value>),
-    ExecWork { ns: Value, bytes: Value },
+    ExecWork(Box<(Value, Value)>),
     ExecCommand(u32),
     Stamp(Value),
     Record { slot: Value, series: u32 },
     Lap { slot: Value, series: u32 },
     Count { counter: u32, by: Value },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Touch {
+    pub region: Value,
+    pub offset: Value,
+    pub bytes: Value,
+    pub stride: u32,
+    pub pattern: Pattern,
+    pub write: bool,
+}
+
+/// Branches with the sums of weights up to and including each, and where they begin.
+#[derive(Debug, Clone)]
+pub(super) struct Choice {
+    pub total: u64,
+    pub branches: Vec<(u64, usize)>,
 }
 
 #[derive(Debug, Clone)]
@@ -89,14 +106,16 @@ impl Flattener<'_> {
             Op::Choose { branches } => return self.choose(branches),
             Op::Fork { body } => return self.fork(body),
             Op::Compute { ns } => Instruction::Compute(self.fold(ns)),
-            Op::Touch { region, offset, bytes, stride, pattern, write } => Instruction::Touch {
-                region: self.number(region, &r.regions, self.plan.regions()),
-                offset: self.fold(offset),
-                bytes: self.fold(bytes),
-                stride: *stride,
-                pattern: *pattern,
-                write: *write,
-            },
+            Op::Touch { region, offset, bytes, stride, pattern, write } => {
+                Instruction::Touch(Box::new(Touch {
+                    region: self.number(region, &r.regions, self.plan.regions()),
+                    offset: self.fold(offset),
+                    bytes: self.fold(bytes),
+                    stride: *stride,
+                    pattern: *pattern,
+                    write: *write,
+                }))
+            }
             Op::Send { channel, bytes, direction } => Instruction::Send {
                 channel: self.number(channel, &r.channels, self.plan.channels()),
                 bytes: self.fold(bytes),
@@ -167,7 +186,7 @@ impl Flattener<'_> {
         for jump in jumps {
             self.instructions[jump] = Instruction::Jump(after);
         }
-        self.instructions[choose] = Instruction::Choose { total, branches: targets };
+        self.instructions[choose] = Instruction::Choose(Box::new(Choice { total, branches: targets }));
     }
 
     fn fork(&mut self, body: &[Op]) {
@@ -180,7 +199,7 @@ impl Flattener<'_> {
 
     fn exec(&mut self, image: &Image) -> Instruction {
         match image {
-            Image::Work { ns, bytes } => Instruction::ExecWork { ns: self.fold(ns), bytes: self.fold(bytes) },
+            Image::Work { ns, bytes } => Instruction::ExecWork(Box::new((self.fold(ns), self.fold(bytes)))),
             Image::Command { argv, model_ns } => {
                 self.commands.push(Command { argv: argv.clone(), model_ns: *model_ns });
                 Instruction::ExecCommand(self.commands.len() as u32 - 1)
@@ -209,4 +228,14 @@ impl Flattener<'_> {
 
 fn position(names: &[String], name: &str) -> u32 {
     names.iter().position(|each| each == name).expect("a plan's names have been checked") as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Instruction;
+
+    #[test]
+    fn an_instruction_fits_into_a_cache_line() {
+        assert!(size_of::<Instruction>() <= 48, "{} bytes", size_of::<Instruction>());
+    }
 }

@@ -4,17 +4,17 @@ use rand_core::Rng;
 
 use crate::program::{Expr, Operation, Variable};
 
-/// A number at run time.
+/// A number at run time; 16 bytes, because the instructions of all tasks compete for the caches with what is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Const(u64),
     /// `add + mul × index of the loop at depth`; the common index expression, kept off the tree.
     Affine {
-        depth: usize,
-        mul: u64,
+        depth: u8,
+        mul: u32,
         add: u64,
     },
-    Tree(Expr),
+    Tree(Box<Expr>),
 }
 
 /// What the variables of an expression stand for.
@@ -29,9 +29,10 @@ pub(super) fn fold(expr: &Expr, identity: Identity, base: u64) -> Value {
     let expr = reduce(expr, identity);
     match affine(&expr) {
         Some((None, add)) => Value::Const(base.saturating_add(add)),
-        Some((Some((depth, mul)), add)) => Value::Affine { depth, mul, add: base.saturating_add(add) },
-        None if base == 0 => Value::Tree(expr),
-        None => Value::Tree(expr + base),
+        Some((Some((depth, mul)), add)) if u32::try_from(mul).is_ok() => {
+            Value::Affine { depth, mul: mul as u32, add: base.saturating_add(add) }
+        }
+        _ => Value::Tree(Box::new(expr + base)),
     }
 }
 
@@ -64,12 +65,12 @@ fn reduce(expr: &Expr, identity: Identity) -> Expr {
 }
 
 /// `(loop depth and its coefficient, constant)` if `expr` is of that form.
-fn affine(expr: &Expr) -> Option<(Option<(usize, u64)>, u64)> {
+fn affine(expr: &Expr) -> Option<(Option<(u8, u64)>, u64)> {
     match expr {
         Expr::Const(value) => Some((None, *value)),
         Expr::Variable(_) => None,
         Expr::Operation(operation) => match &**operation {
-            Operation::Loop(depth) => Some((Some((*depth as usize, 1)), 0)),
+            Operation::Loop(depth) => Some((Some((u8::try_from(*depth).ok()?, 1)), 0)),
             Operation::Add(a, b) => match (affine(a)?, affine(b)?) {
                 ((term, x), (None, y)) | ((None, x), (term, y)) => Some((term, x.saturating_add(y))),
                 _ => None,
@@ -90,7 +91,9 @@ fn affine(expr: &Expr) -> Option<(Option<(usize, u64)>, u64)> {
 pub(super) fn evaluate<R: Rng>(value: &Value, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 {
     match value {
         Value::Const(value) => *value,
-        Value::Affine { depth, mul, add } => loops(*depth).saturating_mul(*mul).saturating_add(*add),
+        Value::Affine { depth, mul, add } => {
+            loops((*depth).into()).saturating_mul((*mul).into()).saturating_add(*add)
+        }
         Value::Tree(expr) => tree(expr, loops, rng),
     }
 }

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +57,13 @@ def attributes(variant: Variant) -> list[str]:
     return options
 
 
-def launch(command: Command, variant: Variant, timeout: float) -> Launched:
-    """Run a command under a variant's attributes; returns when it and everything it started are gone."""
+def launch(
+    command: Command, variant: Variant, timeout: float, every_second: Callable[[], object] = lambda: None
+) -> Launched:
+    """Run a command under a variant's attributes; returns when it and everything it started are gone.
+
+    ``every_second`` is called about once a second while it runs.
+    """
     with _memory_files() as (out, err, report):
         argv = [
             need(SCHEDLOAD),
@@ -78,20 +85,46 @@ def launch(command: Command, variant: Variant, timeout: float) -> Launched:
             env=environment,
             cwd=command.cwd,
         )
-        status = _wait(process, timeout + GRACE)
+        status = _wait(process, timeout + GRACE, every_second)
         told = _read(report)
         return Launched(tuple(argv), json.loads(told) if told.strip() else None, status, _read(out), _read(err))
 
 
-def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
+def _wait(process: subprocess.Popen[bytes], limit: float, every_second: Callable[[], object]) -> int:
+    """Sleep until the process has ended: ``Popen.wait`` with a timeout would wake up 20 times a second to look."""
     try:
-        return process.wait(limit)
+        with _ending(process.pid) as ended:
+            deadline = time.monotonic() + limit
+            while (left := deadline - time.monotonic()) > 0 and not ended(min(left, 1.0)):
+                every_second()
+        return process.wait(GRACE if left > 0 else 0)
     except subprocess.TimeoutExpired:
         _end(process)
         return process.returncode
     except BaseException:
         _end(process)
         raise
+
+
+@contextmanager
+def _ending(pid: int) -> Iterator[Callable[[float], bool]]:
+    """A function that waits up to so many seconds for the end of a child, and tells whether it has come."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:  # Linux before 5.3 has no pidfd_open(2)
+
+        def look(seconds: float) -> bool:
+            time.sleep(min(seconds, 0.01))
+            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+        yield look
+        return
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    try:
+        yield lambda seconds: bool(poll.poll(1000 * seconds))
+    finally:
+        os.close(handle)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from schedlab.errors import TrialFailure
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.experiment.rows import Row
@@ -110,10 +111,14 @@ class HostSession:
     def run(self, trial: Trial) -> Measurement:
         """One trial; a failure, a timeout or unreadable output is a measurement with its reason."""
         row = self._prepared[trial.row.key]
-        row.adapter.before_trial(row.parameters, row.place)
-        command = row.adapter.command(row.parameters, row.place)
+        try:
+            row.adapter.before_trial(row.parameters, row.place)
+            command = row.adapter.command(row.parameters, row.place)
+        except TrialFailure as failure:
+            return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
         before, started = self._watch.look(), time.time()
-        launched = launch(command, trial.variant, trial.row.timeout)
+        during: list[int] = []
+        launched = launch(command, trial.variant, trial.row.timeout, lambda: during.extend(self._watch.frequencies()))
         after = self._watch.look()
         elapsed = time.time() - started
         state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
@@ -123,7 +128,7 @@ class HostSession:
             elapsed=elapsed,
             metrics=metrics,
             reason=reason,
-            conditions=between(before, after, elapsed, cpu_seconds(launched), self._cpus),
+            conditions=between(before, after, during, elapsed, cpu_seconds(launched), self._cpus),
             command=launched.argv,
             stdout=launched.stdout,
             stderr=launched.stderr,

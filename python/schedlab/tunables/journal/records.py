@@ -117,7 +117,7 @@ def read(path: Path) -> list[Record]:
 
 
 def _decode(line: bytes) -> Record:
-    body: dict[str, Any] = json.loads(line)
+    body: dict[str, Any] = json.loads(line.decode())
     if not isinstance(body, dict) or body.pop("sum", None) != _checksum(body):
         raise ValueError("the checksum does not match")
     kind = _KINDS[body.pop("record")]

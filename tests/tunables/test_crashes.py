@@ -1,0 +1,146 @@
+"""Whatever the run was doing when it died, the next start puts the original values back."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedlab.tunables import Journal, Restored, System, pending, recover, undo_script
+from schedlab.tunables.codecs import Codec
+from schedlab.tunables.files import PlainFiles
+
+from .fake_tree import build_fake_tree
+from .test_journal import snapshot
+
+VALUES: dict[str, st.SearchStrategy[object]] = {
+    "vm.stat_interval": st.integers(1, 4),
+    "sched.migration_cost_ns": st.sampled_from([-1, 0, 500000]),
+    "sched.nr_migrate": st.sampled_from([8, 32]),
+    "sched.features.PLACE_LAG": st.booleans(),
+    "sched.features.NEXT_BUDDY": st.booleans(),
+    "sched.preempt": st.sampled_from(["none", "voluntary", "full", "lazy"]),
+    "sched.verbose": st.booleans(),
+    "sched.domain1.busy_factor": st.integers(15, 17),
+}
+VARIANTS = st.fixed_dictionaries({}, optional=VALUES)
+
+
+class Crash(BaseException):
+    """The process is gone: nothing may catch this and go on writing."""
+
+
+class Mortal(PlainFiles):
+    """Dies at the given write, before it or after; once dead, it neither reads nor writes."""
+
+    def __init__(self, writes_to_live: int, *, after: bool) -> None:
+        self.left, self.after, self.dead = writes_to_live, after, False
+
+    def read(self, path: Path) -> str:
+        self._check()
+        return super().read(path)
+
+    def write(self, path: Path, text: str, codec: Codec) -> None:
+        self._check()
+        if self.left == 0 and not self.after:
+            self._die()
+        super().write(path, text, codec)
+        if self.left == 0:
+            self._die()
+        self.left -= 1
+
+    def _check(self) -> None:
+        if self.dead:
+            raise Crash
+
+    def _die(self) -> None:
+        self.dead = True
+        raise Crash
+
+
+@contextmanager
+def machine() -> Iterator[tuple[System, Path]]:
+    """A fresh fake machine and a directory for journals, of one example each."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        names = [*VALUES, "sched.features.RUN_TO_PARITY"]
+        whole = build_fake_tree(folder / "whole", cpus=2)
+        needed = {p for name in names for p in getattr(whole.resolve(name), "paths", ())}
+        needed |= {folder / "whole/proc/sys/kernel" / name for name in ("osrelease", "hostname", "random/boot_id")}
+        for path in needed:
+            copy = folder / "root" / path.relative_to(folder / "whole")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+        yield System(folder / "root", uid=0), folder / "journals"
+    finally:
+        shutil.rmtree(folder)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    moves=st.lists(VARIANTS, min_size=1, max_size=5),
+    lives=st.integers(0, 12),
+    after=st.booleans(),
+    torn=st.integers(0, 40),
+)
+def test_any_moves_with_a_crash_at_any_write_leave_the_originals(
+    moves: list[dict[str, object]], lives: int, after: bool, torn: int
+):
+    with machine() as (system, journals):
+        before = snapshot(system)
+        journal = Journal.open(journals, "r", replace(system, files=Mortal(lives, after=after)))
+        try:
+            for wanted in moves:
+                journal.put(wanted)
+            journal.close()
+        except Crash:
+            path = journal.path
+            journal.abandon()
+            assert path is not None
+            with path.open("ab") as file:
+                file.write(b'{"record":"write","n":99,"name":"x","path":"y"'[:torn])
+        outcomes = recover(journals, system)
+        assert snapshot(system) == before
+        assert all(isinstance(outcome, Restored) for outcome in outcomes)
+        assert pending(journals) == []
+        assert recover(journals, system) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(first=VARIANTS, second=VARIANTS, lives=st.integers(0, 4), again=st.integers(0, 4))
+def test_a_start_that_dies_while_it_recovers_leaves_the_rest_to_the_next(
+    first: dict[str, object], second: dict[str, object], lives: int, again: int
+):
+    with machine() as (system, journals):
+        before = snapshot(system)
+        journal = Journal.open(journals, "r", replace(system, files=Mortal(lives, after=True)))
+        with suppress(Crash):
+            journal.put(first)
+            journal.put(second)
+        journal.abandon()
+        with suppress(Crash):
+            recover(journals, replace(system, files=Mortal(again, after=False)))
+        recover(journals, system)
+        assert snapshot(system) == before
+        assert pending(journals) == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(moves=st.lists(VARIANTS, min_size=1, max_size=3), lives=st.integers(0, 8), after=st.booleans())
+def test_the_printed_script_names_the_same_originals(moves: list[dict[str, object]], lives: int, after: bool):
+    """What the script would write, by its text, is what recovery writes."""
+    with machine() as (system, journals):
+        journal = Journal.open(journals, "r", replace(system, files=Mortal(lives, after=after)))
+        with suppress(Crash):
+            for wanted in moves:
+                journal.put(wanted)
+        journal.abandon()
+        script = undo_script(journals)
+        for outcome in recover(journals, system):
+            assert str(outcome.path) in script

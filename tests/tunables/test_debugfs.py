@@ -1,0 +1,158 @@
+"""debugfs on the running kernel: mounted while it is needed and no longer; lockdown told from absence.
+
+Each test is a process in a mount namespace of its own, without debugfs, so that neither the machine's own mount nor
+another test makes a difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.root
+
+HEAD = """
+import json, os, signal, sys
+from contextlib import suppress
+from pathlib import Path
+from schedlab.tunables import *
+from schedlab.tunables import mounts
+mounts.LOCK = Path(sys.argv[1]) / "debugfs.lock"
+journals = Path(sys.argv[1]) / "journals"
+system = System()
+with system.debugfs():
+    if mounts.source() is None:
+        print(json.dumps("cannot"))
+        sys.exit()
+"""
+
+
+def alone(folder: Path, code: str) -> Any:
+    """What the code prints, as JSON; skips where a test may not mount."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting debugfs needs root")
+    if shutil.which("unshare") is None:
+        pytest.skip("the command unshare (util-linux) is missing")
+    command = 'while umount /sys/kernel/debug 2>/dev/null; do :; done; exec "$0" "$@"'
+    argv = ["unshare", "--mount", "sh", "-c", command, sys.executable, "-c", HEAD + code, str(folder)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    if "unshare failed" in done.stderr:
+        pytest.skip(f"no mount namespace: {done.stderr.strip()}")
+    assert done.stdout, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    if said == "cannot":
+        pytest.skip("debugfs cannot be mounted here")
+    return said
+
+
+def test_debugfs_is_mounted_for_as_long_as_it_is_needed(tmp_path: Path):
+    said = alone(
+        tmp_path,
+        """
+seen = [mounts.source()]
+with system.debugfs():
+    seen.append(mounts.source())
+    with system.debugfs():
+        seen.append(mounts.source())
+    seen.append(mounts.source())
+seen.append(mounts.source())
+print(json.dumps(seen))
+""",
+    )
+    assert said == [None, "schedlab", "schedlab", "schedlab", None]
+
+
+def test_a_mount_that_another_run_still_needs_stays(tmp_path: Path):
+    said = alone(
+        tmp_path,
+        """
+read, write = os.pipe()
+with system.debugfs():
+    if (child := os.fork()) == 0:
+        with System().debugfs():
+            os.close(write)
+            os.read(read, 1)
+            os._exit(0 if mounts.source() else 1)
+    import time
+    time.sleep(0.2)
+between = mounts.source()
+os.close(write)
+status = os.waitpid(child, 0)[1]
+print(json.dumps([between, status]))
+""",
+    )
+    assert said == ["schedlab", 0]
+
+
+def test_somebody_elses_mount_stays(tmp_path: Path):
+    said = alone(
+        tmp_path,
+        """
+import subprocess
+subprocess.run(["mount", "-t", "debugfs", "none", "/sys/kernel/debug"], check=True)
+with system.debugfs():
+    inside = mounts.source()
+recover(journals, system)
+print(json.dumps([inside, mounts.source()]))
+""",
+    )
+    assert said == ["none", "none"]
+
+
+def test_what_a_killed_run_mounted_is_unmounted_by_the_next_start(tmp_path: Path):
+    said = alone(
+        tmp_path,
+        """
+if (child := os.fork()) == 0:
+    with system.debugfs():
+        os.kill(os.getpid(), signal.SIGKILL)
+os.waitpid(child, 0)
+left = mounts.source()
+recover(journals, system)
+print(json.dumps([left, mounts.source()]))
+""",
+    )
+    assert said == ["schedlab", None]
+
+
+def test_lockdown_is_told_from_absence_and_from_not_being_mounted(tmp_path: Path):
+    said = alone(
+        tmp_path,
+        """
+seen = {"unmounted": system.resolve("sched.migration_cost_ns").unmounted}
+with system.debugfs():
+    here, old = system.resolve("sched.migration_cost_ns"), system.resolve("sched.latency_ns")
+    seen |= {"here": type(here).__name__, "why": here.why, "old": type(old).__name__}
+    seen["exists"] = Path("/sys/kernel/debug/sched/migration_cost_ns").exists()
+print(json.dumps(seen))
+""",
+    )
+    assert said["unmounted"] is True
+    if not said["exists"]:
+        pytest.skip(f"this kernel has no scheduler knobs in debugfs: {said['why']}")
+    assert said["here"] in {"Available", "Refused"}
+    assert said["here"] == "Available" or "lock" in said["why"]
+    assert said["old"] in {"Available", "Absent", "Refused"}
+
+
+def test_the_journal_mounts_by_itself_and_unmounts_after_the_undo(tmp_path: Path):
+    said = alone(
+        tmp_path,
+        """
+with Journal.open(journals, "run", system) as journal:
+    with suppress(Unavailable):
+        journal.put({"sched.nr_migrate": 8})
+    inside = mounts.source()
+with system.debugfs():
+    after = system.resolve("sched.nr_migrate")
+print(json.dumps([inside, mounts.source(), getattr(after, "current", None) != "8"]))
+""",
+    )
+    assert said == ["schedlab", None, True]

@@ -1,0 +1,208 @@
+"""However a run ends, the running kernel's own sysctls are back: one test for each way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from schedlab.tunables import (
+    Interrupted,
+    Journal,
+    LeftAlone,
+    Restored,
+    System,
+    deferred_signals,
+    pending,
+    recover,
+    restore_on_signals,
+)
+
+from .conftest import OTHER_VALUES, REAL, currents, file_of
+
+CHANGED = dict(zip(REAL, ("7", "1", "0", "7000"), strict=True))
+
+RUN = """
+import signal, subprocess, sys
+from pathlib import Path
+from schedlab.tunables import Interrupted, Journal, System, restore_on_signals
+try:
+    with restore_on_signals(), Journal.open(Path(sys.argv[1]), "run", System()) as journal:
+        journal.put({values!r})
+        child = subprocess.Popen(["sleep", "60"])
+        try:
+            print("ready", flush=True)
+            child.wait()
+        finally:
+            child.kill()
+            child.wait()
+            print("reaped", child.pid, flush=True)
+except Interrupted as ended:
+    print(ended, flush=True)
+    sys.exit(ended.exit_code)
+"""
+
+
+def start(journals: Path) -> subprocess.Popen[str]:
+    """A run that has set the other values and waits for a child of its own."""
+    code = RUN.replace("{values!r}", repr(OTHER_VALUES))
+    run = subprocess.Popen([sys.executable, "-c", code, journals], stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert run.stdout.readline() == "ready\n"
+    return run
+
+
+@pytest.mark.root
+def test_values_are_back_after_a_normal_end(real: System, journals: Path):
+    before = currents(real)
+    assert all(before[name] != CHANGED[name] for name in REAL), "the test changes every value"
+    with Journal.open(journals, "run", real) as journal:
+        journal.put(OTHER_VALUES)
+        assert currents(real) == CHANGED
+    assert currents(real) == before
+    assert list(journals.iterdir()) == []
+
+
+@pytest.mark.root
+def test_values_are_back_after_an_exception(real: System, journals: Path):
+    def run() -> None:
+        with Journal.open(journals, "run", real) as journal:
+            journal.put(OTHER_VALUES)
+            raise ZeroDivisionError
+
+    before = currents(real)
+    with pytest.raises(ZeroDivisionError):
+        run()
+    assert currents(real) == before
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
+def test_values_are_back_after_a_signal_and_the_child_is_reaped(real: System, journals: Path, signum: signal.Signals):
+    before = currents(real)
+    run = start(journals)
+    assert currents(real) == CHANGED
+    run.send_signal(signum)
+    said = run.communicate(timeout=10)[0].splitlines()
+    assert run.returncode == 128 + signum
+    assert said[1] == f"interrupted by {signum.name}"
+    child = int(said[0].removeprefix("reaped "))
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+    assert currents(real) == before
+    assert list(journals.iterdir()) == []
+
+
+@pytest.mark.root
+def test_values_are_back_after_kill_9_and_the_next_start(real: System, journals: Path):
+    before = currents(real)
+    run = start(journals)
+    assert pending(journals)[0].live
+    assert recover(journals, real) == [], "a live run is left alone"
+    run.kill()
+    run.wait(timeout=10)
+    assert currents(real) == CHANGED, "nobody was there to put them back"
+    code = (
+        "import sys; from pathlib import Path; from schedlab.tunables import System, recover\n"
+        "for outcome in recover(Path(sys.argv[1]), System()): print(outcome)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, journals], capture_output=True, text=True, check=True)
+    assert done.stdout.count("put back in /proc/sys/") == len(REAL)
+    assert currents(real) == before
+    assert pending(journals) == []
+
+
+@pytest.mark.root
+def test_values_are_back_when_the_journal_was_never_closed(real: System, journals: Path):
+    """The net below: an exit without leaving the block."""
+    before = currents(real)
+    code = (
+        "import sys; from pathlib import Path; from schedlab.tunables import Journal, System\n"
+        f"Journal.open(Path(sys.argv[1]), 'run', System()).put({OTHER_VALUES!r}); sys.exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code, journals], check=True)
+    assert currents(real) == before
+    assert list(journals.iterdir()) == []
+
+
+@pytest.mark.root
+def test_a_sysctl_that_somebody_else_changed_is_left_alone(real: System, journals: Path):
+    with Journal.open(journals, "run", real) as journal:
+        journal.put(OTHER_VALUES)
+        file_of(real, "vm.stat_interval").write_text("3\n")
+        outcomes = {type(outcome): outcome.name for outcome in journal.close()}
+    assert outcomes[LeftAlone] == "vm.stat_interval"
+    assert Restored in outcomes
+    assert currents(real)["vm.stat_interval"] == "3"
+    assert currents(real)["kernel.numa_balancing"] != "1"
+
+
+def test_a_second_signal_waits_for_the_undo(fake: System, journals: Path):
+    class Interrupting(type(fake.files)):  # type: ignore[misc]
+        def write(self, path: Path, text: str, codec: object) -> None:
+            if ending:
+                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signal.SIGINT)
+            super().write(path, text, codec)
+
+    ending = False
+    before = {name: file_of(fake, name).read_text() for name in ("vm.stat_interval", "sched.nr_migrate")}
+    system = System(fake.root, uid=0, files=Interrupting())
+
+    def run() -> None:
+        nonlocal ending
+        with restore_on_signals(), Journal.open(journals, "run", system) as journal:
+            journal.put({"vm.stat_interval": 5, "sched.nr_migrate": 8})
+            ending = True
+            signal.raise_signal(signal.SIGHUP)
+
+    with pytest.raises(Interrupted) as ended:
+        run()
+    assert ended.value.signum in {signal.SIGTERM, signal.SIGINT}
+    assert isinstance(ended.value.__context__, Interrupted)
+    assert {name: file_of(fake, name).read_text() for name in before} == before
+
+
+def test_handlers_are_as_before_afterwards():
+    def shielded() -> None:
+        with deferred_signals():
+            signal.raise_signal(signal.SIGTERM)
+            steps.append("the block goes on to its end")
+        steps.append("and not beyond")
+
+    steps: list[str] = []
+    before = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    with restore_on_signals():
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+        with pytest.raises(Interrupted, match="interrupted by SIGTERM") as ended:
+            shielded()
+        assert steps == ["the block goes on to its end"]
+        assert ended.value.exit_code == 143
+        assert not isinstance(ended.value, Exception)
+    assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_a_hang_up_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with restore_on_signals(), deferred_signals():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_outside_the_main_thread_signals_are_nobodys_business():
+    def work() -> None:
+        with restore_on_signals(), deferred_signals():
+            done.append(True)
+
+    done: list[bool] = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [True]
