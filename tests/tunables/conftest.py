@@ -44,7 +44,7 @@ def journals(tmp_path: Path) -> Path:
 def real() -> Iterator[System]:
     """The running kernel, for one test of the machine at a time, with its values put back whatever the test did."""
     if os.geteuid() != 0:
-        pytest.skip("needs root to write sysctls")
+        pytest.skip(f"needs root to write {', '.join(REAL)}")
     system = System()
     with (Path(tempfile.gettempdir()) / "schedlab-test-sysctls.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -268,3 +268,26 @@ def test_a_run_killed_in_a_tree_of_files_is_recovered_from_the_real_system_too(f
     assert {o.name for o in outcomes} == {"sched.features.PLACE_LAG", "sched.preempt"}
     assert snapshot(fake) == before
     assert os.listdir(journals) == [".recover.lock"]
+
+
+def test_the_shell_script_of_the_real_kernel_asks_for_the_boot_and_mounts_debugfs(journals: Path):
+    journals.mkdir()
+    path = "/sys/kernel/debug/sched/features"
+    written = [
+        records.Opened(records.FORMAT, "night", "/", 1, 1, "", "boot-1", "host", 0.0),
+        records.Write(1, "sched.features.HRTICK", path, "feature:HRTICK", "NO_HRTICK", "HRTICK", 0.0),
+    ]
+    (journals / "night.1.jsonl").write_bytes(b"".join(map(records.encode, written)))
+    script = undo_script(journals)
+    subprocess.run(["sh", "-n"], input=script, text=True, check=True)
+    assert f"put_back feature:HRTICK {path} NO_HRTICK HRTICK NO_HRTICK" in script
+    assert '[ "$(cat /proc/sys/kernel/random/boot_id)" = boot-1 ]' in script
+    assert script.index("mount -t debugfs schedlab") < script.index("put_back feature") < script.index("umount")
+
+
+def test_starting_and_recovering_does_not_load_the_catalogues_parser(tmp_path: Path):
+    code = (
+        "import sys; from pathlib import Path; from schedlab.tunables import System, recover\n"
+        "recover(Path(sys.argv[1]), System()); assert 'pydantic' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path], check=True)

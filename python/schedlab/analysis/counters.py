@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import log1p, nan, sqrt
+from math import isnan, log1p, nan, sqrt
 
 import numpy as np
 import polars as pl
@@ -75,9 +75,9 @@ class Change:
     @property
     def clear(self) -> bool:
         """Whether the interval leaves out "no change": of the ratio where there is one, else of the difference."""
-        if self.ratio == self.ratio:
-            return self.low > 1 or self.high < 1
-        return self.difference_low > 0 or self.difference_high < 0
+        if isnan(self.ratio):
+            return self.difference_low > 0 or self.difference_high < 0
+        return self.low > 1 or self.high < 1
 
 
 def unpack(trials: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import typer
 from schedlab.cli.options import RunNumber, Store, store_path
 
 if TYPE_CHECKING:
+    from schedlab.analysis.counters import Change
     from schedlab.report.findings import Findings
 
 
@@ -24,6 +25,9 @@ def report(
     run: RunNumber = None,
     store: Store = None,
     form: Annotated[Format, typer.Option("--format", help="text for people, json for scripts.")] = Format.TEXT,
+    counters: Annotated[
+        bool, typer.Option("--counters", help="Also show what the kernel did differently (text only: the headlines).")
+    ] = False,
     failures: Annotated[
         bool, typer.Option("--failures", help="Print each failed trial with its output instead.")
     ] = False,
@@ -31,7 +35,7 @@ def report(
     """Print the report of a run."""
     import sys
 
-    from schedlab.report.findings import findings
+    from schedlab.report.findings import count, findings
     from schedlab.store.file import open_store
 
     engine = open_store(store_path(store), create=False)
@@ -42,20 +46,25 @@ def report(
             typer.echo(text)
         return
     found = findings(engine, run)
+    changes = count(engine, found) if counters else None
     if form is Format.JSON:
         from schedlab.report import json
 
-        typer.echo(json.render(found))
+        typer.echo(json.render(found, changes))
     else:
-        _print(found, sys.stdout.isatty())
+        _print(found, changes, sys.stdout.isatty())
 
 
-def _print(found: Findings, terminal: bool) -> None:
+def _print(found: Findings, changes: list[Change] | None, terminal: bool) -> None:
     from rich.console import Console
 
-    from schedlab.report import text
+    from schedlab.analysis.counters import notable
+    from schedlab.report import counters, text
 
-    if terminal:
-        Console(highlight=False).print(text.render(found))
-    else:
-        typer.echo(text.to_text(found, width=100), nl=False)
+    headlines = notable(changes or [])
+    parts = [text.render(found, counters.by_verdict(headlines))]
+    if changes is not None:
+        parts.append(counters.render(headlines, found.run.notes, 1 - found.options.alpha))
+    console = Console(highlight=False) if terminal else text.plain_console(width=100)
+    for part in parts:
+        console.print(part)

@@ -47,14 +47,17 @@ def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: P
     state = "interrupted"
     try:
         with target.session(plan, run_id) as session:
-            for trial in todo:
-                progress(trial, None)
-                session.put_in_place(trial.variant)
-                measurement = session.run(trial)
-                writing.record(engine, run_id, trial, measurement)
-                progress(trial, measurement)
-                if plan.experiment.design.pause:
-                    time.sleep(plan.experiment.design.pause)
+            try:
+                for trial in todo:
+                    progress(trial, None)
+                    session.put_in_place(trial.variant)
+                    measurement = session.run(trial)
+                    writing.record(engine, run_id, trial, measurement)
+                    progress(trial, measurement)
+                    if plan.experiment.design.pause:
+                        time.sleep(plan.experiment.design.pause)
+            finally:
+                writing.set_notes(engine, run_id, session.notes)
         state = "complete"
     finally:
         writing.set_state(engine, run_id, state)

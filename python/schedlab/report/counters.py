@@ -42,6 +42,12 @@ def render(changes: Sequence[Change], notes: Sequence[str], confidence: float) -
     return Group(*_parts(changes, notes, confidence))
 
 
+def by_verdict(changes: Sequence[Change]) -> dict[tuple[str, str, str], str]:
+    """:func:`beside` for each workload, parameters and variant; the changes of one come together."""
+    grouped = groupby(changes, key=lambda change: (change.workload, change.parameters, change.variant))
+    return {key: beside(list(of_verdict)) for key, of_verdict in grouped}
+
+
 def beside(changes: Sequence[Change], most: int = 3) -> str:
     """The clearest changes of one variant in one row, on a line: ``CPU migrations -38.0 %, forks +2.0 %``."""
     clear = [change for change in changes if change.clear][:most]

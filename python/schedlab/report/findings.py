@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 from sqlalchemy import Engine
 
+from schedlab.analysis.counters import Change, compare, unpack
 from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.verdicts import Options, Verdict, judge
 from schedlab.analysis.warnings import Warning
@@ -32,3 +33,9 @@ def findings(engine: Engine, run_id: int | None) -> Findings:
     verdicts = judge(samples, design.questions, design.variants[0], design.variants, design.control, options)
     facts = RunFacts(run.planned, run.recorded, reading.conditions(engine, run.id), failures)
     return Findings(run, verdicts, diagnose(facts, samples, design.questions, verdicts, options), failures, options)
+
+
+def count(engine: Engine, found: Findings) -> list[Change]:
+    """How the kernel's counters of each variant differ from the baseline's, the most striking first in each row."""
+    counts, design = unpack(reading.counters(engine, found.run.id)), found.run.design
+    return compare(counts, design.variants[0], design.variants, 1 - found.options.alpha)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
+from schedlab.analysis.counters import Change
 from schedlab.analysis.verdicts import Verdict
+from schedlab.report.counters import to_json
 from schedlab.report.findings import Findings
 
 SCHEMA = 1
 """Raised when a field changes its meaning or goes; new fields may come without that."""
 
 
-def render(findings: Findings) -> str:
-    """The whole report as one JSON object; numbers that are not known are null."""
+def render(findings: Findings, changes: Sequence[Change] | None = None) -> str:
+    """The whole report as one JSON object; numbers that are not known are null. ``counters`` is there if asked for."""
     run = findings.run
+    counted = {} if changes is None else {"counters": to_json(changes), "notes": run.notes}
     return json.dumps(
         {
             "schema": SCHEMA,
@@ -45,7 +49,8 @@ def render(findings: Findings) -> str:
             "warnings": [
                 {"kind": str(warning.kind), "seen": warning.seen, "todo": warning.todo} for warning in findings.warnings
             ],
-        },
+        }
+        | counted,
         indent=2,
         ensure_ascii=False,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -19,25 +19,38 @@ from schedlab.report.numbers import change, figure, interval, p_value
 _STYLE = {"better": "green", "worse": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 
 
-def render(findings: Findings) -> RenderableType:
-    """The whole report as one thing to print."""
-    return Group(*_parts(findings))
+Beside = Mapping[tuple[str, str, str], str]
+"""Words to put beside verdicts, by workload, parameters (canonical JSON) and variant."""
+
+
+def render(findings: Findings, beside: Beside | None = None) -> RenderableType:
+    """The whole report as one thing to print, with the words ``beside`` below the variants that have some."""
+    return Group(*_parts(findings, beside or {}))
 
 
 def to_text(findings: Findings, width: int) -> str:
-    """The report as plain text of this width, for pipes and files."""
-    console = Console(width=width, no_color=True, highlight=False, force_terminal=False)
+    """The report as plain text of this width."""
+    console = plain_console(width)
     with console.capture() as capture:
         console.print(render(findings))
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-def _parts(findings: Findings) -> Iterator[RenderableType]:
+def plain_console(width: int) -> Console:
+    """A console for pipes and files: this wide, no colours, no escapes."""
+    return Console(width=width, no_color=True, highlight=False, force_terminal=False)
+
+
+def _parts(findings: Findings, beside: Beside) -> Iterator[RenderableType]:
     yield _heading(findings)
     for question, verdicts in groupby(findings.verdicts, key=lambda verdict: verdict.question):
         yield Text()
         yield _row_title(question)
-        yield Padding(_row_table(list(verdicts), findings), (0, 0, 0, 2))
+        of_row = list(verdicts)
+        yield Padding(_row_table(of_row, findings), (0, 0, 0, 2))
+        for verdict in of_row:
+            if words := beside.get((question.workload, question.parameters, verdict.variant)):
+                yield Padding(Text(f"{verdict.variant}: {words}", style="dim"), (0, 0, 0, 2))
     if not findings.verdicts:
         yield Text("\nOne variant and no control: there is nothing to compare.")
     yield _explanation(findings)

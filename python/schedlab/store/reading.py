@@ -120,6 +120,16 @@ def measurements(engine: Engine, run_id: int) -> pl.DataFrame:
     )
 
 
+def counters(engine: Engine, run_id: int) -> pl.DataFrame:
+    """How much each counter rose in each measured trial: block, variant, workload, parameters, counters (JSON)."""
+    t = schema.trial.c
+    columns = [t.block, t.variant, t.workload, t.parameters, t.counters]
+    return _frame(
+        engine,
+        select(*columns).where(t.run_id == run_id, t.phase == "measure", t.state == "ok").order_by(t.position),
+    )
+
+
 def samples(engine: Engine, run_id: int, position: int, name: str) -> Sequence[float]:
     """The single observations behind one metric of one trial; empty when it has none."""
     query = (

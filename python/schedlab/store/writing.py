@@ -34,7 +34,6 @@ class NewRun:
     experiment_path: str
     fingerprint: Mapping[str, Any]
     fingerprint_hash: str
-    notes: Sequence[str] = ()
 
 
 def begin(engine: Engine, new: NewRun) -> int:
@@ -52,7 +51,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "planned": len(new.plan.trials),
         "fingerprint": json.dumps(new.fingerprint),
         "fingerprint_hash": new.fingerprint_hash,
-        "notes": json.dumps(list(new.notes)),
+        "notes": "[]",
         "started": time.time(),
         "version": version("schedlab"),
     }
@@ -67,6 +66,12 @@ def set_state(engine: Engine, run_id: int, state: str) -> None:
     finished = None if state == "running" else time.time()
     with engine.begin() as connection:
         connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(state=state, finished=finished))
+
+
+def set_notes(engine: Engine, run_id: int, notes: Sequence[str]) -> None:
+    """Record what could not be observed during a run."""
+    with engine.begin() as connection:
+        connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(notes=json.dumps(list(notes))))
 
 
 def done(engine: Engine, run_id: int) -> set[int]:

@@ -27,6 +27,10 @@ class Obstacle:
 class Session(Protocol):
     """A target made ready for one run."""
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What could not be observed so far, and what would turn it on."""
+
     def put_in_place(self, variant: Variant) -> None:
         """Make the system's state that of the variant; a no-op when it is already."""
 

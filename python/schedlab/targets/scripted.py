@@ -32,6 +32,7 @@ class Scripted:
         self.log: list[str | Trial] = []
         self.closed = False
         self.leftovers: Sequence[str] = ()
+        self.notes: Sequence[str] = ()
 
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """The planted ones."""

@@ -10,8 +10,8 @@ from .kernel import KernelRange
 from .model import Place
 
 ELSEWHERE = (
-    "run the experiment on a virtual machine whose kernel you boot (target `vm`), on another machine (target "
-    "`ssh`), or on the simulated machine (target `sim`)"
+    "run the experiment where the kernel lets root in: on another machine, or in a virtual machine whose kernel you "
+    "boot yourself"
 )
 
 

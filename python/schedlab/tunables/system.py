@@ -202,7 +202,11 @@ class System:
         return tuple(sorted(base.glob(below), key=_natural))
 
     def _refused(self, path: Path, error: OSError, place: Place) -> Refused:
-        return Refused(path, error.errno or 0, self._why_refused(error, place), ELSEWHERE)
+        return Refused(path, error.errno or 0, self._why_refused(error, place), self._elsewhere)
+
+    @property
+    def _elsewhere(self) -> str:
+        return ELSEWHERE if self.is_root else f"run schedlab as root, or {ELSEWHERE}"
 
     def _unmounted(self, path: Path) -> Refused:
         if not self.real:
@@ -214,7 +218,7 @@ class System:
             if self._mount_failures:
                 failure = self._mount_failures[-1]
                 why = f"debugfs cannot be mounted: {failure} (a container, or booted with debugfs=off or no-mount)"
-        return Refused(path, errno.ENOENT, why, ELSEWHERE, unmounted=True)
+        return Refused(path, errno.ENOENT, why, self._elsewhere, unmounted=True)
 
     def _why_refused(self, error: OSError, place: Place) -> str:
         if error.errno == errno.EROFS:

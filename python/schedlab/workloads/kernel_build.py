@@ -73,6 +73,10 @@ class Build:
         tree = (out / _CONFIGURED).resolve()
         return (need(MAKE), "-s", "-C", str(tree), f"O={out}", f"ARCH={kernel_tree.architecture()}", *words)
 
+    def empty(self, folder: str) -> None:
+        """Remove what was built in a folder of the tree; make builds it anew, and what it needs from elsewhere not."""
+        shutil.rmtree(self._out.resolve() / folder, ignore_errors=True)
+
     def run(self, *words: str) -> str:
         """Run make, untimed; empty when it went well, else its last words."""
         done = subprocess.run(

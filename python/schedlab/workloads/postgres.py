@@ -44,7 +44,7 @@ _START_SECONDS = 60.0
 def program(name: str) -> str:
     """One of PostgreSQL's programs beside the server's: what Debian has in /usr/bin are wrappers for its clusters."""
     found = find(POSTGRES)
-    return str(found.parent / name) if found else name
+    return str(found.resolve().parent / name) if found else name
 
 
 def memory_bytes() -> int:

@@ -6,10 +6,11 @@ Kinds keep the kernel's labels (``LOC`` local timer, ``RES`` rescheduling, ``CAL
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from schedlab.observe.counters.cpu_table import Row, rows
-from schedlab.observe.counters.source import Probed, Reading, contents, probe_source
+from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, contents, probe_source
 
 BY_CPU = frozenset(f"interrupts.{kind}" for kind in ("LOC", "RES", "CAL", "TLB", "IWI", "device"))
 """The kinds that are also given by CPU: those of the scheduler's trade. All kinds would be thousands of numbers a trial
@@ -27,12 +28,20 @@ def probe(root: Path) -> Probed:
 
 def parse(raw: bytes) -> Reading:
     """``interrupts.KIND`` by CPU."""
-    reading: dict[str, dict[str, int]] = {}
+    alike: dict[str, list[Row]] = {}
     for row in rows(raw):
-        counter = reading.setdefault(f"interrupts.{_kind(row)}", {})
-        for cpu, count in row.counts.items():
-            counter[cpu] = counter.get(cpu, 0) + count
-    return reading
+        alike.setdefault(f"interrupts.{_kind(row)}", []).append(row)
+    return {name: _sum(of_kind) for name, of_kind in alike.items()}
+
+
+def _sum(of_kind: Sequence[Row]) -> Mapping[str, int]:
+    """The sum of rows that have the same columns: hundreds of devices on a large machine."""
+    first, *others = of_kind
+    if not others:
+        return first.counts
+    if any(row.counts.keys() != first.counts.keys() for row in others):
+        raise NotUnderstood(f"row {first.label} and its like have different columns")
+    return dict(zip(first.counts, map(sum, zip(*(row.counts.values() for row in of_kind), strict=True)), strict=True))
 
 
 def _kind(row: Row) -> str:

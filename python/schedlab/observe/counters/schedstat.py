@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from schedlab.observe.counters.schedstat_layout import ALWAYS_ON, CPU, LAYOUTS, UNUSED, Layout
@@ -63,8 +64,18 @@ def _kept(names: tuple[str, ...]) -> tuple[str, ...]:
 def _add(
     reading: dict[str, dict[str, int]], prefix: str, cpu: str, names: tuple[str, ...], fields: list[str], label: str
 ) -> None:
-    if len(fields) != len(names) or not all(field.isdecimal() for field in fields):
+    try:
+        values = list(map(int, fields))
+    except ValueError:
+        values = []
+    if len(values) != len(names):
         raise NotUnderstood(f"line {label} has not the {len(names)} numbers of its version")
-    for name, value in zip(names, fields, strict=True):
+    for name, value in zip(_counters(prefix, names), values, strict=True):
         if name != UNUSED:
-            reading.setdefault(f"{prefix}.{name}", {})[cpu] = int(value)
+            reading.setdefault(name, {})[cpu] = value
+
+
+@cache
+def _counters(prefix: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The counters' whole names; made once, since a large machine has a thousand lines with the same ones."""
+    return tuple(name and f"{prefix}.{name}" for name in names)

@@ -16,6 +16,7 @@ from schedlab.experiment.plan import Plan, Trial
 from schedlab.experiment.rows import Row
 from schedlab.measurement import Measurement
 from schedlab.observe.conditions import Watch, between
+from schedlab.observe.counters import Counters
 from schedlab.observe.fingerprint import stable_hash, take
 from schedlab.targets.host.check import obstacles
 from schedlab.targets.host.interpret import cpu_seconds, interpret
@@ -61,7 +62,8 @@ class Host:
             prepared = {row.key: _Prepared(row, Place(_cache_folder(), scratch)) for row in plan.rows}
             for item in prepared.values():
                 stack.enter_context(item.adapter.prepared(item.parameters, item.place))
-            yield HostSession(prepared, switch)
+            counters = stack.enter_context(Counters.open())
+            yield HostSession(prepared, switch, counters)
 
     @contextmanager
     def _switching(self, plan: Plan, run_id: int) -> Iterator[Switch]:
@@ -98,11 +100,17 @@ class _Prepared:
 class HostSession:
     """Runs trials on the host; see :class:`schedlab.targets.protocol.Session`."""
 
-    def __init__(self, prepared: Mapping[tuple[str, str], _Prepared], switch: Switch) -> None:
+    def __init__(self, prepared: Mapping[tuple[str, str], _Prepared], switch: Switch, counters: Counters) -> None:
         self._prepared = prepared
         self._switch = switch
+        self._counters = counters
         self._watch = Watch()
         self._cpus = os.cpu_count() or 1
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What could not be counted, and what would turn it on."""
+        return self._counters.notes
 
     def put_in_place(self, variant: Variant) -> None:
         """Write the variant's tunables, and put back those that it does not name; attributes go with each launch."""
@@ -116,10 +124,10 @@ class HostSession:
             command = row.adapter.command(row.parameters, row.place)
         except TrialFailure as failure:
             return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
-        before, started = self._watch.look(), time.time()
+        before, started, first = self._watch.look(), time.time(), self._counters.snapshot()
         during: list[int] = []
         launched = launch(command, trial.variant, trial.row.timeout, lambda: during.extend(self._watch.frequencies()))
-        after = self._watch.look()
+        last, after = self._counters.snapshot(), self._watch.look()
         elapsed = time.time() - started
         state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
         return Measurement(
@@ -129,6 +137,7 @@ class HostSession:
             metrics=metrics,
             reason=reason,
             conditions=between(before, after, during, elapsed, cpu_seconds(launched), self._cpus),
+            counters=self._counters.delta(first, last),
             command=launched.argv,
             stdout=launched.stdout,
             stderr=launched.stderr,

@@ -1,0 +1,160 @@
+"""Counters' changes: paired by block, zeros without a ratio, ordered by how striking they are."""
+
+from __future__ import annotations
+
+import json
+from math import isnan
+
+import numpy as np
+import polars as pl
+import pytest
+
+from schedlab.analysis.counters import COLUMNS, HEADLINES, Change, compare, notable, unpack
+
+NOISE = [0.01, -0.02, 0.005, 0.015, -0.01, 0.02, -0.005, -0.015]
+
+
+def table(values: dict[str, dict[str, list[float]]], parameters: str = "{}") -> pl.DataFrame:
+    """Counter → variant → a value a block."""
+    rows = [
+        (block, variant, "w", parameters, counter, value)
+        for counter, variants in values.items()
+        for variant, of_blocks in variants.items()
+        for block, value in enumerate(of_blocks, start=1)
+    ]
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def scaled(mean: float, factor: float = 1.0) -> list[float]:
+    return [mean * factor * (1 + noise) for noise in NOISE]
+
+
+def changes(values: dict[str, dict[str, list[float]]], **options: object) -> list[Change]:
+    return compare(table(values), "base", ["base", "new"], 0.95, **options)  # type: ignore[arg-type]
+
+
+def one(base: list[float], new: list[float]) -> Change:
+    (change,) = changes({"cpu-migrations": {"base": base, "new": new}})
+    return change
+
+
+def test_a_ratio_is_paired_by_block_with_its_interval() -> None:
+    drifting = [1000.0 * 2**block for block in range(8)]
+    change = one(drifting, [0.62 * value * (1 + noise) for value, noise in zip(drifting, NOISE, strict=True)])
+    assert change.n == 8
+    assert change.ratio == pytest.approx(0.62, abs=0.01)
+    assert change.low < 0.62 < change.high
+    assert change.high - change.low < 0.03
+    assert change.clear
+
+
+def test_a_counter_that_stays_is_not_clear_and_has_no_strength() -> None:
+    change = one(scaled(1000), scaled(1000)[::-1])
+    assert not change.clear
+    assert change.strength == 0
+
+
+def test_a_zero_has_a_difference_and_no_ratio() -> None:
+    change = one([0.0] * 8, scaled(5000))
+    assert isnan(change.ratio)
+    assert change.difference == pytest.approx(5000, rel=0.01)
+    assert change.difference_low < 5000 < change.difference_high
+    assert change.clear
+
+
+def test_iterations_are_one_block_and_a_gap_leaves_its_block_out() -> None:
+    counts = table({"forks": {"base": scaled(10), "new": scaled(20)}})
+    gap = counts.filter(~((pl.col("variant") == "new") & (pl.col("block") == 3)))
+    (change,) = compare(pl.concat([gap] * 5), "base", ["base", "new"], 0.95)
+    assert change.n == 7
+    assert change.ratio == pytest.approx(2)
+
+
+def test_the_means_are_those_of_the_blocks_that_pair_up() -> None:
+    counts = table({"forks": {"base": [10.0, 10.0, 1000.0], "new": [20.0, 20.0]}})
+    (change,) = compare(counts, "base", ["base", "new"], 0.95)
+    assert (change.baseline_mean, change.mean) == (10, 20)
+
+
+def test_one_block_has_an_estimate_and_no_interval() -> None:
+    change = one([10.0], [20.0])
+    assert change.ratio == pytest.approx(2)
+    assert isnan(change.low)
+    assert isnan(change.difference_low)
+    assert not change.clear
+    assert change.strength == 0
+
+
+def test_a_counter_that_one_side_lacks_is_left_out() -> None:
+    assert changes({"schedstat.ttwu_count": {"new": scaled(10)}}) == []
+
+
+def test_the_most_striking_comes_first_also_out_of_nothing() -> None:
+    found = changes({
+        "small-but-sure": {"base": scaled(1000), "new": scaled(1000, 1.1)},
+        "same": {"base": scaled(1000), "new": scaled(1000)[::-1]},
+        "from-nothing": {"base": [0.0] * 8, "new": scaled(500)},
+        "halved": {"base": scaled(1000), "new": scaled(1000, 0.5)},
+        "wild": {"base": scaled(1000), "new": [1.0, 9e6, 2.0, 8e6, 1.0, 9e6, 2.0, 1e6]},
+        "barely-from-nothing": {"base": [0.0] * 8, "new": [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]},
+    })  # fmt: skip
+    assert [change.counter for change in found[:3]] == ["from-nothing", "halved", "small-but-sure"]
+    assert {change.counter for change in found if change.strength == 0} == {"same", "wild", "barely-from-nothing"}
+
+
+def test_swapping_the_sides_changes_no_strength() -> None:
+    there, back = one(scaled(1000), scaled(700)), one(scaled(700), scaled(1000))
+    assert there.strength == pytest.approx(back.strength)
+    assert there.ratio == pytest.approx(1 / back.ratio)
+
+
+def test_rows_and_variants_keep_their_order() -> None:
+    of = {"forks": {name: scaled(10) for name in ("base", "b", "a")}}
+    counts = pl.concat([table(of, '{"g":4}'), table(of, '{"g":1}')])
+    found = compare(counts, "base", ["base", "b", "a"], 0.95)
+    assert [(change.parameters, change.variant) for change in found] == [
+        ('{"g":4}', "b"), ('{"g":4}', "a"), ('{"g":1}', "b"), ('{"g":1}', "a"),
+    ]  # fmt: skip
+
+
+def test_single_cpus_are_compared_only_when_asked_for() -> None:
+    values = {name: {"base": scaled(10), "new": scaled(20)} for name in ("interrupts.RES", "interrupts.RES.cpu12")}
+    assert [change.counter for change in changes(values)] == ["interrupts.RES"]
+    asked = changes(values, counters=["interrupts.RES.cpu12"])
+    assert [change.counter for change in asked] == ["interrupts.RES.cpu12"]
+
+
+def test_notable_are_the_headlines_that_ever_moved() -> None:
+    values = {
+        "cpu-migrations": {"base": scaled(10), "new": scaled(20)},
+        "vmstat.numa_hint_faults": {"base": [0.0] * 8, "new": [0.0] * 8},
+        "softirqs.RCU": {"base": scaled(10), "new": scaled(20)},
+    }
+    assert [change.counter for change in notable(changes(values))] == ["cpu-migrations"]
+
+
+def test_nothing_measured_is_nothing_to_compare() -> None:
+    assert compare(table({}), "base", ["base", "new"], 0.95, HEADLINES) == []
+
+
+def test_stored_trials_are_unpacked_into_a_line_a_counter() -> None:
+    trials = pl.DataFrame({
+        "position": [0, 1],
+        "block": [1, 1],
+        "variant": ["base", "new"],
+        "workload": ["w", "w"],
+        "parameters": ["{}", "{}"],
+        "counters": [json.dumps({"forks": 3, "steal_ms": 0.5}), "{}"],
+    })  # fmt: skip
+    lines = unpack(trials)
+    assert lines.rows() == [(1, "base", "w", "{}", "forks", 3.0), (1, "base", "w", "{}", "steal_ms", 0.5)]
+    assert dict(lines.schema) == COLUMNS
+
+
+def test_intervals_hold_the_true_ratio_as_often_as_they_say() -> None:
+    rng, held, campaigns = np.random.default_rng(5), 0, 400
+    for _ in range(campaigns):
+        base = 1000 * np.exp(rng.normal(0, 0.05, 8))
+        change = one(base.tolist(), (0.8 * base * np.exp(rng.normal(0, 0.05, 8))).tolist())
+        held += change.low <= 0.8 <= change.high
+    assert 0.92 <= held / campaigns <= 0.98

@@ -1,0 +1,203 @@
+"""On the kernel that runs here: counters rise when they should, and looking costs next to nothing."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab.observe.counters import Counters
+
+COSTS_MS = 2.0
+
+
+@pytest.fixture
+def counters() -> Iterator[Counters]:
+    with Counters.open() as opened:
+        yield opened
+
+
+def around(counters: Counters, work: Callable[[], object]) -> dict[str, float]:
+    before = counters.snapshot()
+    work()
+    return counters.delta(before, counters.snapshot())
+
+
+def needed(found: dict[str, float], counters: Counters, name: str) -> float:
+    """The counter; where this machine has none the test is skipped with the note that says why."""
+    if name not in found:
+        pytest.skip(f"{name} is not counted here: {counters.notes}")
+    return found[name]
+
+
+def in_child(work: Callable[[], object]) -> None:
+    """Run something in a child; what it does to itself, such as an affinity, ends with it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def test_children_are_forks(counters: Counters) -> None:
+    found = around(counters, lambda: [in_child(lambda: None) for _ in range(50)])
+    assert 50 <= found["forks"] < 50_000
+
+
+def hop() -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    for i in range(300):
+        os.sched_setaffinity(0, {cpus[i % len(cpus)]})
+
+
+def test_hopping_between_cpus_is_migrations(counters: Counters) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one CPU")
+    found = around(counters, lambda: in_child(hop))
+    assert needed(found, counters, "cpu-migrations") >= 299
+
+
+def ping_pong() -> None:
+    """A byte to and fro 500 times between two processes on one CPU: each way is a switch."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    (there_out, there_in), (back_out, back_in) = os.pipe(), os.pipe()
+    partner = os.fork()
+    for _ in range(500):
+        if partner == 0:
+            os.write(back_in, os.read(there_out, 1))
+        else:
+            os.write(there_in, b"x")
+            os.read(back_out, 1)
+    if partner == 0:
+        os._exit(0)
+    os.waitpid(partner, 0)
+
+
+def test_a_ping_pong_is_context_switches_of_the_machine_and_of_the_trial(counters: Counters) -> None:
+    found = around(counters, lambda: in_child(ping_pong))
+    assert found["context-switches"] >= 1000
+    assert 950 <= found["tree.voluntary-switches"] + found["tree.involuntary-switches"] <= 3000
+
+
+def test_touching_memory_is_page_faults(counters: Counters) -> None:
+    pages = 4000
+
+    def touch() -> None:
+        with mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as area:
+            if hasattr(mmap, "MADV_NOHUGEPAGE"):
+                area.madvise(mmap.MADV_NOHUGEPAGE)
+            for page in range(pages):
+                area[page * mmap.PAGESIZE] = 1
+
+    found = around(counters, lambda: in_child(touch))
+    assert found["vmstat.pgfault"] >= pages
+    assert found["tree.minor-faults"] >= pages
+
+
+def spin(seconds: float) -> None:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def crowd(many: int, seconds: float) -> None:
+    """Several processes that want one CPU."""
+    children = []
+    for _ in range(many):
+        child = os.fork()
+        if child == 0:
+            spin(seconds)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+
+
+def test_a_crowd_on_one_cpu_is_pressure_and_preemption(counters: Counters) -> None:
+    found = around(counters, lambda: crowd(3, 0.4))
+    assert found["tree.involuntary-switches"] >= 5
+    assert needed(found, counters, "psi.cpu.some_us") >= 100_000
+
+
+def test_time_passes_in_interrupts_and_softirqs(counters: Counters) -> None:
+    found = around(counters, lambda: crowd(1, 0.3))
+    assert found["interrupts"] > 0
+    assert found["softirqs"] > 0
+    assert sum(value for name, value in found.items() if name.startswith("softirqs.") and ".cpu" not in name) > 0
+
+
+def test_what_is_found_is_json_ready_and_never_negative(counters: Counters) -> None:
+    found = around(counters, lambda: None)
+    assert json.loads(json.dumps(found)) == found
+    assert min(found.values()) >= 0
+    assert list(found) == sorted(found)
+
+
+def test_a_look_costs_less_than_two_milliseconds(counters: Counters) -> None:
+    costs = []
+    for _ in range(100):
+        begun = time.perf_counter()
+        counters.snapshot()
+        costs.append(1000 * (time.perf_counter() - begun))
+    assert statistics.median(costs) < COSTS_MS
+
+
+def test_nothing_stays_open() -> None:
+    before = os.listdir("/proc/self/fd")
+    with Counters.open() as counters:
+        counters.snapshot()
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_a_machine_without_schedstats_says_so(counters: Counters) -> None:
+    switch = Path("/proc/sys/kernel/sched_schedstats")
+    told = [note for note in counters.notes if note.startswith("schedstats")]
+    if not switch.exists():
+        assert "CONFIG_SCHEDSTATS" in told[0]
+    elif switch.read_text().strip() == "0":
+        assert "kernel.sched_schedstats=1" in told[0]
+    else:
+        assert not told
+
+
+UNPRIVILEGED = """
+import json, os
+from schedlab.observe.counters import Counters
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+with Counters.open() as counters:
+    before = counters.snapshot()
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    print(json.dumps([counters.delta(before, counters.snapshot()), counters.notes]))
+"""
+
+
+@pytest.mark.root
+def test_without_privileges_everything_but_migrations_is_counted_and_the_rest_is_said() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
+    if not paranoid.exists() or int(paranoid.read_text()) <= 0:
+        pytest.skip("this kernel lets everybody use perf, or nobody")
+    done = subprocess.run([sys.executable, "-c", UNPRIVILEGED], capture_output=True, text=True, check=True)
+    found, notes = json.loads(done.stdout)
+    assert "cpu-migrations" not in found
+    assert found["forks"] >= 20
+    assert found["context-switches"] >= 20
+    assert any("kernel.perf_event_paranoid=0" in note and "CAP_PERFMON" in note for note in notes), notes

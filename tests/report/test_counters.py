@@ -1,0 +1,106 @@
+"""Counters in the report: 80 columns, figures with their units, what is not known as a dash or null."""
+
+from __future__ import annotations
+
+import json
+from math import nan
+
+from rich.console import Console
+
+from schedlab.analysis.counters import HEADLINES, Change
+from schedlab.report.counters import LABELS, beside, render, to_json
+
+
+def change(counter: str = "cpu-migrations", variant: str = "new", **fields: object) -> Change:
+    known: dict[str, object] = {
+        "workload": "hackbench", "parameters": '{"groups":4}', "variant": variant, "counter": counter, "n": 8,
+        "baseline_mean": 2000.0, "mean": 1240.0, "ratio": 0.62, "low": 0.6, "high": 0.64, "difference": -760.0,
+        "difference_low": -800.0, "difference_high": -720.0, "strength": 0.4,
+    }  # fmt: skip
+    return Change(**(known | fields))  # type: ignore[arg-type]
+
+
+FROM_NOTHING = {
+    "baseline_mean": 0.0, "mean": 5004.0, "ratio": nan, "low": nan, "high": nan, "difference": 5004.0,
+    "difference_low": 5002.0, "difference_high": 5006.0,
+}  # fmt: skip
+
+
+def text(changes: list[Change], notes: list[str] | None = None) -> str:
+    console = Console(width=80, no_color=True, highlight=False)
+    with console.capture() as capture:
+        console.print(render(changes, notes or [], 0.95))
+    return capture.get()
+
+
+def line(output: str, word: str) -> list[str]:
+    (found,) = [line for line in output.splitlines() if word in line]
+    return found.split()
+
+
+def test_a_row_shows_both_means_the_change_and_its_interval() -> None:
+    output = text([change()])
+    assert "hackbench groups=4" in output
+    assert line(output, "CPU migrations")[2:] == ["2000", "1240", "-38.0", "%", "-40.0", "…", "-36.0"]
+
+
+def test_without_a_ratio_the_difference_is_shown() -> None:
+    fields = line(text([change("vmstat.numa_hint_faults", **FROM_NOTHING)]), "NUMA hinting faults")
+    assert fields[3:] == ["0", "5004", "+5004", "+5002", "…", "+5006"]
+
+
+def test_times_have_the_unit_that_suits_them() -> None:
+    output = text([change("schedstat.run_delay_ns", baseline_mean=13.2e9, mean=4.5e3)])
+    assert line(output, "run delay")[2:6] == ["13.20", "s", "4.500", "µs"]
+    output = text([change("psi.cpu.some_us", baseline_mean=2300.0, mean=0.0)])
+    assert line(output, "CPU pressure")[3:6] == ["2.300", "ms", "0"]
+
+
+def test_large_counts_stay_short() -> None:
+    output = text([change("context-switches", baseline_mean=123_456_789.0, mean=4.2e9)])
+    assert line(output, "context switches")[2:4] == ["123.5M", "4.200G"]
+
+
+def test_variants_of_a_row_stand_below_its_one_title() -> None:
+    output = text([change(), change(variant="other")])
+    assert output.count("hackbench groups=4") == 1
+    assert line(output, "other")[:3] == ["other", "baseline", "mean"]
+
+
+def test_80_columns_are_enough() -> None:
+    wide = change(
+        "schedstat.domain0.newidle.lb_imbalance_misfit", "a-variant-with-quite-a-long-name",
+        baseline_mean=888_888_888.0, mean=888_888_888.0, ratio=9.2, low=0.01, high=9.99,
+    )  # fmt: skip
+    output = text([wide, change()])
+    assert max(map(len, output.splitlines())) <= 80
+    assert "+820.0 %" in output
+    assert "-99.0 … +899.0" in output
+
+
+def test_it_says_that_counters_do_not_judge_and_what_could_not_be_counted() -> None:
+    output = " ".join(text([change()], ["schedstats are off: `kernel.sched_schedstats=1` turns them on"]).split())
+    assert "not corrected for the number of counters" in output
+    assert "! schedstats are off: `kernel.sched_schedstats=1` turns them on" in output
+
+
+def test_nothing_to_compare_is_said() -> None:
+    assert "No counter can be compared" in text([])
+
+
+def test_beside_a_verdict_stand_only_clear_changes() -> None:
+    found = [change(), change("forks", ratio=1.02, low=1.01, high=1.03), change("interrupts.RES", low=0.4, high=1.2)]
+    assert beside(found) == "CPU migrations -38.0 %, forks +2.0 %"
+    assert beside(found, most=1) == "CPU migrations -38.0 %"
+    assert beside(found[2:]) == ""
+
+
+def test_every_headline_has_words() -> None:
+    assert set(LABELS) == set(HEADLINES)
+
+
+def test_json_has_null_for_what_is_not_known() -> None:
+    first, second = json.loads(json.dumps(to_json([change(), change("forks", **FROM_NOTHING)]), allow_nan=False))
+    assert first["parameters"] == {"groups": 4}
+    assert (first["ratio"], first["low"], first["clear"]) == (0.62, 0.6, True)
+    assert (second["ratio"], second["difference"]) == (None, 5004)

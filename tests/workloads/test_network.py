@@ -1,0 +1,40 @@
+"""A network of a run's own: shared by its rows, gone with it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from schedlab.workloads.network import inside, is_possible, network
+
+pytestmark = pytest.mark.skipif(not is_possible(), reason="no network namespace can be made here")
+
+
+def look(folder: Path) -> str:
+    """Which network a command sees that is started in the folder's."""
+    argv = [*inside(folder), "readlink", "/proc/self/ns/net"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def test_commands_start_in_a_network_of_their_own_with_a_loopback_that_is_up(tmp_path: Path) -> None:
+    with network(tmp_path):
+        assert look(tmp_path) != look(tmp_path / "elsewhere")
+        links = subprocess.run([*inside(tmp_path), "ip", "-o", "link"], capture_output=True, text=True, check=True)
+        assert "LOOPBACK,UP" in links.stdout
+        assert len(links.stdout.splitlines()) == 1
+
+
+def test_rows_of_a_run_share_one_network_until_the_first_leaves(tmp_path: Path) -> None:
+    with network(tmp_path):
+        first = look(tmp_path)
+        with network(tmp_path):
+            assert look(tmp_path) == first
+        assert look(tmp_path) == first
+    assert inside(tmp_path) == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_network_commands_start_as_they_are(tmp_path: Path) -> None:
+    assert inside(tmp_path) == ()

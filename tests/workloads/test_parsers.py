@@ -1,0 +1,182 @@
+"""Parsers against what the real tools printed: every figure is the right one, and half an output is no measurement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from schedlab.workloads.base import NotUnderstood, Output
+from schedlab.workloads.registry import adapter
+from tests.workloads.conftest import recorded
+
+RECORDED = {
+    "tbench": ("tbench", {"clients": 2, "duration": 5}),
+    "netperf-tcp": ("netperf", {}),
+    "netperf-udp": ("netperf", {"protocol": "udp"}),
+    "netperf-rr": ("netperf-rr", {}),
+    "iperf3-tcp": ("iperf3", {}),
+    "iperf3-udp": ("iperf3", {"protocol": "udp"}),
+    "pgbench-ro": ("pgbench", {"clients": 2}),
+    "pgbench-rw": ("pgbench", {"clients": 2, "mode": "rw"}),
+    "cyclictest": ("cyclictest", {"threads": 2}),
+    "schbench": ("schbench", {}),
+    "perfstat": ("perfstat", {"run": "true"}),
+    "perfstat-repeat": ("perfstat", {"run": "true", "repeat": 3, "counters": "software"}),
+    "perfstat-null": ("perfstat", {"run": "true", "repeat": 3, "counters": "none"}),
+    "hackbench-rt-tests": ("hackbench-rt-tests", {}),
+    "perf-sched-messaging": ("perf-sched-messaging", {}),
+    "perf-sched-pipe": ("perf-sched-pipe", {}),
+}
+
+JUDGED = {
+    "tbench": ("throughput", "MB/s", "higher", 880.752),
+    "netperf-tcp": ("received", "Mbit/s", "higher", 13943.42),
+    "netperf-udp": ("received", "Mbit/s", "higher", 3001.48),
+    "netperf-rr": ("transactions", "1/s", "higher", 64763.15),
+    "iperf3-udp": ("received", "Mbit/s", "higher", 3778.5305),
+    "pgbench-ro": ("tps", "1/s", "higher", 34447.847554),
+    "pgbench-rw": ("tps", "1/s", "higher", 3738.132852),
+    "schbench": ("wakeup-p99", "us", "lower", 7.0),
+    "perfstat": ("elapsed", "s", "lower", 0.052242216),
+    "perfstat-repeat": ("elapsed", "s", "lower", 0.02173789),
+    "perfstat-null": ("elapsed", "s", "lower", 0.0219817),
+    "perf-sched-pipe": ("latency", "us/op", "lower", 8.44),
+}
+
+
+def values(name: str, output: Output | None = None) -> dict[str, float]:
+    use, parameters = RECORDED[name]
+    found = adapter(use)
+    metrics = found.parse(found.parameters.model_validate(parameters), output or recorded(name))
+    return {metric.spec.name: metric.value for metric in metrics}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_every_recorded_output_yields_the_judged_metric(name: str) -> None:
+    judged = {spec.name for spec in adapter(RECORDED[name][0]).metrics if spec.judged}
+    assert judged <= set(values(name))
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_judged_figure_has_the_right_value_unit_and_direction(name: str) -> None:
+    metric, unit, direction, value = JUDGED[name]
+    spec = adapter(RECORDED[name][0]).spec(metric)
+    assert (spec.unit, spec.direction, spec.judged) == (unit, direction, True)
+    assert values(name)[metric] == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_garbage_and_nothing_are_not_understood(name: str) -> None:
+    for text in ("", "Segmentation fault\n", "{}", '{"end": []}', "\0\xff 12 34 56\n" * 5):
+        with pytest.raises(NotUnderstood):
+            values(name, replace(recorded(name), stdout=text, stderr=text))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_a_truncated_output_is_not_understood(name: str, share: float) -> None:
+    whole = recorded(name)
+    cut = replace(
+        whole,
+        stdout=whole.stdout[: int(len(whole.stdout) * share)],
+        stderr=whole.stderr[: int(len(whole.stderr) * share)],
+    )
+    if name in ("perfstat", "perfstat-repeat") and "duration_time" in cut.stderr:
+        # perf prints the elapsed time first; the counters behind it may be absent on any machine.
+        assert values(name, cut)["elapsed"] == values(name)["elapsed"]
+        return
+    with pytest.raises(NotUnderstood):
+        values(name, cut)
+
+
+def test_tbench_latency_is_the_mean_over_all_operations() -> None:
+    found = values("tbench")
+    assert found["latency"] == pytest.approx(0.0107124, abs=1e-7)
+    assert found["latency-max"] == 5.348
+    assert found["latency-writex"] == 0.014
+    assert len(found) == 3 + 16
+
+
+def test_tbench_that_measured_nothing_is_not_understood() -> None:
+    output = recorded("tbench")
+    with pytest.raises(NotUnderstood):
+        values("tbench", replace(output, stdout=output.stdout.replace("Throughput 880.752", "Throughput 0")))
+
+
+def test_udp_senders_and_receivers_are_told_apart() -> None:
+    assert values("netperf-udp")["sent"] == 3015.78
+    found = values("iperf3-udp")
+    assert found["sent"] == pytest.approx(3801.991, abs=1e-3)
+    assert found["received"] < found["sent"]
+
+
+def test_iperf3_own_error_is_the_reason() -> None:
+    output = replace(recorded("iperf3-tcp"), stdout='{"start": {}, "error": "unable to connect to server"}')
+    with pytest.raises(NotUnderstood, match="unable to connect"):
+        values("iperf3-tcp", output)
+
+
+def test_pgbench_keeps_each_second_as_a_sample() -> None:
+    found = adapter("pgbench")
+    tps, *_ = found.parse(found.parameters.model_validate({}), recorded("pgbench-ro"))
+    assert tps.samples == [36152.7, 32643.6]
+    assert values("pgbench-ro")["latency"] == 0.056
+    assert values("pgbench-ro")["latency-stddev"] == 0.028
+
+
+def test_pgbench_before_version_14_is_understood() -> None:
+    output = recorded("pgbench-ro")
+    older = output.stdout.replace(
+        "tps = 34447.847554 (without initial connection time)",
+        "tps = 30000.0 (including connections establishing)\ntps = 34447.8 (excluding connections establishing)",
+    )
+    assert values("pgbench-ro", replace(output, stdout=older))["tps"] == 34447.8
+
+
+def test_cyclictest_percentiles_are_those_of_all_threads_together() -> None:
+    # 2 × 1000 cycles, 8 of them beyond the histogram's 120 µs.
+    found = values("cyclictest")
+    assert found["latency-mean"] == 58
+    assert found["latency-max"] == 3227
+    assert found["latency-p50"] < found["latency-p99"] < 120
+    assert found["latency-p99.9"] == 3227
+
+
+def test_schbench_takes_each_kind_of_latency_from_its_own_block() -> None:
+    found = values("schbench")
+    assert (found["wakeup-p50"], found["wakeup-p99.9"]) == (3, 93)
+    assert (found["request-p50"], found["request-p99"]) == (4068, 4408)
+    assert found["requests"] == 488
+
+
+def test_counters_that_the_machine_lacks_are_absent_not_zero() -> None:
+    found = values("perfstat")
+    assert {"cycles", "instructions", "branch-misses"}.isdisjoint(found)
+    assert found["context-switches"] == 5
+    assert found["task-clock"] == 1.27
+
+
+@pytest.mark.parametrize(("name", "error"), [("perfstat-repeat", 0.30), ("perfstat-null", 0.27)])
+def test_repeated_runs_keep_the_relative_standard_error(name: str, error: float) -> None:
+    assert values(name)["elapsed-error"] == error
+
+
+def test_one_run_has_no_standard_error() -> None:
+    assert "elapsed-error" not in values("perfstat")
+
+
+def test_counters_of_a_user_without_rights_are_understood() -> None:
+    output = recorded("perfstat")
+    found = values(
+        "perfstat", replace(output, stderr=output.stderr.replace("context-switches;", "context-switches:u;"))
+    )
+    assert found["context-switches"] == 5
+
+
+def test_kernbench_reports_the_launchers_times() -> None:
+    found = adapter("kernbench")
+    metrics = found.parse(found.parameters.model_validate({}), Output("", "", 2.0, 3.0, 0.5, 0))
+    assert {metric.spec.name: metric.value for metric in metrics} == {
+        "elapsed": 2.0, "user": 3.0, "system": 0.5, "cpu": 175.0,
+    }  # fmt: skip

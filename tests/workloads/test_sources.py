@@ -1,0 +1,89 @@
+"""What is made once: folders of the cache, kernel trees; and finding tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import CannotRunHere
+from schedlab.workloads import kernel_tree
+from schedlab.workloads.base import Place, Tool
+from schedlab.workloads.kernbench import Kernbench, KernbenchParameters
+from schedlab.workloads.once import made_once
+from schedlab.workloads.tools import SCHEDLOAD, find, install_line
+
+
+def test_a_folder_is_made_once(tmp_path: Path) -> None:
+    made = []
+
+    def make(part: Path) -> None:
+        made.append(part)
+        (part / "file").write_text("whole")
+
+    for _ in range(2):
+        assert (made_once(tmp_path / "a" / "b", make) / "file").read_text() == "whole"
+    assert len(made) == 1
+
+
+def test_a_folder_that_could_not_be_made_is_made_the_next_time(tmp_path: Path) -> None:
+    def fail(part: Path) -> None:
+        (part / "half").touch()
+        raise CannotRunHere("no room")
+
+    with pytest.raises(CannotRunHere):
+        made_once(tmp_path / "b", fail)
+    assert not (tmp_path / "b").exists()
+    assert list(made_once(tmp_path / "b", lambda part: (part / "whole").touch()).iterdir()) == [tmp_path / "b/whole"]
+
+
+def test_a_tree_that_cannot_be_built_is_told_before_the_start(tmp_path: Path) -> None:
+    def told() -> str:
+        return " ".join(Kernbench().obstacles(KernbenchParameters(tree=str(tmp_path))))
+
+    assert "no kernel tree" in told()
+    for name in ("Kconfig", "Makefile", ".config"):
+        (tmp_path / name).touch()
+    assert "mrproper" in told()
+    (tmp_path / ".config").unlink()
+    assert told() == ""
+
+
+def test_a_broken_tree_is_refused_with_makes_words(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "Kconfig").touch()
+    (tree / "Makefile").write_text("tinyconfig:\n\t@echo this tree is broken >&2; exit 1\n")
+    (tmp_path / "scratch").mkdir()
+    place = Place(tmp_path / "cache", tmp_path / "scratch")
+    with (
+        pytest.raises(CannotRunHere, match="this tree is broken"),
+        Kernbench().prepared(KernbenchParameters(tree=str(tree)), place),
+    ):
+        raise AssertionError
+    assert list(place.scratch.iterdir()) == []
+
+
+def test_no_kernel_source_is_told_with_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_tree, "TARBALLS", "/nonexistent/*")
+    assert "apt-get install linux-source" in Kernbench().obstacles(KernbenchParameters())[0]
+
+
+@pytest.mark.parametrize("target", ["../../etc/", "/etc/", "a b", "", "-k", "x/../y/"])
+def test_targets_stay_within_the_tree(target: str) -> None:
+    with pytest.raises(ValueError, match="target"):
+        KernbenchParameters(target=target)
+
+
+def test_the_newest_version_of_a_tool_is_found(tmp_path: Path) -> None:
+    for version in ("9.6", "15", "8"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "no-such-program").touch()
+    tool = Tool("no-such-program", "package", (f"{tmp_path}/*/no-such-program",))
+    assert find(tool) == tmp_path / "15" / "no-such-program"
+
+
+def test_the_install_line_is_one_command_and_names_what_no_package_brings() -> None:
+    tools = [Tool("b", "bb"), Tool("x", "", source="from https://example.org"), SCHEDLOAD, Tool("a", "aa")]
+    assert install_line(tools) == "make build && apt-get install aa bb\n# x: from https://example.org"
+    assert install_line([tools[1]]) == "# x: from https://example.org"
