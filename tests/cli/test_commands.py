@@ -269,3 +269,14 @@ def test_the_version_is_told_and_unknown_commands_are_usage() -> None:
 def test_the_installed_command_is_there() -> None:
     installed = Path(sys.executable).parent / "schedlab"
     assert shutil.which(str(installed))
+
+
+def test_counters_are_kept_with_a_run_and_shown_on_request(tmp_path: Path) -> None:
+    run = "sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done'"
+    schedlab("run", small(tmp_path, run=run), "--store", tmp_path / "s.sqlite")
+    assert "Counters" not in schedlab("report", "--store", tmp_path / "s.sqlite").stdout
+    shown = schedlab("report", "--counters", "--store", tmp_path / "s.sqlite").stdout
+    assert "context switches" in shown
+    told = json.loads(schedlab("report", "--counters", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
+    (forks,) = [c for c in told["counters"] if c["counter"] == "forks" and c["variant"] == "changed"]
+    assert forks["baseline"] >= 9

@@ -1,0 +1,97 @@
+"""Writes the reference pages under docs/reference/ from the code: commands, workloads, tunables.
+
+    .venv/bin/python docs/make_reference.py
+
+A test fails when the pages and the code differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from schedlab.cli.app import app
+from schedlab.tunables import catalogue, describe
+from schedlab.workloads import registry
+from schedlab.workloads.tools import SCHEDLOAD
+
+FOLDER = Path(__file__).parent / "reference"
+MADE = "<!-- Made from the code by docs/make_reference.py; edit that, not this. -->\n"
+
+
+def pages() -> dict[str, str]:
+    """Every page's text by file name."""
+    return {"commands.md": commands(), "workloads.md": workloads(), "tunables.md": tunables()}
+
+
+def commands() -> str:
+    """Each command with its arguments and options."""
+    return "\n".join([MADE, "# Commands\n", *_command("schedlab", typer.main.get_command(app))])
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    yield f"## `{name}`\n\n{_one_line(command.help)}\n"
+    # The completion options come from the command line library, and with another version in other words.
+    options = [parameter for parameter in command.params if "completion" not in parameter.name]
+    if options:
+        yield "| | |\n|---|---|"
+    for parameter in options:
+        usage = ", ".join(f"`{text}`" for text in parameter.opts) if parameter.param_type_name == "option" else ""
+        yield f"| {usage or f'`{(parameter.metavar or parameter.name).upper()}`'} | {_one_line(parameter.help)} |"
+    yield ""
+    for sub, inner in getattr(command, "commands", {}).items():
+        yield from _command(f"{name} {sub}", inner)
+
+
+def workloads() -> str:
+    """Each workload with its parameters and metrics."""
+    parts = [MADE, "# Workloads\n"]
+    for name in registry.names():
+        adapter = registry.adapter(name)
+        packages = sorted({"schedload (`make build`)" if tool is SCHEDLOAD else tool.package for tool in adapter.tools})
+        parts.append(f"## `{name}`\n\n{adapter.summary}. Needs: {', '.join(packages) or 'nothing'}.\n")
+        if adapter.note:
+            parts.append(f"Note: {adapter.note}.\n")
+        parts.append("| parameter | default | |\n|---|---|---|")
+        for key, field in adapter.parameters.model_fields.items():
+            default = "required" if field.is_required() else f"`{field.get_default()!r}`"
+            parts.append(f"| `{key}` | {default} | {_one_line(field.description)} |")
+        parts.append("\n| metric | unit | better | judged |\n|---|---|---|---|")
+        for spec in adapter.metrics:
+            parts.append(f"| `{spec.name}` | {spec.unit} | {spec.direction} | {'yes' if spec.judged else 'if named'} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def tunables() -> str:
+    """Each tunable with its places, allowed values and source."""
+    parts = [MADE, "# Tunables\n"]
+    for name in sorted(catalogue()):
+        told = describe(name)
+        parts.append(f"## `{name}`\n\n{told.summary}.\n".replace("..", "."))
+        facts = {
+            "allowed": told.allowed,
+            "default": "; ".join(f"{value} ({kernels})" for value, kernels in told.defaults),
+            "places": "; ".join(f"`{place}` ({kernels})" for place, kernels in told.places),
+            "special values": "; ".join(f"{value}: {meaning}" for value, meaning in told.special.items()),
+            "needs": ", ".join(told.config),
+            "a change costs": told.cost,
+            "source": told.source,
+        }
+        parts += [f"- {label}: {fact}" for label, fact in facts.items() if fact]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for file, text in pages().items():
+        (FOLDER / file).write_text(text, encoding="utf-8")
+        print(f"docs/reference/{file}: {len(text.splitlines())} lines")
