@@ -60,8 +60,10 @@ def workloads() -> str:
             default = "required" if field.is_required() else f"`{field.get_default()!r}`"
             parts.append(f"| `{key}` | {default} | {_one_line(field.description)} |")
         parts.append("\n| metric | unit | better | judged |\n|---|---|---|---|")
-        for spec in adapter.metrics:
-            parts.append(f"| `{spec.name}` | {spec.unit} | {spec.direction} | {'yes' if spec.judged else 'if named'} |")
+        parts += [
+            f"| `{spec.name}` | {spec.unit} | {spec.direction} | {'yes' if spec.judged else 'if named'} |"
+            for spec in adapter.metrics
+        ]
         parts.append("")
     return "\n".join(parts)
 

@@ -26,7 +26,7 @@ pub struct Table(Vec<Entry>);
 
 /// A channel: what a message needs to know lies together.
 #[derive(Debug)]
-struct Entry {
+pub struct Entry {
     /// Descriptors of the near and the far end; −1 where there is none.
     ends: [AtomicI32; 2],
     kind: ChannelKind,
@@ -91,6 +91,14 @@ fn place(channel: u32, end: End) -> usize {
     channel as usize * 2 + end as usize
 }
 
+impl Entry {
+    /// The descriptor of an end, or −1, and the channel's carrier.
+    #[inline]
+    pub fn descriptor(&self, end: End) -> (RawFd, ChannelKind) {
+        (self.ends[end as usize].load(Ordering::Relaxed), self.kind)
+    }
+}
+
 impl Table {
     /// A table without open channels.
     pub fn new(plan: &Plan) -> Self {
@@ -101,17 +109,15 @@ impl Table {
         Self((0..plan.channels().total()).map(entry).collect())
     }
 
-    /// The descriptor of an end, or −1, and the channel's carrier.
-    #[inline]
-    pub fn descriptor(&self, channel: u32, end: End) -> (RawFd, ChannelKind) {
-        let entry = &self.0[channel as usize];
-        (entry.ends[end as usize].load(Ordering::Relaxed), entry.kind)
+    /// All channels, for tasks to look up what a message needs.
+    pub fn entries(&self) -> &[Entry] {
+        &self.0
     }
 
     /// Opens the channels of a task that are not open yet.
     pub fn open_for(&self, plan: &Plan, schedule: &Schedule, task: TaskId) -> io::Result<()> {
         for each in schedule.of(task) {
-            if self.descriptor(each.channel, each.end).0 >= 0 {
+            if self.0[each.channel as usize].descriptor(each.end).0 >= 0 {
                 continue;
             }
             let definition = &plan.program().resources.channels[plan.channels().position(each.channel)];

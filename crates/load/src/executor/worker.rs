@@ -8,6 +8,7 @@ use schedlab_workload::code::{Code, Work};
 use schedlab_workload::program::{ChannelKind, Direction, Window};
 use schedlab_workload::{Cursor, Step, TaskId};
 
+use super::channels::Entry;
 use super::message::{self, Received};
 use super::run::Shared;
 use super::{children, regions::Regions, spin, sync};
@@ -26,6 +27,7 @@ impl Stop {
 /// One task of a running program.
 pub struct Worker<'r> {
     shared: &'r Shared,
+    channels: &'r [Entry],
     task: TaskId,
     window: Option<Window>,
     regions: Regions<'r>,
@@ -42,6 +44,7 @@ impl<'r> Worker<'r> {
         shared.arena.prefault(task);
         Ok(Self {
             shared,
+            channels: shared.table.entries(),
             task,
             window: shared.plan.program().window,
             regions: Regions::of(shared, task)?,
@@ -137,7 +140,7 @@ impl<'r> Worker<'r> {
     }
 
     fn send(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<(), Stop> {
-        let (descriptor, kind) = self.shared.table.descriptor(channel, End::sending(direction));
+        let (descriptor, kind) = self.channels[channel as usize].descriptor(End::sending(direction));
         let message = &self.outgoing[..bytes as usize];
         let sent = match kind {
             ChannelKind::Udp => message::send_datagram(descriptor, message),
@@ -147,7 +150,7 @@ impl<'r> Worker<'r> {
     }
 
     fn receive(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<Received, Stop> {
-        let (descriptor, kind) = self.shared.table.descriptor(channel, End::receiving(direction));
+        let (descriptor, kind) = self.channels[channel as usize].descriptor(End::receiving(direction));
         let buffer = &mut self.incoming[..bytes as usize];
         let received = match kind {
             ChannelKind::Udp => {

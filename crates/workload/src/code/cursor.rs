@@ -7,6 +7,7 @@ use super::flatten::{Code, Instruction, Limit};
 use super::step::{Step, Work};
 use super::value::{Value, evaluate, uniform};
 use crate::check::MAX_LOOPS;
+use crate::program::Direction;
 
 /// Reads a task's code step by step.
 ///
@@ -21,7 +22,37 @@ pub struct Cursor<'c> {
     window_end_ns: u64,
     children: u64,
     entry: usize,
+    burst: Burst,
     rng: Pcg64Mcg,
+}
+
+/// Messages of a [`super::flatten::Run`] that are still to come.
+///
+/// Most steps of the fine-grained workloads come from here, so this is the shortest path through the cursor: hackbench
+/// has to cost what the tool it imitates costs, a few nanoseconds between two system calls.
+#[derive(Debug, Clone, Copy, Default)]
+struct Burst {
+    left: u64,
+    bytes: u64,
+    channel: u32,
+    stride: u32,
+    sends: bool,
+    until_closed: bool,
+    direction: Direction,
+}
+
+impl Burst {
+    #[inline]
+    fn next(&mut self) -> Step {
+        self.left -= 1;
+        let Self { channel, bytes, direction, .. } = *self;
+        self.channel = channel.wrapping_add(self.stride);
+        if self.sends {
+            Step::Send { channel, bytes, direction }
+        } else {
+            Step::Receive { channel, bytes, direction }
+        }
+    }
 }
 
 /// A loop being run.
@@ -56,30 +87,23 @@ impl<'c> Cursor<'c> {
             window_end_ns,
             children: 0,
             entry: 0,
+            burst: Burst::default(),
             rng,
         }
     }
 
     /// The next step; `now_ns` tells the time when a loop needs it. After [`Step::End`] it is `End` forever.
-    ///
-    /// Message loops dominate the fine-grained workloads, so their instructions are told apart by plain comparisons: an
-    /// indirect jump would often be mispredicted after a system call, which on many kernels clears those predictions.
     #[inline]
     pub fn next(&mut self, mut now_ns: impl FnMut() -> u64) -> Step {
+        if self.burst.left > 0 {
+            return self.burst.next();
+        }
         let code = self.code;
         loop {
             let here = self.position;
             self.position += 1;
             match &code.instructions[here] {
                 Instruction::Again { body } => self.again(*body, &mut now_ns),
-                Instruction::Send { channel, bytes, direction } => {
-                    let (channel, bytes) = (self.number(channel), self.value(bytes));
-                    return Step::Send { channel, bytes, direction: *direction };
-                }
-                Instruction::Receive { channel, bytes, direction } => {
-                    let (channel, bytes) = (self.number(channel), self.value(bytes));
-                    return Step::Receive { channel, bytes, direction: *direction };
-                }
                 other => {
                     if let Some(step) = self.other(other, here, &mut now_ns) {
                         return step;
@@ -89,7 +113,7 @@ impl<'c> Cursor<'c> {
         }
     }
 
-    /// Any instruction but those of message loops; no step for one that only moves on.
+    /// Any instruction but the end of a loop; no step for one that only moves on.
     #[inline(never)]
     fn other(
         &mut self,
@@ -102,8 +126,30 @@ impl<'c> Cursor<'c> {
                 self.enter(limit, *exit, now_ns);
                 return None;
             }
-            Instruction::Again { .. } | Instruction::Send { .. } | Instruction::Receive { .. } => {
-                unreachable!("told apart by the caller")
+            Instruction::Again { .. } => unreachable!("told apart by the caller"),
+            Instruction::Run(run) => {
+                let left = run.count.as_ref().map_or(u64::MAX, |count| self.value(count));
+                if left == 0 {
+                    return None;
+                }
+                self.burst = Burst {
+                    left,
+                    sends: run.sends,
+                    until_closed: run.count.is_none(),
+                    channel: self.number(&run.channel),
+                    stride: run.stride,
+                    bytes: self.value(&run.bytes),
+                    direction: run.direction,
+                };
+                self.burst.next()
+            }
+            Instruction::Send { channel, bytes, direction } => {
+                let (channel, bytes) = (self.number(channel), self.value(bytes));
+                Step::Send { channel, bytes, direction: *direction }
+            }
+            Instruction::Receive { channel, bytes, direction } => {
+                let (channel, bytes) = (self.number(channel), self.value(bytes));
+                Step::Receive { channel, bytes, direction: *direction }
             }
             Instruction::Jump(target) => {
                 self.position = *target;
@@ -159,6 +205,10 @@ impl<'c> Cursor<'c> {
     /// the end of stream is an error of the program's run.
     #[must_use]
     pub fn closed(&mut self) -> bool {
+        let burst = std::mem::take(&mut self.burst);
+        if burst.until_closed {
+            return true;
+        }
         let running = &self.loops[..self.depth];
         let Some(depth) = running.iter().rposition(|frame| matches!(frame.end, Finish::Closed)) else {
             return false;

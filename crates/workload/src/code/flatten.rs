@@ -27,6 +27,7 @@ pub(super) enum Instruction {
     Choose(Box<Choice>),
     Jump(usize),
     Fork { after: usize },
+    Run(Box<Run>),
     End,
     Compute(Value),
     Touch(Box<Touch>),
@@ -56,6 +57,20 @@ pub(super) struct Touch {
     pub stride: u32,
     pub pattern: Pattern,
     pub write: bool,
+}
+
+/// A loop whose body is a single message: a burst that needs no trip through the loop for each.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    pub sends: bool,
+    /// Channel of the first message.
+    pub channel: Value,
+    /// How far the channel's number moves from message to message.
+    pub stride: u32,
+    pub bytes: Value,
+    pub direction: Direction,
+    /// Number of messages; without it, until the channel is closed.
+    pub count: Option<Value>,
 }
 
 /// Branches with the sums of weights up to and including each, and where they begin.
@@ -167,6 +182,11 @@ impl Flattener<'_> {
         let enter = self.instructions.len();
         self.instructions.push(Instruction::Jump(0));
         self.body(body);
+        if let Some(run) = burst(&limit, &self.instructions[enter + 1..]) {
+            self.instructions.truncate(enter);
+            self.instructions.push(Instruction::Run(Box::new(run)));
+            return;
+        }
         self.instructions.push(Instruction::Again { body: enter + 1 });
         self.instructions[enter] = Instruction::Enter { limit, exit: self.instructions.len() };
     }
@@ -224,6 +244,26 @@ impl Flattener<'_> {
     fn series(&self, name: &str) -> u32 {
         position(&self.plan.program().series, name)
     }
+}
+
+/// The burst that a loop is, if it is one: a count or an end of stream as its limit, a single message as its body, and
+/// nothing in the message that varies but the channel, evenly.
+fn burst(limit: &Limit, body: &[Instruction]) -> Option<Run> {
+    let (sends, channel, bytes, direction) = match body {
+        [Instruction::Send { channel, bytes, direction }] => (true, channel, bytes, *direction),
+        [Instruction::Receive { channel, bytes, direction }] => (false, channel, bytes, *direction),
+        _ => return None,
+    };
+    let (channel, stride) = match channel {
+        Value::Affine { depth: 0, mul, add } => (Value::Const(*add), *mul),
+        other => (other.outside_loop()?, 0),
+    };
+    let count = match limit {
+        Limit::Count(count) => Some(count.clone()),
+        Limit::UntilClosed => None,
+        Limit::ForNs(_) | Limit::Window => return None,
+    };
+    Some(Run { sends, channel, stride, bytes: bytes.outside_loop()?, direction, count })
 }
 
 fn position(names: &[String], name: &str) -> u32 {

@@ -17,6 +17,19 @@ pub(super) enum Value {
     Tree(Box<Expr>),
 }
 
+impl Value {
+    /// The same value as seen from outside of the innermost loop, if it does not change inside and is simple.
+    pub(super) fn outside_loop(&self) -> Option<Self> {
+        match self {
+            Self::Const(value) => Some(Self::Const(*value)),
+            Self::Affine { depth, mul, add } if *depth > 0 => {
+                Some(Self::Affine { depth: depth - 1, mul: *mul, add: *add })
+            }
+            Self::Affine { .. } | Self::Tree(_) => None,
+        }
+    }
+}
+
 /// What the variables of an expression stand for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Identity {
