@@ -71,7 +71,7 @@ def networks(seconds: int) -> Iterator[Pair]:
     """stream and rr against iperf3 and netperf."""
     for protocol in ("tcp", "udp"):
         for size in (64, 1024, 16_384):
-            own = {"protocol": protocol, "size": size, "duration": seconds}
+            own: dict[str, Any] = {"protocol": protocol, "size": size, "duration": seconds}
             for tool in ("iperf3", "netperf"):
                 label = f"stream, {protocol.upper()}, {size} bytes ({tool})"
                 yield Pair(label, Side("stream", "received", own), Side(tool, "received", own))
@@ -88,7 +88,7 @@ def services(seconds: int) -> Iterator[Pair]:
         yield Pair(label, Side("tbench-native", "throughput", own), Side("tbench", "throughput", own))
     for mode in ("ro", "rw"):
         for clients in (1, 2, 8):
-            own = {"mode": mode, "clients": clients, "duration": seconds, "scale": 10}
+            own: dict[str, Any] = {"mode": mode, "clients": clients, "duration": seconds, "scale": 10}
             label = f"pgbench, {mode}, {clients} clients, scale 10"
             yield Pair(label, Side("pgbench-native", "tps", own), Side("pgbench", "tps", own))
 

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
+from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
 from schedlab.measurement import Conditions, Measurement
 from schedlab.store import reading, writing
 from schedlab.workloads.base import Metric, MetricSpec
-from tests.conftest import begin
+from tests.conftest import TWO_VARIANTS, begin
 
 LATENCY = MetricSpec("latency", "us/op", "lower")
 
@@ -24,11 +25,19 @@ def test_samples_come_back_exactly(engine: Engine, experiment: Experiment) -> No
     writing.record(engine, run_id, made.trials[6], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0, samples)]))
     assert list(reading.samples(engine, run_id, 6, "latency")) == samples
     assert list(reading.samples(engine, run_id, 6, "other")) == []
+    row = reading.measurements(engine, run_id).row(0, named=True)
+    assert (row["block"], row["metric"], row["value"], row["position"]) == (1, "latency", 3.0, 6.0)
+
+
+def test_a_block_s_iterations_are_read_as_their_mean(engine: Engine) -> None:
+    text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 3")
+    made = plan(parse(text, "f"), 1)
+    run_id = begin(engine, made, text)
+    cell = [trial for trial in made.trials if trial.phase == "measure"][:3]
+    for trial, value in zip(cell, (1.0, 2.0, 6.0), strict=True):
+        writing.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, [Metric(LATENCY, value)]))
     frame = reading.measurements(engine, run_id)
-    assert frame.row(0, named=True) | {"variant": ""} == {
-        "position": 6, "block": 1, "variant": "", "workload": "hackbench",
-        "parameters": made.trials[6].row.parameters_json, "metric": "latency", "value": 3.0,
-    }  # fmt: skip
+    assert frame.select("value", "iterations").rows() == [(3.0, 3)]
 
 
 def test_warm_up_and_failed_trials_are_kept_but_not_measured(engine: Engine, experiment: Experiment) -> None:

@@ -9,7 +9,6 @@ from schedlab.workloads.base import Tool
 from schedlab.workloads.pgbench import Pgbench, PgbenchParameters
 from schedlab.workloads.postgres import SCALE_BYTES, memory_bytes
 from schedlab.workloads.registry import adapter, names
-from schedlab.workloads.tools import SCHEDLOAD
 
 NEEDED = {"command": {"run": "true"}, "perfstat": {"run": "true"}}
 
@@ -44,7 +43,7 @@ def test_every_adapter_is_complete(name: str) -> None:
     assert len({spec.name for spec in found.metrics}) == len(found.metrics)
     for tool in found.tools:
         assert isinstance(tool, Tool)
-        assert tool is SCHEDLOAD or bool(tool.package) != bool(tool.source)
+        assert tool.package
 
 
 def test_estimates_grow_with_the_duration() -> None:

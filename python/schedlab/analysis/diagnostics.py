@@ -135,7 +135,7 @@ def _of(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
 
 
 def _drift(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
-    """A linear trend of each variant's deviations over the order of trials."""
+    """A linear trend of each variant's deviations over the order of trials, block means: iterations hang together."""
     for question in questions:
         row = _of(samples, question).with_columns(pl.col("value").log().alias("log"))
         row = row.with_columns((pl.col("log") - pl.col("log").mean().over("variant")).alias("deviation"))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from schedlab.cli import doctor, report, run_command, runs, tunables, workloads
-from schedlab.errors import Exit, SchedlabError
-from schedlab.tunables.errors import BadValue, TunableError, UnknownTunable
+from schedlab.errors import SchedlabError
 
 app = typer.Typer(
     name="schedlab",
@@ -41,20 +39,13 @@ def _options(
         raise typer.Exit
 
 
-def _fail(error: Exception, code: Exit) -> NoReturn:
-    Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False)
-    sys.exit(code)
-
-
 def run() -> None:
     """Run the command line; errors meant for people end it with their own exit code."""
     try:
         app()
     except SchedlabError as error:
-        _fail(error, error.exit_code)
-    except TunableError as error:
-        named_wrongly = isinstance(error, UnknownTunable | BadValue)
-        _fail(error, Exit.USAGE if named_wrongly else Exit.CANNOT_RUN)
+        Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False)
+        sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of a pipe has gone (``| head``): nothing is left to say, and nobody to say it to.
         sys.stderr.close()

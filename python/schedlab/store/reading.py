@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from sqlalchemy import Engine, Select, String, func, select
+from sqlalchemy import Engine, Float, Select, String, func, select
 
 from schedlab.errors import StoreError
 from schedlab.store import schema
@@ -109,15 +109,21 @@ def conditions(engine: Engine, run_id: int) -> pl.DataFrame:
 
 
 def measurements(engine: Engine, run_id: int) -> pl.DataFrame:
-    """A run's measured figures, warm-up left out: position, block, variant, workload, parameters, metric, value."""
+    """A run's measured figures, warm-up left out, as means over each block's iterations.
+
+    Columns: position (mean index in the plan), block, variant, workload, parameters, metric, value, iterations. The
+    database takes the means: a hundred thousand figures need not pass through Python to be averaged.
+    """
     t, m = schema.trial.c, schema.metric.c
-    columns = [t.position, t.block, t.variant, t.workload, t.parameters, m.name.label("metric"), m.value]
-    return _frame(
-        engine,
-        select(*columns)
+    keys = [t.block, t.variant, t.workload, t.parameters, m.name.label("metric")]
+    means = [func.avg(t.position, type_=Float).label("position"), func.avg(m.value, type_=Float).label("value")]
+    query = (
+        select(*keys, *means, func.count().label("iterations"))
         .join_from(schema.trial, schema.metric)
-        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok"),
+        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok")
+        .group_by(*keys)
     )
+    return _frame(engine, query)
 
 
 def counters(engine: Engine, run_id: int) -> pl.DataFrame:
@@ -152,7 +158,7 @@ def samples(engine: Engine, run_id: int, position: int, name: str) -> Sequence[f
 def _frame(engine: Engine, query: Select[Any]) -> pl.DataFrame:
     types = {"INTEGER": pl.Int64, "FLOAT": pl.Float64}
     table = {column.name: types.get(str(column.type), pl.String) for column in query.selected_columns}
-    # The driver's own rows: building a Row object for each of 100,000 figures would take longer than judging them.
+    # The driver's own rows: building a Row object for each of thousands of lines would take longer than judging them.
     with engine.connect() as connection:
         compiled = str(query.compile(engine, compile_kwargs={"literal_binds": True}))
         rows = connection.connection.cursor().execute(compiled).fetchall()

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, insert, select, update
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.store import schema
-from schedlab.store.design import describe
+from schedlab.store.describing import describe
 
 LONGEST_OUTPUT = 64 * 1024
 """Characters of a stream that are kept; a longer one keeps its two ends. Failed trials keep 16 times as much."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from schedlab.errors import Exit, SchedlabError
 
-class TunableError(Exception):
+
+class TunableError(SchedlabError):
     """Base of every error here; its text says what is wrong and, where it is known, what to do."""
+
+    exit_code = Exit.CANNOT_RUN
 
 
 class UnknownTunable(TunableError):
     """A name that the catalogue does not have. `nearest` holds the right names that look most like it."""
+
+    exit_code = Exit.USAGE
 
     def __init__(self, name: str, nearest: tuple[str, ...]) -> None:
         self.name = name
@@ -21,6 +27,8 @@ class UnknownTunable(TunableError):
 
 class BadValue(TunableError):
     """A value that the tunable cannot take. `allowed` says what it can, with units and special values."""
+
+    exit_code = Exit.USAGE
 
     def __init__(self, name: str, value: object, why: str, allowed: str) -> None:
         self.name = name

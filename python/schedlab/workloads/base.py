@@ -60,7 +60,7 @@ class Tool:
     paths: tuple[str, ...] = ()
     """Places beside ``$PATH`` where distributions put it; may hold ``*``. A library's header or a file counts too."""
     source: str = ""
-    """Where it is had when Debian's main archive has no package of it; ``package`` is then empty."""
+    """Where it is had when Debian's main archive does not have the package."""
 
 
 @dataclass(frozen=True)

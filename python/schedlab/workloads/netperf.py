@@ -22,7 +22,7 @@ from schedlab.workloads.loopback import PingParameters, StreamParameters
 from schedlab.workloads.tools import need
 
 _SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' do without"
-_CLIENT, _SERVER = Tool("netperf", "", source=_SOURCE), Tool("netserver", "", source=_SOURCE)
+_CLIENT, _SERVER = Tool("netperf", "netperf", source=_SOURCE), Tool("netserver", "netperf", source=_SOURCE)
 
 _SAID = re.compile(r"^([A-Z0-9_]+)=([0-9.]+)$", re.MULTILINE)
 

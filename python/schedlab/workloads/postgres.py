@@ -170,7 +170,13 @@ def _owner() -> tuple[int, int]:
 
 def _do(argv: Sequence[str]) -> None:
     done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd="/", env=os.environ | ENVIRONMENT
+        argv,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env=os.environ | ENVIRONMENT,
     )
     if done.returncode != 0:
         raise CannotRunHere(

@@ -45,8 +45,8 @@ def missing(adapter: AnyAdapter) -> list[Tool]:
 
 
 def install_line(tools: list[Tool]) -> str:
-    """The command that brings these tools; what no package brings is a comment line behind it."""
-    packages = sorted({tool.package for tool in tools if tool is not SCHEDLOAD and tool.package})
+    """The command that brings these tools; what no package of Debian's main archive brings is a comment behind it."""
+    packages = sorted({tool.package for tool in tools if tool is not SCHEDLOAD and not tool.source})
     commands = ["make build"] if SCHEDLOAD in tools else []
     if packages:
         commands.append("apt-get install " + " ".join(packages))

@@ -1,0 +1,35 @@
+"""The stored part of a plan: what a report needs to know of it."""
+
+from __future__ import annotations
+
+from schedlab.analysis.verdicts import Question
+from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.store.design import StoredDesign
+from schedlab.workloads.registry import adapter
+
+
+def describe(plan: Plan) -> StoredDesign:
+    """The stored part of a plan."""
+    experiment, judging = plan.experiment, plan.experiment.analysis
+    return StoredDesign(
+        question=experiment.experiment.question,
+        blocks=experiment.design.blocks,
+        iterations=experiment.design.iterations,
+        variants=[variant.name for variant in plan.variants],
+        control=CONTROL if experiment.design.control else None,
+        questions=asked(plan),
+        alpha=judging.alpha,
+        delta=judging.delta,
+        correction=judging.correction,
+    )
+
+
+def asked(plan: Plan) -> list[Question]:
+    """The judged metrics of every row, in the file's order."""
+    questions = []
+    for row in plan.rows:
+        found = adapter(row.use)
+        for name in row.judged:
+            spec = found.spec(name)
+            questions.append(Question(row.label, row.parameters_json, name, spec.unit, spec.direction))
+    return questions
