@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+MOST_CPUS = 8192
+"""The largest CONFIG_NR_CPUS of any architecture (x86 with MAXSMP)."""
+
 
 def parse_cpu_list(text: str) -> list[int]:
     """The CPU numbers of a list such as ``"0-3,8"``, ascending; ValueError when it is not one."""
@@ -13,17 +16,7 @@ def parse_cpu_list(text: str) -> list[int]:
         low, high = int(first), int(last) if dash else int(first)
         if high < low:
             raise ValueError(f"{text!r} is not a CPU list: {part} runs backwards")
+        if high >= MOST_CPUS:
+            raise ValueError(f"{text!r} names CPU {high}; Linux has at most {MOST_CPUS}")
         cpus.update(range(low, high + 1))
     return sorted(cpus)
-
-
-def format_cpu_list(cpus: list[int]) -> str:
-    """The shortest list notation of these CPU numbers."""
-    parts: list[str] = []
-    ordered = sorted(set(cpus))
-    start = 0
-    for i, cpu in enumerate(ordered):
-        if i + 1 == len(ordered) or ordered[i + 1] != cpu + 1:
-            parts.append(str(cpu) if start == i else f"{ordered[start]}-{cpu}")
-            start = i + 1
-    return ",".join(parts)

@@ -17,8 +17,7 @@ class Exit(IntEnum):
     USAGE = 2
     CANNOT_RUN = 3
     TRIALS_FAILED = 4
-    INTERRUPTED = 130
-    TERMINATED = 143
+    BUG = 70
 
 
 class SchedlabError(Exception):

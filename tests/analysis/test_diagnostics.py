@@ -9,6 +9,10 @@ from schedlab.analysis.verdicts import Options, Question, judge
 from schedlab.analysis.warnings import Kind
 
 TIME = Question("w", "{}", "time", "s", "lower")
+COLUMNS = {
+    "position": pl.Int64, "block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String,
+    "metric": pl.String, "value": pl.Float64,
+}  # fmt: skip
 WOBBLE = [0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, -0.0015]
 
 
@@ -24,9 +28,8 @@ def kinds(
             value *= control_factor if variant == "control" else 1.0
             value *= spike if (variant, block) == ("new", 4) else 1.0
             samples.append((position, block, variant, "w", "{}", "time", value))
-    columns = ["position", "block", "variant", "workload", "parameters", "metric", "value"]
-    frame = pl.DataFrame(samples, schema=columns, orient="row")
-    verdicts = judge(frame, [TIME], "base", ["base", "control", "new"], "control", Options())
+    frame = pl.DataFrame(samples, schema=COLUMNS, orient="row")
+    verdicts = judge(frame, [TIME], ["base", "control", "new"], "control", Options())
     facts = RunFacts(planned, 24, seen(**conditions), pl.DataFrame())
     return {warning.kind for warning in diagnose(facts, frame, [TIME], verdicts, Options())}
 
@@ -74,3 +77,10 @@ def test_trials_that_have_not_run_are_told() -> None:
 
 def test_four_blocks_have_no_outliers() -> None:
     assert outlying({1: 1.0, 2: 1.0, 3: 1.0, 4: 9.0}) == []
+
+
+def test_a_machine_that_changed_during_the_run_is_told() -> None:
+    facts = RunFacts(0, 0, seen(), pl.DataFrame(), ["frequency.governor (powersave → performance)"])
+    (warning,) = diagnose(facts, pl.DataFrame(schema=COLUMNS), [], [], Options())
+    assert warning.kind is Kind.MACHINE
+    assert "governor" in warning.seen

@@ -26,7 +26,7 @@ def samples(values: dict[str, list[float]], question: Question = TIME) -> pl.Dat
 
 
 def one(values: dict[str, list[float]], question: Question = TIME, **options: object) -> Verdict:
-    (verdict,) = judge(samples(values, question), [question], "base", ["base", "new"], None, Options(**options))  # type: ignore[arg-type]
+    (verdict,) = judge(samples(values, question), [question], ["base", "new"], None, Options(**options))  # type: ignore[arg-type]
     return verdict
 
 
@@ -66,7 +66,7 @@ def test_too_few_blocks_are_never_a_difference_and_say_how_many_could_be() -> No
 
 def test_a_gap_leaves_its_block_out() -> None:
     table = samples({"base": BASE, "new": scaled(1.1)}).filter(~((pl.col("variant") == "new") & (pl.col("block") == 3)))
-    (verdict,) = judge(table, [TIME], "base", ["base", "new"], None, Options())
+    (verdict,) = judge(table, [TIME], ["base", "new"], None, Options())
     assert verdict.n == 7
 
 
@@ -84,7 +84,7 @@ def test_a_value_of_zero_is_told() -> None:
 
 def test_iterations_do_not_count_as_blocks() -> None:
     once = samples({"base": BASE, "new": scaled(1.1)})
-    (verdict,) = judge(pl.concat([once] * 20), [TIME], "base", ["base", "new"], None, Options())
+    (verdict,) = judge(pl.concat([once] * 20), [TIME], ["base", "new"], None, Options())
     assert verdict.n == 8
     assert verdict.p == 2 / 256
 
@@ -92,7 +92,7 @@ def test_iterations_do_not_count_as_blocks() -> None:
 def test_the_correction_is_over_a_variant_s_rows_and_the_control_costs_nobody() -> None:
     questions = [Question("w", f'{{"g":{i}}}', "time", "s", "lower") for i in range(8)]
     table = pl.concat(samples({"base": BASE, "control": scaled(1.0), "new": scaled(1.1)}, q) for q in questions)
-    verdicts = judge(table, questions, "base", ["base", "control", "new"], "control", Options())
+    verdicts = judge(table, questions, ["base", "control", "new"], "control", Options())
     new = [v for v in verdicts if v.variant == "new"]
     assert {v.p_adjusted for v in new} == {8 * 2 / 256}
     assert {v.word for v in new} == {"inconclusive"}
@@ -100,7 +100,6 @@ def test_the_correction_is_over_a_variant_s_rows_and_the_control_costs_nobody() 
     bh = judge(
         table,
         questions,
-        "base",
         ["base", "control", "new"],
         "control",
         Options(correction="benjamini-hochberg"),
@@ -110,7 +109,7 @@ def test_the_correction_is_over_a_variant_s_rows_and_the_control_costs_nobody() 
 
 def test_verdicts_come_row_by_row_in_the_plan_s_order_of_variants() -> None:
     table = pl.concat(samples({"base": BASE, "b": BASE, "a": BASE}, q) for q in (TIME, RATE))
-    verdicts = judge(table, [TIME, RATE], "base", ["base", "b", "a"], None, Options())
+    verdicts = judge(table, [TIME, RATE], ["base", "b", "a"], None, Options())
     assert [(v.question.metric, v.variant) for v in verdicts] == [
         ("time", "b"),
         ("time", "a"),
@@ -145,3 +144,27 @@ def test_intervals_cover_the_true_ratio_as_often_as_they_say(kind: str) -> None:
         verdict = one({"base": draw(kind, rng, 8).tolist(), "new": (1.03 * draw(kind, rng, 8)).tolist()})
         covered += verdict.low <= 1.03 <= verdict.high
     assert 0.93 <= covered / campaigns <= 0.985
+
+
+def test_a_run_s_family_holds_the_rows_of_all_its_variants() -> None:
+    names = ["base", "control", "x", "y"]
+    table = samples({"base": BASE, "control": scaled(1.0), "x": scaled(1.1), "y": scaled(1.0)})
+    run = judge(table, [TIME], names, "control", Options(family="run"))
+    each = judge(table, [TIME], names, "control", Options())
+    assert [v.p_adjusted for v in run if v.variant == "x"] == [2 * 2 / 256]
+    assert [v.p_adjusted for v in each if v.variant == "x"] == [2 / 256]
+
+
+def test_a_row_without_an_answer_still_counts_as_asked() -> None:
+    missing = Question("gone", "{}", "time", "s", "lower")
+    verdicts = judge(samples({"base": BASE, "new": scaled(1.1)}), [TIME, missing], ["base", "new"], None, Options())
+    assert verdicts[0].p_adjusted == 2 * 2 / 256
+
+
+@pytest.mark.parametrize(("failed", "word"), [(0, "worse"), (1, "worse"), (2, "inconclusive")])
+def test_survivors_of_many_failures_are_not_judged(failed: int, word: str) -> None:
+    table = samples({"base": BASE, "new": scaled(1.1)})
+    failures = {("w", "{}", "new"): (failed, 20)} if failed else {}
+    (verdict,) = judge(table, [TIME], ["base", "new"], None, Options(), failures)
+    assert (verdict.word, verdict.failed) == (word, failed)
+    assert ("no fair sample" in verdict.reason) == (failed == 2)

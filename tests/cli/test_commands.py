@@ -111,8 +111,7 @@ def test_a_locked_or_absent_tunable_is_a_refusal_before_the_first_trial(tmp_path
     )
     assert done.returncode == 3
     assert "sched.migration_cost_ns" in done.stderr
-    with sqlite3.connect(tmp_path / "s.sqlite") as store:
-        assert store.execute("SELECT count(*) FROM run").fetchone() == (0,)
+    assert not (tmp_path / "s.sqlite").exists()
 
 
 def test_the_migration_cost_experiment_runs_on_a_tree_of_files_and_is_labelled(tmp_path: Path) -> None:
@@ -170,7 +169,7 @@ def test_resume_refuses_a_file_that_was_changed(tmp_path: Path) -> None:
 def trials(store: Path) -> int:
     try:
         with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
-            return int(connection.execute("SELECT count(*) FROM trial").fetchone()[0])
+            return int(connection.execute("SELECT count(*) FROM trial WHERE superseded = 0").fetchone()[0])
     except sqlite3.OperationalError:
         return 0
 
@@ -280,3 +279,121 @@ def test_counters_are_kept_with_a_run_and_shown_on_request(tmp_path: Path) -> No
     told = json.loads(schedlab("report", "--counters", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
     (forks,) = [c for c in told["counters"] if c["counter"] == "forks" and c["variant"] == "changed"]
     assert forks["baseline"] >= 9
+
+
+@needs_root
+@pytest.mark.root
+def test_a_second_run_on_the_machine_is_refused_and_names_the_first(tmp_path: Path) -> None:
+    path = small(tmp_path, blocks=50, run="sleep 0.1")
+    first = subprocess.Popen(
+        [sys.executable, "-m", "schedlab", "run", str(path), "--store", str(tmp_path / "a.sqlite")],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_for_trials(tmp_path / "a.sqlite", 1)
+        second = schedlab("run", path, "--store", tmp_path / "b.sqlite")
+        resumed = schedlab("run", path, "--store", tmp_path / "a.sqlite", "--resume")
+    finally:
+        first.terminate()
+        assert first.wait(60) == 143
+    for refused in (second, resumed):
+        assert refused.returncode == 3
+        assert f"process {first.pid}" in refused.stderr
+
+
+@needs_root
+@pytest.mark.root
+def test_a_value_that_somebody_else_changes_ends_the_run_and_is_left_alone(tmp_path: Path) -> None:
+    before = STAT_INTERVAL.read_text()
+    path = small(tmp_path, blocks=50, variant='tunables = { "vm.stat_interval" = 7 }', run="sleep 0.1")
+    command = [sys.executable, "-m", "schedlab", "run", str(path), "--store", str(tmp_path / "s.sqlite")]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        end = time.monotonic() + 60
+        while STAT_INTERVAL.read_text().strip() != "7":
+            assert time.monotonic() < end, "the variant was never put in place"
+            time.sleep(0.01)
+        STAT_INTERVAL.write_text("11\n")
+        _, error = running.communicate(timeout=60)
+        assert running.returncode == 3
+        assert "somebody else changed" in error
+        assert STAT_INTERVAL.read_text().strip() == "11"
+    finally:
+        STAT_INTERVAL.write_text(before)
+        shutil.rmtree("/var/lib/schedlab/journal/left-alone", ignore_errors=True)
+
+
+def interrupted(tmp_path: Path) -> Path:
+    path = small(tmp_path, blocks=2)
+    schedlab("run", path, "--store", tmp_path / "s.sqlite", "--seed", "5")
+    with sqlite3.connect(tmp_path / "s.sqlite") as store:
+        store.execute("PRAGMA foreign_keys = ON")
+        store.execute("UPDATE run SET state = 'interrupted'")
+        store.execute("DELETE FROM trial WHERE position = 5")
+    return path
+
+
+@pytest.mark.parametrize("option", [["--seed", "6"], ["--quick"]])
+def test_resume_refuses_another_seed_or_size(tmp_path: Path, option: list[str]) -> None:
+    done = schedlab("run", interrupted(tmp_path), "--store", tmp_path / "s.sqlite", "--resume", *option)
+    assert done.returncode == 2
+    assert "--resume keeps both" in done.stderr
+
+
+def test_resume_refuses_another_target(tmp_path: Path) -> None:
+    build_fake_tree(tmp_path / "tree", kernel="6.18.0")
+    path = interrupted(tmp_path)
+    done = schedlab("run", path, "--store", tmp_path / "s.sqlite", "--resume", "--sysroot", tmp_path / "tree")
+    assert done.returncode == 2
+    assert "another machine or configuration" in done.stderr
+    assert schedlab("run", path, "--store", tmp_path / "s.sqlite", "--resume", "--seed", "5").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["a?b.sqlite", "p%41.sqlite", ":memory:", "[red]x[/].sqlite"])
+def test_a_store_may_have_any_name(tmp_path: Path, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "schedlab", "run", str(small(tmp_path)), "--store", name],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"store: {name}\n" in done.stdout
+    assert (tmp_path / name).exists()
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path: Path) -> None:
+    path = small(tmp_path, run="sh -c 'echo [/foo] >&2; exit 1'")
+    path.write_text(path.read_text().replace('"changed"', '"x[bold]y"'))
+    done = schedlab("run", path, "--store", tmp_path / "s.sqlite")
+    assert done.returncode == 4
+    assert "x[bold]y" in done.stdout
+    assert "[/foo]" in done.stdout
+    assert "x[bold]y" in schedlab("run", path, "--dry-run", "--store", tmp_path / "s.sqlite").stdout
+
+
+def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
+    line = f"{sys.executable} -m schedlab tunables list --all | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "0", done.stderr
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_unicode_gets_escapes_instead_of_a_crash(tmp_path: Path) -> None:
+    done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite", env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_narrow_terminal_keeps_names_and_verdicts(tmp_path: Path) -> None:
+    done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite", env={"COLUMNS": "40"})
+    assert "changed" in done.stdout
+    assert "inconclusive" in done.stdout
+
+
+def test_a_damaged_store_is_told_without_a_traceback(tmp_path: Path) -> None:
+    schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
+    with sqlite3.connect(tmp_path / "s.sqlite") as store:
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.execute("DROP TABLE metric")
+    done = schedlab("report", "--store", tmp_path / "s.sqlite")
+    assert done.returncode == 2
+    assert "without its tables metric" in done.stderr
+    assert "Traceback" not in done.stderr

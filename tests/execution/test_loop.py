@@ -17,8 +17,8 @@ from schedlab.errors import CannotRunHere
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Trial, plan
+from schedlab.findings import findings
 from schedlab.measurement import Measurement
-from schedlab.report.findings import findings
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
 from schedlab.targets.protocol import Obstacle
@@ -63,13 +63,13 @@ def test_a_failed_trial_is_a_recorded_row_and_the_run_goes_on(run_script: RunScr
     assert "failed-trials" in {str(w.kind) for w in findings(engine, run_id).warnings}
 
 
-def test_an_interrupt_leaves_the_session_and_resume_runs_only_what_is_left(
+def test_an_interrupt_leaves_the_session_and_resume_repeats_the_warm_up_and_the_torn_block(
     engine: Engine, experiment: Experiment
 ) -> None:
     made = plan(experiment, 1)
 
     def script(trial: Trial) -> float:
-        if trial.index == 10:
+        if trial.index == 20:
             raise KeyboardInterrupt
         return 1.0
 
@@ -78,11 +78,26 @@ def test_an_interrupt_leaves_the_session_and_resume_runs_only_what_is_left(
         execute(made, target, engine, run_id, lambda trial, measurement: None)
     assert target.closed
     assert reading.run(engine, run_id).state == "interrupted"
+    assert writing.done(engine, run_id) == set(range(20))
     again = Scripted(noisy)
     execute(made, again, engine, run_id, lambda trial, measurement: None)
-    assert [entry.index for entry in again.log if isinstance(entry, Trial)] == list(range(10, 54))
-    assert reading.run(engine, run_id).state == "complete"
-    assert writing.done(engine, run_id) == set(range(54))
+    # Trials 0 to 5 are the warm-up, 18 to 23 the block that was torn.
+    assert [entry.index for entry in again.log if isinstance(entry, Trial)] == [*range(6), *range(18, 54)]
+    run = reading.run(engine, run_id)
+    assert (run.state, run.recorded) == ("complete", 54)
+    assert run.notes == ["interrupted after 20 trials; the warm-up and block 3 had to be measured again"]
+    with engine.connect() as connection:
+        kept = connection.exec_driver_sql("SELECT count(*), sum(superseded) FROM trial").one()
+    assert tuple(kept) == (62, 8)
+
+
+def test_a_complete_run_has_nothing_to_go_on_with(
+    run_script: RunScript, engine: Engine, experiment: Experiment
+) -> None:
+    run_id, _ = run_script(noisy)
+    again = Scripted(noisy)
+    execute(plan(experiment, 1), again, engine, run_id, lambda trial, measurement: None)
+    assert again.log == []
 
 
 def test_each_trial_is_committed_before_the_next_begins(engine: Engine, experiment: Experiment) -> None:

@@ -117,7 +117,7 @@ def test_an_unknown_metric_names_those_there_are() -> None:
 
 def test_the_same_workload_twice_needs_labels() -> None:
     twice = TWO_VARIANTS + '\n[[workload]]\nuse = "hackbench"\nipc = "pipe"\n'
-    assert "give each a label" in error_of(twice)
+    assert "give each its own label" in error_of(twice)
     assert len(parse(twice.replace("groups = [1, 4]", 'groups = 1\nlabel = "a"') + 'label = "b"\n', "f").workload) == 2
 
 
@@ -151,3 +151,25 @@ def test_a_missing_file_and_a_binary_file_are_told(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ExperimentError, match="is not UTF-8"):
         load(tmp_path / "binary.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[1, 4]", "[1, 1]", "holds a value twice"),
+        ("[1, 4]", '1\nmetrics = ["time", "time"]', "'time' is named 2 times"),
+        ("blocks = 8", "blocks = 10000\niterations = 100000", "trials; at most 1,000,000"),
+        ("blocks = 8", 'timeout = "0s"', "design.timeout"),
+        ("blocks = 8", 'pause = "-1s"', "design.pause"),
+        ("nice = 1", 'environment = { "A=B" = "x" }', "cannot be an environment variable"),
+        ("nice = 1", 'cpus = "0-999999999"', "at most 8192"),
+        ("nice = 1", 'tunables = { "vm.stat_interval" = 2, "stat_interval" = 3 }', "is the same tunable as"),
+    ],
+)
+def test_what_could_not_be_measured_or_told_apart_is_refused(old: str, new: str, words: str) -> None:
+    assert words in error_of(TWO_VARIANTS.replace(old, new))
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf" + TWO_VARIANTS.encode())
+    assert load(tmp_path / "bom.toml")[0].experiment.name == "test"

@@ -9,16 +9,16 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.experiment.plan import Trial
+from schedlab.findings import findings
 from schedlab.measurement import Measurement
 from schedlab.report import json as json_report
 from schedlab.report import text
-from schedlab.report.findings import findings
 from schedlab.report.numbers import change, figure, interval, p_value
 from tests.conftest import TWO_VARIANTS
 
 ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
-    "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "detectable", "blocks_needed", "reason",
+    "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "detectable", "blocks_needed", "reason", "failed",
 }  # fmt: skip
 
 

@@ -35,13 +35,15 @@ class RunFacts:
     """What the store tells of a run beside its figures.
 
     ``conditions`` has a row for each variant: seconds, steal_percent, other_percent, steal_worst, mhz_min, mhz_max,
-    clocksources; ``failures`` one for each trial that did not end well: variant, workload, reason.
+    clocksources; ``failures`` one for each trial that did not end well: variant, workload, reason. ``changed`` names
+    what of the machine's fingerprint was another at the end.
     """
 
     planned: int
     recorded: int
     conditions: pl.DataFrame
     failures: pl.DataFrame
+    changed: Sequence[str] = ()
 
 
 def diagnose(
@@ -56,6 +58,7 @@ def diagnose(
         _control(verdicts, options),
         _resolution(verdicts, len(questions), options),
         _gaps(facts),
+        _changed(facts.changed),
         _conditions(facts.conditions),
         _drift(samples, questions),
         _outliers(samples, questions),
@@ -78,13 +81,17 @@ def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]
         )
 
 
-def _resolution(verdicts: Sequence[Verdict], tests: int, options: Options) -> Iterator[Warning]:
-    paired = [verdict.n for verdict in verdicts if not verdict.control]
-    needed = blocks_for_a_verdict(options.alpha, tests if options.correction != "none" else 1)
-    if paired and max(paired) < needed:
+def _resolution(verdicts: Sequence[Verdict], questions: int, options: Options) -> Iterator[Warning]:
+    compared = [verdict for verdict in verdicts if not verdict.control]
+    if not compared or options.correction == "benjamini-hochberg":
+        return
+    family = len(compared) if options.family == "run" else questions
+    needed = blocks_for_a_verdict(options.alpha, family if options.correction == "holm" else 1)
+    most = max(verdict.n for verdict in compared)
+    if most < needed:
         yield Warning(
             Kind.RESOLUTION,
-            f"{max(paired)} blocks cannot call any difference over {tests} rows one, however large; {needed} can",
+            f"{most} blocks cannot call any difference over {family} rows one, however large; {needed} can",
         )
 
 
@@ -98,6 +105,11 @@ def _gaps(facts: RunFacts) -> Iterator[Warning]:
         )
     if facts.recorded < facts.planned:
         yield Warning(Kind.INCOMPLETE, f"{facts.planned - facts.recorded} of {facts.planned} trials have not run")
+
+
+def _changed(changed: Sequence[str]) -> Iterator[Warning]:
+    if changed:
+        yield Warning(Kind.MACHINE, f"the machine changed during the run: {', '.join(changed)}")
 
 
 def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:

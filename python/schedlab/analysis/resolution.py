@@ -1,21 +1,21 @@
-"""What a design can show at all: smallest p values, detectable effects, blocks needed."""
+"""What a design can show at all: detectable effects, blocks needed."""
 
 from __future__ import annotations
 
+from functools import cache
 from math import ceil, expm1, inf, log1p, log2, sqrt
 
+import numpy as np
 from scipy.special import stdtrit
 
 POWER = 0.8
 """Share of real effects of the stated size that a run should find (Cohen 1988, the customary 80 %)."""
 
+SIMULATED_UP_TO = 10
+"""Blocks up to which power is found by running the test; 2^10 flips of 2,000 samples take about 20 ms."""
+
 MOST_BLOCKS = 100_000
 """Where the search for a number of blocks gives up."""
-
-
-def smallest_p(blocks: int) -> float:
-    """The smallest two-sided p that an exact sign-flip test over this many blocks can yield: 2 of 2^n flips."""
-    return min(1.0, 2.0 ** (1 - blocks))
 
 
 def blocks_for_a_verdict(alpha: float, tests: int) -> int:
@@ -26,15 +26,34 @@ def blocks_for_a_verdict(alpha: float, tests: int) -> int:
 def detectable(spread: float, blocks: int, alpha: float) -> float:
     """The smallest relative change (0.01 is 1 %) that ``blocks`` blocks find with 80 % power at level ``alpha``.
 
-    ``spread`` is the standard deviation of the paired log-ratios. Two-sided t approximation:
-    (t₁₋α/₂ + t_power)·s/√n (Kalibera & Jones 2013, section 9, for the same reasoning in two levels).
+    ``spread`` is the standard deviation of the paired log-ratios. Infinite below the blocks that a verdict needs.
     """
-    if blocks < 2:
-        return inf
-    freedom = blocks - 1
-    quantiles = float(stdtrit(freedom, 1 - alpha / 2)) + float(stdtrit(freedom, POWER))
-    exponent = quantiles * spread / sqrt(blocks)
+    exponent = standardised(blocks, alpha) * spread
     return expm1(exponent) if exponent < 100 else inf
+
+
+@cache
+def standardised(blocks: int, alpha: float) -> float:
+    """The effect, in standard deviations of the log-ratios, that the sign-flip test finds with 80 % power.
+
+    Up to ten blocks its p values are so coarse that a t test's power would promise too much (73 % at 8 blocks and
+    α/3 in place of 80 %): there the test itself is run on 2,000 normal samples from a fixed seed. Beyond, the t
+    approximation (t₁₋α/₂ + t_power)/√n (Kalibera & Jones 2013, section 9, reason so in two levels).
+    """
+    if blocks < blocks_for_a_verdict(alpha, 1):
+        return inf
+    if blocks > SIMULATED_UP_TO:
+        freedom = blocks - 1
+        return (float(stdtrit(freedom, 1 - alpha / 2)) + float(stdtrit(freedom, POWER))) / sqrt(blocks)
+    noise = np.random.Generator(np.random.PCG64(1)).standard_normal((2_000, blocks))
+    signs = 1.0 - 2.0 * ((np.arange(2**blocks)[:, None] >> np.arange(blocks)) & 1)
+    low, high = 0.0, 8.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        sums = np.abs((noise + middle) @ signs.T)
+        p_values = np.mean(sums >= sums[:, :1] * (1 - 1e-12), axis=1)
+        low, high = (low, middle) if np.mean(p_values <= alpha) >= POWER else (middle, high)
+    return high
 
 
 def blocks_needed(spread: float, effect: float, alpha: float, tests: int) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan, sqrt
+from math import isnan, nan, sqrt
 from typing import Literal
 
 import polars as pl
@@ -14,6 +14,7 @@ from schedlab.analysis.paired import estimate, log_ratios, p_equivalent
 from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable
 from schedlab.analysis.signflip import p_value
 
+Family = Literal["variant", "run"]
 Word = Literal["better", "worse", "equivalent", "inconclusive"]
 
 
@@ -30,11 +31,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Options:
-    """How strictly to judge; see ``[analysis]`` of the experiment file. ``seed`` is for tests that draw flips."""
+    """How strictly to judge; see ``[analysis]`` of the experiment file. ``seed`` is for tests that draw flips.
+
+    ``family`` is what the correction is made over: the rows of each variant, each variant being a question of its own
+    with its rows the many chances to answer it wrongly; or all rows of all variants of the run.
+    """
 
     alpha: float = 0.05
     delta: float = 0.01
     correction: Correction = "holm"
+    family: Family = "variant"
     seed: int = 0
 
 
@@ -45,7 +51,7 @@ class Verdict:
     ``ratio`` is variant / baseline, ``low`` and ``high`` its interval at 1 − alpha, unadjusted. ``p`` is raw, the
     verdict follows from ``p_adjusted`` (over the variant's rows). ``detectable`` is the relative change that this
     many blocks would have found four times in five, ``blocks_needed`` the blocks that would find one of delta.
-    Where nothing is known a number is nan; ``reason`` then says why.
+    ``failed`` counts the trials of both that failed. Where nothing is known a number is nan; ``reason`` says why.
     """
 
     question: Question
@@ -64,6 +70,7 @@ class Verdict:
     word: Word
     detectable: float
     blocks_needed: int | None
+    failed: int = 0
     reason: str = ""
 
 
@@ -81,31 +88,60 @@ def block_means(samples: pl.DataFrame) -> dict[tuple[str, str, str, str], dict[i
     return cells
 
 
+Failures = Mapping[tuple[str, str, str], tuple[int, int]]
+"""Trials that failed, and trials recorded, by workload, parameters and variant."""
+
+TOLERATED = 0.05
+"""The share of a cell's trials that may fail before what is left is no fair sample of it."""
+
+
 def judge(
     samples: pl.DataFrame,
     questions: Sequence[Question],
-    baseline: str,
     variants: Sequence[str],
     control: str | None,
     options: Options,
+    failures: Failures | None = None,
 ) -> list[Verdict]:
-    """A verdict for each question and each variant but the baseline, in that order.
+    """A verdict for each question and each variant but the first, the baseline, in that order.
 
-    The correction is made over the rows of each variant: every variant is a question of its own, its rows are the
-    many chances to answer it wrongly. The A/A control forms a family of its own and changes nobody's verdict.
+    The A/A control forms a family of its own and changes nobody's verdict. Trials that fail are seldom the average
+    ones, so a cell that lost more than 5 % of them is not judged by those that survived.
     """
-    cells = block_means(samples)
+    cells, (baseline, *others) = block_means(samples), variants
+    comparing = [name for name in others if name != control]
+    tests = len(questions) * (len(comparing) if options.family == "run" else 1)
+    tests = max(tests, 1) if options.correction != "none" else 1
+    raw = {
+        (i, name): _lost(
+            _compare(question, cells, baseline, name, name == control, options, tests), baseline, failures or {}
+        )
+        for i, question in enumerate(questions)
+        for name in others
+    }
     verdicts: dict[tuple[int, str], Verdict] = {}
-    for variant in variants:
-        if variant == baseline:
-            continue
-        raw = [
-            _compare(question, cells, baseline, variant, variant == control, options, len(questions))
-            for question in questions
-        ]
-        for i, verdict in enumerate(_correct(raw, options)):
-            verdicts[i, variant] = verdict
-    return [verdicts[key] for key in sorted(verdicts, key=lambda key: (key[0], list(variants).index(key[1])))]
+    for family in _families(comparing, control, options):
+        keys = [key for key in raw if key[1] in family]
+        verdicts |= zip(keys, _correct([raw[key] for key in keys], options, tests), strict=True)
+    return [verdicts[key] for key in raw]
+
+
+def _families(comparing: Sequence[str], control: str | None, options: Options) -> list[set[str]]:
+    """The sets of variants whose rows are corrected together."""
+    together = [set(comparing)] if options.family == "run" else [{name} for name in comparing]
+    return together + ([{control}] if control is not None else [])
+
+
+def _lost(verdict: Verdict, baseline: str, failures: Failures) -> Verdict:
+    """The verdict with its failed trials counted, and with no p value where they are too many."""
+    row = (verdict.question.workload, verdict.question.parameters)
+    counts = {name: failures.get((*row, name), (0, 0)) for name in (baseline, verdict.variant)}
+    verdict = replace(verdict, failed=sum(failed for failed, _ in counts.values()))
+    for name, (failed, recorded) in counts.items():
+        if recorded and failed / recorded > TOLERATED and not verdict.reason:
+            reason = f"{failed} of {recorded} trials of {name} failed; those left are no fair sample"
+            return replace(verdict, p=nan, p_equivalent=nan, reason=reason)
+    return verdict
 
 
 def _compare(
@@ -133,7 +169,6 @@ def _compare(
     found = estimate(ratios, 1 - options.alpha)
     if found.blocks < 2:
         return replace(unknown, n=found.blocks, ratio=found.ratio, reason="fewer than two blocks pair up")
-    level = options.alpha if options.correction == "none" else options.alpha / tests
     return replace(
         unknown,
         n=found.blocks,
@@ -142,28 +177,27 @@ def _compare(
         high=found.high,
         p=p_value(ratios, options.seed),
         p_equivalent=p_equivalent(ratios, options.delta),
-        detectable=detectable(found.spread, found.blocks, level),
-        blocks_needed=blocks_needed(
-            found.spread, options.delta, options.alpha, tests if options.correction != "none" else 1
-        ),
+        detectable=detectable(found.spread, found.blocks, options.alpha / tests),
+        blocks_needed=blocks_needed(found.spread, options.delta, options.alpha, tests),
     )
 
 
-def _correct(raw: Sequence[Verdict], options: Options) -> list[Verdict]:
-    """Adjust a family's p values over the rows that have one, and find the words."""
-    known = [i for i, verdict in enumerate(raw) if verdict.n >= 2]
-    different = adjust([raw[i].p for i in known], options.correction)
-    same = adjust([raw[i].p_equivalent for i in known], options.correction)
-    corrected = list(raw)
-    needed = blocks_for_a_verdict(options.alpha, len(raw) if options.correction != "none" else 1)
-    for i, p, q in zip(known, different, same, strict=True):
-        verdict = raw[i]
-        word = _word(verdict, p, q, options.alpha)
-        reason = ""
-        if word == "inconclusive" and verdict.n < needed:
-            reason = f"{verdict.n} blocks cannot show any difference here; {needed} can"
-        corrected[i] = replace(verdict, p_adjusted=p, p_equivalent=q, word=word, reason=reason)
-    return corrected
+def _correct(raw: Sequence[Verdict], options: Options, tests: int) -> list[Verdict]:
+    """Adjust a family's p values and find the words; a row without a p still counts as one that was asked."""
+    different = adjust([1.0 if isnan(verdict.p) else verdict.p for verdict in raw], options.correction)
+    same = adjust([1.0 if isnan(verdict.p) else verdict.p_equivalent for verdict in raw], options.correction)
+    needed = blocks_for_a_verdict(options.alpha, tests)
+    return [_worded(*row, needed, options) for row in zip(raw, different, same, strict=True)]
+
+
+def _worded(verdict: Verdict, p_different: float, p_same: float, needed: int, options: Options) -> Verdict:
+    if isnan(verdict.p):
+        return verdict
+    word, reason = _word(verdict, p_different, p_same, options.alpha), ""
+    # Benjamini-Hochberg lets many rows with the smallest p possible carry each other; the others do not.
+    if word == "inconclusive" and verdict.n < needed and options.correction != "benjamini-hochberg":
+        reason = f"{verdict.n} blocks cannot show any difference here; {needed} can"
+    return replace(verdict, p_adjusted=p_different, p_equivalent=p_same, word=word, reason=reason)
 
 
 def _word(verdict: Verdict, p_different: float, p_same: float, alpha: float) -> Word:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+from typing import NoReturn
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from schedlab.cli import doctor, report, run_command, runs, tunables, workloads
-from schedlab.errors import SchedlabError
+from schedlab.cli.console import make, make_streams_safe
+from schedlab.errors import Exit, SchedlabError
 
 app = typer.Typer(
     name="schedlab",
     help="The laboratory for Linux scheduler changes: does it help, where, by how much, and which part does it?",
     epilog="Exit codes: 0 fine, 1 a regression (with --fail-on worse), 2 usage, 3 cannot run here, 4 trials failed, "
-    "130 or 143 interrupted.",
+    "70 a mistake in schedlab, 129, 130 or 143 ended by a signal.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -40,13 +42,35 @@ def _options(
 
 
 def run() -> None:
-    """Run the command line; errors meant for people end it with their own exit code."""
+    """Run the command line; whatever goes wrong ends in words and a documented exit code."""
+    make_streams_safe()
     try:
         app()
-    except SchedlabError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False)
-        sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of a pipe has gone (``| head``): nothing is left to say, and nobody to say it to.
-        sys.stderr.close()
-        sys.exit(0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except SchedlabError as error:
+        _fail(error)
+    except OSError as error:
+        _fail(
+            SchedlabError(error.strerror or str(error), where=error.filename or "", todo="free space, or check rights")
+        )
+    except Exception as error:
+        if "sqlalchemy" in sys.modules and (explained := _of_the_store(error)) is not None:
+            _fail(explained)
+        traceback.print_exc()
+        make(stderr=True).say("error:", "this is a mistake in schedlab; please report the lines above", "red")
+        sys.exit(Exit.BUG)
+
+
+def _of_the_store(error: Exception) -> SchedlabError | None:
+    from sqlalchemy.exc import DatabaseError
+
+    from schedlab.store.file import explain
+
+    return explain(error, "the store") if isinstance(error, DatabaseError) else None
+
+
+def _fail(error: SchedlabError) -> NoReturn:
+    make(stderr=True).say("error:", str(error), "red")
+    sys.exit(error.exit_code)

@@ -6,16 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from schedlab.cli.console import Console
 
 
 def doctor() -> None:
     """Tell what this machine can run, and the command that mends what is missing."""
-    from rich.console import Console
-
+    from schedlab.cli.console import make
     from schedlab.cli.recovery import recover
 
-    console = Console(highlight=False)
+    console = make()
     recover(console)
     _machine(console)
     _tunables(console)
@@ -28,11 +27,11 @@ def _machine(console: Console) -> None:
     fingerprint = take()
     kernel, cpu = fingerprint["kernel"], fingerprint["cpu"]
     guest = ", a virtual machine" if fingerprint["virtualisation"]["virtualised"] else ""
-    console.print(f"[bold]machine[/]   {stable_hash(fingerprint)}{guest}")
-    console.print(f"[bold]CPUs[/]      {fingerprint['topology']['cpus']} × {cpu.get('model', 'unknown model')}")
-    console.print(f"[bold]kernel[/]    {kernel['release']}, clock source {kernel['clocksource']}")
+    console.say("machine  ", f"{stable_hash(fingerprint)}{guest}", "bold")
+    console.say("CPUs     ", f"{fingerprint['topology']['cpus']} × {cpu.get('model', 'unknown model')}", "bold")
+    console.say("kernel   ", f"{kernel['release']}, clock source {kernel['clocksource']}", "bold")
     if os.geteuid() != 0:
-        console.print("[bold]user[/]      not root: most tunables cannot be written", soft_wrap=True)
+        console.say("user     ", "not root: most tunables cannot be written", "bold")
 
 
 def _tunables(console: Console) -> None:
@@ -54,9 +53,9 @@ def _tunables(console: Console) -> None:
                 case refused:
                     reasons[refused.reason] = reasons.get(refused.reason, 0) + 1
     told = ", ".join(f"{number} {what}" for what, number in counts.items())
-    console.print(f"[bold]tunables[/]  {told} ('schedlab tunables list' names them)", soft_wrap=True)
+    console.say("tunables ", f"{told} ('schedlab tunables list' names them)", "bold")
     for reason, number in reasons.items():
-        console.print(f"[yellow]refused[/]   {number}: {reason}", soft_wrap=True)
+        console.say("refused  ", f"{number}: {reason}", "yellow")
 
 
 def _workloads(console: Console) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.loop import Progress as Tell
 from schedlab.experiment.plan import Plan, Trial
@@ -45,7 +45,12 @@ class _Lines:
 
 @contextmanager
 def _bar(console: Console, plan: Plan) -> Iterator[Tell]:
-    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     # Four redraws a second would be work on a CPU that is being measured; the bar moves between trials alone.
     with Progress(*columns, console=console, auto_refresh=False, transient=True) as progress:
         task = progress.add_task("starting", total=len(plan.trials))
@@ -68,4 +73,4 @@ def _stage(trial: Trial, blocks: int) -> str:
 def _tell_failure(console: Console, trial: Trial, measurement: Measurement | None) -> None:
     if measurement is not None and measurement.state != "ok":
         reason = measurement.reason.partition("\n")[0]
-        console.print(f"[red]failed:[/] {trial.row} under {trial.variant.name}: {reason}", soft_wrap=True)
+        console.say("failed:", f"{trial.row} under {trial.variant.name}: {reason}", "red")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
+from schedlab.cli.console import Console
 from schedlab.tunables import System, default_journal_dir
 from schedlab.tunables import recover as recover_journals
 
@@ -14,4 +13,4 @@ def recover(console: Console) -> None:
     if not folder.exists():
         return
     for outcome in recover_journals(folder, System()):
-        console.print(f"[yellow]after a run that was killed:[/] {outcome}", soft_wrap=True)
+        console.say("after a run that was killed:", str(outcome))

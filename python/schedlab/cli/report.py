@@ -11,7 +11,7 @@ from schedlab.cli.options import RunNumber, Store, store_path
 
 if TYPE_CHECKING:
     from schedlab.analysis.counters import Change
-    from schedlab.report.findings import Findings
+    from schedlab.findings import Findings
 
 
 class Format(StrEnum):
@@ -35,7 +35,7 @@ def report(
     """Print the report of a run."""
     import sys
 
-    from schedlab.report.findings import count, findings
+    from schedlab.findings import count, findings
     from schedlab.store.file import open_store
 
     engine = open_store(store_path(store), create=False)
@@ -56,15 +56,14 @@ def report(
 
 
 def _print(found: Findings, changes: list[Change] | None, terminal: bool) -> None:
-    from rich.console import Console
-
     from schedlab.analysis.counters import notable
+    from schedlab.cli.console import make
     from schedlab.report import counters, text
 
     headlines = notable(changes or [])
     parts = [text.render(found, counters.by_verdict(headlines))]
     if changes is not None:
         parts.append(counters.render(headlines, found.run.notes, 1 - found.options.alpha))
-    console = Console(highlight=False) if terminal else text.plain_console(width=100)
+    console = make() if terminal else text.plain_console(width=100)
     for part in parts:
         console.print(part)

@@ -43,6 +43,5 @@ def run(
 
     request = running.Request(file, store_path(store), quick, seed, resume, sysroot)
     if dry_run:
-        running.show_plan(request)
-        return
+        raise typer.Exit(running.show_plan(request))
     raise typer.Exit(running.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE))

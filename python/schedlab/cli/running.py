@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGTERM
+from signal import SIGINT
 
-from rich.console import Console
 from sqlalchemy import Engine
 
+from schedlab.cli import console as consoles
 from schedlab.cli import plan_view, progress
 from schedlab.cli.recovery import recover
 from schedlab.errors import Exit, StoreError
@@ -18,15 +19,15 @@ from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.load import load
 from schedlab.experiment.plan import Plan, plan
 from schedlab.experiment.quick import quick as quicken
+from schedlab.findings import Findings, findings
 from schedlab.report import text
-from schedlab.report.findings import Findings, findings
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
 from schedlab.targets.host import Host
 from schedlab.targets.protocol import Target
 from schedlab.tunables import Interrupted, restore_on_signals
 
-console = Console(highlight=False)
+console = consoles.make()
 
 
 @dataclass(frozen=True)
@@ -41,38 +42,47 @@ class Request:
     sysroot: Path | None
 
 
-def show_plan(request: Request) -> None:
+def show_plan(request: Request) -> Exit:
     """``--dry-run``: the plan in the order it would run, its size and estimated time, and what would stop it here."""
     made, _ = _plan(request, None)
     known = open_store(request.store, create=False) if request.store.exists() else None
     plan_view.show(console, made, estimate(made, known))
-    for obstacle in _target(request).obstacles(made):
-        console.print(f"[yellow]cannot run here:[/] {obstacle}", soft_wrap=True)
+    obstacles = _target(request).obstacles(made)
+    for obstacle in obstacles:
+        console.say("cannot run here:", str(obstacle))
+    return Exit.CANNOT_RUN if obstacles else Exit.FINE
 
 
-def run_and_report(request: Request, *, fail_on_worse: bool) -> Exit:
+def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     """Run, store, report; the exit code."""
     recover(console)
-    engine = open_store(request.store, create=True)
-    unfinished = _unfinished(engine, request) if request.resume else None
+    unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
     made, source = _plan(request, unfinished)
     target = _target(request)
     require_runnable(made, target)
+    engine = open_store(request.store, create=True)
     run_id = unfinished.id if unfinished else _begin(engine, request, made, source, target)
     try:
         with restore_on_signals(), progress.shown(console, made, estimate(made, engine)) as tell:
             execute(made, target, engine, run_id, tell)
     except KeyboardInterrupt as error:
-        again = f"schedlab run {request.file} --store {request.store} --resume"
-        console.print(f"\ninterrupted; what was changed is undone. Go on with: {again}", soft_wrap=True)
-        return Exit.TERMINATED if isinstance(error, Interrupted) and error.signum == SIGTERM else Exit.INTERRUPTED
+        console.print("\ninterrupted; what was changed is undone. Go on with:")
+        console.say(" ", shlex.join(["schedlab", "run", str(request.file), *_same(request), "--resume"]))
+        return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
     finally:
         for leftover in target.leftovers:
-            console.print(f"[red]not put back:[/] {leftover}", soft_wrap=True)
+            console.say("not put back:", leftover, "red")
     found = findings(engine, run_id)
     console.print(text.render(found))
-    console.print(f"\nstore: {request.store}  (again with: schedlab report {run_id})", soft_wrap=True)
+    console.print(f"\nstore: {request.store}", soft_wrap=True)
+    console.say("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]), "dim")
     return exit_code(found, fail_on_worse=fail_on_worse)
+
+
+def _same(request: Request) -> list[str]:
+    """The options that another command needs to concern the same store and the same target."""
+    sysroot = ["--sysroot", str(request.sysroot)] if request.sysroot else []
+    return ["--store", str(request.store), *sysroot]
 
 
 def exit_code(found: Findings, *, fail_on_worse: bool) -> Exit:
@@ -91,9 +101,9 @@ def _plan(request: Request, unfinished: reading.Run | None) -> tuple[Plan, str]:
     """The plan, and the file's text; an unfinished run brings its own seed and size."""
     experiment, source = load(request.file)
     is_quick = unfinished.quick if unfinished else request.quick
+    seed = unfinished.seed if unfinished else request.seed
     if is_quick:
         experiment = quicken(experiment)
-    seed = unfinished.seed if unfinished else request.seed
     if seed is None:
         seed = experiment.design.seed
     return plan(experiment, secrets.randbits(32) if seed is None else seed, quick=is_quick), source
@@ -115,24 +125,31 @@ def _begin(engine: Engine, request: Request, made: Plan, source: str, target: Ta
 
 
 def _unfinished(engine: Engine, request: Request) -> reading.Run:
-    """The newest run of this very file that is not complete, on this very machine; StoreError tells what differs."""
+    """The newest run of this file that is not complete, to go on with here; StoreError tells what is in the way."""
     experiment, source = load(request.file)
-    name = experiment.experiment.name
-    for run in reading.runs(engine):
-        if run.name != name or run.state == "complete":
-            continue
-        if run.experiment_file != source:
-            raise StoreError(
-                f"run {run.id} was made from another version of {request.file}",
-                where=str(request.store),
-                todo="put the file back as it was ('schedlab runs --file RUN' prints it) or start a new run",
-            )
-        target = _target(request)
-        if run.fingerprint_hash != target.fingerprint_hash(target.fingerprint()):
-            raise StoreError(
-                f"run {run.id} was begun on another machine or configuration ({run.fingerprint_hash})",
-                where=str(request.store),
-                todo="go on there, or start a new run here: trials of two machines do not make one run",
-            )
-        return run
-    raise StoreError(f"holds no unfinished run of {name!r}", where=str(request.store), todo="run it without --resume")
+    where, name = str(request.store), experiment.experiment.name
+    waiting = [run for run in reading.runs(engine) if run.name == name and run.state != "complete"]
+    if not waiting:
+        raise StoreError(f"holds no unfinished run of {name!r}", where=where, todo="run it without --resume")
+    run = next((run for run in waiting if run.experiment_file == source), None)
+    if run is None:
+        raise StoreError(
+            f"run {waiting[0].id} was made from another version of {request.file}",
+            where=where,
+            todo="put the file back as it was ('schedlab runs --file RUN' prints it) or start a new run",
+        )
+    if (request.seed is not None and request.seed != run.seed) or (request.quick and not run.quick):
+        raise StoreError(
+            f"run {run.id} has seed {run.seed} and is {'quick' if run.quick else 'of full size'}",
+            where=where,
+            todo="--resume keeps both: leave --seed and --quick away, or start a new run",
+        )
+    target = _target(request)
+    if (run.target, run.kind) != (target.name, target.kind) or target.changes(run.fingerprint):
+        changed = "; ".join(target.changes(run.fingerprint)) or f"{run.kind} → {target.kind}"
+        raise StoreError(
+            f"run {run.id} was begun on another machine or configuration: {changed}",
+            where=where,
+            todo="go on there, or start a new run here: trials of two machines do not make one run",
+        )
+    return run

@@ -17,9 +17,9 @@ def runs(
     ] = None,
 ) -> None:
     """List the runs in the store, newest first."""
-    from rich.console import Console
     from rich.table import Table
 
+    from schedlab.cli.console import make
     from schedlab.store import reading
     from schedlab.store.file import open_store
 
@@ -35,4 +35,4 @@ def runs(
         target = run.target if run.kind == "real" else f"{run.target} [{run.kind}]"
         trials = f"{run.recorded}/{run.planned}"
         table.add_row(str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
-    Console(highlight=False).print(table)
+    make().print(table)

@@ -21,9 +21,9 @@ def list_(
     sysroot: Sysroot = None,
 ) -> None:
     """List tunables with their value here, or why there is none."""
-    from rich.console import Console
     from rich.table import Table
 
+    from schedlab.cli.console import make
     from schedlab.tunables import State, System, rows
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -39,10 +39,10 @@ def list_(
         here = f"kernels {row.kernels}" if row.state is State.ABSENT else _SHORT[row.state]
         value = "-" if row.current is None else f"{row.current} {row.unit}".removesuffix(" count")
         table.add_row(row.name, value, here)
-    console = Console(highlight=False)
+    console = make()
     console.print(table)
     for reason, number in reasons.items():
-        console.print(f"[yellow]{number} refused:[/] {reason}", soft_wrap=True)
+        console.say(f"{number} refused:", reason)
 
 
 @app.command()
@@ -50,11 +50,10 @@ def show(
     name: Annotated[str, typer.Argument(help="Canonical name, an old name, or a path.")], sysroot: Sysroot = None
 ) -> None:
     """Show all that is known of one tunable."""
-    from rich.console import Console
-
+    from schedlab.cli.console import make
     from schedlab.tunables import System, describe, rows
 
-    console = Console(highlight=False, markup=False)
+    console = make()
     told = describe(name)
     (row,) = rows(System(sysroot or Path("/")), [name])
     facts = {

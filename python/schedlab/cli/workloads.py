@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from schedlab.cli.console import Console
 
 
 def workloads(
     name: Annotated[str | None, typer.Argument(help="Show one workload's parameters and metrics.")] = None,
 ) -> None:
     """List the workloads that an experiment can use."""
-    from rich.console import Console
     from rich.table import Table
 
+    from schedlab.cli.console import make
     from schedlab.errors import SchedlabError
     from schedlab.workloads import registry
     from schedlab.workloads.tools import install_line, missing
 
-    console = Console(highlight=False)
+    console = make()
     if name is not None:
         try:
             _show(console, name)
@@ -37,14 +40,11 @@ def workloads(
     console.print(table)
 
 
-def _show(console: object, name: str) -> None:
-    from rich.console import Console
-
+def _show(console: Console, name: str) -> None:
     from schedlab.workloads import registry
 
-    assert isinstance(console, Console)
     adapter = registry.adapter(name)
-    console.print(f"[bold]{name}[/]: {adapter.summary}")
+    console.say(f"{name}:", adapter.summary, "bold")
     if adapter.note:
         console.print(f"note: {adapter.note}")
     console.print("\nparameters")
@@ -55,4 +55,4 @@ def _show(console: object, name: str) -> None:
     console.print("\nmetrics")
     for spec in adapter.metrics:
         judged = "" if spec.judged else ", judged only when named"
-        console.print(f"  {spec.name} [{spec.unit}], {spec.direction} is better{judged}", markup=False)
+        console.print(f"  {spec.name} [{spec.unit}], {spec.direction} is better{judged}")

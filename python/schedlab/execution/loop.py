@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Engine
 
 from schedlab.errors import CannotRunHere
+from schedlab.execution.resume import again
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
-from schedlab.store import writing
-from schedlab.targets.protocol import Obstacle, Target
+from schedlab.store import reading, writing
+from schedlab.targets.protocol import Obstacle, Session, Target
 
 Progress = Callable[[Trial, "Measurement | None"], None]
 """Called before each trial (with None) and after it."""
@@ -24,40 +25,57 @@ def require_runnable(plan: Plan, target: Target) -> None:
     """Raise CannotRunHere, with every reason at once, before anything was touched."""
     found = target.obstacles(plan)
     if found:
-        raise CannotRunHere(
-            _refusal(found), todo="'schedlab doctor' tells what this machine can run; nothing was changed"
-        )
+        todo = "'schedlab doctor' tells what this machine can run; nothing was changed"
+        raise CannotRunHere(_refusal(found), todo=todo)
 
 
 def _refusal(found: Sequence[Obstacle]) -> str:
-    return "this experiment cannot run here\n" + "\n".join(
-        f"  {str(item).replace(chr(10), chr(10) + '  ')}" for item in found
-    )
+    lines = (line for item in found for line in str(item).splitlines())
+    return "\n  ".join(["this experiment cannot run here", *lines])
 
 
 def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: Progress) -> None:
-    """Run every trial of the plan that the store does not hold yet.
+    """Run every trial of the plan that the store does not hold yet; a torn block is measured again as a whole.
 
     The run's state ends as ``complete``, or as ``interrupted`` when an exception (Ctrl-C among them) passes through;
     the target's session has then been left, and with it everything undone.
     """
-    already = writing.done(engine, run_id)
-    todo = [trial for trial in plan.trials if trial.index not in already]
-    writing.set_state(engine, run_id, "running")
-    state = "interrupted"
-    try:
-        with target.session(plan, run_id) as session:
-            try:
-                for trial in todo:
-                    progress(trial, None)
-                    session.put_in_place(trial.variant)
-                    measurement = session.run(trial)
-                    writing.record(engine, run_id, trial, measurement)
-                    progress(trial, measurement)
-                    if plan.experiment.design.pause:
-                        time.sleep(plan.experiment.design.pause)
-            finally:
-                writing.set_notes(engine, run_id, session.notes)
-        state = "complete"
-    finally:
-        writing.set_state(engine, run_id, state)
+    with target.session(plan, run_id) as session:
+        todo = _todo(plan, engine, run_id)
+        writing.set_state(engine, run_id, "running")
+        try:
+            _run(plan, todo, session, engine, run_id, progress)
+        except BaseException:
+            _close(target, session, engine, run_id, "interrupted")
+            raise
+        _close(target, session, engine, run_id, "complete")
+
+
+def _todo(plan: Plan, engine: Engine, run_id: int) -> list[Trial]:
+    """The trials left to do, after marking those that have to be measured again."""
+    done = writing.done(engine, run_id)
+    if repeated := again(plan, done):
+        writing.supersede(engine, run_id, repeated)
+        blocks = sorted({trial.block for trial in plan.trials if trial.index in repeated and trial.block})
+        torn = f" and block {', '.join(map(str, blocks))}" if blocks else ""
+        note = f"interrupted after {len(done)} trials; the warm-up{torn} had to be measured again"
+        writing.add_remarks(engine, run_id, notes=[note])
+    return [trial for trial in plan.trials if trial.index not in done or trial.index in repeated]
+
+
+def _run(plan: Plan, todo: Sequence[Trial], session: Session, engine: Engine, run_id: int, progress: Progress) -> None:
+    for trial in todo:
+        progress(trial, None)
+        session.put_in_place(trial.variant)
+        measurement = session.run(trial)
+        writing.record(engine, run_id, trial, measurement)
+        progress(trial, measurement)
+        if plan.experiment.design.pause:
+            time.sleep(plan.experiment.design.pause)
+
+
+def _close(target: Target, session: Session, engine: Engine, run_id: int, state: str) -> None:
+    """Record how the run ended. Where the store is what failed, the first error is told and not this one."""
+    changed = target.changes(reading.run(engine, run_id).fingerprint)
+    writing.add_remarks(engine, run_id, notes=session.notes, changed=changed)
+    writing.set_state(engine, run_id, state)

@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
+from math import prod
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -37,13 +38,15 @@ _TABLES: dict[str, type[BaseModel]] = {
     "workload": WorkloadTable,
 }
 
+MOST_TRIALS = 1_000_000
+
 Finding = tuple[locate.Path, str]
 
 
 def load(path: Path) -> tuple[Experiment, str]:
     """The experiment in a file, and the file's text; raises :class:`ExperimentError` with every finding."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ExperimentError(
             f"cannot be read: {error.strerror}", where=str(path), todo="give the path of an experiment file"
@@ -123,6 +126,7 @@ def _nearest(name: str, names: list[str]) -> str:
 def _check(experiment: Experiment) -> Iterator[Finding]:
     """What single fields cannot tell: names that repeat, tunables, workloads and their parameters."""
     yield from _check_names(experiment)
+    yield from _check_size(experiment)
     for i, variant in enumerate(experiment.variant):
         yield from _check_tunables(i, variant)
     for i, table in enumerate(experiment.workload):
@@ -139,20 +143,30 @@ def _check_names(experiment: Experiment) -> Iterator[Finding]:
                 ("variant", i, "name"),
                 f"{CONTROL!r} is the A/A control's name; choose another or set control = false",
             )
-    labels = Counter(table.label or table.use for table in experiment.workload)
-    for i, table in enumerate(experiment.workload):
-        if labels[table.label or table.use] > 1 and table.label is None:
-            yield (
-                ("workload", i, "use"),
-                f"{table.use!r} is used {labels[table.use]} times: give each a label",
-            )
+    labels = [table.label or table.use for table in experiment.workload]
+    for i, (table, label) in enumerate(zip(experiment.workload, labels, strict=True)):
+        if (times := labels.count(label)) > 1:
+            path = ("workload", i, "label" if table.label else "use")
+            yield path, f"{label!r} is used {times} times: give each its own label"
+
+
+def _check_size(experiment: Experiment) -> Iterator[Finding]:
+    """A plan is a list in memory, and nobody waits for a million trials."""
+    design = experiment.design
+    cells = sum(prod(len(v) if isinstance(v, list) else 1 for v in t.given.values()) for t in experiment.workload)
+    trials = cells * (len(experiment.variant) + design.control) * (design.blocks * design.iterations + design.warmup)
+    if trials > MOST_TRIALS:
+        yield ("design", "blocks"), f"the plan has {trials:,} trials; at most {MOST_TRIALS:,} are possible"
 
 
 def _check_tunables(i: int, variant: Variant) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
     for name, value in variant.tunables.items():
         path = ("variant", i, "tunables", name)
         try:
             lookup(name).parse(value)
+            if (other := seen.setdefault(lookup(name).name, name)) != name:
+                yield path, f"is the same tunable as {other!r}"
         except (UnknownTunable, BadValue) as error:
             yield path, str(error)
 
@@ -164,12 +178,19 @@ def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
         yield ("workload", i, "use"), f"unknown workload {table.use!r}{_nearest(table.use, workload_names())}"
         return
     for key, value in (table.given | table.quick).items():
-        if isinstance(value, list) and not value:
-            yield ("workload", i, key), "is an empty list: a parameter needs at least one value"
+        if isinstance(value, list) and (not value or any(value.count(item) > 1 for item in value)):
+            fault = (
+                "holds a value twice: each is a row of its own"
+                if value
+                else "is an empty list: give at least one value"
+            )
+            yield ("workload", i, key), fault
             return
     for quick in (False, True) if table.quick else (False,):
         yield from _check_parameters(i, table, found, quick)
-    for name in table.metrics or ():
+    for name, times in Counter(table.metrics or ()).items():
+        if times > 1:
+            yield ("workload", i, "metrics"), f"{name!r} is named {times} times"
         if name not in (names := [spec.name for spec in found.metrics]):
             yield ("workload", i, "metrics"), f"{table.use!r} has no metric {name!r}{_nearest(name, names)}"
 

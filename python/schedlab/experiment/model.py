@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from schedlab.cpulist import parse_cpu_list
 from schedlab.units import parse_share, parse_time_ns
@@ -31,7 +31,8 @@ def _cpu_list(value: object) -> str:
     return value
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds)]
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
+Limit = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 SliceNs = Annotated[int, BeforeValidator(_slice_ns)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
@@ -68,7 +69,7 @@ class Design(_Table):
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     control: bool = True
     interleave: Literal["variants", "rows"] = "variants"
-    timeout: Seconds = 600.0
+    timeout: Limit = 600.0
     pause: Seconds = 0.0
 
 
@@ -78,6 +79,7 @@ class Judging(_Table):
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     delta: Share = 0.01
     correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
+    family: Literal["variant", "run"] = "variant"
 
 
 class Variant(_Table):
@@ -92,6 +94,16 @@ class Variant(_Table):
     slice: SliceNs | None = None
     cpus: CpuList | None = None
     environment: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("environment")
+    @classmethod
+    def _variables(cls, environment: dict[str, str]) -> dict[str, str]:
+        for name, value in environment.items():
+            if not name or "=" in name or "\0" in name + value:
+                raise ValueError(
+                    f"{name!r} cannot be an environment variable: no empty name, no '=' in it, no NUL byte"
+                )
+        return environment
 
     @model_validator(mode="after")
     def _policy_fits(self) -> Variant:
@@ -119,7 +131,7 @@ class WorkloadTable(BaseModel):
     use: str
     label: Name | None = None
     metrics: Annotated[list[str], Field(min_length=1)] | None = None
-    timeout: Seconds | None = None
+    timeout: Limit | None = None
     quick: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property

@@ -49,9 +49,17 @@ class Plan:
     trials: tuple[Trial, ...]
 
     @property
-    def comparisons(self) -> int:
-        """Judged rows for each variant: the number of tests that the correction is made over."""
-        return sum(len(row.judged) for row in self.rows)
+    def tests(self) -> int:
+        """How many tests the correction is made over: the blocks that a verdict needs depend on it."""
+        return tests(self.experiment, self.rows)
+
+
+def tests(experiment: Experiment, rows: tuple[Row, ...]) -> int:
+    """See :attr:`Plan.tests`."""
+    judging, asked = experiment.analysis, sum(len(row.judged) for row in rows)
+    if judging.correction == "none":
+        return 1
+    return asked * (max(len(experiment.variant) - 1, 1) if judging.family == "run" else 1)
 
 
 def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import rows
+from schedlab.experiment.plan import rows, tests
 
 
 def quick(experiment: Experiment) -> Experiment:
@@ -13,9 +13,7 @@ def quick(experiment: Experiment) -> Experiment:
     Never more blocks than the file asks for. Fewer would still print figures, but no difference however large could
     be called one, so that size would not be honest.
     """
-    tests = sum(len(row.judged) for row in rows(experiment, quick=True))
-    correction, alpha = experiment.analysis.correction, experiment.analysis.alpha
-    needed = blocks_for_a_verdict(alpha, tests if correction != "none" else 1)
+    needed = blocks_for_a_verdict(experiment.analysis.alpha, tests(experiment, rows(experiment, quick=True)))
     design = experiment.design.model_copy(
         update={
             "blocks": min(needed, experiment.design.blocks),

@@ -12,6 +12,9 @@ from schedlab.measurement import Conditions
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 """Unit of the times in /proc/stat (proc_stat(5))."""
 
+SHORTEST = 0.1
+"""Seconds below which a trial's shares of CPU time are too coarse: ten ticks."""
+
 
 @dataclass(frozen=True)
 class CpuTime:
@@ -70,16 +73,20 @@ def between(
 
     ``during`` holds further frequencies, in kHz, seen while it ran.
 
-    /proc/stat counts in ticks of 10 ms, so shares of trials below 0.1 s say little.
+    Shares of trials below 0.1 s are not known: /proc/stat counts in ticks of 10 ms.
     """
-    whole = max(elapsed * cpus, 1e-9)
+    whole = elapsed * cpus if elapsed >= SHORTEST else None
     other = after.cpu.busy - before.cpu.busy - own
     seen = [*before.frequencies, *during, *after.frequencies]
     return Conditions(
         load=before.load,
-        steal_percent=round(100 * max(after.cpu.steal - before.cpu.steal, 0) / whole, 3),
-        other_percent=round(100 * max(other, 0) / whole, 3),
+        steal_percent=_share(after.cpu.steal - before.cpu.steal, whole),
+        other_percent=_share(other, whole),
         mhz_min=round(min(seen) / 1000) if seen else None,
         mhz_max=round(max(seen) / 1000) if seen else None,
         clocksource=after.clocksource,
     )
+
+
+def _share(seconds: float, whole: float | None) -> float | None:
+    return None if whole is None else round(min(100.0, 100 * max(seconds, 0.0) / whole), 3)

@@ -9,8 +9,8 @@ from typing import Any
 
 from schedlab.analysis.counters import Change
 from schedlab.analysis.verdicts import Verdict
+from schedlab.findings import Findings
 from schedlab.report.counters import to_json
-from schedlab.report.findings import Findings
 
 SCHEMA = 1
 """Raised when a field changes its meaning or goes; new fields may come without that."""
@@ -43,6 +43,7 @@ def render(findings: Findings, changes: Sequence[Change] | None = None) -> str:
                 "alpha": findings.options.alpha,
                 "delta": findings.options.delta,
                 "correction": findings.options.correction,
+                "family": findings.options.family,
             },
             "baseline": run.design.variants[0],
             "rows": [_row(verdict) for verdict in findings.verdicts],
@@ -67,6 +68,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "variant": verdict.variant,
         "control": verdict.control,
         "n": verdict.n,
+        "failed": verdict.failed,
         "baseline": _known(verdict.baseline_mean),
         "value": _known(verdict.mean),
         "ratio": _known(verdict.ratio),

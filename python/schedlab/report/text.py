@@ -13,8 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.analysis.verdicts import Question, Verdict
-from schedlab.report.findings import Findings
+from schedlab.findings import Findings
 from schedlab.report.numbers import change, figure, interval, p_value
+
+LISTED = 10
+"""Failed trials that are listed; the store has them all."""
 
 _STYLE = {"better": "green", "worse": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 
@@ -38,7 +41,7 @@ def to_text(findings: Findings, width: int) -> str:
 
 def plain_console(width: int) -> Console:
     """A console for pipes and files: this wide, no colours, no escapes."""
-    return Console(width=width, no_color=True, highlight=False, force_terminal=False)
+    return Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
 
 
 def _parts(findings: Findings, beside: Beside) -> Iterator[RenderableType]:
@@ -54,6 +57,7 @@ def _parts(findings: Findings, beside: Beside) -> Iterator[RenderableType]:
     if not findings.verdicts:
         yield Text("\nOne variant and no control: there is nothing to compare.")
     yield _explanation(findings)
+    yield from _failures(findings)
     if findings.warnings:
         yield Text("\nWarnings", style="bold")
     for warning in findings.warnings:
@@ -123,6 +127,8 @@ def _word(verdict: Verdict, findings: Findings) -> Text:
         text.append(f" {_what_it_takes(verdict)}", style="dim")
     if verdict.n < findings.run.design.blocks:
         text.append(f" (n={verdict.n})", style="dim")
+    if verdict.failed and not verdict.reason:
+        text.append(f" ({verdict.failed} failed)", style="red")
     return text
 
 
@@ -132,12 +138,25 @@ def _what_it_takes(verdict: Verdict) -> str:
     return f"(sees {100 * verdict.detectable:.1f} %)"
 
 
+def _failures(findings: Findings) -> Iterator[RenderableType]:
+    """The failed trials, the first ten of them with their reasons."""
+    if not len(findings.failures):
+        return
+    yield Text(f"\nFailed trials: {len(findings.failures)}", style="bold")
+    for row in findings.failures.head(LISTED).iter_rows(named=True):
+        reason = row["reason"].strip().partition("\n")[0]
+        yield Text(f"{row['position']}: {row['workload']} under {row['variant']}: {reason}", style="red")
+    if len(findings.failures) > LISTED:
+        yield Text(f"and {len(findings.failures) - LISTED} more", style="dim")
+
+
 def _explanation(findings: Findings) -> Text:
     """What the columns mean, and what the inconclusive rows would need."""
     options = findings.options
+    over = "all rows of the run" if options.family == "run" else "each variant's rows"
     text = Text(
         f"\nchange: variant against baseline, paired by block. p: sign-flip permutation, raw; verdicts at "
-        f"α = {options.alpha:g} after {options.correction} over each variant's rows. equivalent: within "
+        f"α = {options.alpha:g} after {options.correction} over {over}. equivalent: within "
         f"±{100 * options.delta:g} %. sees: the change that this run would have found 4 times in 5.",
         style="dim",
     )

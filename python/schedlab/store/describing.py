@@ -21,6 +21,7 @@ def describe(plan: Plan) -> StoredDesign:
         alpha=judging.alpha,
         delta=judging.delta,
         correction=judging.correction,
+        family=judging.family,
     )
 
 

@@ -23,7 +23,8 @@ class StoredDesign(BaseModel):
     alpha: float
     delta: float
     correction: Literal["holm", "benjamini-hochberg", "none"]
+    family: Literal["variant", "run"]
 
     def options(self, seed: int) -> Options:
         """The analysis' options; the run's seed draws its flips."""
-        return Options(self.alpha, self.delta, self.correction, seed)
+        return Options(self.alpha, self.delta, self.correction, self.family, seed)

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import URL, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from schedlab.errors import StoreError
@@ -35,7 +35,8 @@ def open_store(path: Path, *, create: bool) -> Engine:
     elif path.is_dir():
         raise StoreError("is a folder, not a store", where=str(path), todo="give the path of a file")
     fresh = not path.exists() or path.stat().st_size == 0
-    engine = create_engine(f"sqlite:///{path}")
+    # Not a URL in one string: a name may hold '?', '%' or be ':memory:'.
+    engine = create_engine(URL.create("sqlite", database=str(path.absolute())))
     event.listen(engine, "connect", _configure)
     try:
         if fresh and create:
@@ -43,19 +44,22 @@ def open_store(path: Path, *, create: bool) -> Engine:
                 metadata.create_all(connection)
                 connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
         _check_version(engine, path)
-    except OperationalError as error:
-        raise StoreError(
-            f"cannot be opened: {error.orig}",
-            where=str(path),
-            todo="check its owner, its rights and free space",
-        ) from error
     except DatabaseError as error:
-        raise StoreError(
-            f"is damaged or no SQLite file ({error.orig})",
-            where=str(path),
-            todo="nothing was changed; give another file with --store, or recover it with 'sqlite3 FILE .recover'",
-        ) from error
+        raise explain(error, str(path)) from error
     return engine
+
+
+def explain(error: DatabaseError, path: str) -> StoreError:
+    """A database's error in words for people."""
+    if isinstance(error, OperationalError):
+        return StoreError(
+            f"cannot be used: {error.orig}", where=path, todo="check its owner, its rights and the space left"
+        )
+    return StoreError(
+        f"is damaged or no SQLite file ({error.orig})",
+        where=path,
+        todo="nothing was overwritten; give another file with --store, or recover it with 'sqlite3 FILE .recover'",
+    )
 
 
 def _make_folder(path: Path) -> None:
@@ -80,20 +84,19 @@ def _configure(connection: Any, _record: object) -> None:
 
 
 def _check_version(engine: Engine, path: Path) -> None:
-    if not inspect(engine).has_table(about.name):
-        raise StoreError(
-            "is an SQLite file but no schedlab store",
-            where=str(path),
-            todo="nothing was changed; give another file with --store",
-        )
+    tables = set(inspect(engine).get_table_names())
+    if about.name not in tables:
+        raise _foreign("is an SQLite file but no schedlab store", path)
     with engine.connect() as connection:
         found = connection.execute(select(about.c.version, about.c.written_by)).first()
     if found is None or found.version != VERSION:
         held = "no version" if found is None else f"version {found.version}, written by schedlab {found.written_by}"
-        newer = found is not None and found.version > VERSION
+        newer = found is not None and isinstance(found.version, int) and found.version > VERSION
         todo = "use that schedlab or a newer one" if newer else "keep it for that schedlab and name a new one here"
-        raise StoreError(
-            f"holds {held}; this schedlab reads version {VERSION}",
-            where=str(path),
-            todo=f"nothing was changed; {todo} (--store FILE)",
-        )
+        raise _foreign(f"holds {held}; this schedlab reads version {VERSION}", path, f"{todo} (--store FILE)")
+    if missing := sorted(metadata.tables.keys() - tables):
+        raise _foreign(f"is a schedlab store without its tables {', '.join(missing)}", path)
+
+
+def _foreign(what: str, path: Path, todo: str = "give another file with --store") -> StoreError:
+    return StoreError(what, where=str(path), todo=f"nothing was changed; {todo}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from sqlalchemy import Engine, Float, Select, String, func, select
+from sqlalchemy import Engine, Float, Select, String, case, func, select
 
 from schedlab.errors import StoreError
 from schedlab.store import schema
@@ -37,6 +37,7 @@ class Run:
     fingerprint: dict[str, Any]
     fingerprint_hash: str
     notes: list[str]
+    changed: list[str]
     started: float
     finished: float | None
     version: str
@@ -63,7 +64,8 @@ def run(engine: Engine, run_id: int | None) -> Run:
 
 
 def _runs() -> Select[Any]:
-    recorded = select(func.count()).where(schema.trial.c.run_id == schema.run.c.id).scalar_subquery()
+    t = schema.trial.c
+    recorded = select(func.count()).where(t.run_id == schema.run.c.id, t.superseded == 0).scalar_subquery()
     return select(schema.run, recorded.label("recorded"))
 
 
@@ -75,6 +77,7 @@ def _run(row: Any) -> Run:
         "design": StoredDesign.model_validate_json(fields["design"]),
         "fingerprint": json.loads(fields["fingerprint"]),
         "notes": json.loads(fields["notes"]),
+        "changed": json.loads(fields["changed"]),
     }
     return Run(**fields)
 
@@ -83,7 +86,20 @@ def failures(engine: Engine, run_id: int) -> pl.DataFrame:
     """The trials that did not end well, in order: position, variant, workload, parameters, state, reason."""
     t = schema.trial.c
     columns = [t.position, t.variant, t.workload, t.parameters, t.state, t.reason]
-    return _frame(engine, select(*columns).where(t.run_id == run_id, t.state != "ok").order_by(t.position))
+    return _frame(
+        engine, select(*columns).where(t.run_id == run_id, t.state != "ok", t.superseded == 0).order_by(t.position)
+    )
+
+
+def failure_counts(engine: Engine, run_id: int) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """Measured trials that failed, and all recorded, by (workload, parameters, variant), where some failed."""
+    t = schema.trial.c
+    failed = func.sum(case((t.state != "ok", 1), else_=0))
+    query = select(t.workload, t.parameters, t.variant, failed, func.count())
+    query = query.where(t.run_id == run_id, t.phase == "measure", t.superseded == 0)
+    query = query.group_by(t.workload, t.parameters, t.variant).having(failed > 0)
+    with engine.connect() as connection:
+        return {(row[0], row[1], row[2]): (row[3], row[4]) for row in connection.execute(query)}
 
 
 def conditions(engine: Engine, run_id: int) -> pl.DataFrame:
@@ -104,7 +120,12 @@ def conditions(engine: Engine, run_id: int) -> pl.DataFrame:
         func.max(t.mhz_max).label("mhz_max"),
         func.group_concat(t.clocksource.distinct(), type_=String).label("clocksources"),
     ]
-    query = select(*columns).where(t.run_id == run_id, t.phase == "measure").group_by(t.variant).order_by(t.variant)
+    query = (
+        select(*columns)
+        .where(t.run_id == run_id, t.phase == "measure", t.superseded == 0)
+        .group_by(t.variant)
+        .order_by(t.variant)
+    )
     return _frame(engine, query)
 
 
@@ -120,7 +141,7 @@ def measurements(engine: Engine, run_id: int) -> pl.DataFrame:
     query = (
         select(*keys, *means, func.count().label("iterations"))
         .join_from(schema.trial, schema.metric)
-        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok")
+        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
         .group_by(*keys)
     )
     return _frame(engine, query)
@@ -132,7 +153,9 @@ def counters(engine: Engine, run_id: int) -> pl.DataFrame:
     columns = [t.block, t.variant, t.workload, t.parameters, t.counters]
     return _frame(
         engine,
-        select(*columns).where(t.run_id == run_id, t.phase == "measure", t.state == "ok").order_by(t.position),
+        select(*columns)
+        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
+        .order_by(t.position),
     )
 
 
@@ -145,6 +168,7 @@ def samples(engine: Engine, run_id: int, position: int, name: str) -> Sequence[f
             schema.trial.c.run_id == run_id,
             schema.trial.c.position == position,
             schema.samples.c.name == name,
+            schema.trial.c.superseded == 0,
         )
     )
     with engine.connect() as connection:
@@ -190,7 +214,7 @@ def failed_outputs(engine: Engine, run_id: int | None) -> Iterator[str]:
         o.stderr,
     ]
     query = select(*columns).join_from(schema.trial, schema.output).order_by(t.position)
-    query = query.where(t.run_id == run(engine, run_id).id, t.state != "ok")
+    query = query.where(t.run_id == run(engine, run_id).id, t.state != "ok", t.superseded == 0)
     with engine.connect() as connection:
         for row in connection.execute(query):
             yield (

@@ -19,7 +19,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    UniqueConstraint,
 )
 
 VERSION = 1
@@ -50,6 +49,7 @@ run = Table(
     Column("planned", Integer, nullable=False, doc="trials in the plan"),
     Column("fingerprint", Text, nullable=False, doc="JSON"),
     Column("fingerprint_hash", String, nullable=False),
+    Column("changed", Text, nullable=False, doc="JSON list: what of the fingerprint was another at the end"),
     Column("notes", Text, nullable=False, doc="JSON list: what could not be observed, and what would turn it on"),
     Column("started", Float, nullable=False, doc="seconds since 1970, UTC"),
     Column("finished", Float),
@@ -79,7 +79,7 @@ trial = Table(
     Column("mhz_max", Integer),
     Column("clocksource", String),
     Column("counters", Text, nullable=False, doc="JSON: counter → how much it rose during the trial"),
-    UniqueConstraint("run_id", "position"),
+    Column("superseded", Integer, nullable=False, default=0, doc="1: measured again later, not analysed"),
 )
 
 metric = Table(
@@ -111,4 +111,4 @@ output = Table(
     Column("stderr", Text, nullable=False),
 )
 
-Index("trial_by_run", trial.c.run_id, trial.c.position)
+Index("trial_once", trial.c.run_id, trial.c.position, unique=True, sqlite_where=trial.c.superseded == 0)

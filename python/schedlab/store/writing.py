@@ -6,7 +6,7 @@ import json
 import time
 import zlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -52,6 +52,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "fingerprint": json.dumps(new.fingerprint),
         "fingerprint_hash": new.fingerprint_hash,
         "notes": "[]",
+        "changed": "[]",
         "started": time.time(),
         "version": version("schedlab"),
     }
@@ -68,17 +69,32 @@ def set_state(engine: Engine, run_id: int, state: str) -> None:
         connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(state=state, finished=finished))
 
 
-def set_notes(engine: Engine, run_id: int, notes: Sequence[str]) -> None:
-    """Record what could not be observed during a run."""
+def add_remarks(engine: Engine, run_id: int, *, notes: Sequence[str] = (), changed: Sequence[str] = ()) -> None:
+    """Add to a run what could not be observed (``notes``), and what of the machine changed; each is kept once."""
+    r = schema.run.c
     with engine.begin() as connection:
-        connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(notes=json.dumps(list(notes))))
+        held = connection.execute(select(r.notes, r.changed).where(r.id == run_id)).one()
+        values = {
+            "notes": json.dumps(list(dict.fromkeys([*json.loads(held.notes), *notes]))),
+            "changed": json.dumps(list(dict.fromkeys([*json.loads(held.changed), *changed]))),
+        }
+        connection.execute(update(schema.run).where(r.id == run_id).values(values))
 
 
 def done(engine: Engine, run_id: int) -> set[int]:
     """The plan positions whose trials are already recorded, whatever their state."""
-    query = select(schema.trial.c.position).where(schema.trial.c.run_id == run_id)
+    t = schema.trial.c
     with engine.connect() as connection:
-        return set(connection.execute(query).scalars())
+        return set(connection.execute(select(t.position).where(t.run_id == run_id, t.superseded == 0)).scalars())
+
+
+def supersede(engine: Engine, run_id: int, positions: Collection[int]) -> None:
+    """Mark recorded trials as to be measured again; they are kept."""
+    t = schema.trial.c
+    with engine.begin() as connection:
+        connection.execute(
+            update(schema.trial).where(t.run_id == run_id, t.position.in_(positions)).values(superseded=1)
+        )
 
 
 def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) -> None:

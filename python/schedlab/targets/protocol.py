@@ -55,6 +55,9 @@ class Target(Protocol):
     def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
         """The same for the same machine in the same configuration."""
 
+    def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
+        """What of the machine is another now than in this fingerprint, as key paths."""
+
     leftovers: Sequence[str]
     """What the last session could not put back, or what was not its to put back; for people."""
 

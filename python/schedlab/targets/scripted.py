@@ -46,6 +46,10 @@ class Scripted:
         """Constant."""
         return "scripted"
 
+    def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
+        """Nothing."""
+        return ()
+
     @contextmanager
     def session(self, plan: Plan, run_id: int) -> Iterator[Scripted]:
         """Itself; ``closed`` tells that the session was left."""

@@ -34,14 +34,28 @@ def take(root: Path = Path("/")) -> dict[str, Any]:
 
 def stable_hash(fingerprint: Mapping[str, Any]) -> str:
     """Twelve hex digits over everything but passing fields (steal, uptime, host name)."""
+    return sha256(json.dumps(_lasting(fingerprint), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:12]
 
-    def keep(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: keep(inner) for key, inner in value.items() if key not in _PASSING}
-        return value
 
-    canonical = json.dumps(keep(fingerprint), sort_keys=True, separators=(",", ":"))
-    return sha256(canonical.encode()).hexdigest()[:12]
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What of two fingerprints is another, passing fields aside: ``frequency.governor (powersave → performance)``."""
+    one, other = _flat(_lasting(before)), _flat(_lasting(after))
+    paths = sorted(path for path in one.keys() | other.keys() if one.get(path) != other.get(path))
+    return [f"{path} ({one.get(path)} → {other.get(path)})" for path in paths]
+
+
+def _lasting(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _lasting(inner) for key, inner in value.items() if key not in _PASSING}
+    return value
+
+
+def _flat(value: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {path: value}
+    return {
+        name: inner for key, held in value.items() for name, inner in _flat(held, f"{path}.{key}".strip(".")).items()
+    }
 
 
 def _memory(root: Path) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan
 from schedlab.targets.host.launch import attributes, launch
+from schedlab.targets.host.lock import BUSY, WAIT, holder
 from schedlab.targets.protocol import Obstacle
 from schedlab.tunables import System
 from schedlab.workloads.base import Command
@@ -21,6 +22,8 @@ def obstacles(plan: Plan, system: System) -> Iterator[Obstacle]:
     if find(SCHEDLOAD) is None:
         yield Obstacle("schedload", "the load generator and launcher is not built", "make build")
         return
+    if (process := holder()) is not None:
+        yield Obstacle("machine", f"{BUSY} (process {process})", WAIT)
     yield from _tools(plan)
     for variant in plan.variants:
         yield from _attributes(variant)

@@ -10,23 +10,24 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from schedlab.errors import TrialFailure
+from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.experiment.rows import Row
 from schedlab.measurement import Measurement
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters import Counters
-from schedlab.observe.fingerprint import stable_hash, take
+from schedlab.observe.fingerprint import differences, stable_hash, take
 from schedlab.targets.host.check import obstacles
 from schedlab.targets.host.interpret import cpu_seconds, interpret
 from schedlab.targets.host.launch import launch, scratch_root
+from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.protocol import Obstacle
 from schedlab.tunables import Journal, Restored, System, default_journal_dir
 from schedlab.workloads.base import AnyAdapter, Parameters, Place
 from schedlab.workloads.registry import adapter
 
-Switch = Callable[[Mapping[str, object]], object]
+Switch = Callable[[Mapping[str, object]], None]
 """Makes the tunables those named, and puts back the others that this run has changed."""
 
 
@@ -46,8 +47,12 @@ class Host:
         return list(obstacles(plan, self._system))
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """See :mod:`schedlab.observe.fingerprint`."""
-        return take()
+        """See :mod:`schedlab.observe.fingerprint`; a tree of files in the kernel's place is named in it."""
+        return take() | {"tunables": str(self._system.root)}
+
+    def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
+        """See :func:`schedlab.observe.fingerprint.differences`."""
+        return differences(fingerprint, self.fingerprint())
 
     def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
         """See :func:`schedlab.observe.fingerprint.stable_hash`."""
@@ -57,6 +62,7 @@ class Host:
     def session(self, plan: Plan, run_id: int) -> Iterator[HostSession]:
         """Journal open, debugfs mounted if it is needed, workloads prepared; all undone at the exit."""
         with ExitStack() as stack:
+            stack.enter_context(machine_lock())
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-", dir=scratch_root())))
             switch = stack.enter_context(self._switching(plan, run_id))
             prepared = {row.key: _Prepared(row, Place(_cache_folder(), scratch)) for row in plan.rows}
@@ -76,8 +82,18 @@ class Host:
             self._system.debugfs(),
             Journal.open(self._journal_dir, f"run-{run_id}-process-{os.getpid()}", self._system) as journal,
         ):
+
+            def switch(wanted: Mapping[str, object]) -> None:
+                journal.put(wanted)
+                if journal.left_alone:
+                    # The next baseline would be measured at that value, and compared with those before.
+                    raise CannotRunHere(
+                        f"{journal.left_alone[0]}; the run has ended, its trials are kept",
+                        todo="put the value back and go on with --resume",
+                    )
+
             try:
-                yield journal.put
+                yield switch
             finally:
                 outcomes = [*journal.left_alone, *journal.close()]
                 self.leftovers = [str(outcome) for outcome in outcomes if not isinstance(outcome, Restored)]

@@ -1,0 +1,38 @@
+"""Writes the README's picture, docs/report.svg: a stored run's report as a terminal shows it.
+
+    .venv/bin/python docs/make_picture.py STORE [RUN]
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+
+from schedlab.report import text
+from schedlab.findings import findings
+from schedlab.store.file import open_store
+
+
+def main() -> None:
+    """Render the run in 80 columns and write the picture."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("store", type=Path)
+    options.add_argument("run", type=int, nargs="?")
+    given = options.parse_args()
+    console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
+    console.print(text.render(findings(open_store(given.store, create=False), given.run)))
+    picture = console.export_svg(title="schedlab report", theme=MONOKAI)
+    # The library's template fetches a font from the web; a picture in a repository must not.
+    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL).replace("Fira Code", "monospace")
+    place = Path(__file__).parent / "report.svg"
+    place.write_text(picture, encoding="utf-8")
+    print(f"{place.name}: {len(picture)} characters")
+
+
+if __name__ == "__main__":
+    main()
