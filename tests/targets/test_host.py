@@ -285,3 +285,10 @@ def test_a_preparation_that_fails_is_a_failed_trial(measure, monkeypatch) -> Non
     monkeypatch.setattr(CommandLine, "before_trial", fail)
     done = measure(text())
     assert (done.state, done.reason) == ("failed", "not started: the tree is gone")
+
+
+def test_a_command_that_never_stops_printing_is_ended_before_it_fills_the_memory(measure) -> None:
+    done = measure(text("yes"))
+    assert done.state == "failed"
+    assert "printed more than 64 MiB" in done.reason
+    assert len(done.stdout) == 64 << 20

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from schedlab.measurement import State
-from schedlab.targets.host.launch import Launched
+from schedlab.targets.host.launch import LARGEST_OUTPUT, Launched
 from schedlab.workloads.base import AnyAdapter, Metric, NotUnderstood, Output, Parameters
 
 SHOWN = 300
@@ -18,18 +19,11 @@ def interpret(
     """State, metrics and reason of a trial: a failed command, a timeout and unreadable output all have theirs."""
     report = launched.report
     if report is None:
-        return (
-            "failed",
-            (),
-            f"could not be started: {_last_words(launched.stderr) or f'status {launched.status}'}",
-        )
+        return "failed", (), f"could not be started: {_last_words(launched.stderr) or f'status {launched.status}'}"
     if report["timed_out"]:
         return "timeout", (), f"still running after {timeout:g} s, killed with everything it started"
-    if report["signal"] is not None:
-        return "failed", (), f"killed by signal {report['signal']}: {_last_words(launched.stderr)}"
-    if report["exit_code"] != adapter.good_exit(parameters):
-        words = _last_words(launched.stderr) or _last_words(launched.stdout)
-        return "failed", (), f"exit code {report['exit_code']}: {words}"
+    if fault := _fault(launched, report, adapter.good_exit(parameters)):
+        return "failed", (), fault
     output = Output(
         stdout=launched.stdout,
         stderr=launched.stderr,
@@ -42,6 +36,17 @@ def interpret(
         return "ok", adapter.parse(parameters, output), ""
     except NotUnderstood as error:
         return "failed", (), str(error)
+
+
+def _fault(launched: Launched, report: Mapping[str, Any], good_exit: int) -> str:
+    """What is wrong with how a command ended; empty when nothing is."""
+    if max(len(launched.stdout), len(launched.stderr)) >= LARGEST_OUTPUT:
+        return f"printed more than {LARGEST_OUTPUT >> 20} MiB and was ended"
+    if report["signal"] is not None:
+        return f"killed by signal {report['signal']}: {_last_words(launched.stderr)}"
+    if report["exit_code"] != good_exit:
+        return f"exit code {report['exit_code']}: {_last_words(launched.stderr) or _last_words(launched.stdout)}"
+    return ""
 
 
 def cpu_seconds(launched: Launched) -> float:

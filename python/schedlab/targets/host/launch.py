@@ -26,7 +26,7 @@ GRACE = 15.0
 """Seconds that the launcher gets beyond a trial's timeout, to kill and reap what it started."""
 
 LARGEST_OUTPUT = 64 << 20
-"""Bytes of a stream that are read back; what a benchmark prints beyond that is no result."""
+"""Bytes of a stream beyond which a trial is ended: what a benchmark prints is kept in memory until it is read."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,23 @@ def launch(
             env=environment,
             cwd=command.cwd,
         )
-        status = _wait(process, timeout + GRACE, every_second)
-        told = _read(report)
-        return Launched(tuple(argv), json.loads(told) if told.strip() else None, status, _read(out), _read(err))
+
+        def look() -> None:
+            every_second()
+            if max(os.fstat(out).st_size, os.fstat(err).st_size) > LARGEST_OUTPUT:
+                process.terminate()  # output is kept in memory, and this would fill it
+
+        status = _wait(process, timeout + GRACE, look)
+        return Launched(tuple(argv), _report(_read(report)), status, _read(out), _read(err))
+
+
+def _report(text: str) -> Mapping[str, Any] | None:
+    """The launcher's report; None when it ended before it had written all of it."""
+    try:
+        told: Mapping[str, Any] = json.loads(text)
+    except ValueError:
+        return None
+    return told
 
 
 def _wait(process: subprocess.Popen[bytes], limit: float, every_second: Callable[[], object]) -> int:
