@@ -22,12 +22,13 @@ def doctor() -> None:
 
 
 def _machine(console: Console) -> None:
-    from schedlab.observe.fingerprint import stable_hash, take
+    from schedlab.targets.host import Host
 
-    fingerprint = take()
+    target = Host()
+    fingerprint = target.fingerprint()
     kernel, cpu = fingerprint["kernel"], fingerprint["cpu"]
     guest = ", a virtual machine" if fingerprint["virtualisation"]["virtualised"] else ""
-    console.say("machine  ", f"{stable_hash(fingerprint)}{guest}", "bold")
+    console.say("machine  ", f"{target.fingerprint_hash(fingerprint)}{guest}", "bold")
     console.say("CPUs     ", f"{fingerprint['topology']['cpus']} × {cpu.get('model', 'unknown model')}", "bold")
     console.say("kernel   ", f"{kernel['release']}, clock source {kernel['clocksource']}", "bold")
     if os.geteuid() != 0:
