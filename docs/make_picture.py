@@ -1,6 +1,6 @@
 """Writes the README's picture, docs/report.svg: a stored run's report as a terminal shows it.
 
-    .venv/bin/python docs/make_picture.py STORE [RUN]
+.venv/bin/python docs/make_picture.py STORE [RUN]
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
-from schedlab.report import text
 from schedlab.findings import findings
+from schedlab.report import text
 from schedlab.store.file import open_store
 
 
