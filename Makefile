@@ -11,7 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 SCHEDLOAD := target/$(HOST)/release/schedload
-PACKAGES := rt-tests linux-perf
+PACKAGES := rt-tests dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
+	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux
 
 .PHONY: build demo test lint test-rust test-python packages bench clean
 

@@ -71,26 +71,26 @@ def networks(seconds: int) -> Iterator[Pair]:
     """stream and rr against iperf3 and netperf."""
     for protocol in ("tcp", "udp"):
         for size in (64, 1024, 16_384):
-            own: dict[str, Any] = {"protocol": protocol, "size": size, "duration": seconds}
+            stream: dict[str, Any] = {"protocol": protocol, "size": size, "duration": seconds}
             for tool in ("iperf3", "netperf"):
                 label = f"stream, {protocol.upper()}, {size} bytes ({tool})"
-                yield Pair(label, Side("stream", "received", own), Side(tool, "received", own))
-        own = {"protocol": protocol, "duration": seconds}
+                yield Pair(label, Side("stream", "received", stream), Side(tool, "received", stream))
+        ping: dict[str, Any] = {"protocol": protocol, "duration": seconds}
         label = f"rr, {protocol.upper()}, 1 byte (netperf)"
-        yield Pair(label, Side("rr", "transactions", own), Side("netperf-rr", "transactions", own))
+        yield Pair(label, Side("rr", "transactions", ping), Side("netperf-rr", "transactions", ping))
 
 
 def services(seconds: int) -> Iterator[Pair]:
     """tbench and pgbench."""
     for clients in (1, 2, 8):
-        own = {"clients": clients, "duration": max(seconds, 2)}
+        files = {"clients": clients, "duration": max(seconds, 2)}
         label = f"tbench, {clients} clients"
-        yield Pair(label, Side("tbench-native", "throughput", own), Side("tbench", "throughput", own))
+        yield Pair(label, Side("tbench-native", "throughput", files), Side("tbench", "throughput", files))
     for mode in ("ro", "rw"):
         for clients in (1, 2, 8):
-            own: dict[str, Any] = {"mode": mode, "clients": clients, "duration": seconds, "scale": 10}
+            rows: dict[str, Any] = {"mode": mode, "clients": clients, "duration": seconds, "scale": 10}
             label = f"pgbench, {mode}, {clients} clients, scale 10"
-            yield Pair(label, Side("pgbench-native", "tps", own), Side("pgbench", "tps", own))
+            yield Pair(label, Side("pgbench-native", "tps", rows), Side("pgbench", "tps", rows))
 
 
 class Ready:

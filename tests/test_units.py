@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from schedlab.cpulist import parse_cpu_list
 from schedlab.units import format_time, parse_share, parse_size_bytes, parse_time_ns
 

@@ -38,3 +38,18 @@ def test_rows_of_a_run_share_one_network_until_the_first_leaves(tmp_path: Path) 
 
 def test_without_a_network_commands_start_as_they_are(tmp_path: Path) -> None:
     assert inside(tmp_path) == ()
+
+
+def test_a_user_without_rights_gets_one_through_a_user_namespace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("schedlab.workloads.network.os.geteuid", lambda: 1000)
+    is_possible.cache_clear()
+    try:
+        if not is_possible():
+            pytest.skip("this kernel has no user namespaces for ordinary users")
+        with network(tmp_path):
+            assert any(word.startswith("--user=") for word in inside(tmp_path))
+            assert look(tmp_path) != look(tmp_path / "elsewhere")
+    finally:
+        is_possible.cache_clear()

@@ -13,6 +13,7 @@ pub mod error;
 pub mod executor;
 pub mod launcher;
 pub mod limits;
+pub mod notation;
 pub mod output;
 pub mod strays;
 pub mod sys;

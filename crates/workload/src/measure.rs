@@ -44,14 +44,14 @@ pub fn metrics(program: &Program, observed: &Observed) -> Vec<Measured> {
         let raw = quantity(program, observed, &sorted, &metric.quantity);
         let samples = match &metric.quantity {
             Quantity::Mean(name) => position(&program.series, name)
-                .map(|at| observed.series[at].iter().map(|ns| *ns as f64 * metric.factor).collect()),
+                .map(|at| observed.series[at].iter().map(|ns| scaled(*ns as f64, metric.factor)).collect()),
             _ => None,
         };
         Measured {
             name: metric.name.clone(),
             unit: metric.unit.clone(),
             direction: metric.direction,
-            value: raw.map(|raw| raw * metric.factor),
+            value: raw.map(|raw| scaled(raw, metric.factor)),
             samples,
         }
     };
@@ -80,6 +80,13 @@ fn quantity(program: &Program, observed: &Observed, sorted: &[Vec<u64>], quantit
         }
         Quantity::CpuShare => None,
     }
+}
+
+/// `value` × `factor`; for a factor like 0.001 as a division, whose result is the nearest number to the exact one, so
+/// that 2621 ns are 2.621 µs and not 2.6210000000000004.
+fn scaled(value: f64, factor: f64) -> f64 {
+    let inverse = 1.0 / factor;
+    if factor < 1.0 && inverse.fract() == 0.0 { value / inverse } else { value * factor }
 }
 
 fn position(names: &[String], name: &str) -> Option<usize> {
@@ -111,4 +118,38 @@ pub fn quantile(ascending: &[u64], percent: f64) -> Option<f64> {
     let above = (below + 1).min(last);
     let (low, high) = (ascending[below] as f64, ascending[above] as f64);
     Some(low + (high - low) * (rank - below as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Observed, mean, metrics, quantile};
+    use crate::library::pipetest::Pipetest;
+
+    #[test]
+    fn quantiles_interpolate_between_order_statistics() {
+        let samples = [10, 20, 30, 40];
+        assert_eq!(quantile(&samples, 0.0), Some(10.0));
+        assert_eq!(quantile(&samples, 50.0), Some(25.0));
+        assert_eq!(quantile(&samples, 75.0), Some(32.5));
+        assert_eq!(quantile(&samples, 100.0), Some(40.0));
+        assert_eq!(quantile(&[], 50.0), None);
+        assert_eq!(mean(&samples), Some(25.0));
+    }
+
+    #[test]
+    fn metrics_are_in_their_units_and_empty_ones_have_no_value() {
+        let program = Pipetest::default().program().unwrap();
+        let observed = Observed {
+            elapsed_ns: 3_000_000,
+            counters: vec![1000],
+            series: vec![vec![2621, 2623]],
+            ..Observed::default()
+        };
+        let measured = metrics(&program, &observed);
+        assert_eq!(measured[0].value, Some(2.622));
+        assert_eq!(measured[0].samples, Some(vec![2.621, 2.623]));
+        assert_eq!((measured[1].value, measured[1].unit.as_str()), (Some(3.0), "us"));
+        let nothing = Observed { counters: vec![0], series: vec![vec![]], ..Observed::default() };
+        assert!(metrics(&program, &nothing).iter().all(|metric| metric.value.is_none()));
+    }
 }

@@ -46,8 +46,8 @@ class CommandParameters(Parameters):
     @field_validator("run")
     @classmethod
     def _words(cls, run: str) -> str:
-        if not shlex.split(run):
-            raise ValueError("holds no command")
+        if not shlex.split(run) or "\0" in run:
+            raise ValueError("holds no command, or a NUL byte")
         return run
 
 

@@ -78,9 +78,10 @@ class Kernbench(Adapter[KernbenchParameters]):
         return times(output)
 
     def seconds(self, parameters: KernbenchParameters) -> float:
-        """A folder is taken for a thirtieth of a whole kernel; 4 s for make's own start and the cleaning."""
-        share = 1 / 30 if parameters.target.endswith("/") else 1.0
-        return 4 + share * _CPU_SECONDS[parameters.config] / min(parameters.jobs, os.cpu_count() or 1)
+        """A folder is taken for a thirtieth of a whole kernel; cleaning a whole one takes some seconds beside it."""
+        is_folder = parameters.target.endswith("/")
+        cpu = _CPU_SECONDS[parameters.config] / (30 if is_folder else 1)
+        return (0.5 if is_folder else 4.0) + cpu / min(parameters.jobs, os.cpu_count() or 1)
 
     def obstacles(self, parameters: KernbenchParameters) -> list[str]:
         """A tree that cannot be used, or none at all."""

@@ -22,7 +22,7 @@ RECEIVED = MetricSpec("received", "Mbit/s", "higher")
 SENT = MetricSpec("sent", "Mbit/s", "higher", judged=False)
 """What reached the receiver is judged; over UDP more may be sent than arrives. 1 Mbit = 10⁶ bits."""
 
-TRANSACTIONS = MetricSpec("transactions", "1/s", "higher")
+TRANSACTIONS = MetricSpec("transactions", "transactions/s", "higher")
 
 
 class StreamParameters(Parameters):

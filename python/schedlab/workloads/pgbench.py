@@ -88,9 +88,9 @@ class Pgbench(Adapter[PgbenchParameters]):
     summary = "pgbench of PostgreSQL on a private cluster: transactions/s, read-only or TPC-B-like"
     parameters = PgbenchParameters
     metrics = (
-        MetricSpec("tps", "1/s", "higher"),
-        MetricSpec("latency", "ms", "lower", judged=False),
-        MetricSpec("latency-stddev", "ms", "lower", judged=False),
+        MetricSpec("tps", "transactions/s", "higher"),
+        MetricSpec("latency", "us", "lower", judged=False),
+        MetricSpec("latency-stddev", "us", "lower", judged=False),
     )
     tools = (POSTGRES, Tool("pg_prewarm.control", "postgresql-contrib", (
         "/usr/share/postgresql/*/extension/pg_prewarm.control", "/usr/share/pgsql/extension/pg_prewarm.control",
@@ -137,10 +137,10 @@ class Pgbench(Adapter[PgbenchParameters]):
         seconds = [float(rate) for rate in _PROGRESS.findall(output.stderr)]
         found = [
             Metric(self.spec("tps"), float(tps[1]), seconds or None),
-            Metric(self.spec("latency"), float(latency[1])),
+            Metric(self.spec("latency"), 1e3 * float(latency[1])),
         ]
         if spread := _SPREAD.search(output.stdout):
-            found.append(Metric(self.spec("latency-stddev"), float(spread[1])))
+            found.append(Metric(self.spec("latency-stddev"), 1e3 * float(spread[1])))
         return found
 
     def seconds(self, parameters: PgbenchParameters) -> float:

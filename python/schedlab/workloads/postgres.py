@@ -40,6 +40,9 @@ ENVIRONMENT = {"PGOPTIONS": "", "PGAPPNAME": ""}
 
 _START_SECONDS = 60.0
 
+_CARELESS = {"fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": 0}
+"""While loading: nothing is lost that cannot be loaded again, and no gigabytes of log are left to be copied."""
+
 
 def program(name: str) -> str:
     """One of PostgreSQL's programs beside the server's: what Debian has in /usr/bin are wrappers for its clusters."""
@@ -98,7 +101,7 @@ class Cluster:
             # Background work at times of its own would be noise.
             "autovacuum": "off",
             "checkpoint_timeout": "1h",
-        } | ({} if durable else {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"})
+        } | ({} if durable else _CARELESS)
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [*as_owner(), program("postgres"), "-D", str(data), *options]
 

@@ -51,7 +51,7 @@ class Schbench(Adapter[SchbenchParameters]):
         MetricSpec("request-p50", "us", "lower", judged=False),
         MetricSpec("request-p99", "us", "lower", judged=False),
         MetricSpec("request-p99.9", "us", "lower", judged=False),
-        MetricSpec("requests", "1/s", "higher", judged=False),
+        MetricSpec("requests", "requests/s", "higher", judged=False),
     )
     tools = (_TOOL,)
 

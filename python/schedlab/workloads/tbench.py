@@ -56,12 +56,12 @@ class Tbench(Adapter[TbenchParameters]):
     parameters = TbenchParameters
     metrics = (
         MetricSpec("throughput", "MB/s", "higher"),
-        MetricSpec("latency", "ms", "lower", judged=False),
-        MetricSpec("latency-max", "ms", "lower", judged=False),
-        *(MetricSpec(f"latency-{operation.lower()}", "ms", "lower", judged=False) for operation in OPERATIONS),
+        MetricSpec("latency", "us", "lower", judged=False),
+        MetricSpec("latency-max", "us", "lower", judged=False),
+        *(MetricSpec(f"latency-{operation.lower()}", "us", "lower", judged=False) for operation in OPERATIONS),
     )
     tools = (_CLIENT, _SERVER, _LOAD)
-    note = "latency is the mean over all operations; 1 MB is 10⁶ bytes; the tool's warm-up seconds are not counted"
+    note = "latencies are means, for all operations and for each kind, in the tool's steps of 1 µs; 1 MB is 10⁶ bytes"
 
     @contextmanager
     def prepared(self, parameters: TbenchParameters, place: Place) -> Iterator[None]:
@@ -82,14 +82,15 @@ class Tbench(Adapter[TbenchParameters]):
         match = _THROUGHPUT.search(output.stdout)
         if match is None or float(match[1]) <= 0:
             raise NotUnderstood('tbench printed no line "Throughput N MB/sec … max_latency=N ms" above zero')
-        rows = [(name, int(count), float(mean)) for name, count, mean, _ in _ROW.findall(output.stdout)]
+        # In the table times are milliseconds with three decimals.
+        rows = [(name, int(count), 1e3 * float(mean)) for name, count, mean, _ in _ROW.findall(output.stdout)]
         total = sum(count for _, count, _ in rows)
         if not total:
             raise NotUnderstood("tbench printed no table of operations and their latencies")
         values = {
             "throughput": float(match[1]),
             "latency": sum(count * mean for _, count, mean in rows) / total,
-            "latency-max": float(match[2]),
+            "latency-max": 1e3 * float(match[2]),
         } | {f"latency-{name.lower()}": mean for name, _, mean in rows}
         return [Metric(spec, values[spec.name]) for spec in self.metrics if spec.name in values]
 

@@ -13,7 +13,8 @@ use nix::sys::signal::Signal;
 use super::complain;
 use crate::error::LoadError;
 use crate::launcher::attributes::Policy;
-use crate::launcher::{self, Guardian, LAUNCHER_FAILED, Order, Ready, Server, Target, Wanted, notation};
+use crate::launcher::{self, Guardian, LAUNCHER_FAILED, Order, Ready, Server, Target, Wanted};
+use crate::notation;
 
 /// Runs a command with scheduling attributes, servers and a report; nothing of it survives.
 ///

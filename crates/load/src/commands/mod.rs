@@ -4,13 +4,25 @@
 //! [`exec`].
 
 mod exec;
+mod forkstorm;
+mod futex;
 mod hackbench;
 mod image;
+mod kernbench;
 mod list;
+mod pgbench;
 mod pipetest;
 mod program;
+mod rr;
 mod run;
+mod schedbench;
+mod scripts;
 mod show;
+mod stream;
+mod tbench;
+mod timing;
+mod wakeup;
+mod yielding;
 
 use std::process::ExitCode;
 
@@ -31,6 +43,9 @@ pub struct Cli {
     /// an earlier run), so that several runs do exactly the same work.
     #[arg(long, global = true, value_name = "RATE")]
     rounds_per_us: Option<f64>,
+    /// Keep at most so many samples of each series; of more, a random selection.
+    #[arg(long, global = true, value_name = "NUM", default_value_t = 100_000)]
+    samples: u64,
     #[command(subcommand)]
     command: Command,
 }
@@ -65,10 +80,11 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> ExitCode {
     let rate = cli.rounds_per_us.filter(|rate| *rate > 0.0).map(executor::Rate);
+    let settings = executor::Settings { rate, samples: cli.samples };
     let done = match cli.command {
         Command::Exec(arguments) => return exec::execute(&arguments),
-        Command::Program(program) => program::execute(&program, rate, cli.json),
-        Command::Run(arguments) => run::execute(&arguments, rate, cli.json),
+        Command::Program(program) => program::execute(&program, &settings, cli.json),
+        Command::Run(arguments) => run::execute(&arguments, &settings, cli.json),
         Command::Show(arguments) => show::execute(&arguments),
         Command::List(arguments) => list::execute(&arguments, cli.json),
         Command::Image(arguments) => image::execute(&arguments),

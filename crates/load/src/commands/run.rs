@@ -7,7 +7,7 @@ use schedlab_workload::Program;
 
 use super::program::{Prepared, perform};
 use crate::error::LoadError;
-use crate::executor::Rate;
+use crate::executor::Settings;
 
 /// Runs a program given as JSON (see `schedload show`).
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ pub struct Arguments {
     file: String,
 }
 
-pub(super) fn execute(arguments: &Arguments, rate: Option<Rate>, json: bool) -> Result<(), LoadError> {
+pub(super) fn execute(arguments: &Arguments, settings: &Settings, json: bool) -> Result<(), LoadError> {
     let failed = |reason: String| LoadError::File { path: arguments.file.clone(), reason };
     let text = if arguments.file == "-" {
         let mut text = String::new();
@@ -27,5 +27,5 @@ pub(super) fn execute(arguments: &Arguments, rate: Option<Rate>, json: bool) -> 
     let text = text.map_err(|error| failed(error.to_string()))?;
     let program: Program = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
     let parameters = serde_json::json!({ "file": arguments.file });
-    perform(Prepared::new(program, &parameters), rate, json)
+    perform(Prepared::new(program, &parameters), settings, json)
 }

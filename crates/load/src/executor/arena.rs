@@ -44,7 +44,8 @@ pub struct Arena {
 
 impl Arena {
     /// Maps and initialises the shared memory of a run of `plan`.
-    pub fn new(plan: &Plan) -> io::Result<Self> {
+    /// `samples` is how many samples of each series are kept at most.
+    pub fn new(plan: &Plan, samples: u64) -> io::Result<Self> {
         let mut end = FAILURE_TEXT + FAILURE_ROOM;
         let mut section = |bytes: usize| {
             let start = end.next_multiple_of(LINE);
@@ -61,7 +62,7 @@ impl Arena {
             (section(lines(plan.barriers().total())), section(lines(plan.slots().total())));
         let holders = section(plan.channels().total() as usize * 8);
         let counters = section(tasks * counters_stride);
-        let layout = Layout::new(plan, end.next_multiple_of(LINE));
+        let layout = Layout::new(plan, end.next_multiple_of(LINE), samples);
         let mapping = Mapping::shared(layout.end())?;
         let arena = Self {
             mapping,

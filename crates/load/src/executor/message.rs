@@ -3,18 +3,21 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::RawFd;
 
+use schedlab_workload::program::Take;
+
 use crate::sys::channel;
 
 /// What a receive found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// A whole message.
-    Message,
+    /// A message of so many bytes.
+    Bytes(usize),
     /// The end of the stream, before any byte of a message.
     Closed,
 }
 
 /// Writes all of `bytes`.
+#[inline]
 pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     let mut sent = 0;
     while sent < bytes.len() {
@@ -28,6 +31,7 @@ pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Sends one datagram. A receiver that is gone already (ECONNREFUSED) loses it, as a full buffer would.
+#[inline(never)]
 pub fn send_datagram(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     loop {
         match channel::write(fd, bytes) {
@@ -39,6 +43,7 @@ pub fn send_datagram(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Reads until `buffer` is full.
+#[inline]
 pub fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
     let mut got = 0;
     while got < buffer.len() {
@@ -52,10 +57,47 @@ pub fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
             Err(error) => return Err(error),
         }
     }
-    Ok(Received::Message)
+    Ok(Received::Bytes(got))
+}
+
+/// Receives from a stream in one of the other ways than reading until `buffer` is full.
+#[inline(never)]
+pub fn receive_by(fd: RawFd, buffer: &mut [u8], take: Take) -> io::Result<Received> {
+    let flags = match take {
+        Take::WaitAll => libc::MSG_WAITALL,
+        Take::Discard => libc::MSG_WAITALL | libc::MSG_TRUNC,
+        Take::Read | Take::Available => return once(fd, buffer),
+    };
+    let mut got = 0;
+    // A signal may cut a call short.
+    while got < buffer.len() {
+        match channel::receive(fd, &mut buffer[got..], flags) {
+            Ok(0) if got == 0 => return Ok(Received::Closed),
+            Ok(0) => {
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, "closed in the middle of a message"));
+            }
+            Ok(count) => got += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Received::Bytes(got))
+}
+
+/// One read of what is there.
+fn once(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
+    loop {
+        match channel::read(fd, buffer) {
+            Ok(0) => return Ok(Received::Closed),
+            Ok(count) => return Ok(Received::Bytes(count)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Receives one datagram; `senders_gone` is asked each time none has come for a while.
+#[inline(never)]
 pub fn receive_datagram(
     fd: RawFd,
     buffer: &mut [u8],
@@ -63,7 +105,7 @@ pub fn receive_datagram(
 ) -> io::Result<Received> {
     loop {
         match channel::read(fd, buffer) {
-            Ok(_) => return Ok(Received::Message),
+            Ok(count) => return Ok(Received::Bytes(count)),
             Err(error) if error.kind() == ErrorKind::WouldBlock && senders_gone() => {
                 return Ok(Received::Closed);
             }

@@ -21,5 +21,5 @@ mod sync;
 mod traits;
 mod worker;
 
-pub use run::{Outcome, run};
+pub use run::{Outcome, Settings, run};
 pub use spin::Rate;

@@ -27,12 +27,21 @@ pub struct Outcome {
     pub metrics: Vec<Measured>,
     /// What they were computed from.
     pub observed: Observed,
-    /// For each series, one in how many samples was kept.
+    /// For each series, about one in how many samples was kept.
     pub one_in: Vec<u64>,
     /// Resources used by all tasks and their reaped children, from their creation to their end.
     pub usage: Usage,
     /// Rounds of computation per microsecond, where the program computes.
     pub rate: Option<Rate>,
+}
+
+/// How to run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// The speed of computation; without it, it is measured if the program computes.
+    pub rate: Option<Rate>,
+    /// Samples of each series that are kept at most; above, a random selection of them.
+    pub samples: u64,
 }
 
 /// What all tasks of a run refer to.
@@ -49,10 +58,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    fn new(plan: Plan, schedule: Schedule, rate: Rate) -> Result<Self, LoadError> {
+    fn new(plan: Plan, schedule: Schedule, rate: Rate, samples: u64) -> Result<Self, LoadError> {
         let memory = |what| move |source| LoadError::Memory { what, source };
         Ok(Self {
-            arena: Arena::new(&plan).map_err(memory("shared memory"))?,
+            arena: Arena::new(&plan, samples).map_err(memory("shared memory"))?,
             table: Table::new(&plan),
             gate: Gate::new(plan.program().gate.kind).map_err(LoadError::system("opening the start gate"))?,
             regions: regions::map_shared(&plan).map_err(memory("a memory region"))?,
@@ -71,19 +80,20 @@ impl Shared {
     }
 }
 
-/// Runs `program` once. `rate` fixes the speed of computation; without it, it is measured if the program computes.
+/// Runs `program` once.
 ///
 /// Must be called from the main thread of a process without other threads, because tasks end with the thread that
 /// created them. After an error no process is left; threads of the program may be, waiting for each other, so the
 /// caller should end the process.
-pub fn run(program: Program, rate: Option<Rate>) -> Result<Outcome, LoadError> {
+pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> {
     let plan = Plan::new(program)?;
     let schedule = Schedule::new(&plan);
     limits::ensure_descriptors(schedule.most_open(&plan))?;
     signals::catch_stops()?;
     process::adopt_orphans()?;
-    let rate = rate.or_else(|| traits::computes(&plan).then(Rate::measure));
-    let shared = Arc::new(Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)))?);
+    let rate = settings.rate.or_else(|| traits::computes(&plan).then(Rate::measure));
+    let shared = Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)), settings.samples)?;
+    let shared = Arc::new(shared);
     let mut crew = Crew::new(Arc::clone(&shared));
     let before = process::own_usage();
     let result = crew.create().and_then(|()| timed(&shared, &mut crew));

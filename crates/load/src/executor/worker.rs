@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use schedlab_workload::check::ends::{End, Use, largest_message};
 use schedlab_workload::code::{Code, Work};
-use schedlab_workload::program::{ChannelKind, Direction, Window};
+use schedlab_workload::program::{ChannelKind, Direction, Take, Window};
 use schedlab_workload::{Cursor, Step, TaskId};
 
 use super::channels::Entry;
@@ -19,6 +19,7 @@ use crate::sys::{clock, process};
 pub struct Stop(pub String);
 
 impl Stop {
+    #[cold]
     fn because(action: &str, error: &io::Error) -> Self {
         Self(format!("{action}: {error}"))
     }
@@ -75,15 +76,18 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// Performs steps until the end of the body. As in [`Cursor::next`], messages are told apart first, without an
-    /// indirect jump.
+    /// Performs steps until the end of the body.
     pub(super) fn body(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let released_ns = self.released_ns;
         loop {
             match cursor.next(|| clock::now_ns() - released_ns) {
-                Step::Send { channel, bytes, direction } => self.send(channel, bytes, direction)?,
-                Step::Receive { channel, bytes, direction } => {
-                    if self.receive(channel, bytes, direction)? == Received::Closed && !cursor.closed() {
+                Step::Send { channel, bytes, direction } => {
+                    self.send((channel, bytes, direction), cursor.more())?;
+                }
+                Step::Receive { channel, bytes, direction, take, counter } => {
+                    let message = (channel, bytes, direction);
+                    let received = self.receive(message, take, counter, cursor.more())?;
+                    if received == Received::Closed && !cursor.closed() {
                         return Err(Stop("receiving: every sender has closed the channel".to_owned()));
                     }
                 }
@@ -113,7 +117,7 @@ impl<'r> Worker<'r> {
             }
             Step::Up { semaphore, count } => {
                 let waiters = arena.semaphore_waiters(semaphore);
-                sync::up(arena.semaphore(semaphore), waiters, count as u32);
+                sync::up(arena.semaphore(semaphore), waiters, u32::try_from(count).unwrap_or(u32::MAX));
             }
             Step::Down(semaphore) => {
                 sync::down(arena.semaphore(semaphore), arena.semaphore_waiters(semaphore));
@@ -139,27 +143,61 @@ impl<'r> Worker<'r> {
         Ok(())
     }
 
-    fn send(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<(), Stop> {
-        let (descriptor, kind) = self.channels[channel as usize].descriptor(End::sending(direction));
+    /// Sends a message and as many like it as are said to follow.
+    fn send(
+        &self,
+        (mut channel, bytes, direction): (u32, u64, Direction),
+        (mut more, stride): (u64, u32),
+    ) -> Result<(), Stop> {
         let message = &self.outgoing[..bytes as usize];
-        let sent = match kind {
-            ChannelKind::Udp => message::send_datagram(descriptor, message),
-            _ => message::send(descriptor, message),
-        };
-        sent.map_err(|error| Stop::because("sending", &error))
+        let end = End::sending(direction);
+        loop {
+            let (descriptor, kind) = self.channels[channel as usize].descriptor(end);
+            let sent = if kind == ChannelKind::Udp {
+                message::send_datagram(descriptor, message)
+            } else {
+                message::send(descriptor, message)
+            };
+            sent.map_err(|error| Stop::because("sending", &error))?;
+            if more == 0 {
+                return Ok(());
+            }
+            more -= 1;
+            channel = channel.wrapping_add(stride);
+        }
     }
 
-    fn receive(&mut self, channel: u32, bytes: u64, direction: Direction) -> Result<Received, Stop> {
-        let (descriptor, kind) = self.channels[channel as usize].descriptor(End::receiving(direction));
-        let buffer = &mut self.incoming[..bytes as usize];
-        let received = match kind {
-            ChannelKind::Udp => {
+    /// Receives a message and as many like it as are said to follow, up to the end of the stream.
+    fn receive(
+        &mut self,
+        (mut channel, bytes, direction): (u32, u64, Direction),
+        take: Take,
+        counter: Option<u32>,
+        (mut more, stride): (u64, u32),
+    ) -> Result<Received, Stop> {
+        let end = End::receiving(direction);
+        loop {
+            let (descriptor, kind) = self.channels[channel as usize].descriptor(end);
+            let buffer = &mut self.incoming[..bytes as usize];
+            let received = if kind == ChannelKind::Udp {
                 let senders = self.shared.arena.holders(channel, End::sending(direction));
                 message::receive_datagram(descriptor, buffer, || senders.load(Ordering::Acquire) == 0)
+            } else if take == Take::Read {
+                message::receive(descriptor, buffer)
+            } else {
+                message::receive_by(descriptor, buffer, take)
+            };
+            let received = received.map_err(|error| Stop::because("receiving", &error))?;
+            let Received::Bytes(count) = received else { return Ok(Received::Closed) };
+            if let Some(counter) = counter {
+                self.count(counter, count as u64);
             }
-            _ => message::receive(descriptor, buffer),
-        };
-        received.map_err(|error| Stop::because("receiving", &error))
+            if more == 0 {
+                return Ok(received);
+            }
+            more -= 1;
+            channel = channel.wrapping_add(stride);
+        }
     }
 
     fn record(&self, slot: u32, series: u32) {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use nix::sys::resource::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::notation::{cpus, show_cpus};
 use crate::limits::cgroup_file;
+use crate::notation::{cpus, show_cpus};
 use crate::sys::sched::{self, Attributes};
 
 /// Attributes to apply; `None` leaves one as it is.

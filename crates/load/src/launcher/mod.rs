@@ -13,7 +13,7 @@
 pub mod attributes;
 mod events;
 mod front;
-pub mod notation;
+
 mod report;
 mod server;
 mod start;

@@ -2,14 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
 
 use serde::Serialize;
 
 use super::Target;
 use super::attributes::InEffect;
 use crate::error::LoadError;
-use crate::sys::process::Usage;
+use crate::sys::process::{self, Usage};
 
 /// Version of the report's layout.
 pub const SCHEMA: u32 = 1;
@@ -94,10 +93,8 @@ impl Sink {
             Some(Target::File(path)) => Some(File::create(path).map_err(failed(path.display().to_string()))?),
             Some(Target::Descriptor(number)) => {
                 let name = format!("descriptor {number}");
-                crate::sys::process::close_on_exec(*number).map_err(failed(name))?;
-                // SAFETY: the caller of the program handed the descriptor over for this purpose; it was just seen
-                // to be open, and nothing else here uses it.
-                Some(File::from(unsafe { OwnedFd::from_raw_fd(*number) }))
+                let descriptor = process::take_over(*number).map_err(failed(name))?;
+                Some(File::from(descriptor))
             }
         }))
     }

@@ -53,6 +53,13 @@ pub fn read(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     if got < 0 { Err(last_error()) } else { Ok(got as usize) }
 }
 
+/// One `recv(2)` with flags; 0 is the end of the stream.
+pub fn receive(fd: RawFd, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
+    // SAFETY: the buffer is valid for writes of its length.
+    let got = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), flags) };
+    if got < 0 { Err(last_error()) } else { Ok(got as usize) }
+}
+
 /// Waits without limit until `fd` is readable or hung up.
 pub fn wait_readable(fd: RawFd) -> io::Result<()> {
     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };

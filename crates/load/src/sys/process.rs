@@ -208,9 +208,11 @@ pub fn duplicate(from: RawFd, to: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps an open descriptor from executed images; an error if it is not open.
-pub fn close_on_exec(descriptor: RawFd) -> io::Result<()> {
+/// Takes over a descriptor that the starter of this program handed over by number, and keeps it from executed images; an
+/// error if it is not open. Only for numbers that nothing else in this program uses.
+pub fn take_over(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: no pointers.
     check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) }.into())?;
-    Ok(())
+    // SAFETY: it is open, as the call has just shown, and by the condition above nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -6,7 +6,7 @@ use super::range::{Flaw, Known, Range, of};
 use super::walk::{Visit, walk};
 use crate::error::ProgramError;
 use crate::program::{
-    ChannelKind, Direction, Expr, Image, Mode, Op, Program, Ref, Repeat, Resource, TaskGroup,
+    ChannelKind, Direction, Expr, Image, Mode, Op, Program, Ref, Repeat, Resource, Take, TaskGroup,
 };
 
 /// Checks the bodies of all groups.
@@ -67,8 +67,15 @@ impl Check<'_> {
                 number(bytes, known)?;
                 self.reference(&resources.regions, region, known)
             }
-            Op::Send { channel, bytes, direction } | Op::Receive { channel, bytes, direction } => {
-                self.channel(channel, bytes, *direction, known)
+            Op::Send { channel, bytes, direction } => {
+                self.channel(channel, bytes, *direction, known).map(drop)
+            }
+            Op::Receive { channel, bytes, direction, take, counter } => {
+                if let Some(counter) = counter {
+                    find("counter", self.place, &self.program.counters, counter)?;
+                }
+                let kind = self.channel(channel, bytes, *direction, known)?;
+                self.take(&channel.name, kind, *take)
             }
             Op::Lock { lock } | Op::Unlock { lock } => self.reference(&resources.locks, lock, known),
             Op::Up { semaphore, count } => {
@@ -101,7 +108,7 @@ impl Check<'_> {
             return self.refuse(&format!("more than {MAX_LOOPS} loops are nested"));
         }
         match repeat {
-            Repeat::Count(count) => number(count, known),
+            Repeat::Count(number_of) | Repeat::With(number_of) => number(number_of, known),
             _ if body.is_empty() => self.refuse("a loop without a count needs a body"),
             Repeat::ForNs(ns) => number(ns, known),
             Repeat::Window if self.program.window.is_none() => {
@@ -131,27 +138,45 @@ impl Check<'_> {
         bytes: &Expr,
         direction: Direction,
         known: &Known,
-    ) -> Result<(), Trouble> {
+    ) -> Result<ChannelKind, Trouble> {
         let channels = &self.program.resources.channels;
         self.reference(channels, channel, known)?;
         let size = of(bytes, known)?;
         if size.low == 0 {
-            return self.refuse(&format!("a message on channel `{}` can have 0 bytes", channel.name));
+            self.refuse(&format!("a message on channel `{}` can have 0 bytes", channel.name))?;
+        }
+        if size.high > MAX_MESSAGE {
+            self.refuse(&format!(
+                "a message of {} bytes on channel `{}` is over the limit of {MAX_MESSAGE}",
+                size.high, channel.name
+            ))?;
         }
         let kind = channels[find_resource(self.place, channels, &channel.name)?].kind;
         if kind == ChannelKind::Pipe && direction == Direction::Backward {
-            return self.refuse(&format!(
+            self.refuse(&format!(
                 "channel `{}` is a pipe, which has no backward direction; use unix or tcp",
                 channel.name
-            ));
+            ))?;
         }
         if kind == ChannelKind::Udp && size.high > MAX_DATAGRAM {
-            return self.refuse(&format!(
+            self.refuse(&format!(
                 "a datagram of {} bytes on channel `{}` is over the limit of {MAX_DATAGRAM}",
                 size.high, channel.name
-            ));
+            ))?;
         }
-        Ok(())
+        Ok(kind)
+    }
+
+    fn take(&self, channel: &str, kind: ChannelKind, take: Take) -> Result<(), Trouble> {
+        match (take, kind) {
+            (Take::WaitAll, ChannelKind::Pipe) => {
+                self.refuse(&format!("channel `{channel}` is a pipe; only sockets can be read with wait_all"))
+            }
+            (Take::Discard, ChannelKind::Pipe | ChannelKind::Unix | ChannelKind::Udp) => {
+                self.refuse(&format!("channel `{channel}` is not TCP; only TCP can discard"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn reference<R: Resource>(&self, defined: &[R], reference: &Ref, known: &Known) -> Result<(), Trouble> {
@@ -170,6 +195,9 @@ impl Check<'_> {
         Err(ProgramError::Body { place, reason }.into())
     }
 }
+
+/// Largest message; each task has a buffer of the size of its largest one.
+const MAX_MESSAGE: u64 = 1 << 30;
 
 /// Largest UDP payload over IPv4: 65 535 bytes of packet less 20 of IP header (RFC 791) and 8 of UDP header (RFC 768).
 const MAX_DATAGRAM: u64 = 65_507;

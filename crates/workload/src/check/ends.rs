@@ -7,7 +7,7 @@ use super::range::{Flaw, Known, Range, of};
 use super::walk::walk;
 use crate::error::ProgramError;
 use crate::plan::{Plan, TaskId};
-use crate::program::{Direction, Expr, Op, Program, Ref};
+use crate::program::{Direction, Expr, Mode, Op, Program, Ref};
 
 /// One of the two ends of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +76,23 @@ fn traffic(op: &Op) -> Option<(&Ref, End)> {
         Op::Receive { channel, direction, .. } => Some((channel, End::receiving(*direction))),
         _ => None,
     }
+}
+
+/// Refuses an end of a channel that both processes and threads use: threads share the creator's descriptors, which are
+/// closed once the last process that needs them exists.
+pub(crate) fn one_mode_each(program: &Program) -> Result<(), ProgramError> {
+    let mut modes: BTreeMap<(&str, End), Mode> = BTreeMap::new();
+    for group in &program.groups {
+        let mut ops = Vec::new();
+        collect(&group.body, &mut ops);
+        for (channel, end) in ops.into_iter().filter_map(traffic) {
+            if *modes.entry((&channel.name, end)).or_insert(group.mode) != group.mode {
+                let reason = "one of its ends is used by both processes and threads".to_owned();
+                return Err(ProgramError::Body { place: format!("channel `{}`", channel.name), reason });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a direction of a channel in which messages are only sent or only received: somebody would wait forever.

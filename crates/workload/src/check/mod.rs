@@ -32,6 +32,7 @@ pub fn program(program: &Program) -> Result<(), ProgramError> {
     names::unique(program)?;
     body::bodies(program)?;
     ends::both_ends_used(program)?;
+    ends::one_mode_each(program)?;
     metrics(program)
 }
 
@@ -45,7 +46,7 @@ fn sizes(program: &Program) -> Result<(), ProgramError> {
         positive("duration_ns of the window", window.duration_ns)?;
     }
     let per_replica: u64 = program.groups.iter().map(|group| u64::from(group.count)).sum();
-    let tasks = per_replica * u64::from(program.replicas);
+    let tasks = per_replica.saturating_mul(program.replicas.into());
     at_most("tasks", tasks, MAX_TASKS)?;
     let r = &program.resources;
     instances(&r.channels, program.replicas, tasks)?;
@@ -67,7 +68,8 @@ fn instances<R: Resource>(resources: &[R], replicas: u32, tasks: u64) -> Result<
     let mut total = 0;
     for resource in resources {
         positive(&format!("count of {} `{}`", R::KIND, resource.name()), resource.count().into())?;
-        total += u64::from(resource.count()) * u64::from(copies(resource.scope(), replicas, tasks as u32));
+        let copies = u64::from(copies(resource.scope(), replicas, tasks as u32));
+        total = u64::saturating_add(total, u64::from(resource.count()) * copies);
     }
     at_most(&format!("instances of {}s", R::KIND), total, MAX_INSTANCES)
 }

@@ -17,8 +17,7 @@ pub fn bounds(plan: &Plan, task: TaskId) -> Vec<u64> {
     };
     let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
         if let Op::Record { series, .. } | Op::Lap { series, .. } = visit.op {
-            let runs = visit.known.loops.iter().map(|range| range.high.saturating_add(1));
-            let times = runs.fold(1u64, u64::saturating_mul);
+            let times = visit.runs;
             if let Some(at) = names.iter().position(|name| name == series) {
                 bounds[at] = bounds[at].saturating_add(times);
             }

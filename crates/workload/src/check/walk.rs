@@ -11,6 +11,8 @@ pub struct Visit<'a> {
     pub known: &'a Known,
     /// Whether an enclosing loop of the same process runs until a channel is closed.
     pub until_closed: bool,
+    /// How often the operation is performed at most, `u64::MAX` inside a loop that ends by time or a stream's end.
+    pub runs: u64,
     /// Depth of enclosing forks.
     pub forks: usize,
     /// Whether it is the last operation of its list.
@@ -23,27 +25,39 @@ pub fn walk<E: From<Flaw>>(
     known: &mut Known,
     visit: &mut dyn FnMut(Visit<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    level(body, known, (false, 0), visit)
+    level(body, known, Place { until_closed: false, runs: 1, forks: 0 }, visit)
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    until_closed: bool,
+    runs: u64,
+    forks: usize,
 }
 
 fn level<E: From<Flaw>>(
     body: &[Op],
     known: &mut Known,
-    place: (bool, usize),
+    place: Place,
     visit: &mut dyn FnMut(Visit<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (until_closed, forks) = place;
+    let Place { until_closed, runs, forks } = place;
     for (position, op) in body.iter().enumerate() {
-        visit(Visit { op, known, until_closed, forks, last: position + 1 == body.len() })?;
+        visit(Visit { op, known, until_closed, runs, forks, last: position + 1 == body.len() })?;
         match op {
             Op::Loop { repeat, body } => {
-                let range = match repeat {
-                    Repeat::Count(count) => Range::below(of(count, known)?.high),
-                    _ => Range { low: 0, high: u64::MAX },
+                let (range, times) = match repeat {
+                    Repeat::Count(count) => {
+                        let most = of(count, known)?.high;
+                        (Range::below(most), most)
+                    }
+                    Repeat::With(value) => (of(value, known)?, 1),
+                    _ => (Range { low: 0, high: u64::MAX }, u64::MAX),
                 };
                 known.loops.push(range);
-                let closes = matches!(repeat, Repeat::UntilClosed);
-                let result = level(body, known, (until_closed || closes, forks), visit);
+                let until_closed = until_closed || matches!(repeat, Repeat::UntilClosed);
+                let inside = Place { until_closed, runs: runs.saturating_mul(times), forks };
+                let result = level(body, known, inside, visit);
                 known.loops.pop();
                 result?;
             }
@@ -52,7 +66,7 @@ fn level<E: From<Flaw>>(
                     level(&branch.body, known, place, visit)?;
                 }
             }
-            Op::Fork { body } => level(body, known, (until_closed, forks + 1), visit)?,
+            Op::Fork { body } => level(body, known, Place { forks: forks + 1, ..place }, visit)?,
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use super::flatten::{Code, Instruction, Limit};
 use super::step::{Step, Work};
 use super::value::{Value, evaluate, uniform};
 use crate::check::MAX_LOOPS;
-use crate::program::Direction;
+use crate::program::{Direction, Take};
 
 /// Reads a task's code step by step.
 ///
@@ -27,9 +27,6 @@ pub struct Cursor<'c> {
 }
 
 /// Messages of a [`super::flatten::Run`] that are still to come.
-///
-/// Most steps of the fine-grained workloads come from here, so this is the shortest path through the cursor: hackbench
-/// has to cost what the tool it imitates costs, a few nanoseconds between two system calls.
 #[derive(Debug, Clone, Copy, Default)]
 struct Burst {
     left: u64,
@@ -39,18 +36,20 @@ struct Burst {
     sends: bool,
     until_closed: bool,
     direction: Direction,
+    take: Take,
+    counter: Option<u32>,
 }
 
 impl Burst {
     #[inline]
     fn next(&mut self) -> Step {
         self.left -= 1;
-        let Self { channel, bytes, direction, .. } = *self;
+        let Self { channel, bytes, direction, take, counter, .. } = *self;
         self.channel = channel.wrapping_add(self.stride);
         if self.sends {
             Step::Send { channel, bytes, direction }
         } else {
-            Step::Receive { channel, bytes, direction }
+            Step::Receive { channel, bytes, direction, take, counter }
         }
     }
 }
@@ -72,6 +71,7 @@ enum Finish {
     Count(u64),
     Time(u64),
     Closed,
+    Once,
 }
 
 impl<'c> Cursor<'c> {
@@ -113,6 +113,17 @@ impl<'c> Cursor<'c> {
         }
     }
 
+    /// How many messages like the one of the last step follow it at once, and how far the channel's number moves from
+    /// each to the next. They are handed over to the caller, who performs them without asking for steps; a caller that
+    /// does not use this gets them as steps.
+    ///
+    /// It is for executors that measure real time: hackbench has to cost what the tool that it imitates costs, a few
+    /// instructions between two system calls, which find the caches as cold as the kernel left them.
+    #[inline]
+    pub fn more(&mut self) -> (u64, u32) {
+        (std::mem::take(&mut self.burst.left), self.burst.stride)
+    }
+
     /// Any instruction but the end of a loop; no step for one that only moves on.
     #[inline(never)]
     fn other(
@@ -140,6 +151,8 @@ impl<'c> Cursor<'c> {
                     stride: run.stride,
                     bytes: self.value(&run.bytes),
                     direction: run.direction,
+                    take: run.take,
+                    counter: run.counter,
                 };
                 self.burst.next()
             }
@@ -147,10 +160,13 @@ impl<'c> Cursor<'c> {
                 let (channel, bytes) = (self.number(channel), self.value(bytes));
                 Step::Send { channel, bytes, direction: *direction }
             }
-            Instruction::Receive { channel, bytes, direction } => {
-                let (channel, bytes) = (self.number(channel), self.value(bytes));
-                Step::Receive { channel, bytes, direction: *direction }
-            }
+            Instruction::Receive(receive) => Step::Receive {
+                channel: self.number(&receive.channel),
+                bytes: self.value(&receive.bytes),
+                direction: receive.direction,
+                take: receive.take,
+                counter: receive.counter,
+            },
             Instruction::Jump(target) => {
                 self.position = *target;
                 return None;
@@ -236,19 +252,20 @@ impl<'c> Cursor<'c> {
     }
 
     fn enter(&mut self, limit: &Limit, exit: usize, now_ns: &mut impl FnMut() -> u64) {
-        let end = match limit {
-            Limit::Count(count) => Finish::Count(self.value(count)),
-            Limit::ForNs(ns) => Finish::Time(now_ns().saturating_add(self.value(ns))),
-            Limit::Window => Finish::Time(self.window_end_ns),
-            Limit::UntilClosed => Finish::Closed,
+        let (index, end) = match limit {
+            Limit::Count(count) => (0, Finish::Count(self.value(count))),
+            Limit::ForNs(ns) => (0, Finish::Time(now_ns().saturating_add(self.value(ns)))),
+            Limit::Window => (0, Finish::Time(self.window_end_ns)),
+            Limit::UntilClosed => (0, Finish::Closed),
+            Limit::With(value) => (self.value(value), Finish::Once),
         };
         let runs = match end {
             Finish::Count(count) => count > 0,
             Finish::Time(end) => now_ns() < end,
-            Finish::Closed => true,
+            Finish::Closed | Finish::Once => true,
         };
         if runs {
-            self.loops[self.depth] = Frame { index: 0, end, exit };
+            self.loops[self.depth] = Frame { index, end, exit };
             self.depth += 1;
         } else {
             self.position = exit;
@@ -258,11 +275,12 @@ impl<'c> Cursor<'c> {
     #[inline]
     fn again(&mut self, body: usize, now_ns: &mut impl FnMut() -> u64) {
         let frame = &mut self.loops[self.depth - 1];
-        frame.index += 1;
+        frame.index = frame.index.wrapping_add(1);
         let runs = match frame.end {
             Finish::Count(count) => frame.index < count,
             Finish::Time(end) => now_ns() < end,
             Finish::Closed => true,
+            Finish::Once => false,
         };
         if runs {
             self.position = body;

@@ -2,7 +2,7 @@
 
 use super::value::{Identity, Value, fold};
 use crate::plan::{Numbering, Plan, TaskId};
-use crate::program::{Direction, Expr, Image, Op, Pattern, Ref, Repeat, Resource};
+use crate::program::{Direction, Expr, Image, Op, Pattern, Ref, Repeat, Resource, Take};
 
 /// The body of one task, flattened and with everything folded that is known about the task.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub(super) enum Instruction {
     Compute(Value),
     Touch(Box<Touch>),
     Send { channel: Value, bytes: Value, direction: Direction },
-    Receive { channel: Value, bytes: Value, direction: Direction },
+    Receive(Box<Receive>),
     Lock(Value),
     Unlock(Value),
     Up { semaphore: Value, count: Value },
@@ -59,6 +59,15 @@ pub(super) struct Touch {
     pub write: bool,
 }
 
+#[derive(Debug, Clone)]
+pub(super) struct Receive {
+    pub channel: Value,
+    pub bytes: Value,
+    pub direction: Direction,
+    pub take: Take,
+    pub counter: Option<u32>,
+}
+
 /// A loop whose body is a single message: a burst that needs no trip through the loop for each.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
@@ -69,6 +78,8 @@ pub(super) struct Run {
     pub stride: u32,
     pub bytes: Value,
     pub direction: Direction,
+    pub take: Take,
+    pub counter: Option<u32>,
     /// Number of messages; without it, until the channel is closed.
     pub count: Option<Value>,
 }
@@ -86,6 +97,7 @@ pub(super) enum Limit {
     ForNs(Value),
     Window,
     UntilClosed,
+    With(Value),
 }
 
 impl Code {
@@ -136,11 +148,15 @@ impl Flattener<'_> {
                 bytes: self.fold(bytes),
                 direction: *direction,
             },
-            Op::Receive { channel, bytes, direction } => Instruction::Receive {
-                channel: self.number(channel, &r.channels, self.plan.channels()),
-                bytes: self.fold(bytes),
-                direction: *direction,
-            },
+            Op::Receive { channel, bytes, direction, take, counter } => {
+                Instruction::Receive(Box::new(Receive {
+                    channel: self.number(channel, &r.channels, self.plan.channels()),
+                    bytes: self.fold(bytes),
+                    direction: *direction,
+                    take: *take,
+                    counter: counter.as_ref().map(|name| position(&self.plan.program().counters, name)),
+                }))
+            }
             Op::Lock { lock } => Instruction::Lock(self.number(lock, &r.locks, self.plan.locks())),
             Op::Unlock { lock } => Instruction::Unlock(self.number(lock, &r.locks, self.plan.locks())),
             Op::Up { semaphore, count } => Instruction::Up {
@@ -178,6 +194,7 @@ impl Flattener<'_> {
             Repeat::ForNs(ns) => Limit::ForNs(self.fold(ns)),
             Repeat::Window => Limit::Window,
             Repeat::UntilClosed => Limit::UntilClosed,
+            Repeat::With(value) => Limit::With(self.fold(value)),
         };
         let enter = self.instructions.len();
         self.instructions.push(Instruction::Jump(0));
@@ -249,9 +266,14 @@ impl Flattener<'_> {
 /// The burst that a loop is, if it is one: a count or an end of stream as its limit, a single message as its body, and
 /// nothing in the message that varies but the channel, evenly.
 fn burst(limit: &Limit, body: &[Instruction]) -> Option<Run> {
-    let (sends, channel, bytes, direction) = match body {
-        [Instruction::Send { channel, bytes, direction }] => (true, channel, bytes, *direction),
-        [Instruction::Receive { channel, bytes, direction }] => (false, channel, bytes, *direction),
+    let (sends, channel, bytes, direction, take, counter) = match body {
+        [Instruction::Send { channel, bytes, direction }] => {
+            (true, channel, bytes, *direction, Take::Read, None)
+        }
+        [Instruction::Receive(receive)] => {
+            let Receive { channel, bytes, direction, take, counter } = &**receive;
+            (false, channel, bytes, *direction, *take, *counter)
+        }
         _ => return None,
     };
     let (channel, stride) = match channel {
@@ -261,9 +283,10 @@ fn burst(limit: &Limit, body: &[Instruction]) -> Option<Run> {
     let count = match limit {
         Limit::Count(count) => Some(count.clone()),
         Limit::UntilClosed => None,
-        Limit::ForNs(_) | Limit::Window => return None,
+        Limit::ForNs(_) | Limit::Window | Limit::With(_) => return None,
     };
-    Some(Run { sends, channel, stride, bytes: bytes.outside_loop()?, direction, count })
+    let bytes = bytes.outside_loop()?;
+    Some(Run { sends, channel, stride, bytes, direction, take, counter, count })
 }
 
 fn position(names: &[String], name: &str) -> u32 {

@@ -1,6 +1,6 @@
 //! What an executor has to do next.
 
-use crate::program::{Direction, Pattern};
+use crate::program::{Direction, Pattern, Take};
 
 /// A primitive action of a task. Resources are the plan's numbers; times are nanoseconds, sizes bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub enum Step {
     Touch { region: u32, offset: u64, bytes: u64, stride: u32, pattern: Pattern, write: bool, seed: u64 },
     /// Send a message.
     Send { channel: u32, bytes: u64, direction: Direction },
-    /// Receive a message; at the end of the stream call [`super::Cursor::closed`].
-    Receive { channel: u32, bytes: u64, direction: Direction },
+    /// Receive a message and add its size to the counter; at the end of the stream call [`super::Cursor::closed`].
+    Receive { channel: u32, bytes: u64, direction: Direction, take: Take, counter: Option<u32> },
     /// Acquire a lock.
     Lock(u32),
     /// Release a lock.

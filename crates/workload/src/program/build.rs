@@ -2,7 +2,7 @@
 
 use super::{
     Better, Channel, ChannelKind, Direction, Expr, Lock, Metric, Mode, Op, Quantity, Ref, Region, Repeat,
-    Scope, Semaphore, Slot, TaskGroup,
+    Scope, Semaphore, Slot, Take, TaskGroup,
 };
 
 /// Instance `index` of the resource `name`.
@@ -31,6 +31,38 @@ pub fn until_closed(body: Vec<Op>) -> Op {
     Op::Loop { repeat: Repeat::UntilClosed, body }
 }
 
+/// Runs `body` once with `value` as its loop index.
+pub fn with(value: impl Into<Expr>, body: Vec<Op>) -> Op {
+    Op::Loop { repeat: Repeat::With(value.into()), body }
+}
+
+/// Adds `count` to a semaphore.
+pub fn up(semaphore: impl Into<Ref>, count: impl Into<Expr>) -> Op {
+    Op::Up { semaphore: semaphore.into(), count: count.into() }
+}
+
+/// Takes one from a semaphore.
+pub fn down(semaphore: impl Into<Ref>) -> Op {
+    Op::Down { semaphore: semaphore.into() }
+}
+
+/// Runs `body` while holding `lock`.
+pub fn locked(lock: impl Into<Ref>, body: Vec<Op>) -> Vec<Op> {
+    let lock = lock.into();
+    let acquire = Op::Lock { lock: lock.clone() };
+    std::iter::once(acquire).chain(body).chain([Op::Unlock { lock }]).collect()
+}
+
+/// Starts a child process that runs `body`.
+pub fn fork(body: Vec<Op>) -> Op {
+    Op::Fork { body }
+}
+
+/// Waits for all children.
+pub fn wait_all() -> Op {
+    Op::Wait { count: None }
+}
+
 /// Sends `bytes` forward.
 pub fn send(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
     Op::Send { channel: channel.into(), bytes: bytes.into(), direction: Direction::Forward }
@@ -38,7 +70,7 @@ pub fn send(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
 
 /// Receives `bytes` that were sent forward.
 pub fn receive(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
-    Op::Receive { channel: channel.into(), bytes: bytes.into(), direction: Direction::Forward }
+    receive_by(channel, bytes, Direction::Forward, Take::Read)
 }
 
 /// Sends `bytes` backward.
@@ -48,7 +80,23 @@ pub fn reply(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
 
 /// Receives `bytes` that were sent backward.
 pub fn await_reply(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
-    Op::Receive { channel: channel.into(), bytes: bytes.into(), direction: Direction::Backward }
+    receive_by(channel, bytes, Direction::Backward, Take::Read)
+}
+
+/// Receives `bytes` of a direction in a certain way.
+pub fn receive_by(channel: impl Into<Ref>, bytes: impl Into<Expr>, direction: Direction, take: Take) -> Op {
+    Op::Receive { channel: channel.into(), bytes: bytes.into(), direction, take, counter: None }
+}
+
+/// Takes what is there, at most `bytes` that were sent forward, and adds their number to `counter`.
+pub fn drain(channel: impl Into<Ref>, bytes: impl Into<Expr>, counter: &str) -> Op {
+    Op::Receive {
+        channel: channel.into(),
+        bytes: bytes.into(),
+        direction: Direction::Forward,
+        take: Take::Available,
+        counter: Some(counter.to_owned()),
+    }
 }
 
 /// Computes for `ns` nanoseconds.

@@ -8,10 +8,12 @@ mod resource;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::ParameterError;
+
 pub use build::*;
 pub use expr::{Expr, Operation, Variable};
 pub use metric::{Better, Metric, Quantity};
-pub use op::{Branch, Direction, Image, Op, Pattern, Ref, Repeat};
+pub use op::{Branch, Direction, Image, Op, Pattern, Ref, Repeat, Take};
 pub use resource::{
     Barrier, Channel, ChannelKind, Lock, Region, Resource, Resources, Scope, Semaphore, Slot,
 };
@@ -120,6 +122,13 @@ pub struct Window {
 }
 
 impl Window {
+    /// A window, if both lengths make sense: at most an hour of warm-up, 1 ms to a day of recording.
+    pub fn new(warmup_ns: u64, duration_ns: u64) -> Result<Self, ParameterError> {
+        ParameterError::check("warmup_ns", warmup_ns, 0..=3_600_000_000_000)?;
+        ParameterError::check("duration_ns", duration_ns, 1_000_000..=86_400_000_000_000)?;
+        Ok(Self { warmup_ns, duration_ns })
+    }
+
     /// End of the recorded part, in nanoseconds after the opening of the gate.
     pub fn end_ns(&self) -> u64 {
         self.warmup_ns.saturating_add(self.duration_ns)

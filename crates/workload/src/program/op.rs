@@ -31,13 +31,18 @@ pub enum Op {
         #[serde(default, skip_serializing_if = "Direction::is_forward")]
         direction: Direction,
     },
-    /// Receive exactly `bytes` bytes of a stream, or one datagram of at most `bytes` bytes. An end of stream ends
-    /// the innermost enclosing [`Repeat::UntilClosed`] loop and is an error outside of one.
+    /// Receive exactly `bytes` bytes of a stream, or one datagram of at most `bytes` bytes, and add the number of
+    /// bytes received to `counter`. An end of stream ends the innermost enclosing [`Repeat::UntilClosed`] loop and is
+    /// an error outside of one.
     Receive {
         channel: Ref,
         bytes: Expr,
         #[serde(default, skip_serializing_if = "Direction::is_forward")]
         direction: Direction,
+        #[serde(default, skip_serializing_if = "Take::is_read")]
+        take: Take,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counter: Option<String>,
     },
     /// Acquire a lock.
     Lock { lock: Ref },
@@ -138,6 +143,27 @@ impl Direction {
     }
 }
 
+/// How a message is taken from a stream; a datagram is always taken by one read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Take {
+    /// By `read(2)`, again and again until the message is complete.
+    #[default]
+    Read,
+    /// By one `recv(2)` that returns when the message is complete (`MSG_WAITALL`); sockets only.
+    WaitAll,
+    /// As `wait_all`, but the bytes are thrown away without being copied (`MSG_TRUNC`, see tcp(7)); TCP only.
+    Discard,
+    /// By one read of what is there: at least 1 byte, at most `bytes`.
+    Available,
+}
+
+impl Take {
+    pub(crate) fn is_read(&self) -> bool {
+        *self == Self::Read
+    }
+}
+
 /// Order in which memory is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -161,6 +187,8 @@ pub enum Repeat {
     Window,
     /// Until a receive in the body meets the end of its stream.
     UntilClosed,
+    /// Once, with this value, computed when the body is entered, as the loop's index: a name for a draw.
+    With(Expr),
 }
 
 /// A branch of [`Op::Choose`].

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use crate::sys::sched::MAX_CPUS;
 
 /// Parses a duration: a decimal number and a unit (`ns`, `us`, `ms`, `s`, `min` or `m`), such as `0.1ms`. The error
@@ -65,4 +67,39 @@ pub fn show_cpus(cpus: &[usize]) -> String {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
     parts.iter().map(show).collect::<Vec<_>>().join(",")
+}
+
+/// Parses one of the names of a choice; the error lists them.
+pub fn choice<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{cpus, duration, show_cpus};
+
+    #[test]
+    fn durations_have_a_number_and_a_unit() {
+        assert_eq!(duration("100us"), Ok(Duration::from_micros(100)));
+        assert_eq!(duration("0.1ms"), Ok(Duration::from_micros(100)));
+        assert_eq!(duration("1.5 s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("2min"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "5", "ms", "1.2.3s", "-1s", "5 parsecs", "1e3s"] {
+            assert!(duration(wrong).is_err_and(|text| text.contains("is not a duration")), "{wrong}");
+        }
+        assert!(duration("99999999999999s").is_err_and(|text| text.contains("too long")));
+    }
+
+    #[test]
+    fn cpu_lists_are_the_kernels() {
+        assert_eq!(cpus("0-2,5"), Ok(vec![0, 1, 2, 5]));
+        assert_eq!(cpus("3,1,1-2"), Ok(vec![1, 2, 3]));
+        assert_eq!(show_cpus(&[0, 1, 2, 5]), "0-2,5");
+        for wrong in ["", "a", "2-1", "1-", "-1", "1;2"] {
+            assert!(cpus(wrong).is_err_and(|text| text.contains("is not a CPU list")), "{wrong}");
+        }
+        assert!(cpus("0-5000").is_err_and(|text| text.contains("largest number")));
+    }
 }

@@ -1,0 +1,337 @@
+//! `schedload exec`: what it passes on, what it applies, and that nothing survives.
+
+mod support;
+
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use support::{Family, SCHEDLOAD, Scratch, children, eventually, kill, output, start, stderr, success};
+
+/// `schedload exec OPTIONS -- sh -c SCRIPT`.
+fn launch(family: &Family, options: &[&str], script: &str) -> Command {
+    let mut command = family.schedload(&["exec"]);
+    command.args(options).args(["--", "sh", "-c", script]);
+    command
+}
+
+/// Runs with a report; exit status and report.
+fn reported(family: &Family, options: &[&str], script: &str) -> (Option<i32>, Value) {
+    let scratch = Scratch::new();
+    let report = scratch.path("report.json");
+    let mut all = vec!["--report", &report];
+    all.extend(options);
+    let status = output(&mut launch(family, &all, script)).status.code();
+    let text = std::fs::read_to_string(&report).expect("a report");
+    (status, serde_json::from_str(&text).expect("one JSON document"))
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port()
+}
+
+/// A command with descendants of every kind: in its session, in another, and an orphan.
+const SLEEPING_TREE: &str = "sleep 1000 & setsid sleep 1000 & (sleep 1000 &) ; echo up; wait";
+
+#[test]
+fn the_commands_exit_status_is_the_launchers() {
+    let family = Family::new();
+    for (script, status) in [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
+        let (code, report) = reported(&family, &[], script);
+        assert_eq!(code, Some(status), "{script}");
+        assert_eq!(report["exit_code"].as_i64(), Some(i64::from(status)).filter(|status| *status < 128));
+        assert_eq!(report["signal"].as_i64(), Some(i64::from(status) - 128).filter(|signal| *signal > 0));
+    }
+}
+
+#[test]
+fn failures_before_the_command_have_their_own_exit_status() {
+    let family = Family::new();
+    let status = |arguments: &[&str]| output(family.schedload(&["exec"]).args(arguments)).status.code();
+    assert_eq!(status(&["--", "no-such-command"]), Some(127));
+    assert_eq!(status(&["--", "/etc/passwd"]), Some(126));
+    assert_eq!(status(&["--report", "/no/such/folder/x", "--", "true"]), Some(125));
+    assert_eq!(status(&["--report", "77", "--", "true"]), Some(125));
+    assert_eq!(status(&["--priority", "4", "--", "true"]), Some(125));
+    assert_eq!(status(&["--slice", "1s", "--", "true"]), Some(125));
+    assert_eq!(status(&["--nonsense", "--", "true"]), Some(125));
+}
+
+#[test]
+fn standard_streams_go_through_untouched() {
+    let family = Family::new();
+    let scratch = Scratch::new();
+    let input = scratch.file("input", "over\n");
+    let mut command = launch(&family, &["--report", "/dev/null"], "cat; echo aside >&2");
+    let output = output(command.stdin(std::fs::File::open(input).unwrap()));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "over\n");
+    assert_eq!(stderr(&output), "aside\n");
+}
+
+#[test]
+fn a_report_goes_to_an_inherited_descriptor_which_the_command_does_not_get() {
+    let family = Family::new();
+    let script = format!("{SCHEDLOAD} exec --report 7 -- sh -c 'ls /proc/self/fd; exit 5' 7>&1 | tail -n 1");
+    let text = success(family.command("sh").args(["-c", &script]));
+    let report: Value = serde_json::from_str(&text).expect("a JSON document");
+    assert_eq!(report["exit_code"], 5);
+    let script = format!("{SCHEDLOAD} exec --report 7 -- sh -c 'ls /proc/self/fd' 7>/dev/null");
+    assert!(!success(family.command("sh").args(["-c", &script])).lines().any(|line| line == "7"));
+}
+
+#[test]
+fn without_a_report_a_line_goes_to_standard_error() {
+    let output = output(&mut launch(&Family::new(), &[], "true"));
+    assert!(stderr(&output).contains("s elapsed, "), "{}", stderr(&output));
+}
+
+#[test]
+fn attributes_are_in_effect_and_reported() {
+    let family = Family::new();
+    let cpu = first_cpu();
+    let (_, report) = reported(&family, &["--policy", "batch", "--nice", "7", "--cpus", &cpu], "true");
+    let attributes = &report["attributes"];
+    assert_eq!((&attributes["policy"], &attributes["nice"]), (&Value::from("batch"), &Value::from(7)));
+    assert_eq!(attributes["cpus"], serde_json::json!([cpu.parse::<u64>().unwrap()]));
+    let (_, report) = reported(&family, &["--policy", "idle"], "true");
+    assert_eq!(report["attributes"]["policy"], "idle");
+    let script = "grep Cpus_allowed_list /proc/self/status; ps -o ni= -p $$";
+    let text = success(&mut launch(&family, &["--nice", "4", "--cpus", &cpu], script));
+    assert!(text.contains(&format!("Cpus_allowed_list:\t{cpu}")), "{text}");
+    assert_eq!(text.lines().last().map(str::trim), Some("4"));
+}
+
+/// The first CPU that this process may use.
+fn first_cpu() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap();
+    list.chars().take_while(char::is_ascii_digit).collect()
+}
+
+#[test]
+fn a_slice_is_in_effect_or_refused_with_the_kernel_that_has_it() {
+    let scratch = Scratch::new();
+    let path = scratch.path("report.json");
+    let output = output(&mut launch(&Family::new(), &["--report", &path, "--slice", "0.1ms"], "true"));
+    if output.status.success() {
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(report["attributes"]["slice_ns"], 100_000);
+    } else {
+        assert!(stderr(&output).contains("Linux 6.12"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_cpu_that_is_not_online_is_named() {
+    let output = output(&mut launch(&Family::new(), &["--cpus", "1023"], "true"));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains("CPU 1023 is not online (online: 0"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_time_limit_kills_the_whole_tree() {
+    let family = Family::new();
+    let (status, report) = reported(&family, &["--timeout", "200ms"], SLEEPING_TREE);
+    assert_eq!(status, Some(124));
+    assert_eq!((&report["timed_out"], &report["signal"]), (&Value::from(true), &Value::from(9)));
+    family.assert_gone();
+}
+
+#[test]
+fn strays_are_killed_and_counted() {
+    let family = Family::new();
+    let (status, report) = reported(&family, &[], "sleep 1000 & (setsid sleep 1000 &); exit 0");
+    assert_eq!(status, Some(0));
+    assert_eq!(report["strays_killed"], 2);
+    family.assert_gone();
+    let (_, report) = reported(&family, &[], "true");
+    assert_eq!(report["strays_killed"], 0);
+}
+
+#[test]
+fn stop_signals_reach_the_command_and_end_everything() {
+    for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+        let family = Family::new();
+        let mut run = start(&mut launch(&family, &[], SLEEPING_TREE));
+        eventually("the tree is up", || family.members().len() >= 6);
+        kill(run.id() as i32, signal);
+        assert_eq!(run.wait().unwrap().code(), Some(128 + number));
+        family.assert_gone();
+    }
+}
+
+#[test]
+fn nothing_survives_the_sigkill_of_any_one_part() {
+    // The front, the supervisor, the command.
+    for depth in 0..3 {
+        let family = Family::new();
+        let mut run = start(&mut launch(&family, &[], SLEEPING_TREE));
+        eventually("the tree is up", || family.members().len() >= 6);
+        let mut victim = run.id() as i32;
+        for _ in 0..depth {
+            victim = children(victim as u32)[0];
+        }
+        kill(victim, "KILL");
+        run.wait().unwrap();
+        family.assert_gone();
+    }
+}
+
+#[test]
+fn nothing_survives_the_process_that_started_the_launcher() {
+    let family = Family::new();
+    let script = format!("{SCHEDLOAD} exec -- sh -c '{SLEEPING_TREE}'; echo never");
+    let mut starter = start(family.command("sh").args(["-c", &script]));
+    eventually("the tree is up", || family.members().len() >= 7);
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    family.assert_gone();
+}
+
+#[test]
+fn a_starter_that_has_died_already_starts_nothing() {
+    let output = output(&mut launch(&Family::new(), &["--parent", "1"], "echo started"));
+    if std::process::id() != 1 {
+        assert_eq!(output.status.code(), Some(125));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// A server for the tests: python is present wherever the rest of the laboratory runs.
+fn server(port: u16) -> String {
+    format!("exec python3 -m http.server {port} --bind 127.0.0.1")
+}
+
+#[test]
+fn a_server_is_ready_before_the_command_and_gone_after_it() {
+    let family = Family::new();
+    let (port, marker) = (free_port(), Scratch::new());
+    let (ready, command) = (format!("tcp:{port}"), server(port));
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected > {}", marker.path("done"));
+    let mut run =
+        family.schedload(&["exec", "--server", &command, "--ready", &ready, "--", "bash", "-c", &script]);
+    assert_eq!(output(&mut run).status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(marker.path("done")).unwrap(), "connected\n");
+    family.assert_gone();
+}
+
+#[test]
+fn servers_are_gone_after_a_kill_as_well() {
+    let family = Family::new();
+    let port = free_port();
+    let options = ["--server", &server(port), "--ready", &format!("tcp:{port}")];
+    let mut run = start(&mut launch(&family, &options, "echo up; sleep 1000"));
+    eventually("server and command are up", || family.members().len() >= 4 && has_member(&family, "sleep"));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    family.assert_gone();
+}
+
+fn has_member(family: &Family, name: &str) -> bool {
+    let comm = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    family.members().iter().any(|pid| comm(pid).trim() == name)
+}
+
+#[test]
+fn a_port_in_use_is_an_error_that_names_it() {
+    let family = Family::new();
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let options = ["--server", "sleep 1000", "--ready", &format!("tcp:{port}")];
+    let output = output(&mut launch(&family, &options, "echo started"));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains(&format!("TCP port {port} is already in use")), "{}", stderr(&output));
+    assert!(output.stdout.is_empty());
+    family.assert_gone();
+}
+
+#[test]
+fn a_socket_in_use_is_an_error_that_names_it() {
+    let scratch = Scratch::new();
+    let path = scratch.path("socket");
+    let _taken = UnixListener::bind(&path).unwrap();
+    let options = ["--server", "sleep 1000", "--ready", &format!("unix:{path}")];
+    let output = output(&mut launch(&Family::new(), &options, "true"));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains(&format!("socket {path} is already in use")), "{}", stderr(&output));
+}
+
+#[test]
+fn a_server_that_ends_too_early_is_told_with_what_it_wrote() {
+    let family = Family::new();
+    let options = ["--server", "echo no configuration >&2; exit 4", "--ready", "exec:false"];
+    let output = output(&mut launch(&family, &options, "echo started"));
+    assert_eq!(output.status.code(), Some(125));
+    let text = stderr(&output);
+    assert!(text.contains("ended before it was ready: exit status 4"), "{text}");
+    assert!(text.contains("no configuration"), "{text}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_server_that_is_never_ready_is_given_up() {
+    let family = Family::new();
+    let options = ["--server", "sleep 1000", "--ready", "exec:false", "--ready-timeout", "200ms"];
+    let output = output(&mut launch(&family, &options, "true"));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains("not ready after 200ms"), "{}", stderr(&output));
+    family.assert_gone();
+}
+
+#[test]
+fn a_server_that_dies_during_the_run_fails_it() {
+    let family = Family::new();
+    let scratch = Scratch::new();
+    let (up, down) = (scratch.path("up"), scratch.path("down"));
+    let command = format!("touch {up}; until test -e {down}; do sleep 0.01; done; kill -9 $$");
+    let options = ["--server", &command, "--ready", &format!("exec:test -e {up}")];
+    let output = output(&mut launch(&family, &options, &format!("touch {down}; sleep 1")));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains("ended while it was needed: killed by SIGKILL"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_server_that_ignores_its_stop_signal_is_killed() {
+    let family = Family::new();
+    let scratch = Scratch::new();
+    let up = scratch.path("up");
+    let command = format!("trap '' TERM; touch {up}; while :; do sleep 0.05; done");
+    let options = ["--server", &command, "--ready", &format!("exec:test -e {up}"), "--grace", "100ms"];
+    assert!(output(&mut launch(&family, &options, "true")).status.success());
+    family.assert_gone();
+}
+
+#[test]
+fn resources_of_waited_for_descendants_are_counted() {
+    let script = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 0";
+    let (_, report) = reported(&Family::new(), &[], script);
+    assert!(report["user_us"].as_u64().is_some_and(|us| us > 10_000), "{report}");
+    assert!(report["max_rss_kib"].as_u64().is_some_and(|kib| kib > 100), "{report}");
+    assert!(report["elapsed_ns"].as_u64().is_some_and(|ns| ns > 10_000_000), "{report}");
+}
+
+#[test]
+fn servers_without_a_way_to_tell_readiness_are_a_usage_error() {
+    let output = output(&mut launch(&Family::new(), &["--server", "x"], "true"));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains("each server needs one"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_output_of_a_server_does_not_mix_with_the_commands() {
+    let family = Family::new();
+    let options = [
+        "--server",
+        "echo noise; echo noise >&2; sleep 1000",
+        "--ready",
+        "exec:true",
+        "--report",
+        "/dev/null",
+    ];
+    let mut run = launch(&family, &options, "echo signal");
+    let output = run.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "signal\n");
+    assert_eq!(stderr(&output), "");
+}

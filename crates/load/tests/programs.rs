@@ -1,0 +1,180 @@
+//! What the programs print.
+
+mod support;
+
+use serde_json::Value;
+use support::{Family, Scratch, json, output, stderr, success};
+
+#[test]
+fn hackbench_prints_the_lines_of_the_known_tool() {
+    for (options, mode) in [
+        (&["-P"][..], "process"),
+        (&["-p"], "process"),
+        (&["-T"], "threaded"),
+        (&["-T", "-p"], "threaded"),
+        (&["-i"], "process"),
+    ] {
+        let mut command =
+            Family::new().schedload(&["hackbench", "-g", "2", "-f", "3", "-l", "4", "-s", "50"]);
+        let text = success(command.args(options));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            format!("Running in {mode} mode with 2 groups using 6 file descriptors each (== 12 tasks)")
+        );
+        assert_eq!(lines[1], "Each sender will pass 4 messages of 50 bytes");
+        let seconds = lines[2].strip_prefix("Time: ").expect("a time");
+        assert_eq!(seconds.split('.').nth(1).map(str::len), Some(3), "{seconds}");
+        assert_eq!(lines.len(), 3);
+    }
+}
+
+#[test]
+fn a_json_document_carries_parameters_metrics_and_counters() {
+    let document = json(&mut Family::new().schedload(&["hackbench", "--json", "-g", "1", "-f", "2", "-T"]));
+    assert_eq!(document["schema"], 1);
+    assert_eq!(document["program"], "hackbench");
+    assert_eq!(document["parameters"]["groups"], 1);
+    assert_eq!(document["parameters"]["mode"], "thread");
+    let metric = &document["metrics"][0];
+    assert_eq!((&metric["name"], &metric["unit"]), (&Value::from("time"), &Value::from("s")));
+    assert_eq!(metric["direction"], "lower");
+    assert!(metric["value"].as_f64().is_some_and(|seconds| seconds > 0.0));
+    assert_eq!(document["counters"]["tasks"], 4);
+    assert!(document["counters"]["voluntary_switches"].is_u64());
+}
+
+#[test]
+fn pipetest_records_every_round_trip() {
+    for options in [&[][..], &["--threads"]] {
+        let mut command = Family::new().schedload(&["--json", "pipetest", "--loops", "500"]);
+        let document = json(command.args(options));
+        let metrics = document["metrics"].as_array().expect("metrics");
+        let samples = metrics[0]["samples"].as_array().expect("samples");
+        assert_eq!(samples.len(), 500);
+        let sum: f64 = samples.iter().filter_map(Value::as_f64).sum();
+        let mean = metrics[0]["value"].as_f64().expect("a mean");
+        assert!((sum / 500.0 - mean).abs() < 1e-6 * mean);
+        let per_op = metrics[1]["value"].as_f64().expect("a time per operation");
+        assert!(per_op >= mean, "the run lasts at least as long as its operations: {per_op} < {mean}");
+        assert_eq!(document["counters"]["operations"], 500);
+    }
+}
+
+#[test]
+fn pipetest_prints_a_distribution() {
+    let text = success(&mut Family::new().schedload(&["pipetest", "--loops", "200"]));
+    for point in ["min", "1st quartile", "median", "3rd quartile", "90 %", "95 %", "99 %", "max", "mean"] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(point)), "{point} in {text}");
+    }
+}
+
+#[test]
+fn what_show_prints_can_be_run() {
+    let scratch = Scratch::new();
+    let family = Family::new();
+    let text = success(&mut family.schedload(&["show", "hackbench", "-g", "1", "-f", "2", "-l", "3"]));
+    let file = scratch.file("program.json", &text);
+    let document = json(&mut family.schedload(&["run", "--json", &file]));
+    assert_eq!(document["program"], "hackbench");
+    assert_eq!(document["counters"]["tasks"], 4);
+}
+
+#[test]
+fn a_wrong_program_file_is_refused_with_its_name_and_place() {
+    let scratch = Scratch::new();
+    let family = Family::new();
+    let file = scratch.file("bad.json", "{\"schema\": 1,\n \"nam\": \"x\"}");
+    let refused = output(&mut family.schedload(&["run", &file]));
+    assert_eq!(refused.status.code(), Some(1));
+    let text = stderr(&refused);
+    assert!(text.contains("bad.json") && text.contains("`nam`") && text.contains("line 2"), "{text}");
+    let missing = output(&mut family.schedload(&["run", &scratch.path("missing.json")]));
+    assert!(stderr(&missing).contains("No such file"), "{}", stderr(&missing));
+}
+
+#[test]
+fn parameters_out_of_range_are_a_usage_error() {
+    let refused = output(&mut Family::new().schedload(&["hackbench", "-f", "0"]));
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(stderr(&refused), "schedload: fds = 0: must be from 1 to 10000\n");
+}
+
+#[test]
+fn list_names_every_program_with_parameters_and_metrics() {
+    let document = json(&mut Family::new().schedload(&["list", "--json"]));
+    let programs = document["programs"].as_array().expect("programs");
+    let hackbench = programs.iter().find(|program| program["name"] == "hackbench").expect("hackbench");
+    let groups = &hackbench["parameters"].as_array().expect("parameters")[2];
+    assert_eq!((&groups["option"], &groups["default"]), (&Value::from("--groups"), &Value::from("10")));
+    assert_eq!(hackbench["metrics"][0]["unit"], "s");
+}
+
+/// A program in which each kind of step occurs, so that all of them are performed at least once.
+const EVERYTHING: &str = r#"{
+  "schema": 1, "name": "everything", "replicas": 2, "seed": 9,
+  "resources": {
+    "channels": [{"name": "tcp", "kind": "tcp", "no_delay": true}, {"name": "udp", "kind": "udp"}],
+    "locks": [{"name": "lock", "scope": "program"}],
+    "semaphores": [{"name": "turn", "initial": 0}],
+    "barriers": [{"name": "meeting", "parties": 2}],
+    "regions": [{"name": "own", "bytes": 100000, "scope": "task"}, {"name": "common", "bytes": 5000, "scope": "program"}],
+    "slots": [{"name": "when"}]
+  },
+  "counters": ["replies", "datagrams", "sections"], "series": ["wake_up", "life"],
+  "groups": [
+    {"name": "client", "count": 1, "mode": "MODE", "body": [
+      {"loop": {"repeat": {"count": 10}, "body": [
+        {"send": {"channel": "tcp", "bytes": {"add": [1, {"loop": 0}]}}},
+        {"receive": {"channel": "tcp", "bytes": 300, "direction": "backward"}}
+      ]}},
+      {"count": {"counter": "replies", "by": 10}},
+      {"send": {"channel": "udp", "bytes": 64}},
+      {"compute": {"ns": 10000}},
+      {"touch": {"region": "own", "bytes": 200000, "write": true}},
+      {"touch": {"region": "common", "bytes": 5000, "pattern": "random"}},
+      {"barrier": {"barrier": "meeting"}},
+      {"stamp": {"slot": "when"}}, {"up": {"semaphore": "turn"}},
+      {"fork": {"body": [{"exec": {"image": {"work": {"ns": 1000, "bytes": 10000}}}}]}},
+      {"fork": {"body": [{"exec": {"image": {"command": {"argv": ["true"], "model_ns": 1000}}}}]}},
+      {"wait": {"count": 1}}, {"wait": {}}
+    ]},
+    {"name": "server", "count": 1, "mode": "MODE", "body": [
+      {"loop": {"repeat": "until_closed", "body": [
+        {"receive": {"channel": "udp", "bytes": 100}}, {"count": {"counter": "datagrams"}}
+      ]}}
+    ]},
+    {"name": "replier", "count": 1, "mode": "MODE", "body": [
+      {"loop": {"repeat": {"count": 10}, "body": [
+        {"receive": {"channel": "tcp", "bytes": {"add": [1, {"loop": 0}]}}},
+        {"send": {"channel": "tcp", "bytes": 300, "direction": "backward"}}
+      ]}},
+      {"barrier": {"barrier": "meeting"}},
+      {"down": {"semaphore": "turn"}}, {"record": {"slot": "when", "series": "wake_up"}},
+      {"loop": {"repeat": {"count": 100}, "body": [
+        {"lock": {"lock": "lock"}}, "yield", {"count": {"counter": "sections"}}, {"unlock": {"lock": "lock"}}
+      ]}},
+      {"choose": {"branches": [{"weight": 1, "body": [{"sleep": {"ns": 1000}}]}]}},
+      {"lap": {"slot": "when", "series": "life"}}
+    ]}
+  ],
+  "metrics": [{"name": "wake_up", "unit": "us", "direction": "lower", "quantity": {"mean": "wake_up"}, "factor": 0.001}]
+}"#;
+
+#[test]
+fn every_kind_of_step_is_performed_by_processes_and_threads() {
+    let scratch = Scratch::new();
+    for mode in ["process", "thread"] {
+        let file = scratch.file("everything.json", &EVERYTHING.replace("MODE", mode));
+        let document = json(&mut Family::new().schedload(&["run", "--json", &file]));
+        let counters = &document["counters"];
+        assert_eq!(
+            (&counters["replies"], &counters["sections"]),
+            (&Value::from(20), &Value::from(200)),
+            "{mode}"
+        );
+        assert_eq!(counters["datagrams"], 2, "{mode}");
+        assert!(counters["rounds_per_us"].as_f64().is_some_and(|rate| rate > 0.0));
+        assert_eq!(document["metrics"][0]["samples"].as_array().map(Vec::len), Some(2));
+    }
+}

@@ -1,0 +1,154 @@
+//! Runs the program and finds what it leaves behind.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The program under test.
+pub const SCHEDLOAD: &str = env!("CARGO_BIN_EXE_schedload");
+
+/// Longest time that a test waits for something that takes milliseconds on a machine with nothing else to do.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Variable in the environment by which all descendants of a test's command are found.
+const MARK: &str = "SCHEDLOAD_TEST_MARK";
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A family of processes: everything that was started with its mark in the environment.
+pub struct Family(String);
+
+impl Family {
+    pub fn new() -> Self {
+        Self(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// A command of this family.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env(MARK, &self.0).stdin(Stdio::null());
+        command
+    }
+
+    /// `schedload` with arguments.
+    pub fn schedload(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(SCHEDLOAD);
+        command.args(arguments);
+        command
+    }
+
+    /// Processes of the family that run, without zombies.
+    pub fn members(&self) -> Vec<i32> {
+        let mark = format!("{MARK}={}\0", self.0).into_bytes();
+        let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let ours = |pid: &i32| {
+            // The environment of a zombie is empty.
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.windows(mark.len()).any(|window| window == mark)
+        };
+        pids.filter(ours).collect()
+    }
+
+    /// Waits until nobody is left.
+    pub fn assert_gone(&self) {
+        eventually("every process of the test has ended", || self.members().is_empty());
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        for pid in self.members() {
+            kill(pid, "KILL");
+        }
+    }
+}
+
+/// Waits until `holds`, and fails after a long time.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal by name.
+pub fn kill(pid: i32, signal: &str) {
+    let _ =
+        Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).stderr(Stdio::null()).status();
+}
+
+/// Direct children of a process.
+pub fn children(pid: u32) -> Vec<i32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Starts in the background with captured output.
+pub fn start(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+/// Runs to the end.
+pub fn output(command: &mut Command) -> Output {
+    command.output().expect("the program starts")
+}
+
+/// Standard output of a run that must succeed.
+pub fn success(command: &mut Command) -> String {
+    let output = output(command);
+    assert!(output.status.success(), "{:?}: {}", output.status, stderr(&output));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Standard error as text.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A JSON document from a run that must succeed.
+pub fn json(command: &mut Command) -> Value {
+    serde_json::from_str(&success(command)).expect("one JSON document")
+}
+
+/// A directory that is removed at the end of the test.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        let name = format!("schedload-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).expect("a temporary directory");
+        Self(path)
+    }
+
+    /// A file with contents; its path.
+    pub fn file(&self, name: &str, contents: &str) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, contents).expect("a temporary file");
+        path.to_str().expect("a path in UTF-8").to_owned()
+    }
+
+    /// The path of a file that does not exist yet.
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether the tests run as root.
+pub fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("/proc is mounted");
+    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}

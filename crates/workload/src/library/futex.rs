@@ -1,0 +1,68 @@
+//! futex: pairs of tasks that wake each other in turn through futexes.
+//!
+//! One operation is one round trip: two wake-ups and two waits.
+
+use serde::{Deserialize, Serialize};
+
+use super::{DURATION_NS, MOST, WARMUP_NS, empty, latency, names};
+use crate::error::ParameterError;
+use crate::program::{
+    Mode, Program, Quantity, Resources, Scope, Window, count, down, group, higher, lap, semaphores, slots,
+    stamp, up, within_window,
+};
+
+/// Parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Futex {
+    /// Pairs of tasks.
+    pub pairs: u32,
+    /// Threads of one process, or processes.
+    pub mode: Mode,
+    /// Length of the warm-up.
+    pub warmup_ns: u64,
+    /// Length of the recorded part.
+    pub duration_ns: u64,
+}
+
+impl Default for Futex {
+    fn default() -> Self {
+        Self { pairs: 1, mode: Mode::Thread, warmup_ns: WARMUP_NS, duration_ns: DURATION_NS }
+    }
+}
+
+impl Futex {
+    /// The program; an error names the parameter that is out of range. Each side gives once more at its end what the
+    /// other may be waiting for.
+    pub fn program(&self) -> Result<Program, ParameterError> {
+        ParameterError::check("pairs", self.pairs, 1..=MOST)?;
+        let first = vec![
+            stamp("turn"),
+            within_window(vec![
+                up("there", 1u64),
+                down("back"),
+                lap("turn", "round_trip"),
+                count("operations", 1u64),
+            ]),
+            up("there", 1u64),
+        ];
+        let second = vec![within_window(vec![down("there"), up("back", 1u64)]), up("back", 1u64)];
+        let mut metrics = vec![higher("operations", "ops/s", Quantity::Rate("operations".to_owned()), 1.0)];
+        metrics.extend(latency("round_trip"));
+        let semaphore = |name| semaphores(name, 1, Scope::Replica, 0);
+        Ok(Program {
+            replicas: self.pairs,
+            window: Some(Window::new(self.warmup_ns, self.duration_ns)?),
+            resources: Resources {
+                semaphores: vec![semaphore("there"), semaphore("back")],
+                slots: vec![slots("turn", 1, Scope::Task)],
+                ..Resources::default()
+            },
+            counters: names(["operations"]),
+            series: names(["round_trip"]),
+            groups: vec![group("first", 1, self.mode, first), group("second", 1, self.mode, second)],
+            metrics,
+            ..empty("futex")
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! pgbench: clients of a database, each with a backend process, which contend for locks and buffers.
+//!
+//! The shape of pgbench's built-in select-only and TPC-B-like scripts (pgbench(1)) on PostgreSQL: queries go over a
+//! Unix socket; a backend parses and plans (computation), finds pages by their buffer partition's lock, reads them in
+//! shared memory, and for writes also logs and, in TPC-B, holds the branch's row lock from its update to the commit.
+//! It is a model: numbers of transactions are those of the model, not of PostgreSQL on the same machine.
+
+use serde::{Deserialize, Serialize};
+
+use super::{DURATION_NS, MOST, WARMUP_NS, empty, latency, names};
+use crate::error::ParameterError;
+use crate::program::{
+    ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, Window, at, await_reply, channels,
+    compute, count, group, higher, lap, locked, locks, receive, region, reply, send, slots, stamp, times,
+    until_closed, with, within_window,
+};
+
+/// Parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pgbench {
+    /// Clients, each with a backend.
+    pub clients: u32,
+    /// Kind of transaction.
+    pub mode: Script,
+    /// Number of branches, as pgbench's scale factor: row locks in TPC-B.
+    pub scale: u32,
+    /// Shared buffers, in MiB.
+    pub buffers_mib: u64,
+    /// Computation of a backend per query, in nanoseconds.
+    pub query_ns: u64,
+    /// How long a commit takes to reach the disk, in nanoseconds; 0 for a disk that is memory.
+    pub flush_ns: u64,
+    /// Length of the warm-up.
+    pub warmup_ns: u64,
+    /// Length of the recorded part.
+    pub duration_ns: u64,
+}
+
+/// Kind of transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Script {
+    /// Select-only: one query.
+    ReadOnly,
+    /// TPC-B-like: seven queries, three of them updates and one an insert.
+    ReadWrite,
+}
+
+/// Locks over the buffer table (`NUM_BUFFER_PARTITIONS`, PostgreSQL since 9.5).
+const PARTITIONS: u32 = 128;
+
+/// Locks for inserting into the log (`NUM_XLOGINSERT_LOCKS`, PostgreSQL since 9.4).
+const LOG_LOCKS: u32 = 8;
+
+/// Size of a page (`BLCKSZ`, PostgreSQL's default).
+const PAGE: u64 = 8192;
+
+/// Pages of a row access: three levels of an index of 10^5 to 10^7 rows, and the row's own.
+const PAGES: u64 = 4;
+
+/// Bytes of a page that a binary search and a row touch: about eight cache lines.
+const SEARCHED: u64 = 512;
+
+/// Computation under a partition's lock, in nanoseconds: a hash lookup and a pin.
+const PIN_NS: u64 = 150;
+
+/// Computation under a log lock, in nanoseconds: reserving and copying a record of some 100 bytes.
+const LOG_NS: u64 = 400;
+
+/// Default computation per query, in nanoseconds: simple-protocol queries on primary keys take a backend between 20 and
+/// 40 µs of CPU time on current machines.
+const QUERY_NS: u64 = 30_000;
+
+impl Default for Pgbench {
+    fn default() -> Self {
+        Self {
+            clients: 1,
+            mode: Script::ReadOnly,
+            scale: 10,
+            buffers_mib: 128,
+            query_ns: QUERY_NS,
+            flush_ns: 0,
+            warmup_ns: WARMUP_NS,
+            duration_ns: DURATION_NS,
+        }
+    }
+}
+
+impl Pgbench {
+    /// The program; an error names the parameter that is out of range.
+    pub fn program(&self) -> Result<Program, ParameterError> {
+        ParameterError::check("clients", self.clients, 1..=MOST)?;
+        ParameterError::check("scale", self.scale, 1..=100_000)?;
+        ParameterError::check("buffers_mib", self.buffers_mib, 1..=1 << 20)?;
+        ParameterError::check("query_ns", self.query_ns, 0..=10_000_000_000)?;
+        ParameterError::check("flush_ns", self.flush_ns, 0..=10_000_000_000)?;
+        let (client, backend) = match self.mode {
+            Script::ReadOnly => self.read_only(),
+            Script::ReadWrite => self.read_write(),
+        };
+        let client = [client, vec![lap("begun", "transaction"), count("transactions", 1u64)]].concat();
+        let rate = Quantity::Rate("transactions".to_owned());
+        let mut metrics = vec![higher("tps", "transactions/s", rate, 1.0)];
+        metrics.extend(latency("transaction"));
+        let shared = Scope::Program;
+        Ok(Program {
+            window: Some(Window::new(self.warmup_ns, self.duration_ns)?),
+            resources: Resources {
+                channels: vec![channels("session", ChannelKind::Unix, self.clients)],
+                locks: vec![
+                    locks("partition", PARTITIONS, shared),
+                    locks("log", LOG_LOCKS, shared),
+                    locks("flush", 1, shared),
+                    locks("branch", self.scale, shared),
+                ],
+                regions: vec![region("buffers", self.buffers_mib << 20, shared)],
+                slots: vec![slots("begun", 1, Scope::Task)],
+                ..Resources::default()
+            },
+            counters: names(["transactions"]),
+            series: names(["transaction"]),
+            groups: vec![
+                group("backend", self.clients, Mode::Process, vec![until_closed(backend)]),
+                group("client", self.clients, Mode::Process, vec![stamp("begun"), within_window(client)]),
+            ],
+            metrics,
+            ..empty("pgbench")
+        })
+    }
+
+    fn read_only(&self) -> (Vec<Op>, Vec<Op>) {
+        let select = Query { request: 62, reply: 68, work: self.row(false) };
+        (select.asked(), select.answered(self.query_ns))
+    }
+
+    /// `BEGIN; UPDATE accounts; SELECT; UPDATE tellers; UPDATE branches; INSERT history; END`, with message sizes of the
+    /// simple protocol. The backend draws the branch once and keeps its row locked until the end.
+    fn read_write(&self) -> (Vec<Op>, Vec<Op>) {
+        let query = |request, reply, work| Query { request, reply, work };
+        let branch = || at("branch", Expr::loop_index(0));
+        let lock = Op::Lock { lock: branch() };
+        let queries = [
+            (query(12, 17, vec![]), 10),
+            (query(82, 20, self.row(true)), 1),
+            (query(62, 68, self.row(false)), 1),
+            (query(77, 20, self.row(true)), 1),
+            (query(78, 20, [vec![lock], self.row(true)].concat()), 1),
+            (query(124, 22, [self.row(true)].concat()), 1),
+            (query(10, 18, [self.commit(), vec![Op::Unlock { lock: branch() }]].concat()), 10),
+        ];
+        let asked = queries.iter().flat_map(|(query, _)| query.asked()).collect();
+        // Starting and ending a transaction needs no plan: a tenth of a query's computation.
+        let answered =
+            queries.iter().flat_map(|(query, part)| query.answered(self.query_ns / part)).collect();
+        // The draw is made when a transaction's first query can be read; an end of the session leaves the loop.
+        (asked, vec![with(Expr::random(0u64, self.scale), answered)])
+    }
+
+    /// Finds and reads a row; a write logs as well.
+    fn row(&self, write: bool) -> Vec<Op> {
+        let pages = (self.buffers_mib << 20) / PAGE;
+        let partition = at("partition", Expr::random(0u64, PARTITIONS));
+        let look = |write| Op::Touch {
+            region: "buffers".into(),
+            offset: Expr::random(0u64, pages) * PAGE,
+            bytes: SEARCHED.into(),
+            stride: 64,
+            pattern: crate::program::Pattern::Sequential,
+            write,
+        };
+        let lookup = |write| {
+            // The same partition is locked and unlocked: its number is drawn once.
+            let numbered = at("partition", Expr::loop_index(0));
+            let pin = with(partition.index.clone(), locked(numbered, vec![compute(PIN_NS)]));
+            vec![pin, look(write)]
+        };
+        let mut ops = vec![times(PAGES - 1, lookup(false))];
+        ops.extend(lookup(write));
+        if write {
+            let log = at("log", Expr::loop_index(0));
+            ops.push(with(Expr::random(0u64, LOG_LOCKS), locked(log, vec![compute(LOG_NS)])));
+        }
+        ops
+    }
+
+    /// Makes the transaction durable: one backend at a time writes the log.
+    fn commit(&self) -> Vec<Op> {
+        let mut write = vec![compute(LOG_NS)];
+        if self.flush_ns > 0 {
+            write.push(Op::Sleep { ns: self.flush_ns.into() });
+        }
+        locked("flush", write)
+    }
+}
+
+/// A query: sizes of its messages in bytes, and what the backend does besides computing.
+struct Query {
+    request: u64,
+    reply: u64,
+    work: Vec<Op>,
+}
+
+impl Query {
+    fn asked(&self) -> Vec<Op> {
+        let session = || at("session", Expr::task());
+        vec![send(session(), self.request), await_reply(session(), self.reply)]
+    }
+
+    fn answered(&self, compute_ns: u64) -> Vec<Op> {
+        let session = || at("session", Expr::task());
+        let begin = [receive(session(), self.request), compute(compute_ns)];
+        begin.into_iter().chain(self.work.clone()).chain([reply(session(), self.reply)]).collect()
+    }
+}

@@ -1,0 +1,156 @@
+//! What is wrong with a program is said before it runs, and where.
+
+use schedlab_workload::library::hackbench::Hackbench;
+use schedlab_workload::program::{
+    Branch, ChannelKind, Expr, Image, Mode, Op, Operation, Repeat, Scope, at, channels, compute, count,
+    group, receive, reply, send, slots, stamp, times, within_window,
+};
+use schedlab_workload::{Plan, Program, ProgramError};
+
+fn with_body(body: Vec<Op>) -> Program {
+    let mut program = Hackbench { groups: 1, fds: 2, loops: 1, ..Hackbench::default() }.program().unwrap();
+    program.resources.channels[0].kind = ChannelKind::Pipe;
+    program.resources.slots = vec![slots("slot", 1, Scope::Task)];
+    program.groups.push(group("third", 3, Mode::Process, body));
+    program
+}
+
+fn refusal(body: Vec<Op>) -> String {
+    Plan::new(with_body(body)).expect_err("the body is wrong").to_string()
+}
+
+#[test]
+fn an_index_that_can_leave_its_range_names_group_resource_and_reach() {
+    assert_eq!(
+        refusal(vec![send(at("data", Expr::task()), 1u64)]),
+        "group `third`: the index of channel `data` can reach 2, but only 2 exist (0 to 1)"
+    );
+    assert!(Plan::new(with_body(vec![send(at("data", Expr::task() % 2u64), 1u64)])).is_ok());
+}
+
+#[test]
+fn loop_indices_are_checked_by_the_loop_count() {
+    let body = |count: u64| vec![times(count, vec![send(at("data", Expr::loop_index(0)), 1u64)])];
+    assert!(Plan::new(with_body(body(2))).is_ok());
+    assert!(refusal(body(3)).contains("can reach 2"));
+    assert!(refusal(vec![send(at("data", Expr::loop_index(0)), 1u64)]).contains("inside 0 loop(s)"));
+}
+
+#[test]
+fn unknown_names_list_the_known_ones() {
+    assert_eq!(
+        refusal(vec![stamp("slott")]),
+        "group `third` uses slot `slott`, which the program does not define (defined: slot)"
+    );
+    assert!(refusal(vec![count("bytes", 1u64)]).contains("(defined: none)"));
+}
+
+#[test]
+fn a_pipe_has_no_backward_direction() {
+    assert!(refusal(vec![reply("data", 1u64)]).contains("no backward direction"));
+}
+
+#[test]
+fn messages_nobody_receives_are_refused() {
+    let mut program = with_body(vec![send("lonely", 1u64)]);
+    program.resources.channels.push(channels("lonely", ChannelKind::Tcp, 1));
+    let error = Plan::new(program).unwrap_err().to_string();
+    assert_eq!(error, "channel `lonely`: messages are sent forward, but nobody receives them");
+}
+
+#[test]
+fn an_end_is_used_by_processes_or_by_threads() {
+    let mut program = with_body(vec![send("data", 1u64)]);
+    program.groups[2].mode = Mode::Thread;
+    let error = Plan::new(program).unwrap_err().to_string();
+    assert!(error.contains("used by both processes and threads"), "{error}");
+}
+
+#[test]
+fn divisors_that_can_be_zero_are_refused() {
+    let half = |divisor: Expr| Expr::from(Operation::Div(Expr::Const(4), divisor));
+    assert!(refusal(vec![compute(half(Expr::task()))]).contains("divisor can be 0"));
+    assert!(Plan::new(with_body(vec![compute(half(Expr::task() + 1u64))])).is_ok());
+}
+
+#[test]
+fn empty_messages_and_choices_without_weight_are_refused() {
+    assert!(refusal(vec![receive("data", Expr::task())]).contains("0 bytes"));
+    let choice = Op::Choose { branches: vec![Branch { weight: 0, body: vec![] }] };
+    assert!(refusal(vec![choice]).contains("add up to 0"));
+}
+
+#[test]
+fn messages_beyond_all_bounds_are_refused() {
+    assert!(
+        refusal(vec![send("data", Expr::random(1u64, u64::MAX))]).contains("over the limit of 1073741824")
+    );
+}
+
+#[test]
+fn each_kind_of_channel_has_its_ways_to_receive() {
+    use schedlab_workload::program::{Direction, Take, receive_by};
+    let body = |take| vec![receive_by("data", 1u64, Direction::Forward, take)];
+    assert!(refusal(body(Take::WaitAll)).contains("only sockets"));
+    assert!(refusal(body(Take::Discard)).contains("only TCP can discard"));
+    assert!(Plan::new(with_body(body(Take::Available))).is_ok());
+}
+
+#[test]
+fn a_window_loop_needs_a_window() {
+    assert!(refusal(vec![within_window(vec![Op::Yield])]).contains("no window"));
+}
+
+#[test]
+fn a_loop_without_count_needs_a_body() {
+    assert!(refusal(vec![Op::Loop { repeat: Repeat::UntilClosed, body: vec![] }]).contains("needs a body"));
+}
+
+#[test]
+fn exec_stands_last_and_not_in_a_thread() {
+    let exec = || Op::Exec { image: Image::Command { argv: vec!["true".to_owned()], model_ns: 0 } };
+    assert!(refusal(vec![exec(), Op::Yield]).contains("nothing after an exec"));
+    let mut program = with_body(vec![exec()]);
+    program.groups[2].mode = Mode::Thread;
+    assert!(Plan::new(program.clone()).unwrap_err().to_string().contains("thread cannot exec"));
+    program.groups[2].body = vec![Op::Fork { body: vec![exec()] }];
+    assert!(Plan::new(program).is_ok());
+}
+
+#[test]
+fn loops_nest_only_so_deep() {
+    let nested = |depth: u64| (0..depth).fold(vec![Op::Yield], |body, _| vec![times(1u64, body)]);
+    assert!(Plan::new(with_body(nested(8))).is_ok());
+    assert!(refusal(nested(9)).contains("more than 8 loops"));
+}
+
+#[test]
+fn names_are_unique_and_counts_positive() {
+    let mut program = with_body(vec![]);
+    program.groups[2].name = "sender".to_owned();
+    assert_eq!(
+        Plan::new(program).unwrap_err(),
+        ProgramError::Duplicate { kind: "group", name: "sender".to_owned() }
+    );
+    let mut program = with_body(vec![]);
+    program.groups[2].count = 0;
+    assert_eq!(Plan::new(program).unwrap_err().to_string(), "count of group `third` must be at least 1");
+}
+
+#[test]
+fn documents_of_another_schema_or_with_unknown_keys_are_refused() {
+    let mut program = with_body(vec![]);
+    program.schema = 7;
+    assert!(matches!(Plan::new(program), Err(ProgramError::Schema { found: 7, .. })));
+    let text = r#"{"schema": 1, "name": "x", "groups": [], "metrics": [], "colour": 3}"#;
+    let error = serde_json::from_str::<Program>(text).unwrap_err().to_string();
+    assert!(error.contains("unknown field `colour`"), "{error}");
+}
+
+#[test]
+fn sizes_beyond_all_bounds_are_refused_without_overflow() {
+    let mut program = with_body(vec![]);
+    program.groups[2].count = u32::MAX;
+    program.replicas = u32::MAX;
+    assert!(matches!(Plan::new(program), Err(ProgramError::TooMany { .. })));
+}

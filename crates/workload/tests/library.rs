@@ -1,0 +1,183 @@
+//! Every library program ends, whatever its parameters, and its books balance.
+
+mod support;
+
+use proptest::prelude::*;
+use schedlab_workload::Program;
+use schedlab_workload::library::forkstorm::Forkstorm;
+use schedlab_workload::library::futex::Futex;
+use schedlab_workload::library::hackbench::{Carrier, Hackbench};
+use schedlab_workload::library::kernbench::Kernbench;
+use schedlab_workload::library::pgbench::{Pgbench, Script};
+use schedlab_workload::library::pipetest::Pipetest;
+use schedlab_workload::library::rr::Rr;
+use schedlab_workload::library::schedbench::Schedbench;
+use schedlab_workload::library::scripts::Scripts;
+use schedlab_workload::library::stream::{Protocol, Stream};
+use schedlab_workload::library::tbench::Tbench;
+use schedlab_workload::library::wakeup::Wakeup;
+use schedlab_workload::library::yielding::Yielding;
+use schedlab_workload::program::Mode;
+use support::{Books, run};
+
+/// Runs a program and checks that every byte sent was received.
+fn balanced(program: Program) -> Books {
+    let books = run(program);
+    for (way, (sent, received)) in &books.traffic {
+        assert_eq!(sent, received, "{way:?}");
+    }
+    books
+}
+
+/// Whether there is a sample for each unit of the first counter; sample and count of one operation may lie on different
+/// sides of the window's edges, once for each of `tasks` at either edge.
+fn one_each(books: &Books, tasks: u32) -> bool {
+    (books.samples.len() as u64).abs_diff(books.counters[0]) <= u64::from(tasks) * 2
+}
+
+fn protocol() -> impl Strategy<Value = Protocol> {
+    prop_oneof![Just(Protocol::Tcp), Just(Protocol::Udp)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn hackbench(groups in 1u32..4, fds in 1u32..5, loops in 1u64..40, datasize in 1u64..5000) {
+        let parameters = Hackbench { groups, fds, loops, datasize, channel: Carrier::Pipe, ..Hackbench::default() };
+        let books = balanced(parameters.program().unwrap());
+        let total: u64 = books.traffic.values().map(|(sent, _)| sent).sum();
+        prop_assert_eq!(total, u64::from(groups) * u64::from(fds * fds) * loops * datasize);
+    }
+
+    #[test]
+    fn pipetest(loops in 1u64..300, size in 1u64..100) {
+        let books = balanced(Pipetest { loops, size, mode: Mode::Process }.program().unwrap());
+        prop_assert_eq!(books.samples.len() as u64, loops);
+        prop_assert_eq!(&books.counters, &[loops]);
+    }
+
+    #[test]
+    fn stream(
+        protocol in protocol(), size in 1u64..20_000, pairs in 1u32..4, warmup_ns in 0u64..100_000_000,
+    ) {
+        let parameters = Stream { protocol, size, pairs, warmup_ns, duration_ns: 50_000_000, ..Stream::default() };
+        let books = balanced(parameters.program().unwrap());
+        prop_assert!(books.counters[0] > 0 && books.counters[1] > 0);
+        let total: u64 = books.traffic.values().map(|(sent, _)| sent).sum();
+        prop_assert!(books.counters[0] <= total && books.counters[1] <= total);
+    }
+
+    #[test]
+    fn stream_by_bytes(protocol in protocol(), size in 1u64..20_000, bytes in 1u64..1_000_000) {
+        let parameters = Stream { protocol, size, bytes: Some(bytes), ..Stream::default() };
+        let books = balanced(parameters.program().unwrap());
+        let rounded = bytes.div_ceil(size) * size;
+        prop_assert_eq!(&books.counters, &[rounded, rounded]);
+    }
+
+    #[test]
+    fn rr(protocol in protocol(), request in 1u64..3000, reply in 1u64..3000, pairs in 1u32..4) {
+        let parameters =
+            Rr { protocol, request, reply, pairs, warmup_ns: 1_000_000, duration_ns: 20_000_000, ..Rr::default() };
+        let books = balanced(parameters.program().unwrap());
+        prop_assert!(books.counters[0] > 0);
+        prop_assert!(one_each(&books, pairs));
+    }
+
+    #[test]
+    fn pgbench(clients in 1u32..6, scale in 1u32..4, write in any::<bool>(), flush_ns in 0u64..10_000) {
+        let mode = if write { Script::ReadWrite } else { Script::ReadOnly };
+        let parameters = Pgbench {
+            clients, scale, mode, flush_ns, warmup_ns: 1_000_000, duration_ns: 30_000_000, ..Pgbench::default()
+        };
+        let books = balanced(parameters.program().unwrap());
+        prop_assert!(books.counters[0] > 0);
+        prop_assert!(one_each(&books, clients));
+    }
+
+    #[test]
+    fn kernbench(jobs in 1u32..20, directories in 1u32..6, files in 1u32..6) {
+        let books = run(Kernbench { jobs, directories, files, ..Kernbench::default() }.program().unwrap());
+        // A compiler for each file, an archive for each directory, and the link.
+        prop_assert_eq!(books.execs, u64::from(directories * (files + 1) + 1));
+    }
+
+    #[test]
+    fn wakeup(messages in 1u32..4, workers in 1u32..6, request_ns in 0u64..100_000) {
+        let parameters = Wakeup {
+            messages, workers, request_ns, warmup_ns: 1_000_000, duration_ns: 20_000_000, ..Wakeup::default()
+        };
+        let books = balanced(parameters.program().unwrap());
+        prop_assert!(!books.samples.is_empty());
+    }
+
+    #[test]
+    fn futex(pairs in 1u32..6, duration_ns in 1_000_000u64..20_000_000) {
+        let books = run(Futex { pairs, warmup_ns: 0, duration_ns, ..Futex::default() }.program().unwrap());
+        prop_assert!(one_each(&books, pairs));
+    }
+
+    #[test]
+    fn scripts(streams in 1u32..6, scripts in 1u64..30, seed in any::<u64>()) {
+        let books = run(Scripts { streams, scripts, seed }.program().unwrap());
+        prop_assert_eq!(books.execs, u64::from(streams) * scripts);
+        prop_assert_eq!(books.samples.len() as u64, books.execs);
+    }
+}
+
+#[test]
+fn tbench_moves_the_load_files_data() {
+    let parameters =
+        Tbench { clients: 2, warmup_ns: 10_000_000, duration_ns: 100_000_000, ..Tbench::default() };
+    let books = balanced(parameters.program().unwrap());
+    let (bytes, operations) = (books.counters[0], books.counters[1]);
+    assert!((4000..7000).contains(&(bytes / operations)), "{bytes} bytes in {operations} operations");
+    // Each operation is in the series of all and in that of its kind.
+    assert!((books.samples.len() as u64).abs_diff(operations * 2) <= 8);
+}
+
+#[test]
+fn forks_yields_and_walks_end() {
+    for exec in [false, true] {
+        let storm = Forkstorm { exec, warmup_ns: 0, duration_ns: 10_000_000, ..Forkstorm::default() };
+        let books = run(storm.program().unwrap());
+        assert!(books.counters[0] > 0 && books.forks >= books.counters[0]);
+        assert_eq!(books.execs > 0, exec);
+    }
+    let yielding = Yielding { warmup_ns: 0, duration_ns: 10_000_000, ..Yielding::default() };
+    assert!(run(yielding.program().unwrap()).counters[0] > 0);
+    run(Schedbench { walks: 6, ..Schedbench::default() }.program().unwrap());
+}
+
+#[test]
+fn the_same_program_has_the_same_books() {
+    let once = || run(Kernbench { seed: 3, ..Kernbench::default() }.program().unwrap()).end_ns;
+    assert_eq!(once(), once());
+    let other = run(Kernbench { seed: 4, ..Kernbench::default() }.program().unwrap()).end_ns;
+    assert_ne!(once(), other);
+}
+
+#[test]
+fn every_program_survives_json() {
+    let programs = [
+        Hackbench::default().program(),
+        Pipetest::default().program(),
+        Stream::default().program(),
+        Rr::default().program(),
+        Tbench::default().program(),
+        Pgbench { mode: Script::ReadWrite, ..Pgbench::default() }.program(),
+        Kernbench::default().program(),
+        Scripts::default().program(),
+        Schedbench::default().program(),
+        Wakeup::default().program(),
+        Yielding::default().program(),
+        Futex::default().program(),
+        Forkstorm { exec: true, ..Forkstorm::default() }.program(),
+    ];
+    for program in programs {
+        let program = program.unwrap();
+        let json = serde_json::to_string(&program).unwrap();
+        assert_eq!(serde_json::from_str::<Program>(&json).unwrap(), program);
+    }
+}
