@@ -26,8 +26,9 @@ class Iperf3(Adapter[StreamParameters]):
 
     def command(self, parameters: StreamParameters, place: Place) -> Command:
         """``iperf3 --client`` beside an ``iperf3 --server`` on a free port."""
-        port = str(loopback.free_port())
-        server = Server((need(_TOOL), "--server", "--bind", loopback.ADDRESS, "--port", port), f"tcp:{port}")
+        free = loopback.free_port()
+        port = str(free)
+        server = Server((need(_TOOL), "--server", "--bind", loopback.ADDRESS, "--port", port), loopback.listening(free))
         kind = ["--udp", "--bitrate", "0"] if parameters.protocol == "udp" else []
         sizes = ["--time", str(parameters.duration), "--length", str(parameters.size)]
         head = (need(_TOOL), "--client", loopback.ADDRESS, "--port", port, "--json")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -47,6 +49,17 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         return int(probe.getsockname()[1])
+
+
+def listening(port: int, enter: Sequence[str] = ()) -> str:
+    """A server's ``ready``: somebody listens on the port, in the network that the words ``enter`` start commands in.
+
+    It looks instead of connecting: iperf3 takes a connection that is closed at once for a broken test, and opens its
+    port anew, which resets a client that comes in that moment.
+    """
+    # Of proc_pid_net(5), "net/tcp": the local port in hexadecimal, any peer, state 0A (listen).
+    look = f"cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{port:04X} [0-9A-F]*:0000 0A '"
+    return "exec:" + shlex.join([*enter, "sh", "-c", look])
 
 
 def is_taken(port: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -72,8 +71,7 @@ class Tbench(Adapter[TbenchParameters]):
     def command(self, parameters: TbenchParameters, place: Place) -> Command:
         """``tbench -t SECONDS CLIENTS 127.0.0.1`` beside its server."""
         enter = inside(place.scratch)
-        listens = shlex.join([*enter, "sh", "-c", f"ss -Hltn 'sport = :{PORT}' | grep -q LISTEN"])
-        server = Server((*enter, need(_SERVER)), f"exec:{listens}" if enter else f"tcp:{PORT}")
+        server = Server((*enter, need(_SERVER)), loopback.listening(PORT, enter) if enter else f"tcp:{PORT}")
         options = ("-c", need(_LOAD), "-t", str(parameters.duration), str(parameters.clients))
         return Command((*enter, need(_CLIENT), *options, loopback.ADDRESS), (server,))
 

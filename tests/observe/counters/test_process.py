@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from schedlab.observe.counters import process
 
@@ -41,7 +42,7 @@ def test_a_child_that_has_ended_can_be_read_until_it_is_reaped() -> None:
         os._exit(0)
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     try:
-        found = process.read(child)
+        found = process.parse(Path(f"/proc/{child}/sched").read_text())
     finally:
         os.waitpid(child, 0)
     assert found["process.nr_switches"] >= 1

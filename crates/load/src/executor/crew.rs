@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 
 use schedlab_workload::TaskId;
 use schedlab_workload::program::Mode;
@@ -15,11 +14,12 @@ use super::worker::Worker;
 use crate::error::LoadError;
 use crate::limits;
 use crate::sys::process::{self, Ended, Forked, How, Pid};
+use crate::sys::thread::{self, Thread};
 use crate::sys::{channel, clock, futex, signals};
 
 /// Stack of a task that is a thread. The deepest path, the formatting of an error, needs a few KiB; the rest is never
 /// touched.
-const STACK_BYTES: usize = 128 * 1024;
+const STACK_BYTES: usize = 64 * 1024;
 
 /// How long the main thread waits for a ready report before it looks for dead tasks.
 const READY_PATIENCE_MS: i32 = 50;
@@ -31,7 +31,7 @@ const GRACE_NS: u64 = 20_000_000;
 pub struct Crew {
     shared: Arc<Shared>,
     processes: HashMap<Pid, TaskId>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Thread>,
 }
 
 impl Crew {
@@ -87,8 +87,7 @@ impl Crew {
 
     fn create_thread(&mut self, task: TaskId) -> Result<(), String> {
         let shared = Arc::clone(&self.shared);
-        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let thread = builder.spawn(move || thread_main(&shared, task));
+        let thread = thread::spawn(STACK_BYTES, Box::new(move || thread_main(&shared, task)));
         self.threads.push(thread.map_err(|error| limits::thread_failure(&error))?);
         Ok(())
     }
@@ -128,8 +127,8 @@ impl Crew {
             }
             futex::wait(finished, count);
         }
-        let joined = self.threads.drain(..).map(JoinHandle::join).all(|end| end.is_ok());
-        if joined { Ok(()) } else { Err(LoadError::Task("a task panicked".to_owned())) }
+        self.threads.drain(..).for_each(Thread::join);
+        Ok(())
     }
 
     /// Kills and reaps all processes.
@@ -228,9 +227,12 @@ struct ThreadEnd<'s> {
 impl Drop for ThreadEnd<'_> {
     fn drop(&mut self) {
         let finished = self.shared.arena.finished();
+        if self.failed {
+            // Only a panic has not left a message of its own yet.
+            self.shared.arena.fail("a task panicked");
+        }
         let count = finished.fetch_add(1, Ordering::AcqRel) + 1;
         if self.failed {
-            self.shared.arena.fail("a task panicked");
             futex::wake(finished, 1);
             // The main thread may be waiting for a process that will never end.
             process::interrupt_main_thread();

@@ -18,7 +18,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Time from the fork until the command was reaped.
+    /// Time from the fork until the command's end was seen.
     pub elapsed_ns: u64,
     /// User time of the command and its waited-for descendants.
     pub user_us: u64,
@@ -42,6 +42,8 @@ pub struct Report {
     pub strays_killed: u32,
     /// Attributes as read back before the exec.
     pub attributes: InEffect,
+    /// `/proc/PID/sched` of the command's first process at its end; empty where the kernel has none.
+    pub sched: String,
 }
 
 impl Report {

@@ -1,5 +1,6 @@
 //! The supervisor: servers up, command timed, everything down.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use super::events::{Event, Events};
@@ -42,11 +43,14 @@ fn carry_out(order: &Order, events: &mut Events, servers: &mut Vec<Running>) -> 
         Err(NotStarted::Attributes(text)) => return Err(LoadError::Attribute(text)),
         Err(NotStarted::System(text)) => return Err(LoadError::Usage(text)),
     };
-    let (end, why) = await_end(started.pid, deadline, events)?;
+    let why = await_end(started.pid, deadline, events)?;
     let elapsed_ns = clock::now_ns() - begin;
+    // Between its end and its reaping the command's own figures are those of its whole life.
+    let sched = fs::read_to_string(format!("/proc/{}/sched", started.pid)).unwrap_or_default();
+    let end = process::wait(started.pid).map_err(LoadError::system("waiting for the command"))?;
     server::ensure_alive(servers)?;
     let strays_killed = kill_strays(servers);
-    let report = describe(&end, why, started.attributes, elapsed_ns, strays_killed);
+    let report = Report { sched, ..describe(&end, why, started.attributes, elapsed_ns, strays_killed) };
     sink.write(&report)?;
     Ok(match (why, end.how) {
         (Why::Timeout, _) => TIMED_OUT,
@@ -66,20 +70,14 @@ enum Why {
     Signal(i32),
 }
 
-/// Waits for the command's end, or brings it about.
-fn await_end(
-    pid: Pid,
-    mut deadline: Option<Instant>,
-    events: &mut Events,
-) -> Result<(Ended, Why), LoadError> {
+/// Waits for the command's end, or brings it about; the command stays to be reaped.
+fn await_end(pid: Pid, mut deadline: Option<Instant>, events: &mut Events) -> Result<Why, LoadError> {
     let mut why = Why::Itself;
     let mut until = deadline;
     loop {
         // Only the command: others are reaped when it has ended.
-        if let Some(ended) =
-            process::wait_no_hang(pid).map_err(LoadError::system("waiting for the command"))?
-        {
-            return Ok((ended, why));
+        if process::has_ended(pid).map_err(LoadError::system("waiting for the command"))? {
+            return Ok(why);
         }
         let event = events.next(until).map_err(LoadError::system("waiting for the command"))?;
         until = None;
@@ -159,6 +157,7 @@ fn describe(end: &Ended, why: Why, attributes: InEffect, elapsed_ns: u64, strays
         interrupted_by: if let Why::Signal(signal) = why { Some(signal) } else { None },
         strays_killed,
         attributes,
+        sched: String::new(),
     };
     report.with_usage(end.usage)
 }

@@ -7,6 +7,7 @@ pub mod memory;
 pub mod process;
 pub mod sched;
 pub mod signals;
+pub mod thread;
 
 /// The error of the system call that just failed.
 pub fn last_error() -> std::io::Error {

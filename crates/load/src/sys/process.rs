@@ -109,6 +109,18 @@ pub fn wait_no_hang(pid: Pid) -> io::Result<Option<Ended>> {
     wait_with(pid, libc::WNOHANG)
 }
 
+/// Whether a child has ended; it stays to be waited for.
+pub fn has_ended(pid: Pid) -> io::Result<bool> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is valid, and a zeroed siginfo_t, which the kernel leaves where nothing has ended, is too.
+    let (got, ended) = unsafe {
+        let got = libc::waitid(libc::P_PID, pid as libc::id_t, info.as_mut_ptr(), flags);
+        (got, info.assume_init().si_pid() == pid)
+    };
+    if got < 0 { Err(last_error()) } else { Ok(ended) }
+}
+
 fn wait_with(pid: Pid, flags: i32) -> io::Result<Option<Ended>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

@@ -7,8 +7,6 @@ trial's threads would disturb what it watches; for the whole tree there is ``tre
 
 from __future__ import annotations
 
-from pathlib import Path
-
 _COUNTS = frozenset({
     "nr_migrations", "nr_switches", "nr_voluntary_switches", "nr_involuntary_switches", "nr_migrations_cold",
     "nr_forced_migrations", "nr_failed_migrations_affine", "nr_failed_migrations_running", "nr_failed_migrations_hot",
@@ -18,11 +16,6 @@ _COUNTS = frozenset({
 })  # fmt: skip
 _TIMES = frozenset({"sum_exec_runtime", "sum_sleep_runtime", "sum_block_runtime", "wait_sum", "wait_max", "iowait_sum"})
 """Printed in milliseconds with six decimals."""
-
-
-def read(pid: int, root: Path = Path("/")) -> dict[str, float]:
-    """The task's figures now, see :func:`parse`. Raises OSError when it is gone or not ours to see."""
-    return parse((root / "proc" / str(pid) / "sched").read_text())
 
 
 def parse(text: str) -> dict[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedlab.measurement import State
+from schedlab.observe.counters import process
 from schedlab.targets.host.launch import LARGEST_OUTPUT, Launched
 from schedlab.workloads.base import AnyAdapter, Metric, NotUnderstood, Output, Parameters
 
@@ -54,6 +55,11 @@ def cpu_seconds(launched: Launched) -> float:
     if launched.report is None:
         return 0.0
     return float(launched.report["user_us"] + launched.report["system_us"]) / 1e6
+
+
+def process_counters(launched: Launched) -> dict[str, float]:
+    """What the scheduler knew of the command's first process at its end; see :mod:`..observe.counters.process`."""
+    return process.parse(launched.report.get("sched", "")) if launched.report else {}
 
 
 def _last_words(text: str) -> str:

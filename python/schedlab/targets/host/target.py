@@ -19,7 +19,7 @@ from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters import Counters
 from schedlab.observe.fingerprint import differences, stable_hash, take
 from schedlab.targets.host.check import obstacles
-from schedlab.targets.host.interpret import cpu_seconds, interpret
+from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
 from schedlab.targets.host.launch import launch, scratch_root
 from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.protocol import Obstacle
@@ -153,7 +153,7 @@ class HostSession:
             metrics=metrics,
             reason=reason,
             conditions=between(before, after, during, elapsed, cpu_seconds(launched), self._cpus),
-            counters=self._counters.delta(first, last),
+            counters=self._counters.delta(first, last) | process_counters(launched),
             command=launched.argv,
             stdout=launched.stdout,
             stderr=launched.stderr,
