@@ -1,8 +1,10 @@
-"""Native programs against the real tools: same parameters, run alternately; ratio of medians with a 95 % interval.
+"""Native programs against the real tools: same parameters, run alternately; their ratio with a 95 % interval.
 
     .venv/bin/python benches/fidelity.py [--rounds 11] [--only tbench] [--seconds 2]
 
-Prints the table of docs/fidelity.md. A pair whose real tool is missing is left out, with its install line.
+Prints the table of docs/fidelity.md: medians, and the mean of the rounds' ratios with its interval, as reports have it.
+A pair whose real tool is missing is left out, with its install line. A trial
+waits until the machine is idle, and is repeated when others are at work right after it.
 """
 
 from __future__ import annotations
@@ -12,23 +14,29 @@ import os
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import numpy as np
-
+from schedlab.analysis.paired import estimate, log_ratios
 from schedlab.experiment.model import Variant
+from schedlab.observe.conditions import Watch
 from schedlab.targets.host.interpret import interpret
 from schedlab.targets.host.launch import launch, scratch_root
 from schedlab.workloads.base import AnyAdapter, Parameters, Place
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import install_line, missing
 
-RESAMPLES = 10_000
 LIMIT = 120.0
+
+IDLE = 0.1
+"""Share of all CPU time (with what a hypervisor stole) below which the machine counts as idle."""
+LOOK_SECONDS = 0.25
+PATIENCE_SECONDS = 1800.0
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,11 @@ class Pair:
 
 
 def hackbenches() -> Iterator[Pair]:
-    """The four modes, against both tools."""
+    """The four modes, against both tools; a second or so each, as the spread of pipes wears off with time."""
     for mode in ("process", "thread"):
-        for ipc in ("socket", "pipe"):
-            own = {"groups": 2, "loops": 300, "mode": mode, "ipc": ipc}
-            label = f"hackbench, {mode}, {ipc}, 2 groups, 300 loops"
+        for ipc, loops in (("socket", 1000), ("pipe", 4000)):
+            own = {"groups": 2, "loops": loops, "mode": mode, "ipc": ipc}
+            label = f"hackbench, {mode}, {ipc}, 2 groups, {loops} loops"
             native = Side("hackbench", "time", own)
             yield Pair(f"{label} (rt-tests)", native, Side("hackbench-rt-tests", "time", own))
             yield Pair(f"{label} (perf bench)", native, Side("perf-sched-messaging", "time", own))
@@ -105,6 +113,16 @@ class Ready:
         stack.enter_context(self.adapter.prepared(self.parameters, self.place))
 
     def measure(self) -> float:
+        """The figure of a trial that nobody disturbed, before or after."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            if is_idle():
+                figure = self.trial()
+                if is_idle():
+                    return figure
+        sys.exit(f"the machine has not been idle for {PATIENCE_SECONDS:.0f} s")
+
+    def trial(self) -> float:
         """One trial's figure; a failure ends the bench with its reason."""
         self.adapter.before_trial(self.parameters, self.place)
         launched = launch(self.adapter.command(self.parameters, self.place), Variant(name="bench"), LIMIT)
@@ -114,30 +132,32 @@ class Ready:
         return next(metric.value for metric in metrics if metric.spec.name == self.side.metric)
 
 
+def is_idle() -> bool:
+    """Whether next to nothing runs, looked at for a quarter of a second."""
+    watch = Watch()
+    before = watch.look().cpu
+    time.sleep(LOOK_SECONDS)
+    after = watch.look().cpu
+    used = after.busy - before.busy + after.steal - before.steal
+    return used < IDLE * LOOK_SECONDS * (os.cpu_count() or 1)
+
+
 def compare(pair: Pair, rounds: int) -> str:
-    """A row of the table: both medians, native over real, and its interval."""
+    """A row of the table: both medians, and native over real with its interval."""
     with ExitStack() as stack:
         sides = [Ready(pair.native, stack), Ready(pair.real, stack)]
         for side in sides:
             side.measure()
-        figures = np.empty((rounds, 2))
+        figures: list[dict[int, float]] = [{}, {}]
         for i in range(rounds):
             # Who goes first changes from round to round, so that a drift of the machine hits both alike.
             for k in (0, 1) if i % 2 == 0 else (1, 0):
-                figures[i, k] = sides[k].measure()
-    native, real = np.median(figures, axis=0)
-    low, high = interval(figures)
+                figures[k][i] = sides[k].measure()
+    native, real = (median(side.values()) for side in figures)
+    found = estimate(log_ratios(figures[1], figures[0]), 0.95)
     unit = sides[1].adapter.spec(pair.real.metric).unit
-    return f"| {pair.label} | {unit} | {native:.4g} | {real:.4g} | {native / real:.3f} | {low:.3f} – {high:.3f} |"
-
-
-def interval(figures: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
-    """95 % percentile bootstrap of the ratio of medians; rounds are drawn whole, as their two trials are neighbours."""
-    rng = np.random.default_rng(1)
-    drawn = figures[rng.integers(len(figures), size=(RESAMPLES, len(figures)))]
-    native, real = np.median(drawn, axis=1).T
-    low, high = np.percentile(native / real, [2.5, 97.5])
-    return float(low), float(high)
+    medians = f"{native:.4g} | {real:.4g}"
+    return f"| {pair.label} | {unit} | {medians} | {found.ratio:.3f} | {found.low:.3f} – {found.high:.3f} |"
 
 
 def main() -> None:

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Compare `schedload hackbench` with rt-tests' `hackbench`: same parameters, run alternately.
 
-Each block runs three programs once, in an order drawn from the seed: the reference (rt-tests), the native program, and
-the reference once more as A/A control. The first block of each mode is a warm-up and is thrown away. Printed per mode
-are the medians, the ratio of the medians, and the geometric mean of the paired ratios with its 95 % interval (Student's
-t on the log-ratios of the blocks: reference and native of one block see about the same state of the machine).
+    .venv/bin/python benches/hackbench_fidelity.py [-n 10] [--repeats 5] [--modes thread-pipe]
+
+Each block runs three programs `--repeats` times each, all in one order drawn from the seed: the reference (rt-tests),
+the native program, and the reference once more as A/A control. A program's time in a block is the median of its runs
+there: with pipes, single runs of the same program spread by 10 % on two CPUs, more than the limit that is asked about.
+The first block of each mode is a warm-up and is thrown away. Printed per mode are the medians, the ratio of the
+medians, and the geometric mean of the paired ratios with its 95 % interval (Student's t on the log-ratios of the
+blocks: reference and native of one block see about the same state of the machine).
 
 A block during which other processes (or the hypervisor) took more than `--quiet` of the CPU time is run again; how many
 were is printed. The rule looks at the disturbance only, never at the times.
@@ -15,7 +19,6 @@ Exit status: 0 when all ratios of medians lie within the limit, 1 when one does 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import random
 import re
@@ -27,6 +30,8 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from schedlab.analysis.paired import estimate, log_ratios
 
 MODES = {
     "process-socket": [],
@@ -53,31 +58,9 @@ class Comparison:
 
     def paired_interval(self) -> tuple[float, float, float]:
         """Geometric mean of the paired ratios and its 95 % interval."""
-        logs = [math.log(b / a) for a, b in zip(self.reference, self.other, strict=True)]
-        mean = statistics.fmean(logs)
-        half = student_quantile(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-        return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
-
-
-def student_density(x: float, freedom: int) -> float:
-    """Density of Student's t distribution."""
-    log = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - 0.5 * math.log(freedom * math.pi)
-    return math.exp(log - (freedom + 1) / 2 * math.log1p(x * x / freedom))
-
-
-def student_quantile(p: float, freedom: int) -> float:
-    """Quantile of Student's t distribution for p > 0.5, by Simpson's rule and bisection (error below 1e-6)."""
-
-    def upper_half(x: float, steps: int = 2000) -> float:
-        h = x / steps
-        inner = sum((4 if i % 2 else 2) * student_density(i * h, freedom) for i in range(1, steps))
-        return h / 3 * (student_density(0, freedom) + inner + student_density(x, freedom))
-
-    low, high = 0.0, 200.0
-    while high - low > 1e-7:
-        middle = (low + high) / 2
-        low, high = (middle, high) if upper_half(middle) < p - 0.5 else (low, middle)
-    return low
+        blocks = (dict(enumerate(self.reference)), dict(enumerate(self.other)))
+        found = estimate(log_ratios(*blocks), 0.95)
+        return found.ratio, found.low, found.high
 
 
 def busy_seconds() -> float:
@@ -116,23 +99,26 @@ def run_once(command: list[str]) -> float:
     return float(found.group(1))
 
 
-def run_block(commands: dict[str, list[str]], order: random.Random) -> dict[str, float]:
-    """Run each command once in random order; times in seconds."""
-    names = list(commands)
+def run_block(commands: dict[str, list[str]], repeats: int, order: random.Random) -> dict[str, float]:
+    """Run each command `repeats` times, all in random order; the median time of each in seconds."""
+    names = list(commands) * repeats
     order.shuffle(names)
-    return {name: run_once(commands[name]) for name in names}
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for name in names:
+        times[name].append(run_once(commands[name]))
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def measure(
-    commands: dict[str, list[str]], blocks: int, order: random.Random, quiet: float
+    commands: dict[str, list[str]], blocks: int, repeats: int, order: random.Random, quiet: float
 ) -> tuple[dict[str, list[float]], int]:
     """Run a warm-up block and `blocks` quiet ones; the times by command, and how many blocks were disturbed."""
-    run_block(commands, order)
+    run_block(commands, repeats, order)
     times: dict[str, list[float]] = {name: [] for name in commands}
     disturbed = 0
     while len(times["reference"]) < blocks:
         disturbance = Disturbance()
-        block = run_block(commands, order)
+        block = run_block(commands, repeats, order)
         if disturbance.share() > quiet:
             disturbed += 1
             if disturbed > MOST_DISTURBED * blocks:
@@ -154,7 +140,7 @@ def show(mode: str, comparison: Comparison) -> str:
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    default = Path(__file__).resolve().parent.parent / "target" / "release" / "schedload"
+    default = Path(sys.executable).with_name("schedload")
     parser.add_argument("--schedload", type=Path, default=default, help="native program (%(default)s)")
     parser.add_argument("--reference", default="hackbench", help="rt-tests' program (%(default)s)")
     parser.add_argument("--modes", nargs="+", choices=sorted(MODES), default=list(MODES))
@@ -163,6 +149,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("-l", "--loops", type=int, default=500)
     parser.add_argument("-s", "--datasize", type=int, default=100)
     parser.add_argument("-n", "--pairs", type=int, default=10, help="measured blocks per mode (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each program in a block (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the order within blocks (%(default)s)")
     parser.add_argument(
         "--nice", type=int, default=0, help="of both programs; below 0 keeps others off a shared machine (root)"
@@ -182,11 +169,12 @@ def main() -> int:
     arguments = parse_arguments()
     for program in (arguments.reference, str(arguments.schedload)):
         if shutil.which(program) is None:
-            print(f"{program} is not installed (Debian: rt-tests; native: cargo build --release)", file=sys.stderr)
+            print(f"{program} is not installed (Debian: rt-tests; native: make build)", file=sys.stderr)
             return 3
     sizes = ["-g", arguments.groups, "-f", arguments.fds, "-l", arguments.loops, "-s", arguments.datasize]
     options = [str(option) for option in sizes]
-    print(f"hackbench {' '.join(options)}, {arguments.pairs} pairs, seed {arguments.seed}, nice {arguments.nice}")
+    design = f"{arguments.pairs} pairs of {arguments.repeats} runs, seed {arguments.seed}, nice {arguments.nice}"
+    print(f"hackbench {' '.join(options)}, {design}")
     print("times in s; ratios native/reference; 95 % interval: Student's t on paired log-ratios")
     print(f"{'mode':<16} {'':<8} {'reference':>9} {'other':>9} {'medians':>9} {'paired':>9} 95 % interval")
     order = random.Random(arguments.seed)
@@ -196,7 +184,7 @@ def main() -> int:
         reference = [*prefix, arguments.reference, *MODES[mode], *options]
         native = [*prefix, str(arguments.schedload), "hackbench", *MODES[mode], *options]
         commands = {"reference": reference, "native": native, "control": reference}
-        times, disturbed = measure(commands, arguments.pairs, order, arguments.quiet)
+        times, disturbed = measure(commands, arguments.pairs, arguments.repeats, order, arguments.quiet)
         comparison = Comparison("native", times["reference"], times["native"])
         control = Comparison("A/A", times["reference"], times["control"])
         print(show(mode, comparison), flush=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from schedlab.targets.host.launch import Launched, launch
 from schedlab.workloads import network, tbench
 from schedlab.workloads.base import Command, Place
 from schedlab.workloads.pgbench import Pgbench, PgbenchParameters
+from schedlab.workloads.postgres import Cluster
 from schedlab.workloads.registry import adapter
 from tests.workloads.conftest import require
 
@@ -38,26 +39,32 @@ from schedlab.experiment.model import Variant
 from schedlab.targets.host.launch import launch
 from schedlab.workloads.base import Place
 from schedlab.workloads.pgbench import Pgbench, PgbenchParameters
+from schedlab.workloads.postgres import Cluster
 from schedlab.workloads.registry import adapter
 use, scratch = sys.argv[1:3]
 found, place = adapter(use), Place(Path(scratch), Path(scratch))
 parameters = found.parameters.model_validate(eval(sys.argv[3]) | {"duration": 60})
 with found.prepared(parameters, place):
-    print("prepared", flush=True)
     launch(found.command(parameters, place), Variant(name="v"), 100)
 """
 
 
-def running(name: str) -> set[int]:
-    """Processes of this name (the kernel keeps 15 bytes of it)."""
-    pids = set()
-    for path in Path("/proc").glob("[0-9]*/comm"):
+@pytest.fixture(autouse=True)
+def marked(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that a test starts, directly or not, inherits the name of its scratch folder."""
+    monkeypatch.setenv("SCHEDLAB_TEST", str(place.scratch))
+
+
+def running(name: str, place: Place) -> bool:
+    """Whether a process of this name that this test has started is there."""
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if path.read_text().strip() == name[:15]:
-                pids.add(int(path.parent.name))
+            told = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+            if (process / "comm").read_text().strip() == name and str(place.scratch).encode() in told:
+                return True
         except OSError:
             continue
-    return pids
+    return False
 
 
 def eventually(condition: Callable[[], object], seconds: float = 10) -> bool:
@@ -79,31 +86,38 @@ def trial(use: str, place: Place, edit: Callable[[Command], Command] = lambda co
 @pytest.mark.parametrize("use", SMALL)
 def test_servers_are_gone_after_a_good_trial_and_after_a_failed_one(use: str, place: Place) -> None:
     require(use)
-    before = running(SERVERS[use])
     assert trial(use, place).status == 0
-    assert running(SERVERS[use]) <= before
+    assert not running(SERVERS[use], place)
     failed = trial(use, place, lambda command: Command(("false",), command.servers, command.environment))
     assert failed.status == 1
-    assert running(SERVERS[use]) <= before
+    assert not running(SERVERS[use], place)
+
+
+@contextmanager
+def killed_when(use: str, place: Place, more: dict[str, object], moment: Callable[[], object]) -> Iterator[None]:
+    """A run of its own process, killed with SIGKILL at a moment."""
+    argv = [sys.executable, "-c", RUN, use, str(place.scratch), repr(SMALL[use] | more)]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as run:
+        try:
+            assert eventually(moment, 30)
+        finally:
+            run.kill()
+    assert run.returncode == -signal.SIGKILL
+    yield
 
 
 @pytest.mark.parametrize("use", ["tbench", "pgbench"])
 def test_servers_are_gone_after_the_run_was_killed(use: str, place: Place) -> None:
     require(use)
-    before = running(SERVERS[use])
-    with subprocess.Popen(
-        [sys.executable, "-c", RUN, use, str(place.scratch), repr(SMALL[use])], stdout=subprocess.PIPE, text=True
-    ) as run:
-        try:
-            assert run.stdout is not None
-            assert run.stdout.readline() == "prepared\n"
-            assert eventually(lambda: running(SERVERS[use]) - before)
-            assert eventually(lambda: running(use))
-        finally:
-            run.kill()
-    assert run.returncode == -signal.SIGKILL
-    assert eventually(lambda: running(SERVERS[use]) <= before)
-    assert eventually(lambda: not running(use))
+    with killed_when(use, place, {}, lambda: running(SERVERS[use], place) and running(use, place)):
+        assert eventually(lambda: not running(SERVERS[use], place))
+        assert eventually(lambda: not running(use, place))
+
+
+def test_the_server_is_gone_after_the_run_was_killed_while_it_loaded(place: Place) -> None:
+    require("pgbench")
+    with killed_when("pgbench", place, {"scale": 100}, lambda: running("pgbench", place)):
+        assert eventually(lambda: not running("postgres", place))
 
 
 def test_a_server_that_cannot_start_is_the_trials_reason(place: Place) -> None:
@@ -149,9 +163,18 @@ def test_tbench_without_a_network_of_its_own_says_who_is_in_the_way(
         assert "TCP port 7003 is already in use" in launched.stderr
 
 
-def test_a_run_leaves_no_cluster_and_no_shared_memory(place: Place) -> None:
+def test_a_killed_database_leaves_no_files_and_no_shared_memory(place: Place) -> None:
     require("pgbench")
-    trial("pgbench", place)
+    cluster = Cluster(1, place)
+
+    def segments() -> set[str]:
+        return {line.split()[1] for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]}
+
+    with cluster.loaded():
+        with subprocess.Popen(cluster.server(cluster.pristine, 5), cwd="/", stderr=subprocess.DEVNULL) as server:
+            assert eventually(lambda: subprocess.run(cluster.warm(), capture_output=True, check=False).returncode == 0)
+            server.kill()
+        segment = (cluster.pristine / "postmaster.pid").read_text().splitlines()[6].split()[1]
+        assert segment in segments()
+    assert eventually(lambda: segment not in segments())
     assert list(place.scratch.iterdir()) == []
-    segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
-    assert not [line for line in segments if line.split()[6] == "0" and line.split()[4] == str(os.getpid())]

@@ -84,6 +84,7 @@ def test_the_newest_version_of_a_tool_is_found(tmp_path: Path) -> None:
 
 
 def test_the_install_line_is_one_command_and_names_what_no_package_brings() -> None:
-    tools = [Tool("b", "bb"), Tool("x", "x", source="from https://example.org"), SCHEDLOAD, Tool("a", "aa")]
-    assert install_line(tools) == "make build && apt-get install aa bb\n# x: from https://example.org"
-    assert install_line([tools[1]]) == "# x: from https://example.org"
+    elsewhere = [Tool(name, "x", source="from https://example.org") for name in ("x", "y")]
+    tools = [Tool("b", "bb"), *elsewhere, SCHEDLOAD, Tool("a", "aa")]
+    assert install_line(tools) == "make build && apt-get install aa bb\n# x, y: from https://example.org"
+    assert install_line(elsewhere) == "# x, y: from https://example.org"

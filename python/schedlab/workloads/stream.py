@@ -21,7 +21,7 @@ class Stream(Timed[NativeStreamParameters]):
     summary = "messages over loopback TCP or UDP as fast as they go (netperf's stream tests)"
     parameters = NativeStreamParameters
     metrics = (loopback.RECEIVED, loopback.SENT)
-    note = "a TCP receiver takes whatever is there, as netperf's does; sent is told for UDP only"
+    note = "a TCP receiver takes whatever is there, whatever the size; sent is told for UDP only"
 
     def options(self, parameters: NativeStreamParameters) -> list[str]:
         """The options of ``schedload stream``."""

@@ -50,5 +50,9 @@ def install_line(tools: list[Tool]) -> str:
     commands = ["make build"] if SCHEDLOAD in tools else []
     if packages:
         commands.append("apt-get install " + " ".join(packages))
-    lines = [" && ".join(commands)] if commands else []
-    return "\n".join(lines + [f"# {tool.program}: {tool.source}" for tool in tools if tool.source])
+    elsewhere: dict[str, list[str]] = {}
+    for tool in tools:
+        if tool.source:
+            elsewhere.setdefault(tool.source, []).append(tool.program)
+    comments = [f"# {', '.join(programs)}: {source}" for source, programs in elsewhere.items()]
+    return "\n".join([*([" && ".join(commands)] if commands else []), *comments])
