@@ -1,8 +1,10 @@
-"""Is there a difference: the sign-flip permutation test on paired block values."""
+"""Is there a difference, and which ones are possible: sign-flip permutation of paired block values."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
+from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +29,54 @@ def p_value(differences: NDArray[np.float64], seed: int) -> float:
     n = len(differences)
     if n == 0:
         return 1.0
-    observed = abs(differences.sum())
+    total = float(differences.sum())
     # Sums that differ by rounding alone are equal: without this slack the observed flip may not count itself.
     slack = 1e-12 * float(np.abs(differences).sum())
-    if n <= EXACT_UP_TO:
-        bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-        sums = np.abs((1 - 2 * bits) @ differences)
-        return float(np.mean(sums >= observed - slack))
-    hits = int(np.count_nonzero(np.abs(_signs(n, seed) @ differences) >= observed - slack))
-    return (hits + 1) / (DRAWS + 1)
+    sums = np.abs(total - 2 * (_flips(n, seed).flipped @ differences))
+    hits = int(np.count_nonzero(sums >= abs(total) - slack))
+    return hits / 2**n if n <= EXACT_UP_TO else (hits + 1) / (DRAWS + 1)
 
 
-@lru_cache(maxsize=4)
-def _signs(blocks: int, seed: int) -> NDArray[np.float64]:
-    """The random flips, shape (draws, blocks): drawn once and used for every row, each of which they test alike."""
-    generator = np.random.Generator(np.random.PCG64(seed))
-    return np.asarray(generator.integers(0, 2, size=(DRAWS, blocks), dtype=np.int8) * 2.0 - 1.0, dtype=np.float64)
+def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> tuple[float, float] | None:
+    """The shifts of the differences that :func:`p_value` does not reject at 1 − confidence: (low, high).
+
+    Flipping a subset of blocks makes the sum no smaller, after a shift is taken off, where the subset's mean is no
+    larger than the shift. So the bounds are order statistics of the means of subsets (Hartigan 1969, typical values).
+    None where the blocks are too few for the test to reject anything: below 6 at 0.95.
+    """
+    n = len(differences)
+    if n == 0:
+        return None
+    flips, exact = _flips(n, seed), n <= EXACT_UP_TO
+    sums = flips.flipped @ differences
+    with np.errstate(invalid="ignore"):
+        means = sums / flips.sizes
+        if not exact:
+            # A listed subset's complement is listed too; a drawn one's is added, as both tails count in p.
+            means = np.concatenate([means, (differences.sum() - sums) / (n - flips.sizes)])
+    means = means[~np.isnan(means)]
+    # A shift with k - 1 means below it is the last that is rejected: with the observed flip, k count in each tail.
+    k = floor((1 - confidence) * (2 ** (n - 1) if exact else DRAWS + 1) * (1 + 1e-12))
+    if k < 1:
+        return None
+    means.partition((k - 1, len(means) - k))
+    return float(means[k - 1]), float(means[len(means) - k])
+
+
+@dataclass(frozen=True)
+class _Flips:
+    """Which blocks each flip turns around, as 0 and 1, shape (flips, blocks), and how many, shape (flips,)."""
+
+    flipped: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+
+
+@lru_cache(maxsize=8)
+def _flips(blocks: int, seed: int) -> _Flips:
+    """All flips, or as many as are drawn: made once and used for every row, each of which they test alike."""
+    if blocks <= EXACT_UP_TO:
+        flipped = (np.arange(2**blocks)[:, None] >> np.arange(blocks)) & 1
+    else:
+        generator = np.random.Generator(np.random.PCG64(seed))
+        flipped = generator.integers(0, 2, size=(DRAWS, blocks), dtype=np.int8)
+    return _Flips(flipped.astype(np.float64), flipped.sum(axis=1).astype(np.float64))

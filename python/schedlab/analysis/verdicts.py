@@ -166,7 +166,7 @@ def _compare(
         ratios = log_ratios(below, above)
     except ValueError as error:
         return replace(unknown, reason=str(error))
-    found = estimate(ratios, 1 - options.alpha)
+    found = estimate(ratios, 1 - options.alpha, options.seed)
     if found.blocks < 2:
         return replace(unknown, n=found.blocks, ratio=found.ratio, reason="fewer than two blocks pair up")
     return replace(

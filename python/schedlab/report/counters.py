@@ -78,7 +78,7 @@ def to_json(changes: Sequence[Change]) -> list[dict[str, Any]]:
 
 
 def _parts(changes: Sequence[Change], notes: Sequence[str], confidence: float) -> Iterator[RenderableType]:
-    yield Text("Counters", style="bold")
+    yield Text("\nCounters", style="bold")
     for (workload, parameters), of_row in groupby(changes, key=lambda change: (change.workload, change.parameters)):
         words = " ".join(f"{name}={value}" for name, value in json.loads(parameters).items())
         yield Text.assemble("\n", (f"{workload} ", "bold"), words)
