@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import polars as pl
+from statistics import fmean
 
-from schedlab.analysis.diagnostics import RunFacts, diagnose, outlying
+import numpy as np
+import polars as pl
+import pytest
+
+from schedlab.analysis.diagnostics import RunFacts, diagnose
+from schedlab.analysis.series import neighbours_alike, outlying, two_modes
 from schedlab.analysis.verdicts import Options, Question, judge
 from schedlab.analysis.warnings import Kind
 
@@ -13,24 +18,34 @@ COLUMNS = {
     "position": pl.Int64, "block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String,
     "metric": pl.String, "value": pl.Float64,
 }  # fmt: skip
-WOBBLE = [0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, -0.0015]
+WOBBLE = np.random.default_rng(8).uniform(-0.002, 0.002, size=99)
 
 
 def kinds(
-    *, control_factor: float = 1.0, drift: float = 0.0, spike: float = 1.0, planned: int = 24, **conditions: object
+    *,
+    control_factor: float = 1.0,
+    drift: float = 0.0,
+    spike: float = 1.0,
+    slow_wave: float = 0.0,
+    flip: float = 0.0,
+    blocks: int = 8,
+    planned: int | None = None,
+    **conditions: object,
 ) -> set[Kind]:
-    """The kinds of warning that a run of three variants over eight blocks draws with these faults planted."""
+    """The kinds of warning that a run of three variants draws with these faults planted."""
     samples = []
-    for block in range(1, 9):
+    trials = 3 * blocks
+    for block in range(1, blocks + 1):
         for i, variant in enumerate(("base", "control", "new")):
             position = (block - 1) * 3 + i
-            value = 1 + WOBBLE[(block + 3 * i) % 8] + drift * position / 24
+            value = 1 + WOBBLE[position] + drift * position / trials
+            value += slow_wave * np.sin(position / 4) + flip * (position * 7 % 5 < 2)
             value *= control_factor if variant == "control" else 1.0
             value *= spike if (variant, block) == ("new", 4) else 1.0
             samples.append((position, block, variant, "w", "{}", "time", value))
     frame = pl.DataFrame(samples, schema=COLUMNS, orient="row")
     verdicts = judge(frame, [TIME], ["base", "control", "new"], "control", Options())
-    facts = RunFacts(planned, 24, seen(**conditions), pl.DataFrame())
+    facts = RunFacts(planned or trials, trials, seen(**conditions), pl.DataFrame())
     return {warning.kind for warning in diagnose(facts, frame, [TIME], verdicts, Options())}
 
 
@@ -84,3 +99,42 @@ def test_a_machine_that_changed_during_the_run_is_told() -> None:
     (warning,) = diagnose(facts, pl.DataFrame(schema=COLUMNS), [], [], Options())
     assert warning.kind is Kind.MACHINE
     assert "governor" in warning.seen
+
+
+def test_trials_that_resemble_their_neighbours_are_told() -> None:
+    assert Kind.AUTOCORRELATION in kinds(slow_wave=0.02, blocks=12)
+
+
+def test_a_trend_alone_is_no_likeness_of_neighbours() -> None:
+    assert kinds(drift=0.06, blocks=12) & {Kind.DRIFT, Kind.AUTOCORRELATION} == {Kind.DRIFT}
+
+
+def test_trials_in_two_heaps_are_told() -> None:
+    assert Kind.MODES in kinds(flip=0.2, blocks=20)
+
+
+def test_white_noise_seldom_resembles_its_neighbours_and_a_walk_does() -> None:
+    rng = np.random.default_rng(5)
+    alarms = fmean(neighbours_alike(rng.normal(size=24))[1] < 0.05 for _ in range(2000))
+    assert 0.01 < alarms < 0.07
+    correlation, p = neighbours_alike(rng.normal(size=60).cumsum())
+    assert correlation > 0.6
+    assert p < 1e-4
+    assert neighbours_alike(np.ones(20)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["normal", "log-normal", "uniform", "digits"])
+def test_one_heap_is_seldom_taken_for_two(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    draw = {
+        "normal": lambda: rng.normal(size=24),
+        "log-normal": lambda: rng.lognormal(0, 0.5, size=24),
+        "uniform": lambda: rng.uniform(size=24),
+        "digits": lambda: rng.normal(0.3, 0.004, size=24).round(3),
+    }[kind]
+    assert fmean(two_modes(draw(), 0.01) for _ in range(1000)) <= 0.02
+
+
+def test_two_heaps_far_apart_are_seen() -> None:
+    rng = np.random.default_rng(7)
+    assert fmean(two_modes(rng.normal(size=40) + 8 * rng.integers(0, 2, size=40), 0.01) for _ in range(200)) > 0.9

@@ -1,19 +1,17 @@
-"""What can be wrong with a run as a whole: conditions, drift, outliers, gaps, a control that differs from itself."""
+"""What can be wrong with a run as a whole: conditions, gaps, a control that differs from itself, odd series."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import expm1, sqrt
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
-from scipy.special import bdtrc, stdtr
+from scipy.special import bdtrc
 
+from schedlab.analysis import series
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.resolution import blocks_for_a_verdict
-from schedlab.analysis.verdicts import Options, Question, Verdict, block_means
+from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Kind, Warning
 
 STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
@@ -22,12 +20,6 @@ runs look for, and five times that, since other work can fit into idle CPUs."""
 
 FREQUENCY_RATIO = 1.05
 """Highest over lowest CPU frequency seen, from which a warning is due."""
-
-DRIFT_P, DRIFT_SHARE = 0.01, 0.01
-"""A trend is told when it is this improbable by chance and at least 1 % from the first trial to the last."""
-
-FENCE = 1.5
-"""Tukey's inner fences: 1.5 interquartile ranges beyond the quartiles (Tukey 1977)."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +52,7 @@ def diagnose(
         _gaps(facts),
         _changed(facts.changed),
         _conditions(facts.conditions),
-        _drift(samples, questions),
-        _outliers(samples, questions),
+        series.warnings(samples, questions),
     )
     return [warning for check in checks for warning in check]
 
@@ -135,63 +126,3 @@ def _weighted(conditions: pl.DataFrame, name: str) -> float:
     known = conditions.select("seconds", name).drop_nulls()
     seconds = known["seconds"].sum()
     return float((known[name] * known["seconds"]).sum()) / float(seconds) if seconds else 0.0
-
-
-def _of(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
-    return samples.filter(
-        (pl.col("workload") == question.workload)
-        & (pl.col("parameters") == question.parameters)
-        & (pl.col("metric") == question.metric)
-        & (pl.col("value") > 0)
-    )
-
-
-def _drift(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
-    """A linear trend of each variant's deviations over the order of trials, block means: iterations hang together."""
-    for question in questions:
-        row = _of(samples, question).with_columns(pl.col("value").log().alias("log"))
-        row = row.with_columns((pl.col("log") - pl.col("log").mean().over("variant")).alias("deviation"))
-        if len(row) < 8:
-            continue
-        position = row["position"].to_numpy().astype(np.float64)
-        change, p = _trend(position, row["deviation"].to_numpy())
-        if p < DRIFT_P / len(questions) and abs(change) >= DRIFT_SHARE:
-            yield Warning(
-                Kind.DRIFT,
-                f"{question.workload} {question.metric} moved by {100 * change:+.1f} % from first trial to last",
-            )
-
-
-def _trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """The relative change over the range of x of a least-squares line through y (logs), and its two-sided p."""
-    centred = x - x.mean()
-    square = float((centred**2).sum())
-    if square == 0:
-        return 0.0, 1.0
-    slope = float((centred * y).sum()) / square
-    residual = y - y.mean() - slope * centred
-    error = sqrt(float((residual**2).sum()) / (len(x) - 2) / square)
-    change = expm1(slope * float(x.max() - x.min()))
-    if error == 0:
-        return change, 1.0 if slope == 0 else 0.0
-    return change, 2 * float(stdtr(len(x) - 2, -abs(slope) / error))
-
-
-def _outliers(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
-    wanted = {(question.workload, question.parameters, question.metric) for question in questions}
-    told: list[str] = []
-    for (workload, parameters, metric, variant), blocks in block_means(samples).items():
-        if (workload, parameters, metric) in wanted:
-            told += [f"{workload} {variant} block {block}" for block in outlying(blocks)]
-    if told:
-        more = f" and {len(told) - 3} more" if len(told) > 3 else ""
-        yield Warning(Kind.OUTLIERS, f"outside Tukey's fences: {', '.join(told[:3])}{more}")
-
-
-def outlying(blocks: dict[int, float]) -> list[int]:
-    """The blocks whose value lies outside Tukey's fences; none below five blocks."""
-    if len(blocks) < 5:
-        return []
-    low, high = np.percentile(list(blocks.values()), [25, 75])
-    reach = FENCE * (high - low)
-    return [block for block, value in blocks.items() if not low - reach <= value <= high + reach]
