@@ -30,7 +30,7 @@ def findings(engine: Engine, run_id: int | None) -> Findings:
     run = reading.run(engine, run_id)
     samples, failures = reading.measurements(engine, run.id), reading.failures(engine, run.id)
     design, options = run.design, run.design.options(run.seed)
-    counts = reading.failure_counts(engine, run.id)
+    counts = reading.failure_counts(engine, run.id) if len(failures) else {}
     verdicts = judge(samples, design.questions, design.variants, design.control, options, counts)
     facts = RunFacts(run.planned, run.recorded, reading.conditions(engine, run.id), failures, run.changed)
     return Findings(run, verdicts, diagnose(facts, samples, design.questions, verdicts, options), failures, options)

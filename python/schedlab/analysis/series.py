@@ -14,20 +14,20 @@ from schedlab.analysis.verdicts import Question, block_means
 from schedlab.analysis.warnings import Kind, Warning
 
 ALARM_P = 0.01
-"""A trend, a correlation or a second mode is told when it is this improbable by chance, over all rows of the run."""
+"""A trend, a correlation or a second mode is told when it is this improbable by chance, over all rows."""
 
 DRIFT_SHARE = 0.01
 """A trend must also be at least 1 % from the first trial to the last."""
 
-CELLS, TRIALS = 12, 12
-"""Values below which neither a correlation nor modes are looked for."""
+FEWEST = 12
+"""Block means below which neither a correlation (over the row) nor modes (of a variant) are looked for."""
 
 FENCE = 1.5
 """Tukey's inner fences: 1.5 interquartile ranges beyond the quartiles (Tukey 1977)."""
 
 
 def warnings(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
-    """Every warning of these kinds; ``samples`` has a row for each trial and metric, with its position in the run."""
+    """Every warning of these kinds; ``samples`` has each variant's value in each block, and its position."""
     rows = [(question, _deviations(samples, question)) for question in questions]
     yield from _drift(rows)
     yield from _autocorrelation(rows)
@@ -39,7 +39,7 @@ Rows = Sequence[tuple[Question, pl.DataFrame]]
 
 
 def _deviations(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
-    """The trials of a row in their order, each with its log's ``deviation`` from the mean of its variant's."""
+    """The values of a row in their order, each with its log's ``deviation`` from the mean of its variant's."""
     row = samples.filter(
         (pl.col("workload") == question.workload)
         & (pl.col("parameters") == question.parameters)
@@ -79,21 +79,19 @@ def _trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float
 
 
 def _autocorrelation(rows: Rows) -> Iterator[Warning]:
-    """Neighbours alike beyond a trend: the deviations of blocks' means, in the order in which they were measured.
+    """Neighbours alike beyond a trend: the deviations of block means, in the order in which they were measured.
 
     By the first term of the portmanteau statistic (Ljung & Box 1978), one-sided: only likeness misleads.
     """
     for question, row in rows:
-        cells = row.group_by("variant", "block").agg(pl.col("deviation").mean(), pl.col("position").mean())
-        if len(cells) < CELLS:
+        if len(row) < FEWEST:
             continue
-        cells = cells.sort("position")
-        x, y = cells["position"].to_numpy().astype(np.float64), cells["deviation"].to_numpy()
+        x, y = row["position"].to_numpy().astype(np.float64), row["deviation"].to_numpy()
         correlation, p = neighbours_alike(y - np.polyval(np.polyfit(x, y, 1), x))
         if p < ALARM_P / len(rows):
             yield Warning(
                 Kind.AUTOCORRELATION,
-                f"{question.workload} {question.metric}: trials in a row resemble each other "
+                f"{question.workload} {question.metric}: neighbours in time resemble each other "
                 f"(correlation {correlation:.2f})",
             )
 
@@ -110,15 +108,15 @@ def neighbours_alike(series: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _modes(rows: Rows) -> Iterator[Warning]:
-    """Variants whose trials come in two heaps, by the dip test (Hartigan & Hartigan 1985)."""
+    """Variants whose block means come in two heaps, by the dip test (Hartigan & Hartigan 1985)."""
     told: list[str] = []
     for question, row in rows:
-        for (variant,), trials in row.group_by("variant", maintain_order=True):
-            if len(trials) >= TRIALS and two_modes(trials["deviation"].to_numpy(), ALARM_P / len(rows)):
+        for (variant,), blocks in row.group_by("variant", maintain_order=True):
+            if len(blocks) >= FEWEST and two_modes(blocks["deviation"].to_numpy(), ALARM_P / len(rows)):
                 told.append(f"{question.workload} {question.metric} under {variant}")
     if told:
         more = f" and {len(told) - 3} more" if len(told) > 3 else ""
-        yield Warning(Kind.MODES, f"trials come in two heaps: {', '.join(told[:3])}{more}")
+        yield Warning(Kind.MODES, f"block means come in two heaps: {', '.join(told[:3])}{more}")
 
 
 def two_modes(values: NDArray[np.float64], alpha: float) -> bool:

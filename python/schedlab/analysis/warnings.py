@@ -30,7 +30,7 @@ _NEXT = {
     Kind.FAILED: "read their output with 'schedlab report --failures' and this run's number and store",
     Kind.INCOMPLETE: "go on with 'schedlab run' on the same file and store, and --resume",
     Kind.DRIFT: 'pairing by block takes most of it out; a longer warm-up or interleave = "rows" takes out more',
-    Kind.AUTOCORRELATION: "take more blocks rather than more iterations, which say less here than they seem to",
+    Kind.AUTOCORRELATION: "a disturbance outlasts a trial: take more blocks, over a longer time, not more iterations",
     Kind.MODES: "a mean hides them: find what flips (placement, frequency, huge pages), or pin it, and measure again",
     Kind.OUTLIERS: "nothing was dropped; look at those blocks, and use more blocks if they recur",
     Kind.STEAL: "another guest had the CPUs: use more blocks, or a quieter or dedicated host",
