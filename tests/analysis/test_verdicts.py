@@ -168,3 +168,18 @@ def test_survivors_of_many_failures_are_not_judged(failed: int, word: str) -> No
     (verdict,) = judge(table, [TIME], ["base", "new"], None, Options(), failures)
     assert (verdict.word, verdict.failed) == (word, failed)
     assert ("no fair sample" in verdict.reason) == (failed == 2)
+
+
+@pytest.mark.parametrize(
+    ("control", "inside"), [(scaled(0.99), False), ([0.94, 0.99, 0.95, 1.02, 0.96, 0.93, 1.01, 0.9], True)]
+)
+def test_a_change_inside_the_control_s_interval_is_marked(control: list[float], inside: bool) -> None:
+    values = {"base": BASE, "control": control, "new": scaled(0.96)}
+    noise, new = judge(samples(values), [TIME], ["base", "control", "new"], "control", Options())
+    assert new.word == "better"
+    assert new.in_noise_band is inside
+    assert not noise.in_noise_band
+
+
+def test_without_a_control_there_is_no_noise_band() -> None:
+    assert not one({"base": BASE, "new": scaled(0.96)}).in_noise_band

@@ -52,6 +52,8 @@ class Verdict:
     verdict follows from ``p_adjusted`` (over the variant's rows). ``detectable`` is the relative change that this
     many blocks would have found four times in five, ``blocks_needed`` the blocks that would find one of delta.
     ``failed`` counts the trials of both that failed. Where nothing is known a number is nan; ``reason`` says why.
+    ``in_noise_band``: the ratio lies inside the interval of the A/A control in the same row, so that a change of
+    nothing could have come out like this; the word is the test's all the same.
     """
 
     question: Question
@@ -72,6 +74,7 @@ class Verdict:
     blocks_needed: int | None
     failed: int = 0
     reason: str = ""
+    in_noise_band: bool = False
 
 
 def block_means(samples: pl.DataFrame) -> dict[tuple[str, str, str, str], dict[int, float]]:
@@ -123,7 +126,15 @@ def judge(
     for family in _families(comparing, control, options):
         keys = [key for key in raw if key[1] in family]
         verdicts |= zip(keys, _correct([raw[key] for key in keys], options, tests), strict=True)
-    return [verdicts[key] for key in raw]
+    bands = {i: verdict for (i, name), verdict in verdicts.items() if name == control}
+    return [_beside(verdicts[key], bands.get(key[0])) for key in raw]
+
+
+def _beside(verdict: Verdict, control: Verdict | None) -> Verdict:
+    """The verdict, marked where its ratio lies inside the control's interval; nan is inside of nothing."""
+    if control is None or verdict.control:
+        return verdict
+    return replace(verdict, in_noise_band=control.low <= verdict.ratio <= control.high)
 
 
 def _families(comparing: Sequence[str], control: str | None, options: Options) -> list[set[str]]:

@@ -78,6 +78,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "p_adjusted": _known(verdict.p_adjusted),
         "p_equivalent": _known(verdict.p_equivalent),
         "verdict": verdict.word,
+        "in_noise_band": verdict.in_noise_band,
         "detectable": _known(verdict.detectable),
         "blocks_needed": verdict.blocks_needed,
         "reason": verdict.reason,

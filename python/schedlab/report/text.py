@@ -125,6 +125,8 @@ def _word(verdict: Verdict, findings: Findings) -> Text:
     text = Text(verdict.word, style=_STYLE[verdict.word])
     if verdict.word == "inconclusive":
         text.append(f" {_what_it_takes(verdict)}", style="dim")
+    elif verdict.in_noise_band and verdict.word != "equivalent":
+        text.append(" (in the noise band)", style="yellow")
     if verdict.n < findings.run.design.blocks:
         text.append(f" (n={verdict.n})", style="dim")
     if verdict.failed and not verdict.reason:
