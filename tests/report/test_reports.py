@@ -18,7 +18,8 @@ from tests.conftest import TWO_VARIANTS
 
 ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
-    "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "in_noise_band", "detectable", "blocks_needed", "reason", "failed",
+    "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "in_noise_band", "detectable",
+    "blocks_needed", "reason", "failed",
 }  # fmt: skip
 
 
