@@ -138,3 +138,8 @@ def test_one_heap_is_seldom_taken_for_two(kind: str) -> None:
 def test_two_heaps_far_apart_are_seen() -> None:
     rng = np.random.default_rng(7)
     assert fmean(two_modes(rng.normal(size=40) + 8 * rng.integers(0, 2, size=40), 0.01) for _ in range(200)) > 0.9
+
+
+def test_a_design_too_small_for_a_verdict_is_told_but_not_in_place_of_missing_trials() -> None:
+    assert Kind.RESOLUTION in kinds(blocks=3)
+    assert Kind.RESOLUTION not in kinds(blocks=3, planned=30)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,3 +156,15 @@ def test_what_cannot_run_is_refused_with_every_reason_before_anything_starts(exp
     assert all(words in str(caught.value) for words in ("locked down", "use a VM", "no tool"))
     assert caught.value.exit_code == 3
     assert target.log == []
+
+
+def test_the_pause_lies_between_putting_a_variant_in_place_and_its_trial(
+    engine: Engine, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design = experiment.design.model_copy(update={"pause": 11.0, "blocks": 2})
+    made = plan(experiment.model_copy(update={"design": design}), seed=3)
+    target = Scripted(lambda trial: 1.0)
+    monkeypatch.setattr(time, "sleep", lambda seconds: target.log.append(f"slept {seconds:g} s"))
+    run_id = begin(engine, made)
+    execute(made, target, engine, run_id, lambda trial, measurement: None)
+    assert target.log == [step for trial in made.trials for step in (trial.variant.name, "slept 11 s", trial)]

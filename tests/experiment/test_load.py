@@ -161,6 +161,8 @@ def test_a_missing_file_and_a_binary_file_are_told(tmp_path: Path) -> None:
         ("blocks = 8", "blocks = 10000\niterations = 100000", "trials; at most 1,000,000"),
         ("blocks = 8", 'timeout = "0s"', "design.timeout"),
         ("blocks = 8", 'pause = "-1s"', "design.pause"),
+        ("blocks = 8", 'correction = "holm"', "design.correction: unknown key; it belongs in [analysis]"),
+        ("blocks = 8", "zzz = 1", "unknown key; known here: blocks, control"),
         ("nice = 1", 'environment = { "A=B" = "x" }', "cannot be an environment variable"),
         ("nice = 1", 'cpus = "0-999999999"', "at most 8192"),
         ("nice = 1", 'tunables = { "vm.stat_interval" = 2, "stat_interval" = 3 }', "is the same tunable as"),

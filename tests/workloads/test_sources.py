@@ -64,8 +64,8 @@ def test_a_broken_tree_is_refused_with_makes_words(tmp_path: Path) -> None:
     assert list(place.scratch.iterdir()) == []
 
 
-def test_no_kernel_source_is_told_with_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_tree, "TARBALLS", "/nonexistent/*")
+def test_no_kernel_source_is_told_with_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kernel_tree, "TARBALLS", f"{tmp_path}/*")
     assert "apt-get install linux-source" in Kernbench().obstacles(KernbenchParameters())[0]
 
 

@@ -37,6 +37,19 @@ pub enum LoadError {
         /// Present hard limit.
         hard: u64,
     },
+
+    /// The kernel has fewer process numbers or threads than the program has tasks.
+    #[error(
+        "{tasks} tasks are more than kernel.{name} = {limit} allows: raise it with sysctl, or run fewer tasks"
+    )]
+    Tasks {
+        /// Tasks of the program.
+        tasks: u32,
+        /// Sysctl below `kernel`.
+        name: &'static str,
+        /// Its present value.
+        limit: u64,
+    },
     /// A task could not be created; the text names the limits.
     #[error("{task} of {total} tasks could not be created: {reason}")]
     Spawn {

@@ -25,6 +25,18 @@ pub fn ensure_descriptors(channels: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// Refuses more tasks than the kernel has process numbers or threads for, before the first is started.
+pub fn ensure_tasks(tasks: u32) -> Result<(), LoadError> {
+    for name in ["pid_max", "threads-max"] {
+        let limit = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok();
+        let limit = limit.and_then(|text| text.trim().parse::<u64>().ok());
+        if let Some(limit) = limit.filter(|limit| u64::from(tasks) >= *limit) {
+            return Err(LoadError::Tasks { tasks, name, limit });
+        }
+    }
+    Ok(())
+}
+
 /// Explains a failed `fork`: names every limit on processes with its value.
 pub fn fork_failure(error: &io::Error) -> String {
     explain("starting a process (fork)", error)
@@ -103,4 +115,15 @@ pub fn cgroup_file(controller: &str, file: &str) -> Option<(String, String)> {
         }
     }
     None
+}
+#[cfg(test)]
+mod tests {
+    use super::ensure_tasks;
+
+    #[test]
+    fn more_tasks_than_any_kernel_can_number_are_refused_with_the_limit() {
+        assert!(ensure_tasks(2).is_ok());
+        let told = ensure_tasks(u32::MAX).expect_err("pid_max is at most 4194304").to_string();
+        assert!(told.starts_with("4294967295 tasks are more than kernel.pid_max = "), "{told}");
+    }
 }

@@ -48,7 +48,7 @@ def diagnose(
     """Every warning for a run; ``samples`` is the frame that was judged."""
     checks = (
         _control(verdicts, options),
-        _resolution(verdicts, len(questions), options),
+        _resolution(facts, verdicts, len(questions), options),
         _gaps(facts),
         _changed(facts.changed),
         _conditions(facts.conditions),
@@ -72,7 +72,10 @@ def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]
         )
 
 
-def _resolution(verdicts: Sequence[Verdict], questions: int, options: Options) -> Iterator[Warning]:
+def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, options: Options) -> Iterator[Warning]:
+    """A design too small for any verdict; where trials are missing or have failed, that is the reason to tell."""
+    if len(facts.failures) or facts.recorded < facts.planned:
+        return
     compared = [verdict for verdict in verdicts if not verdict.control]
     if not compared or options.correction == "benjamini-hochberg":
         return

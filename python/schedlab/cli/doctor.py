@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
+    from schedlab.workloads.base import AnyAdapter
 
 
 def doctor() -> None:
@@ -70,12 +71,27 @@ def _workloads(console: Console) -> None:
     table.add_column("workload")
     table.add_column("here", overflow="fold")
     lacking: list[Tool] = []
+    hindered = False
     for name in registry.names():
         absent = missing(registry.adapter(name))
         lacking += absent
-        table.add_row(name, f"missing {', '.join(tool.program for tool in absent)}" if absent else "ready")
+        in_the_way = [] if absent else obstacles(registry.adapter(name))
+        hindered = hindered or bool(in_the_way)
+        told = f"missing {', '.join(tool.program for tool in absent)}" if absent else "; ".join(in_the_way)
+        table.add_row(name, told or "ready")
     console.print(table)
     if lacking:
-        console.print(f"install what is missing:\n  {install_line(list(dict.fromkeys(lacking)))}", soft_wrap=True)
-    else:
+        lines = install_line(list(dict.fromkeys(lacking))).replace("\n", "\n  ")
+        console.print(f"install what is missing:\n  {lines}", soft_wrap=True)
+    elif not hindered:
         console.print("every workload can run here")
+
+
+def obstacles(adapter: AnyAdapter) -> list[str]:
+    """What keeps the workload from running with its default parameters; nothing where some must be given."""
+    from pydantic import ValidationError
+
+    try:
+        return adapter.obstacles(adapter.parameters())
+    except ValidationError:
+        return []

@@ -37,4 +37,5 @@ def estimate(plan: Plan, engine: Engine | None) -> Estimate:
     total = sum(cost[trial.row.key] + pause for trial in plan.trials)
     if not guessed:
         return Estimate(total, "from earlier runs")
-    return Estimate(total, "a guess" if guessed == len(plan.rows) else f"{guessed} of {len(plan.rows)} rows guessed")
+    part = "a guess" if guessed == len(plan.rows) else f"{guessed} of {len(plan.rows)} rows guessed"
+    return Estimate(total, f"{part}, without preparing")

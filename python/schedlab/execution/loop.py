@@ -67,11 +67,12 @@ def _run(plan: Plan, todo: Sequence[Trial], session: Session, engine: Engine, ru
     for trial in todo:
         progress(trial, None)
         session.put_in_place(trial.variant)
+        # Here, so that a setting which takes effect with a delay has done so, as well as for the machine to cool.
+        if plan.experiment.design.pause:
+            time.sleep(plan.experiment.design.pause)
         measurement = session.run(trial)
         writing.record(engine, run_id, trial, measurement)
         progress(trial, measurement)
-        if plan.experiment.design.pause:
-            time.sleep(plan.experiment.design.pause)
 
 
 def _close(target: Target, session: Session, engine: Engine, run_id: int, state: str) -> None:

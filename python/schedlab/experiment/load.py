@@ -91,7 +91,7 @@ def _explain(item: object, data: object) -> Finding:
     path: locate.Path = tuple(item["loc"])
     kind, message = item["type"], str(item["msg"])
     if kind == "extra_forbidden":
-        return path, f"unknown key{_nearest(str(path[-1]), _keys_at(path))}"
+        return path, f"unknown key{_elsewhere(path) or _nearest(str(path[-1]), _keys_at(path))}"
     if kind == "missing":
         return path, "is missing" + (" (a table: write it as [[…]])" if path in (("variant",), ("workload",)) else "")
     if kind == "too_short":
@@ -116,8 +116,14 @@ def _keys_at(path: locate.Path) -> list[str]:
     return list(table.model_fields) if table else list(_TABLES)
 
 
+def _elsewhere(path: locate.Path) -> str:
+    """The table that the key belongs to, where it is right but in the wrong one."""
+    homes = [name for name, table in _TABLES.items() if path[-1] in table.model_fields and name != path[0]]
+    return f"; it belongs in {' or '.join(f'[{name}]' for name in homes)}" if homes else ""
+
+
 def _nearest(name: str, names: list[str]) -> str:
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known here: {', '.join(sorted(names))}"

@@ -85,7 +85,8 @@ class BootOnly:
 
     @property
     def why(self) -> str:
-        return f"set at boot only, with {self.parameter} on the kernel's command line; {ELSEWHERE}"
+        where = f"with {self.parameter} on the kernel's command line"
+        return f"set at boot only, {where}: boot this machine, or a virtual one, once for each value"
 
 
 Resolution = Available | Absent | Refused | ReadOnly | BootOnly

@@ -43,6 +43,11 @@ class KernelRange:
         """Whether any version lies in both ranges."""
         return (other.until is None or self.since <= other.until) and (self.until is None or other.since <= self.until)
 
+    @property
+    def is_all(self) -> bool:
+        """Whether it is every version that is known of."""
+        return self.since <= FIRST and self.until is None
+
     def __str__(self) -> str:
         begin = f"{FIRST} or earlier" if self.since <= FIRST else str(self.since)
         if self.until is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from .availability import Absent, Available, BootOnly, ReadOnly, Refused, Resolution
+from .kernel import KernelRange
 from .library import catalogue, lookup, names_of
 from .model import Tunable
 from .system import System
@@ -85,16 +86,21 @@ def describe(tunable: Tunable | str) -> Description:
         allowed=allowed(tunable),
         special=dict(tunable.special),
         choices=tuple((choice.value, choice.name, choice.meaning) for choice in tunable.choices),
-        defaults=tuple((default.value, str(default.range)) for default in tunable.defaults),
+        defaults=tuple((default.value, _while(default.range, tunable)) for default in tunable.defaults),
         follows=tunable.follows,
         places=tuple((place.text, str(place.range)) for place in tunable.places),
         other_names=names_of(tunable),
-        config=tuple(f"{need.option} ({need.range})" for need in tunable.config),
+        config=tuple(f"{need.option} ({_while(need.range, tunable)})" for need in tunable.config),
         cost=f"{tunable.cost.value}: {tunable.cost.meaning}",
         enabled_by=tunable.enabled_by,
         successor=tunable.successor,
         source=tunable.source,
     )
+
+
+def _while(part: KernelRange, tunable: Tunable) -> str:
+    """When something holds of a tunable: as long as there is the tunable, where nothing narrower is known."""
+    return str(tunable.range if part.is_all else part)
 
 
 def _row(system: System, tunable: Tunable, here: Resolution) -> Row:

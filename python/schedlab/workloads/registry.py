@@ -43,7 +43,7 @@ class UnknownWorkload(LookupError):
     """No adapter of this name; ``nearest`` holds the likeliest right names."""
 
     def __init__(self, name: str) -> None:
-        self.nearest = get_close_matches(name, _HOMES, n=3, cutoff=0.5)
+        self.nearest = get_close_matches(name, _HOMES, n=3, cutoff=0.6)
         super().__init__(f"unknown workload {name!r}")
 
 

@@ -89,6 +89,7 @@ pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> 
     let plan = Plan::new(program)?;
     let schedule = Schedule::new(&plan);
     limits::ensure_descriptors(schedule.most_open(&plan))?;
+    limits::ensure_tasks(plan.task_count())?;
     signals::catch_stops()?;
     process::adopt_orphans()?;
     let rate = settings.rate.or_else(|| traits::computes(&plan).then(Rate::measure));
