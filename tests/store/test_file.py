@@ -46,6 +46,15 @@ def test_another_version_is_refused_and_left_alone(tmp_path: Path, held: int, wo
     assert sorted(sqlite3.connect(path).iterdump()) == before
 
 
+def test_a_store_without_a_column_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    open_store(path, create=True).dispose()
+    with sqlite3.connect(path) as store:
+        store.execute("ALTER TABLE run DROP COLUMN changed")
+    with pytest.raises(StoreError, match=r"without its columns run\.changed"):
+        open_store(path, create=True)
+
+
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(b"not a database at all, but long enough to look at\n" * 100)
