@@ -3,8 +3,8 @@
     .venv/bin/python benches/fidelity.py [--rounds 11] [--only tbench] [--seconds 2]
 
 Prints the table of docs/fidelity.md: medians, and the mean of the rounds' ratios with its interval, as reports have it.
-A pair whose real tool is missing is left out, with its install line. A trial
-waits until the machine is idle, and is repeated when others are at work right after it.
+A pair whose real tool is missing is left out, with its install line. A trial waits until the machine is idle, and is
+repeated when others are at work right after it.
 """
 
 from __future__ import annotations

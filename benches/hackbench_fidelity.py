@@ -7,8 +7,8 @@ Each block runs three programs `--repeats` times each, all in one order drawn fr
 the native program, and the reference once more as A/A control. A program's time in a block is the median of its runs
 there: with pipes, single runs of the same program spread by 10 % on two CPUs, more than the limit that is asked about.
 The first block of each mode is a warm-up and is thrown away. Printed per mode are the medians, the ratio of the
-medians, and the geometric mean of the paired ratios with its 95 % interval (Student's t on the log-ratios of the
-blocks: reference and native of one block see about the same state of the machine).
+medians, and the geometric mean of the paired ratios with its 95 % interval, as in
+reports: reference and native of one block see about the same state of the machine.
 
 A block during which other processes (or the hypervisor) took more than `--quiet` of the CPU time is run again; how many
 were is printed. The rule looks at the disturbance only, never at the times.
@@ -175,7 +175,9 @@ def main() -> int:
     options = [str(option) for option in sizes]
     design = f"{arguments.pairs} pairs of {arguments.repeats} runs, seed {arguments.seed}, nice {arguments.nice}"
     print(f"hackbench {' '.join(options)}, {design}")
-    print("times in s; ratios native/reference; 95 % interval: Student's t on paired log-ratios")
+    print(
+        "times in s; ratios native/reference; paired: mean of the blocks' ratios, with its 95 % interval as in reports"
+    )
     print(f"{'mode':<16} {'':<8} {'reference':>9} {'other':>9} {'medians':>9} {'paired':>9} 95 % interval")
     order = random.Random(arguments.seed)
     worst = 0.0

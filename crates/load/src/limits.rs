@@ -28,13 +28,17 @@ pub fn ensure_descriptors(channels: u64) -> Result<(), LoadError> {
 /// Refuses more tasks than the kernel has process numbers or threads for, before the first is started.
 pub fn ensure_tasks(tasks: u32) -> Result<(), LoadError> {
     for name in ["pid_max", "threads-max"] {
-        let limit = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok();
-        let limit = limit.and_then(|text| text.trim().parse::<u64>().ok());
+        let limit = kernel_limit(name).and_then(|text| text.parse::<u64>().ok());
         if let Some(limit) = limit.filter(|limit| u64::from(tasks) >= *limit) {
             return Err(LoadError::Tasks { tasks, name, limit });
         }
     }
     Ok(())
+}
+
+/// A sysctl below `kernel` as it reads, where it can be read.
+fn kernel_limit(name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok().map(|text| text.trim().to_owned())
 }
 
 /// Explains a failed `fork`: names every limit on processes with its value.
@@ -63,9 +67,7 @@ fn process_limits() -> String {
     }
     found.extend(cgroup_file("pids", "pids.max").map(|(path, value)| format!("{path} = {value}")));
     for name in ["threads-max", "pid_max"] {
-        if let Ok(value) = fs::read_to_string(format!("/proc/sys/kernel/{name}")) {
-            found.push(format!("kernel.{name} = {}", value.trim()));
-        }
+        found.extend(kernel_limit(name).map(|value| format!("kernel.{name} = {value}")));
     }
     format!("{}. Raise the one that is reached, or run fewer tasks", found.join(", "))
 }
@@ -116,6 +118,7 @@ pub fn cgroup_file(controller: &str, file: &str) -> Option<(String, String)> {
     }
     None
 }
+
 #[cfg(test)]
 mod tests {
     use super::ensure_tasks;

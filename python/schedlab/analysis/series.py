@@ -115,8 +115,7 @@ def _modes(rows: Rows) -> Iterator[Warning]:
             if len(blocks) >= FEWEST and two_modes(blocks["deviation"].to_numpy(), ALARM_P / len(rows)):
                 told.append(f"{question.workload} {question.metric} under {variant}")
     if told:
-        more = f" and {len(told) - 3} more" if len(told) > 3 else ""
-        yield Warning(Kind.MODES, f"block means come in two heaps: {', '.join(told[:3])}{more}")
+        yield Warning(Kind.MODES, f"block means come in two heaps: {_first(told)}")
 
 
 def two_modes(values: NDArray[np.float64], alpha: float) -> bool:
@@ -141,8 +140,12 @@ def _outliers(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[
         if (workload, parameters, metric) in wanted:
             told += [f"{workload} {variant} block {block}" for block in outlying(blocks)]
     if told:
-        more = f" and {len(told) - 3} more" if len(told) > 3 else ""
-        yield Warning(Kind.OUTLIERS, f"outside Tukey's fences: {', '.join(told[:3])}{more}")
+        yield Warning(Kind.OUTLIERS, f"outside Tukey's fences: {_first(told)}")
+
+
+def _first(told: Sequence[str]) -> str:
+    """The first three, and how many more there are."""
+    return ", ".join(told[:3]) + (f" and {len(told) - 3} more" if len(told) > 3 else "")
 
 
 def outlying(blocks: dict[int, float]) -> list[int]:

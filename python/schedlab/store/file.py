@@ -84,7 +84,8 @@ def _configure(connection: Any, _record: object) -> None:
 
 
 def _check_version(engine: Engine, path: Path) -> None:
-    tables = set(inspect(engine).get_table_names())
+    inspector = inspect(engine)
+    tables = set(inspector.get_table_names())
     if about.name not in tables:
         raise _foreign("is an SQLite file but no schedlab store", path)
     with engine.connect() as connection:
@@ -96,19 +97,9 @@ def _check_version(engine: Engine, path: Path) -> None:
         raise _foreign(f"holds {held}; this schedlab reads version {VERSION}", path, f"{todo} (--store FILE)")
     if missing := sorted(metadata.tables.keys() - tables):
         raise _foreign(f"is a schedlab store without its tables {', '.join(missing)}", path)
-    if lost := sorted(_lost_columns(engine)):
+    columns = {f"{table}.{column['name']}" for table in metadata.tables for column in inspector.get_columns(table)}
+    if lost := sorted({str(column) for table in metadata.tables.values() for column in table.columns} - columns):
         raise _foreign(f"is a schedlab store without its columns {', '.join(lost)}", path)
-
-
-def _lost_columns(engine: Engine) -> set[str]:
-    """Columns, as ``table.column``, that this version has and the file has not: a damaged or a half-made store."""
-    with engine.connect() as connection:
-        held = {
-            f"{table}.{row[1]}"
-            for table in metadata.tables
-            for row in connection.exec_driver_sql(f"PRAGMA table_info({table})")
-        }
-    return {str(column) for table in metadata.sorted_tables for column in table.columns} - held
 
 
 def _foreign(what: str, path: Path, todo: str = "give another file with --store") -> StoreError:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from schedlab.workloads.base import Parameters
 from schedlab.workloads.command import METRICS
-from schedlab.workloads.native import Nanoseconds, Native, Tasks
+from schedlab.workloads.native import Nanoseconds, Native, Tasks, words
 
 
 class KernbenchNativeParameters(Parameters):
@@ -21,6 +21,11 @@ class KernbenchNativeParameters(Parameters):
     compile_time: Nanoseconds = 8_000_000
     memory: Annotated[int, Field(ge=1, le=1 << 24, description="KiB that a compilation fills")] = 16_384
     link_time: Nanoseconds = 30_000_000
+
+    @property
+    def jobs(self) -> int:
+        """``make``'s -j."""
+        return self.jobs_per_cpu * len(os.sched_getaffinity(0))
 
 
 class KernbenchNative(Native[KernbenchNativeParameters]):
@@ -35,18 +40,17 @@ class KernbenchNative(Native[KernbenchNativeParameters]):
     def options(self, parameters: KernbenchNativeParameters) -> list[str]:
         """The options of ``schedload kernbench``."""
         own = {
-            "--jobs": parameters.jobs_per_cpu * len(os.sched_getaffinity(0)),
+            "--jobs": parameters.jobs,
             "--directories": parameters.directories,
             "--files": parameters.files,
             "--compile-time": f"{parameters.compile_time}ns",
             "--memory": parameters.memory,
             "--link-time": f"{parameters.link_time}ns",
         }
-        return ["kernbench", *(str(word) for pair in own.items() for word in pair)]
+        return ["kernbench", *words(own)]
 
     def seconds(self, parameters: KernbenchNativeParameters) -> float:
         """Computation, and 0.4 ms for each MiB that is filled (page faults), over the CPUs."""
         files = parameters.directories * parameters.files
         each = parameters.compile_time * 1.05e-9 + parameters.memory / 1024 * 0.4e-3
-        jobs = min(parameters.jobs_per_cpu * len(os.sched_getaffinity(0)), os.cpu_count() or 1)
-        return files * each / jobs + parameters.link_time * 1e-9
+        return files * each / min(parameters.jobs, os.cpu_count() or 1) + parameters.link_time * 1e-9

@@ -50,6 +50,11 @@ def mode_flag(mode: Mode) -> str:
     return "--threads" if mode == "thread" else "--process"
 
 
+def words(options: Mapping[str, object]) -> list[str]:
+    """Options and their values as the words of a command line."""
+    return [str(word) for pair in options.items() for word in pair]
+
+
 class Native(Adapter[P], Generic[P]):
     """A program of ``schedload``; subclasses say its options."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schedlab.workloads.base import MetricSpec
-from schedlab.workloads.native import LATENCIES, Nanoseconds, Tasks, Timed, TimedParameters
+from schedlab.workloads.native import LATENCIES, Nanoseconds, Tasks, Timed, TimedParameters, words
 
 
 class PgbenchNativeParameters(TimedParameters):
@@ -38,4 +38,4 @@ class PgbenchNative(Timed[PgbenchNativeParameters]):
             "--buffers": parameters.buffers,
             "--query-time": f"{parameters.query_time}ns",
         }
-        return ["pgbench", *(str(word) for pair in own.items() for word in pair), *parameters.timing()]
+        return ["pgbench", *words(own), *parameters.timing()]

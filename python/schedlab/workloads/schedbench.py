@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schedlab.workloads.base import MetricSpec, Parameters
-from schedlab.workloads.native import Native, Tasks
+from schedlab.workloads.native import Native, Tasks, words
 
 
 class SchedbenchParameters(Parameters):
@@ -36,7 +36,7 @@ class Schedbench(Native[SchedbenchParameters]):
     def options(self, parameters: SchedbenchParameters) -> list[str]:
         """The options of ``schedload schedbench``."""
         sizes = {"--processes": parameters.processes, "--memory": parameters.memory, "--walks": parameters.walks}
-        return ["schedbench", *(str(word) for pair in sizes.items() for word in pair)]
+        return ["schedbench", *words(sizes)]
 
     def seconds(self, parameters: SchedbenchParameters) -> float:
         """About 0.22 ms for a walk over a MiB, in order and at random taken together."""

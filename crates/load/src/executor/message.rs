@@ -45,9 +45,15 @@ pub fn send_datagram(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
 /// Reads until `buffer` is full.
 #[inline]
 pub fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
+    fill(buffer, |rest| channel::read(fd, rest))
+}
+
+/// Takes by `take` until `buffer` is full; several calls may be needed, also because a signal may cut one short.
+#[inline]
+fn fill(buffer: &mut [u8], take: impl Fn(&mut [u8]) -> io::Result<usize>) -> io::Result<Received> {
     let mut got = 0;
     while got < buffer.len() {
-        match channel::read(fd, &mut buffer[got..]) {
+        match take(&mut buffer[got..]) {
             Ok(0) if got == 0 => return Ok(Received::Closed),
             Ok(0) => {
                 return Err(io::Error::new(ErrorKind::UnexpectedEof, "closed in the middle of a message"));
@@ -68,20 +74,7 @@ pub fn receive_by(fd: RawFd, buffer: &mut [u8], take: Take) -> io::Result<Receiv
         Take::Discard => libc::MSG_WAITALL | libc::MSG_TRUNC,
         Take::Read | Take::Available => return once(fd, buffer),
     };
-    let mut got = 0;
-    // A signal may cut a call short.
-    while got < buffer.len() {
-        match channel::receive(fd, &mut buffer[got..], flags) {
-            Ok(0) if got == 0 => return Ok(Received::Closed),
-            Ok(0) => {
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, "closed in the middle of a message"));
-            }
-            Ok(count) => got += count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Received::Bytes(got))
+    fill(buffer, |rest| channel::receive(fd, rest, flags))
 }
 
 /// One read of what is there.

@@ -13,7 +13,6 @@
 pub mod attributes;
 mod events;
 mod front;
-
 mod report;
 mod server;
 mod start;
