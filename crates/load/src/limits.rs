@@ -5,6 +5,8 @@ use std::io;
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 
+use schedlab_workload::program::{Expr, Op, Program, Scope, TaskGroup};
+
 use crate::error::LoadError;
 
 /// Descriptors that a process needs besides channels: standard streams, the gate's four, two of a connection being
@@ -34,6 +36,51 @@ pub fn ensure_tasks(tasks: u32) -> Result<(), LoadError> {
         }
     }
     Ok(())
+}
+
+/// Refuses a program whose touches alone need more memory than the machine has available, before the kernel's
+/// out-of-memory killer ends the run, or somebody else.
+pub fn ensure_memory(program: &Program) -> Result<(), LoadError> {
+    let Some(available) = available_memory() else { return Ok(()) };
+    let mut needed = 0u64;
+    for region in &program.resources.regions {
+        let users = program.groups.iter().filter(|group| touched(&group.body, &region.name) > 0);
+        let per_task = |group: &TaskGroup| {
+            let bytes = touched(&group.body, &region.name).min(region.bytes);
+            bytes.saturating_mul(group.count.into())
+        };
+        let bytes = if region.scope == Scope::Task {
+            users.map(per_task).fold(0, u64::saturating_add)
+        } else {
+            users.map(|group| touched(&group.body, &region.name).min(region.bytes)).max().unwrap_or(0)
+        };
+        needed = needed.saturating_add(bytes);
+    }
+    if needed > available {
+        let (needed, available) = (needed >> 20, available >> 20);
+        return Err(LoadError::Memory {
+            what: "the buffers that the tasks touch",
+            source: io::Error::other(format!("{needed} MiB are needed, and {available} MiB are available")),
+        });
+    }
+    Ok(())
+}
+
+/// Most bytes of a region that one touch in a body reaches.
+fn touched(body: &[Op], name: &str) -> u64 {
+    let of = |op: &Op| match op {
+        Op::Touch { region, bytes: Expr::Const(bytes), .. } if region.name == name => *bytes,
+        Op::Loop { body, .. } | Op::Fork { body } => touched(body, name),
+        _ => 0,
+    };
+    body.iter().map(of).max().unwrap_or(0)
+}
+
+/// `MemAvailable` of /proc/meminfo (proc(5)), in bytes.
+fn available_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
 /// A sysctl below `kernel` as it reads, where it can be read.

@@ -25,6 +25,7 @@ pub mod library;
 pub mod measure;
 pub mod plan;
 pub mod program;
+pub mod rtapp;
 
 pub use code::{Cursor, Step};
 pub use error::{ParameterError, ProgramError};

@@ -20,6 +20,8 @@ struct Numbers {
     locks: Numbering,
     semaphores: Numbering,
     barriers: Numbering,
+    conditions: Numbering,
+    files: Numbering,
     regions: Numbering,
     slots: Numbering,
 }
@@ -54,6 +56,8 @@ impl Plan {
             locks: Numbering::new(&r.locks, program.replicas, tasks),
             semaphores: Numbering::new(&r.semaphores, program.replicas, tasks),
             barriers: Numbering::new(&r.barriers, program.replicas, tasks),
+            conditions: Numbering::new(&r.conditions, program.replicas, tasks),
+            files: Numbering::new(&r.files, program.replicas, tasks),
             regions: Numbering::new(&r.regions, program.replicas, tasks),
             slots: Numbering::new(&r.slots, program.replicas, tasks),
         };
@@ -124,6 +128,16 @@ impl Plan {
     /// Numbering of barriers.
     pub fn barriers(&self) -> &Numbering {
         &self.numbers.barriers
+    }
+
+    /// Numbering of conditions.
+    pub fn conditions(&self) -> &Numbering {
+        &self.numbers.conditions
+    }
+
+    /// Numbering of files.
+    pub fn files(&self) -> &Numbering {
+        &self.numbers.files
     }
 
     /// Numbering of regions.

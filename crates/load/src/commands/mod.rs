@@ -14,6 +14,7 @@ mod pgbench;
 mod pipetest;
 mod program;
 mod rr;
+mod rtapp;
 mod run;
 mod schedbench;
 mod scripts;
@@ -55,6 +56,7 @@ enum Command {
     #[command(flatten)]
     Program(ProgramCommand),
     Run(run::Arguments),
+    RtApp(rtapp::Arguments),
     Show(show::Arguments),
     List(list::Arguments),
     Exec(Box<exec::Arguments>),
@@ -85,6 +87,7 @@ fn dispatch(cli: Cli) -> ExitCode {
         Command::Exec(arguments) => return exec::execute(&arguments),
         Command::Program(program) => program::execute(&program, &settings, cli.json),
         Command::Run(arguments) => run::execute(&arguments, &settings, cli.json),
+        Command::RtApp(arguments) => rtapp::execute(&arguments, &settings, cli.json),
         Command::Show(arguments) => show::execute(&arguments),
         Command::List(arguments) => list::execute(&arguments, cli.json),
         Command::Image(arguments) => image::execute(&arguments),

@@ -1,7 +1,7 @@
 //! Shared memory of a run: everything that tasks tell each other outside of channels, and what they record.
 //!
 //! ```text
-//! control │ failure text │ locks │ semaphores │ barriers │ slots │ holders │ counters by task │ series by task
+//! control │ failure text │ locks │ semaphores │ barriers │ conditions │ slots │ holders │ counters by task │ series by task
 //! ```
 //! Words that different tasks write lie on different cache lines.
 
@@ -25,7 +25,8 @@ const RELEASED: usize = 0;
 const FAILED: usize = LINE;
 const FINISHED: usize = 2 * LINE;
 const FAILURE_LENGTH: usize = 3 * LINE;
-const FAILURE_TEXT: usize = 4 * LINE;
+const FINISHING: usize = 4 * LINE;
+const FAILURE_TEXT: usize = 5 * LINE;
 
 /// The mapping and where things lie in it.
 #[derive(Debug)]
@@ -34,6 +35,7 @@ pub struct Arena {
     locks: usize,
     semaphores: usize,
     barriers: usize,
+    conditions: usize,
     slots: usize,
     holders: usize,
     counters: usize,
@@ -58,6 +60,7 @@ impl Arena {
         let counters_stride = (counter_count * 8).next_multiple_of(LINE);
         let (locks, semaphores) =
             (section(lines(plan.locks().total())), section(lines(plan.semaphores().total())));
+        let conditions = section(lines(plan.conditions().total()));
         let (barriers, slots) =
             (section(lines(plan.barriers().total())), section(lines(plan.slots().total())));
         let holders = section(plan.channels().total() as usize * 8);
@@ -69,6 +72,7 @@ impl Arena {
             locks,
             semaphores,
             barriers,
+            conditions,
             slots,
             holders,
             counters,
@@ -104,6 +108,12 @@ impl Arena {
         (self.mapping.word(at), self.mapping.word(at + 4))
     }
 
+    /// (waiters, signals that they have not taken yet) of a condition.
+    pub fn condition(&self, condition: u32) -> (&AtomicU32, &AtomicU32) {
+        let at = self.conditions + condition as usize * LINE;
+        (self.mapping.word(at), self.mapping.word(at + 4))
+    }
+
     /// The time stamp in a slot.
     pub fn slot(&self, slot: u32) -> &AtomicU64 {
         self.mapping.double(self.slots + slot as usize * LINE)
@@ -134,6 +144,16 @@ impl Arena {
     /// Threads that have finished; the main thread waits on it.
     pub fn finished(&self) -> &AtomicU32 {
         self.mapping.word(FINISHED)
+    }
+
+    /// A task asks for the end of the run; the main thread sees it when that task has ended.
+    pub fn finish(&self) {
+        self.mapping.word(FINISHING).store(1, Ordering::Release);
+    }
+
+    /// Whether a task has asked for the end of the run.
+    pub fn finishing(&self) -> bool {
+        self.mapping.word(FINISHING).load(Ordering::Acquire) != 0
     }
 
     /// Notes a failure; only the first one is kept.

@@ -13,6 +13,7 @@ use super::run::Shared;
 use super::worker::Worker;
 use crate::error::LoadError;
 use crate::limits;
+use crate::strays;
 use crate::sys::process::{self, Ended, Forked, How, Pid};
 use crate::sys::thread::{self, Thread};
 use crate::sys::{channel, clock, futex, signals};
@@ -112,6 +113,9 @@ impl Crew {
     /// Waits for the end of every task.
     pub fn reap(&mut self) -> Result<(), LoadError> {
         while !self.processes.is_empty() {
+            if self.shared.arena.finishing() {
+                return self.cut_off();
+            }
             match process::wait(-1) {
                 Ok(ended) => self.ended(ended)?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => self.look_for_trouble()?,
@@ -122,12 +126,24 @@ impl Crew {
         loop {
             let count = finished.load(Ordering::Acquire);
             self.look_for_trouble()?;
+            if self.shared.arena.finishing() {
+                return self.cut_off();
+            }
             if count as usize == self.threads.len() {
                 break;
             }
             futex::wait(finished, count);
         }
         self.threads.drain(..).for_each(Thread::join);
+        Ok(())
+    }
+
+    /// Ends the run before its tasks have ended. Threads go with this process, which has nothing left to do but to report.
+    fn cut_off(&mut self) -> Result<(), LoadError> {
+        self.kill();
+        strays::kill_descendants();
+        self.processes.clear();
+        self.threads.clear();
         Ok(())
     }
 
@@ -236,7 +252,7 @@ impl Drop for ThreadEnd<'_> {
             futex::wake(finished, 1);
             // The main thread may be waiting for a process that will never end.
             process::interrupt_main_thread();
-        } else if count == self.shared.threads {
+        } else if count == self.shared.threads || self.shared.arena.finishing() {
             futex::wake(finished, 1);
         }
     }

@@ -7,9 +7,11 @@
 //! ```
 
 mod arena;
+mod attributes;
 mod channels;
 mod children;
 mod crew;
+mod files;
 mod gate;
 pub mod image;
 mod message;

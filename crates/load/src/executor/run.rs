@@ -10,6 +10,7 @@ use schedlab_workload::{Plan, Program};
 use super::arena::Arena;
 use super::channels::{Schedule, Table};
 use super::crew::Crew;
+use super::files::{self, Output};
 use super::gate::Gate;
 use super::spin::Rate;
 use super::{regions, traits};
@@ -52,6 +53,7 @@ pub struct Shared {
     pub(super) schedule: Schedule,
     pub(super) gate: Gate,
     pub(super) regions: BTreeMap<u32, Mapping>,
+    pub(super) files: Vec<Output>,
     pub(super) rate: Rate,
     pub(super) closes_matter: bool,
     pub(super) threads: u32,
@@ -65,6 +67,7 @@ impl Shared {
             table: Table::new(&plan),
             gate: Gate::new(plan.program().gate.kind).map_err(LoadError::system("opening the start gate"))?,
             regions: regions::map_shared(&plan).map_err(memory("a memory region"))?,
+            files: files::open(&plan)?,
             rate,
             closes_matter: traits::closes_matter(&plan),
             threads: traits::threads(&plan),

@@ -53,6 +53,37 @@ pub fn down(value: &AtomicU32, waiters: &AtomicU32) {
     }
 }
 
+/// Releases a lock, waits for a signal and acquires the lock again; `false`, without waiting, if nobody held it.
+///
+/// Each signal is a token that one waiter takes, so that nobody is woken without one.
+pub fn wait(waiters: &AtomicU32, signals: &AtomicU32, word: &AtomicU32) -> bool {
+    waiters.fetch_add(1, Ordering::SeqCst);
+    if !unlock(word) {
+        waiters.fetch_sub(1, Ordering::SeqCst);
+        return false;
+    }
+    loop {
+        let taken = signals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
+        if taken.is_ok() {
+            break;
+        }
+        futex::wait(signals, 0);
+    }
+    lock(word);
+    true
+}
+
+/// Wakes one waiter, or all.
+pub fn signal(waiters: &AtomicU32, signals: &AtomicU32, all: bool) {
+    let less = |count: u32| if all { Some(0) } else { count.checked_sub(1) };
+    let Ok(before) = waiters.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) else { return };
+    let woken = if all { before } else { 1 };
+    if woken > 0 {
+        signals.fetch_add(woken, Ordering::SeqCst);
+        futex::wake(signals, woken);
+    }
+}
+
 /// Waits until `parties` tasks have arrived.
 pub fn meet(arrived: &AtomicU32, generation: &AtomicU32, parties: u32) {
     let now = generation.load(Ordering::Acquire);

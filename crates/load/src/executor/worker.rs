@@ -11,7 +11,7 @@ use schedlab_workload::{Cursor, Step, TaskId};
 use super::channels::Entry;
 use super::message::{self, Received};
 use super::run::Shared;
-use super::{children, regions::Regions, spin, sync};
+use super::{attributes, children, regions::Regions, spin, sync};
 use crate::sys::{clock, process};
 
 /// Why a task cannot go on, in words for the user, without the task's name.
@@ -36,6 +36,8 @@ pub struct Worker<'r> {
     incoming: Vec<u8>,
     pub(super) children: Vec<process::Pid>,
     released_ns: u64,
+    /// CPUs that the task had when it started, once it has changed them.
+    pub(super) first_cpus: Option<Vec<usize>>,
 }
 
 impl<'r> Worker<'r> {
@@ -53,6 +55,7 @@ impl<'r> Worker<'r> {
             incoming: vec![0; received as usize],
             children: Vec::new(),
             released_ns: 0,
+            first_cpus: None,
         })
     }
 
@@ -126,7 +129,24 @@ impl<'r> Worker<'r> {
                 let (arrived, generation) = arena.barrier(barrier);
                 sync::meet(arrived, generation, self.shared.parties(barrier));
             }
+            Step::Await { condition, lock } => {
+                let (waiters, signals) = arena.condition(condition);
+                if !sync::wait(waiters, signals, arena.lock(lock)) {
+                    return Err(Stop("waiting for a condition without holding its lock".to_owned()));
+                }
+            }
+            Step::Signal { condition, all } => {
+                let (waiters, signals) = arena.condition(condition);
+                sync::signal(waiters, signals, all);
+            }
             Step::Sleep { ns } => clock::sleep_ns(ns),
+            Step::Until { at_ns } => clock::sleep_until(self.released_ns.saturating_add(at_ns)),
+            Step::Write { file, bytes } => {
+                let written = self.shared.files[file as usize].write(bytes);
+                written.map_err(|error| Stop::because("writing", &error))?;
+            }
+            Step::Set(number) => attributes::set(self, cursor.attributes(number)).map_err(Stop)?,
+            Step::Finish => arena.finish(),
             Step::Yield => std::thread::yield_now(),
             Step::Fork => children::fork(self, cursor)?,
             Step::Wait { count } => children::wait(self, count)?,
@@ -137,6 +157,11 @@ impl<'r> Worker<'r> {
             Step::Lap { slot, series } => {
                 let now = self.record_at(slot, series, clock::now_ns());
                 arena.slot(slot).store(now, Ordering::Release);
+            }
+            Step::Observe { series, ns } => {
+                if self.window.is_none() || self.recording(clock::now_ns()) {
+                    arena.record(self.task.ordinal, series, ns);
+                }
             }
             Step::Count { counter, by } => self.count(counter, by),
         }

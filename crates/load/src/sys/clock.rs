@@ -13,6 +13,22 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Sleeps until `CLOCK_MONOTONIC` shows `at_ns`, going on after signals.
+pub fn sleep_until(at_ns: u64) {
+    let tv_sec = libc::time_t::try_from(at_ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
+    let time = libc::timespec { tv_sec, tv_nsec: (at_ns % 1_000_000_000) as libc::c_long };
+    // SAFETY: the time is valid, and an absolute sleep writes no remainder.
+    while unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    } == libc::EINTR
+    {}
+}
+
 /// Sleeps for `ns` nanoseconds, going on after signals.
 pub fn sleep_ns(ns: u64) {
     std::thread::sleep(std::time::Duration::from_nanos(ns));

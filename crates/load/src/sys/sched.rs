@@ -5,22 +5,30 @@ use std::mem::{MaybeUninit, size_of};
 
 use super::check;
 
-/// `struct sched_attr` in its first published size (sched_setattr(2)).
+/// `struct sched_attr` with the utilisation clamps of Linux 5.3 (sched_setattr(2)); an older kernel takes it where they are 0.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attributes {
-    size: u32,
+    /// Bytes of the structure; set when it is handed to the kernel.
+    pub size: u32,
     /// `SCHED_*`.
     pub policy: u32,
-    flags: u64,
+    /// `SCHED_FLAG_*`.
+    pub flags: u64,
     /// Nice value of SCHED_OTHER and SCHED_BATCH.
     pub nice: i32,
     /// Priority of SCHED_FIFO and SCHED_RR.
     pub priority: u32,
     /// For SCHED_OTHER and SCHED_BATCH: the slice in nanoseconds, since Linux 6.12.
     pub runtime: u64,
-    deadline: u64,
-    period: u64,
+    /// Relative deadline of SCHED_DEADLINE in nanoseconds.
+    pub deadline: u64,
+    /// Period of SCHED_DEADLINE in nanoseconds.
+    pub period: u64,
+    /// Least utilisation to assume, with its flag.
+    pub util_min: u32,
+    /// Greatest utilisation to assume, with its flag.
+    pub util_max: u32,
 }
 
 impl Attributes {
@@ -45,6 +53,29 @@ pub fn set_attributes(attributes: Attributes) -> io::Result<()> {
     // SAFETY: the structure is valid and states its size.
     check(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) })?;
     Ok(())
+}
+
+/// Flag: `util_min` counts (`SCHED_FLAG_UTIL_CLAMP_MIN`, sched_setattr(2)).
+pub const UTIL_MIN: u64 = 0x20;
+
+/// Flag: `util_max` counts (`SCHED_FLAG_UTIL_CLAMP_MAX`, sched_setattr(2)).
+pub const UTIL_MAX: u64 = 0x40;
+
+/// Makes new memory of the calling thread come from `nodes` only (`MPOL_BIND`, set_mempolicy(2)).
+pub fn bind_memory(nodes: &[u32]) -> io::Result<()> {
+    let mut mask = [0u64; MAX_CPUS / 64];
+    for node in nodes.iter().filter(|node| (**node as usize) < MAX_CPUS) {
+        mask[*node as usize / 64] |= 1 << (node % 64);
+    }
+    // SAFETY: the mask is valid for reads of one bit more than its last node, which is how the kernel counts.
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), MAX_CPUS + 1) })?;
+    Ok(())
+}
+
+/// The kernel's number of the calling thread.
+pub fn thread_id() -> i32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
 /// Puts the calling thread under SCHED_FIFO.

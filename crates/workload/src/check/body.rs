@@ -84,6 +84,30 @@ impl Check<'_> {
             }
             Op::Down { semaphore } => self.reference(&resources.semaphores, semaphore, known),
             Op::Barrier { barrier } => self.reference(&resources.barriers, barrier, known),
+            Op::Await { condition, lock } => {
+                self.reference(&resources.locks, lock, known)?;
+                self.reference(&resources.conditions, condition, known)
+            }
+            Op::Signal { condition, .. } => self.reference(&resources.conditions, condition, known),
+            Op::Write { file, bytes } => {
+                number(bytes, known)?;
+                self.reference(&resources.files, file, known)
+            }
+            Op::Start { timer } => self.timer(timer),
+            Op::Timer { timer, period_ns, slack, latency, missed, .. } => {
+                self.timer(timer)?;
+                for series in [slack, latency].into_iter().flatten() {
+                    find("series", self.place, &self.program.series, series)?;
+                }
+                if let Some(missed) = missed {
+                    find("counter", self.place, &self.program.counters, missed)?;
+                }
+                number(period_ns, known)
+            }
+            Op::Set { attributes } => attributes.check().or_else(|reason| self.refuse(&reason)),
+            Op::Finish if visit.forks > 0 => {
+                self.refuse("a forked child cannot finish the program: only its tasks can")
+            }
             Op::Stamp { slot } => self.reference(&resources.slots, slot, known),
             Op::Record { slot, series } | Op::Lap { slot, series } => {
                 find("series", self.place, &self.program.series, series)?;
@@ -99,8 +123,13 @@ impl Check<'_> {
             Op::Choose { branches } if branches.iter().all(|branch| branch.weight == 0) => {
                 self.refuse("the weights of a choice add up to 0")
             }
-            Op::Choose { .. } | Op::Yield | Op::Fork { .. } => Ok(()),
+            Op::Choose { .. } | Op::Yield | Op::Fork { .. } | Op::Finish => Ok(()),
         }
+    }
+
+    fn timer(&self, name: &str) -> Result<(), Trouble> {
+        find("timer", self.place, &self.program.resources.timers, name)?;
+        Ok(())
     }
 
     fn repeat(&self, repeat: &Repeat, body: &[Op], known: &Known) -> Result<(), Trouble> {

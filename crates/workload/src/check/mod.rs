@@ -9,7 +9,7 @@ mod walk;
 
 use crate::error::ProgramError;
 use crate::plan::copies;
-use crate::program::{Program, Quantity, Resource, SCHEMA};
+use crate::program::{OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA};
 
 pub use walk::{Visit, walk};
 
@@ -25,7 +25,7 @@ pub const MAX_LOOPS: usize = 8;
 
 /// Checks a whole program; the error names the first thing that is wrong.
 pub fn program(program: &Program) -> Result<(), ProgramError> {
-    if program.schema != SCHEMA {
+    if !(OLDEST_SCHEMA..=SCHEMA).contains(&program.schema) {
         return Err(ProgramError::Schema { found: program.schema, supported: SCHEMA });
     }
     sizes(program)?;
@@ -53,6 +53,8 @@ fn sizes(program: &Program) -> Result<(), ProgramError> {
     instances(&r.locks, program.replicas, tasks)?;
     instances(&r.semaphores, program.replicas, tasks)?;
     instances(&r.barriers, program.replicas, tasks)?;
+    instances(&r.conditions, program.replicas, tasks)?;
+    instances(&r.files, program.replicas, tasks)?;
     instances(&r.regions, program.replicas, tasks)?;
     instances(&r.slots, program.replicas, tasks)?;
     for barrier in &r.barriers {

@@ -12,8 +12,11 @@ pub fn unique(program: &Program) -> Result<(), ProgramError> {
     resources(&r.locks)?;
     resources(&r.semaphores)?;
     resources(&r.barriers)?;
+    resources(&r.conditions)?;
+    resources(&r.files)?;
     resources(&r.regions)?;
     resources(&r.slots)?;
+    distinct("timer", r.timers.iter().map(String::as_str))?;
     distinct("counter", program.counters.iter().map(String::as_str))?;
     distinct("series", program.series.iter().map(String::as_str))?;
     distinct("group", program.groups.iter().map(|group| group.name.as_str()))?;

@@ -16,10 +16,14 @@ pub fn bounds(plan: &Plan, task: TaskId) -> Vec<u64> {
         loops: Vec::new(),
     };
     let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
-        if let Op::Record { series, .. } | Op::Lap { series, .. } = visit.op {
-            let times = visit.runs;
+        let written = match visit.op {
+            Op::Record { series, .. } | Op::Lap { series, .. } => [Some(series), None],
+            Op::Timer { slack, latency, .. } => [slack.as_ref(), latency.as_ref()],
+            _ => return Ok(()),
+        };
+        for series in written.into_iter().flatten() {
             if let Some(at) = names.iter().position(|name| name == series) {
-                bounds[at] = bounds[at].saturating_add(times);
+                bounds[at] = bounds[at].saturating_add(visit.runs);
             }
         }
         Ok(())

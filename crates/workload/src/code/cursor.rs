@@ -3,11 +3,12 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::flatten::{Code, Instruction, Limit};
+use super::flatten::{Arm, Code, Instruction, Limit};
 use super::step::{Step, Work};
 use super::value::{Value, evaluate, uniform};
 use crate::check::MAX_LOOPS;
-use crate::program::{Direction, Take};
+use crate::plan::TaskId;
+use crate::program::{Attributes, Direction, Take, TimerMode};
 
 /// Reads a task's code step by step.
 ///
@@ -16,6 +17,7 @@ use crate::program::{Direction, Take};
 #[derive(Debug, Clone)]
 pub struct Cursor<'c> {
     code: &'c Code,
+    ordinal: u32,
     position: usize,
     depth: usize,
     loops: [Frame; MAX_LOOPS],
@@ -23,6 +25,10 @@ pub struct Cursor<'c> {
     children: u64,
     entry: usize,
     burst: Burst,
+    /// For each timer, where its present period begins.
+    timers: Box<[u64]>,
+    /// End of the period that is being waited for, unless it has passed.
+    armed: Option<u64>,
     rng: Pcg64Mcg,
 }
 
@@ -78,9 +84,16 @@ impl<'c> Cursor<'c> {
     /// Starts at the beginning of `code`. `window_end_ns` is when window loops end
     /// ([`crate::program::Window::end_ns`]); any value will do for a program without a window.
     pub fn new(code: &'c Code, window_end_ns: u64) -> Self {
-        let rng = generator(code.seed, code.task.ordinal.into(), 0);
+        Self::of_task(code, code.task, window_end_ns)
+    }
+
+    /// As [`Cursor::new`], for a task whose own code has the [same steps](Code::has_steps_of): executors of many tasks
+    /// keep one code for all of them.
+    pub fn of_task(code: &'c Code, task: TaskId, window_end_ns: u64) -> Self {
+        let rng = generator(code.seed, task.ordinal.into(), 0);
         Self {
             code,
+            ordinal: task.ordinal,
             position: 0,
             depth: 0,
             loops: [Frame::EMPTY; MAX_LOOPS],
@@ -88,6 +101,8 @@ impl<'c> Cursor<'c> {
             children: 0,
             entry: 0,
             burst: Burst::default(),
+            timers: vec![0; code.timers].into_boxed_slice(),
+            armed: None,
             rng,
         }
     }
@@ -188,6 +203,34 @@ impl<'c> Cursor<'c> {
             }
             Instruction::Yield => Step::Yield,
             Instruction::Compute(ns) => Step::Compute { ns: self.value(ns) },
+            Instruction::Await { condition, lock } => {
+                Step::Await { condition: self.number(condition), lock: self.number(lock) }
+            }
+            Instruction::Signal { condition, all } => {
+                Step::Signal { condition: self.number(condition), all: *all }
+            }
+            Instruction::Start(timer) => {
+                self.timers[*timer as usize] = now_ns();
+                return None;
+            }
+            Instruction::Arm(arm) => {
+                let slack = self.arm(arm, now_ns());
+                return arm.slack.map(|series| Step::Observe { series, ns: slack });
+            }
+            Instruction::Fire => return self.armed.map(|at_ns| Step::Until { at_ns }),
+            Instruction::Late { latency, missed } => {
+                return match self.armed.take() {
+                    Some(end) => {
+                        latency.map(|series| Step::Observe { series, ns: now_ns().saturating_sub(end) })
+                    }
+                    None => missed.map(|counter| Step::Count { counter, by: 1 }),
+                };
+            }
+            Instruction::Write { file, bytes } => {
+                Step::Write { file: self.number(file), bytes: self.value(bytes) }
+            }
+            Instruction::Set(number) => Step::Set(*number),
+            Instruction::Finish => Step::Finish,
             Instruction::Sleep(ns) => Step::Sleep { ns: self.value(ns) },
             Instruction::Lock(lock) => Step::Lock(self.number(lock)),
             Instruction::Unlock(lock) => Step::Unlock(self.number(lock)),
@@ -241,7 +284,7 @@ impl<'c> Cursor<'c> {
         child.position = self.entry;
         child.children = 0;
         // Each child's sequence differs from its parent's and from its siblings'.
-        child.rng = generator(self.rng.clone().next_u64(), self.code.task.ordinal.into(), self.children);
+        child.rng = generator(self.rng.clone().next_u64(), self.ordinal.into(), self.children);
         child
     }
 
@@ -249,6 +292,21 @@ impl<'c> Cursor<'c> {
     pub fn command(&self, number: u32) -> (&'c [String], u64) {
         let command = &self.code.commands[number as usize];
         (&command.argv, command.model_ns)
+    }
+
+    /// The attributes with a number.
+    pub fn attributes(&self, number: u32) -> &'c Attributes {
+        &self.code.attributes[number as usize]
+    }
+
+    /// Moves a timer to its next period; the time left until there, 0 if it has passed.
+    fn arm(&mut self, arm: &Arm, now_ns: u64) -> u64 {
+        let end = self.timers[arm.timer as usize].saturating_add(self.value(&arm.period_ns));
+        let left = end.saturating_sub(now_ns);
+        self.armed = (left > 0).then_some(end);
+        let begin = if left == 0 && arm.mode == TimerMode::Relative { now_ns } else { end };
+        self.timers[arm.timer as usize] = begin;
+        left
     }
 
     fn enter(&mut self, limit: &Limit, exit: usize, now_ns: &mut impl FnMut() -> u64) {

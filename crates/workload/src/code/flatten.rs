@@ -2,25 +2,29 @@
 
 use super::value::{Identity, Value, fold};
 use crate::plan::{Numbering, Plan, TaskId};
-use crate::program::{Direction, Expr, Image, Op, Pattern, Ref, Repeat, Resource, Take};
+use crate::program::{
+    Attributes, Direction, Expr, Image, Op, Pattern, Ref, Repeat, Resource, Take, TimerMode,
+};
 
 /// The body of one task, flattened and with everything folded that is known about the task.
 #[derive(Debug, Clone)]
 pub struct Code {
     pub(super) instructions: Vec<Instruction>,
     pub(super) commands: Vec<Command>,
+    pub(super) attributes: Vec<Attributes>,
+    pub(super) timers: usize,
     pub(super) task: TaskId,
     pub(super) seed: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Command {
     pub argv: Vec<String>,
     pub model_ns: u64,
 }
 
 /// One instruction; targets are positions in the list. Kept small (see [`Value`]): what is rare and large is boxed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Instruction {
     Enter { limit: Limit, exit: usize },
     Again { body: usize },
@@ -38,7 +42,16 @@ pub(super) enum Instruction {
     Up { semaphore: Value, count: Value },
     Down(Value),
     Barrier(Value),
+    Await { condition: Value, lock: Value },
+    Signal { condition: Value, all: bool },
     Sleep(Value),
+    Start(u32),
+    Arm(Box<Arm>),
+    Fire,
+    Late { latency: Option<u32>, missed: Option<u32> },
+    Write { file: Value, bytes: Value },
+    Set(u32),
+    Finish,
     Yield,
     Wait(Option<Value>),
     ExecWork(Box<(Value, Value)>),
@@ -49,7 +62,7 @@ pub(super) enum Instruction {
     Count { counter: u32, by: Value },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Touch {
     pub region: Value,
     pub offset: Value,
@@ -59,7 +72,16 @@ pub(super) struct Touch {
     pub write: bool,
 }
 
-#[derive(Debug, Clone)]
+/// The beginning of a timer's wait: [`Instruction::Fire`] and [`Instruction::Late`] follow.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Arm {
+    pub timer: u32,
+    pub period_ns: Value,
+    pub mode: TimerMode,
+    pub slack: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Receive {
     pub channel: Value,
     pub bytes: Value,
@@ -69,7 +91,7 @@ pub(super) struct Receive {
 }
 
 /// A loop whose body is a single message: a burst that needs no trip through the loop for each.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
     pub sends: bool,
     /// Channel of the first message.
@@ -85,13 +107,13 @@ pub(super) struct Run {
 }
 
 /// Branches with the sums of weights up to and including each, and where they begin.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Choice {
     pub total: u64,
     pub branches: Vec<(u64, usize)>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Limit {
     Count(Value),
     ForNs(Value),
@@ -104,12 +126,30 @@ impl Code {
     /// Flattens the body of `task`.
     pub fn new(plan: &Plan, task: TaskId) -> Self {
         let identity = Identity { task: task.index.into(), replica: task.replica.into() };
-        let mut flattener =
-            Flattener { plan, task, identity, instructions: Vec::new(), commands: Vec::new() };
+        let mut flattener = Flattener {
+            plan,
+            task,
+            identity,
+            instructions: Vec::new(),
+            commands: Vec::new(),
+            attributes: Vec::new(),
+        };
         flattener.body(&plan.group(task).body);
         flattener.instructions.push(Instruction::End);
-        let Flattener { instructions, commands, .. } = flattener;
-        Self { instructions, commands, task, seed: plan.program().seed }
+        let Flattener { instructions, commands, attributes, .. } = flattener;
+        let timed = instructions
+            .iter()
+            .any(|instruction| matches!(instruction, Instruction::Start(_) | Instruction::Arm(_)));
+        let timers = if timed { plan.program().resources.timers.len() } else { 0 };
+        Self { instructions, commands, attributes, timers, task, seed: plan.program().seed }
+    }
+
+    /// Whether both tasks take the same steps but for what they draw: nothing in their body depends on who they are.
+    pub fn has_steps_of(&self, other: &Self) -> bool {
+        self.seed == other.seed
+            && self.instructions == other.instructions
+            && self.commands == other.commands
+            && self.attributes == other.attributes
     }
 }
 
@@ -119,6 +159,7 @@ struct Flattener<'a> {
     identity: Identity,
     instructions: Vec<Instruction>,
     commands: Vec<Command>,
+    attributes: Vec<Attributes>,
 }
 
 impl Flattener<'_> {
@@ -169,7 +210,38 @@ impl Flattener<'_> {
             Op::Barrier { barrier } => {
                 Instruction::Barrier(self.number(barrier, &r.barriers, self.plan.barriers()))
             }
+            Op::Await { condition, lock } => Instruction::Await {
+                condition: self.number(condition, &r.conditions, self.plan.conditions()),
+                lock: self.number(lock, &r.locks, self.plan.locks()),
+            },
+            Op::Signal { condition, all } => Instruction::Signal {
+                condition: self.number(condition, &r.conditions, self.plan.conditions()),
+                all: *all,
+            },
             Op::Sleep { ns } => Instruction::Sleep(self.fold(ns)),
+            Op::Start { timer } => Instruction::Start(position(&r.timers, timer)),
+            Op::Timer { timer, period_ns, mode, slack, latency, missed } => {
+                self.instructions.push(Instruction::Arm(Box::new(Arm {
+                    timer: position(&r.timers, timer),
+                    period_ns: self.fold(period_ns),
+                    mode: *mode,
+                    slack: slack.as_ref().map(|name| self.series(name)),
+                })));
+                self.instructions.push(Instruction::Fire);
+                Instruction::Late {
+                    latency: latency.as_ref().map(|name| self.series(name)),
+                    missed: missed.as_ref().map(|name| position(&self.plan.program().counters, name)),
+                }
+            }
+            Op::Write { file, bytes } => Instruction::Write {
+                file: self.number(file, &r.files, self.plan.files()),
+                bytes: self.fold(bytes),
+            },
+            Op::Set { attributes } => {
+                self.attributes.push(attributes.clone());
+                Instruction::Set(self.attributes.len() as u32 - 1)
+            }
+            Op::Finish => Instruction::Finish,
             Op::Yield => Instruction::Yield,
             Op::Wait { count } => Instruction::Wait(count.as_ref().map(|count| self.fold(count))),
             Op::Exec { image } => self.exec(image),

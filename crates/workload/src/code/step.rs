@@ -24,8 +24,20 @@ pub enum Step {
     Down(u32),
     /// Meet the others at a barrier.
     Barrier(u32),
+    /// Release a held lock, wait for a signal of a condition, acquire the lock again.
+    Await { condition: u32, lock: u32 },
+    /// Wake one task that waits for a condition, or all.
+    Signal { condition: u32, all: bool },
     /// Sleep.
     Sleep { ns: u64 },
+    /// Sleep until `at_ns` nanoseconds after the opening of the gate.
+    Until { at_ns: u64 },
+    /// Write zeros to a file.
+    Write { file: u32, bytes: u64 },
+    /// Change how the task is scheduled, to what [`super::Cursor::attributes`] gives under this number.
+    Set(u32),
+    /// End the run of the whole program.
+    Finish,
     /// Yield the CPU.
     Yield,
     /// Start a child whose steps are [`super::Cursor::child`]'s, to be called before the next step.
@@ -42,6 +54,8 @@ pub enum Step {
     Record { slot: u32, series: u32 },
     /// Record the time since a slot's stamp and stamp it anew.
     Lap { slot: u32, series: u32 },
+    /// Record a value that is already known.
+    Observe { series: u32, ns: u64 },
     /// Add to a counter.
     Count { counter: u32, by: u64 },
     /// The body is done.

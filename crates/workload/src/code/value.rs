@@ -45,6 +45,7 @@ pub(super) fn fold(expr: &Expr, identity: Identity, base: u64) -> Value {
         Some((Some((depth, mul)), add)) if u32::try_from(mul).is_ok() => {
             Value::Affine { depth, mul: mul as u32, add: base.saturating_add(add) }
         }
+        _ if base == 0 => Value::Tree(Box::new(expr)),
         _ => Value::Tree(Box::new(expr + base)),
     }
 }

@@ -1,5 +1,6 @@
 //! The definition of a program: plain data, serialisable, with no behaviour beyond construction.
 
+mod attributes;
 mod build;
 mod expr;
 mod metric;
@@ -10,16 +11,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ParameterError;
 
+pub use attributes::{Attributes, MAX_PLACES, Policy};
 pub use build::*;
 pub use expr::{Expr, Operation, Variable};
 pub use metric::{Better, Metric, Quantity};
-pub use op::{Branch, Direction, Image, Op, Pattern, Ref, Repeat, Take};
+pub use op::{Branch, Direction, Image, Op, Pattern, Ref, Repeat, Take, TimerMode};
 pub use resource::{
-    Barrier, Channel, ChannelKind, Lock, Region, Resource, Resources, Scope, Semaphore, Slot,
+    Barrier, Channel, ChannelKind, Condition, File, Lock, Region, Resource, Resources, Scope, Semaphore, Slot,
 };
 
-/// Version of the JSON layout of a [`Program`]; a document with another number is refused.
-pub const SCHEMA: u32 = 1;
+/// Version of the JSON layout of a [`Program`]; a document with a higher number is refused.
+///
+/// 2 adds to 1 the operations `await`, `signal`, `start`, `timer`, `write`, `set` and `finish`, and the resources that
+/// they use.
+pub const SCHEMA: u32 = 2;
+
+/// Oldest layout that is still read: all of it is part of [`SCHEMA`].
+pub const OLDEST_SCHEMA: u32 = 1;
 
 /// A workload: resources, tasks and what is measured about them.
 ///

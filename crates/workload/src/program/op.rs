@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Expr;
+use super::{Attributes, Expr};
 
 /// One operation of a body. Times are in nanoseconds, sizes in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,8 +58,41 @@ pub enum Op {
     Down { semaphore: Ref },
     /// Wait until all parties of a barrier are here.
     Barrier { barrier: Ref },
+    /// Release a lock that the task holds, wait for a signal of the condition, and acquire the lock again. Only a
+    /// signal ends the wait: there are no wake-ups without one.
+    Await { condition: Ref, lock: Ref },
+    /// Wake one task that waits for a condition, or all of them; nothing happens where nobody waits.
+    Signal {
+        condition: Ref,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+    },
     /// Sleep.
     Sleep { ns: Expr },
+    /// Let a timer's first period begin now. Without it, it begins at the opening of the gate.
+    Start { timer: String },
+    /// Sleep until the end of the timer's present period, where the next one begins.
+    ///
+    /// The time left until then goes into the series `slack` (0 if it is over), how late the task is back into
+    /// `latency`. A period whose end has passed is not slept for and adds 1 to the counter `missed`.
+    Timer {
+        timer: String,
+        period_ns: Expr,
+        #[serde(default)]
+        mode: TimerMode,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slack: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        latency: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        missed: Option<String>,
+    },
+    /// Write `bytes` bytes of zeros to a file, by `write(2)`.
+    Write { file: Ref, bytes: Expr },
+    /// Change how this task is scheduled.
+    Set { attributes: Attributes },
+    /// End the run of the whole program: what other tasks still do is cut off.
+    Finish,
     /// `sched_yield(2)`.
     Yield,
     /// Start a child process that runs `body`; it inherits loop indices.
@@ -124,6 +157,17 @@ impl From<Ref> for RefForm {
             Ref { name, index } => Self::Indexed { name, index },
         }
     }
+}
+
+/// Where a timer's next period begins if the end of the present one has been missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerMode {
+    /// Now: one late period does not shorten the next.
+    #[default]
+    Relative,
+    /// Where it would have begun: the following periods catch up.
+    Absolute,
 }
 
 /// Which way a message goes over a channel.

@@ -20,6 +20,15 @@ pub struct Resources {
     /// Meeting points.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub barriers: Vec<Barrier>,
+    /// Conditions that tasks wait for and signal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// Files that tasks write to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<File>,
+    /// Names of timers. Each task has its own set, and so has each child that a task forks: a copy of its parent's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timers: Vec<String>,
     /// Memory that tasks read and write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<Region>,
@@ -133,6 +142,20 @@ resource! {
     Barrier, "barrier" {
         /// Tasks that meet; at least 1.
         parties: u32,
+    }
+}
+
+resource! {
+    /// A condition variable whose waiters sleep in a futex.
+    Condition, "condition" {}
+}
+
+resource! {
+    /// A file that is opened for writing before the start, and created where there is none. A simulator, which has no
+    /// files, takes each for a device that accepts all at once, as `/dev/null` does.
+    File, "file" {
+        /// Its path.
+        path: String,
     }
 }
 

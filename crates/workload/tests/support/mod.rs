@@ -33,6 +33,7 @@ struct Task<'c> {
     children: u64,
     ended: u64,
     meeting: Option<u64>,
+    awaiting: bool,
     done: bool,
 }
 
@@ -43,9 +44,11 @@ struct World<'p> {
     datagrams: BTreeMap<(u32, bool), VecDeque<u64>>,
     holders: BTreeMap<(u32, End), u32>,
     locks: BTreeMap<u32, bool>,
+    conditions: BTreeMap<u32, VecDeque<usize>>,
     semaphores: BTreeMap<u32, u64>,
     meetings: BTreeMap<u32, (u32, u64)>,
     slots: BTreeMap<u32, u64>,
+    finished: bool,
     books: Books,
 }
 
@@ -59,24 +62,24 @@ pub fn run(program: Program) -> Books {
         .tasks()
         .map(|id| Task::new(id, Cursor::new(&codes[id.ordinal as usize], window_end), None))
         .collect();
-    while tasks.iter().any(|task| !task.done) {
+    while !world.finished && tasks.iter().any(|task| !task.done) {
         let mut moved = false;
         for at in 0..tasks.len() {
             // A task keeps the CPU for a while, so that bursts and blocking both occur.
             for _ in 0..50 {
-                if tasks[at].done || !world.turn(&mut tasks, at) {
+                if world.finished || tasks[at].done || !world.turn(&mut tasks, at) {
                     break;
                 }
                 moved = true;
             }
         }
-        if !moved {
+        if !moved && !world.finished {
             let wakes = tasks.iter().filter(|task| !task.done).map(|task| task.wakes_ns);
             let next = wakes.filter(|ns| *ns > world.now_ns).min();
             world.now_ns = next.unwrap_or_else(|| panic!("nobody can go on: {:?}", waiting(&tasks)));
         }
     }
-    assert!(world.locks.values().all(|held| !held), "every lock has been released");
+    assert!(world.finished || world.locks.values().all(|held| !held), "every lock has been released");
     world.books.end_ns = world.now_ns;
     world.books
 }
@@ -98,6 +101,7 @@ impl<'c> Task<'c> {
             children: 0,
             ended: 0,
             meeting,
+            awaiting: false,
             done: false,
         }
     }
@@ -119,9 +123,11 @@ impl<'p> World<'p> {
             datagrams: BTreeMap::new(),
             holders,
             locks: BTreeMap::new(),
+            conditions: BTreeMap::new(),
             semaphores: (0..plan.semaphores().total()).map(|each| (each, initial(each))).collect(),
             meetings: BTreeMap::new(),
             slots: BTreeMap::new(),
+            finished: false,
             books: Books { counters: vec![0; plan.program().counters.len()], ..Books::default() },
         }
     }
@@ -162,6 +168,32 @@ impl<'p> World<'p> {
                 *value -= 1;
             }
             Step::Barrier(barrier) => return self.meet(&mut tasks[at], barrier),
+            Step::Await { condition, lock } => {
+                let task = &mut tasks[at];
+                if !task.awaiting {
+                    task.awaiting = true;
+                    assert_eq!(self.locks.insert(lock, false), Some(true), "only a held lock is released");
+                    self.conditions.entry(condition).or_default().push_back(at);
+                }
+                if self.conditions[&condition].contains(&at)
+                    || std::mem::replace(self.locks.entry(lock).or_default(), true)
+                {
+                    return false;
+                }
+                task.awaiting = false;
+            }
+            Step::Signal { condition, all } => {
+                let waiting = self.conditions.entry(condition).or_default();
+                let woken = if all { waiting.len() } else { waiting.len().min(1) };
+                waiting.drain(..woken);
+            }
+            Step::Until { at_ns } => {
+                tasks[at].wakes_ns = if self.now_ns < at_ns { at_ns } else { 0 };
+                return tasks[at].wakes_ns == 0;
+            }
+            Step::Write { .. } | Step::Set(_) => {}
+            Step::Finish => self.finished = true,
+            Step::Observe { ns, .. } => self.books.samples.push(ns),
             Step::Sleep { ns } => {
                 let task = &mut tasks[at];
                 if task.wakes_ns == 0 {

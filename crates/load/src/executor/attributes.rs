@@ -1,0 +1,111 @@
+//! A task changes how it is scheduled.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use schedlab_workload::program::{Attributes, Policy};
+
+use super::worker::Worker;
+use crate::launcher::Wanted;
+use crate::sys::sched::{self, Attributes as Kernel};
+
+/// Where control groups are mounted: the `cpu` controller of version 1, or version 2 (cgroups(7)).
+const VERSION_1: &str = "/sys/fs/cgroup/cpu";
+const VERSION_2: &str = "/sys/fs/cgroup";
+
+/// Applies `wanted` to the calling task; the error says what the kernel refused.
+pub fn set(worker: &mut Worker<'_>, wanted: &Attributes) -> Result<(), String> {
+    if let Some(group) = &wanted.group {
+        enter(group)?;
+    }
+    if let Some(cpus) = &wanted.cpus {
+        set_cpus(worker, cpus)?;
+    }
+    if let Some(nodes) = &wanted.nodes {
+        let refused = |error: io::Error| format!("binding its memory to the nodes {nodes:?}: {error}");
+        sched::bind_memory(nodes).map_err(refused)?;
+    }
+    let scheduling = [wanted.priority.is_some(), wanted.policy.is_some(), wanted.runtime_ns.is_some()];
+    if scheduling.contains(&true) || wanted.util_min.is_some() || wanted.util_max.is_some() {
+        let before = sched::attributes().map_err(|error| format!("reading its attributes: {error}"))?;
+        let after = over(before, wanted);
+        sched::set_attributes(after)
+            .map_err(|error| format!("being scheduled as {}: {error}", shown(wanted)))?;
+    }
+    Ok(())
+}
+
+fn set_cpus(worker: &mut Worker<'_>, cpus: &[u32]) -> Result<(), String> {
+    if worker.first_cpus.is_none() {
+        let first = sched::affinity().map_err(|error| format!("reading its CPU set: {error}"))?;
+        worker.first_cpus = Some(first);
+    }
+    let first = worker.first_cpus.clone().unwrap_or_default();
+    let cpus = if cpus.is_empty() { first } else { cpus.iter().map(|cpu| *cpu as usize).collect() };
+    Wanted { cpus: Some(cpus), ..Wanted::default() }.apply().map(drop)
+}
+
+/// The kernel's structure with what is wanted laid over what is in effect.
+fn over(before: Kernel, wanted: &Attributes) -> Kernel {
+    let policy = wanted.policy.map_or(before.policy, number);
+    let real_time = [libc::SCHED_FIFO as u32, libc::SCHED_RR as u32].contains(&policy);
+    let deadline = policy == number(Policy::Deadline);
+    let runtime = wanted.runtime_ns.unwrap_or(if deadline { before.runtime } else { 0 });
+    let priority = wanted.priority.and_then(|priority| u32::try_from(priority).ok());
+    let flag = |value: Option<u32>, flag| if value.is_some() { flag } else { 0 };
+    let relative = wanted.deadline_ns.unwrap_or(runtime);
+    Kernel {
+        policy,
+        flags: flag(wanted.util_min, sched::UTIL_MIN) | flag(wanted.util_max, sched::UTIL_MAX),
+        nice: if real_time || deadline { before.nice } else { wanted.priority.unwrap_or(before.nice) },
+        priority: if real_time { priority.unwrap_or(before.priority.max(1)) } else { 0 },
+        runtime: if real_time { 0 } else { runtime },
+        deadline: if deadline { relative } else { 0 },
+        period: if deadline { wanted.period_ns.unwrap_or(relative) } else { 0 },
+        util_min: wanted.util_min.unwrap_or(0),
+        util_max: wanted.util_max.unwrap_or(0),
+        ..before
+    }
+}
+
+fn number(policy: Policy) -> u32 {
+    let number = match policy {
+        Policy::Other => libc::SCHED_OTHER,
+        Policy::Batch => libc::SCHED_BATCH,
+        Policy::Idle => libc::SCHED_IDLE,
+        Policy::Fifo => libc::SCHED_FIFO,
+        Policy::Rr => libc::SCHED_RR,
+        Policy::Deadline => libc::SCHED_DEADLINE,
+    };
+    number as u32
+}
+
+/// The attributes as a program's JSON has them.
+fn shown(wanted: &Attributes) -> String {
+    serde_json::to_string(wanted).unwrap_or_default()
+}
+
+/// Puts the calling thread into a control group of the `cpu` controller, which is made where it is not there.
+fn enter(group: &str) -> Result<(), String> {
+    let (root, file) = hierarchy()?;
+    let path = root.join(group.trim_start_matches('/'));
+    let failed = |error: io::Error| format!("entering the task group {}: {error}", path.display());
+    fs::create_dir_all(&path).map_err(failed)?;
+    if file == "cgroup.threads" && path != root {
+        // A thread may leave its process's group only for a threaded one (cgroups(7)); a group that is threaded already
+        // refuses to become so again.
+        let _ = fs::write(path.join("cgroup.type"), "threaded");
+    }
+    fs::write(path.join(file), sched::thread_id().to_string()).map_err(failed)
+}
+
+fn hierarchy() -> Result<(PathBuf, &'static str), String> {
+    if Path::new(VERSION_1).join("tasks").exists() {
+        return Ok((VERSION_1.into(), "tasks"));
+    }
+    if Path::new(VERSION_2).join("cgroup.controllers").exists() {
+        return Ok((VERSION_2.into(), "cgroup.threads"));
+    }
+    Err(format!("no control groups: neither {VERSION_1} nor {VERSION_2} is mounted as one"))
+}

@@ -1,0 +1,152 @@
+//! `schedload rt-app`: files of rt-app run on the kernel of this machine.
+
+mod support;
+
+use std::process::Command;
+
+use serde_json::Value;
+use support::{Family, Scratch, json, output, stderr, success};
+
+fn run(scratch: &Scratch, text: &str, options: &[&str]) -> Value {
+    let file = scratch.file("workload.json", text);
+    json(Family::new().schedload(&["--json", "rt-app", &file]).args(options))
+}
+
+fn metric(document: &Value, name: &str) -> f64 {
+    let metrics = document["metrics"].as_array().expect("metrics");
+    let found = metrics.iter().find(|metric| metric["name"] == name);
+    found.and_then(|metric| metric["value"].as_f64()).unwrap_or_else(|| panic!("{name} in {document}"))
+}
+
+#[test]
+fn every_event_is_performed() {
+    let text = r#"{"global": {"mem_buffer_size": 8192, "io_device": "/dev/null"}, "tasks": {
+        "a": {"loop": 3, "run": 10, "runtime": 20, "sleep": 10, "mem": 5000, "iorun": 20000, "yield": "",
+              "memrun": {"type": "chase", "size": 65536, "count": 10}, "barrier": "b",
+              "timer": {"ref": "unique", "period": 1000}, "sem_post": "s",
+              "lock": "m", "sync": {"ref": "told", "mutex": "m"}, "signal": "told", "unlock": "m",
+              "fork": "child", "policy": "SCHED_BATCH", "priority": 3},
+        "b": {"loop": 3, "barrier": "b", "sem_wait": "s", "sleep": 2000, "resume": "c",
+              "lock": "m", "sync": {"ref": "told", "mutex": "m"}, "broad": "told", "unlock": "m"},
+        "c": {"loop": 2, "suspend": "c"},
+        "child": {"instance": 0, "loop": 2, "run": 5, "timer": {"ref": "unique", "period": 100, "mode": "absolute"}}
+    }}"#;
+    let scratch = Scratch::new();
+    // The condition has a name of its own: one named as a task is what that task's `suspend` waits for, and a signal
+    // may then wake either.
+    let document = run(&scratch, text, &["--duration", "1"]);
+    assert_eq!((metric(&document, "a.loops"), metric(&document, "b.loops")), (3.0, 3.0), "{document}");
+    let timers = metric(&document, "child.missed") + metric(&document, "a.missed");
+    assert!(timers <= 9.0, "3 of `a` and 2 for each of its 3 children: {document}");
+    assert!(metric(&document, "child.loops") >= 2.0, "{document}");
+    assert!((0.9..5.0).contains(&metric(&document, "time")), "{document}");
+}
+
+#[test]
+fn phases_end_by_their_loops_and_are_counted() {
+    let text = r#"{"tasks": {"t": {"instance": 2, "loop": 2, "phases": {
+        "light": {"loop": 3, "run": 10, "timer": {"ref": "unique", "period": 500}},
+        "heavy": {"loop": 2, "run": 100, "timer": {"ref": "unique", "period": 500}}}}}}"#;
+    let scratch = Scratch::new();
+    let document = run(&scratch, text, &[]);
+    assert_eq!(metric(&document, "t.loops"), 20.0);
+    // Ten periods of 0.5 ms at least for each thread.
+    assert!(metric(&document, "time") >= 0.005, "{document}");
+}
+
+#[test]
+fn a_task_that_waits_forever_is_cut_off_by_the_duration() {
+    let text = r#"{"global": {"duration": 1}, "tasks": {"stuck": {"loop": 1, "suspend": ""},
+        "parent": {"loop": 1, "fork": "stuck"}, "busy": {"run": 100, "sleep": 1000}}}"#;
+    let scratch = Scratch::new();
+    let family = Family::new();
+    let file = scratch.file("stuck.json", text);
+    let document = json(&mut family.schedload(&["--json", "rt-app", &file]));
+    assert!(metric(&document, "busy.loops") > 10.0, "{document}");
+    family.assert_gone();
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_the_place() {
+    let scratch = Scratch::new();
+    let file = scratch.file("wrong.json", "{\"tasks\": {\"t\": {\n \"loop\": 1,\n \"sleeep\": 4}}}");
+    let refused = output(&mut Family::new().schedload(&["rt-app", &file]));
+    assert_eq!(refused.status.code(), Some(1));
+    let text = stderr(&refused);
+    assert!(text.contains("line 3, column 2, tasks.t.sleeep: unknown event"), "{text}");
+    let missing = output(&mut Family::new().schedload(&["rt-app", &scratch.path("missing.json")]));
+    assert!(stderr(&missing).contains("No such file"));
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused_before_the_start() {
+    let text = r#"{"global": {"mem_buffer_size": 900000000000000}, "tasks": {"t": {"loop": 1, "mem": 900000000000000}}}"#;
+    let scratch = Scratch::new();
+    let file = scratch.file("large.json", text);
+    let refused = output(&mut Family::new().schedload(&["rt-app", &file]));
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("MiB are available"), "{}", stderr(&refused));
+}
+
+#[test]
+fn what_the_kernel_refuses_is_the_tasks_failure() {
+    let text = r#"{"tasks": {"t": {"loop": 1, "run": 1, "cpus": [1023]}}}"#;
+    let scratch = Scratch::new();
+    let file = scratch.file("cpus.json", text);
+    let refused = output(&mut Family::new().schedload(&["rt-app", &file]));
+    assert_eq!(refused.status.code(), Some(1));
+    let text = stderr(&refused);
+    assert!(text.contains("t 0") && text.contains("1023"), "{text}");
+}
+
+#[test]
+fn the_shown_program_runs_as_the_file_does() {
+    let scratch = Scratch::new();
+    let file = scratch.file("w.json", r#"{"tasks": {"t": {"loop": 4, "run": 1, "priority": 2}}}"#);
+    let shown = success(&mut Family::new().schedload(&["rt-app", "--show", &file]));
+    let program = scratch.file("program.json", &shown);
+    let document = json(&mut Family::new().schedload(&["--json", "run", &program]));
+    assert_eq!(metric(&document, "t.loops"), 4.0);
+}
+
+/// Two threads that compete for one CPU, with nice values 1 and 6: weights 820 and 272 (`sched_prio_to_weight` of the
+/// kernel), so 75.1 % and 24.9 % of it. rt-app leaves a thread that asks for 0 at the nice value that it inherited.
+fn competition(scratch: &Scratch) -> String {
+    let directory = scratch.path("");
+    let text = format!(
+        r#"{{"global": {{"duration": 2, "calibration": 200, "lock_pages": false, "logdir": "{directory}",
+            "log_basename": "rt"}},
+        "tasks": {{"fast": {{"cpus": [0], "policy": "SCHED_OTHER", "priority": 1, "run": 2000}},
+                   "slow": {{"cpus": [0], "policy": "SCHED_OTHER", "priority": 6, "run": 2000}}}}}}"#
+    );
+    scratch.file("competition.json", &text)
+}
+
+/// Share of the first of two threads that do the same work per loop.
+fn share(fast: f64, slow: f64) -> f64 {
+    fast / (fast + slow)
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "a test that cannot run in full says so")]
+fn cpu_shares_are_those_of_rt_app() {
+    let scratch = Scratch::new();
+    let file = competition(&scratch);
+    let document = json(&mut Family::new().schedload(&["--json", "rt-app", &file]));
+    let own = share(metric(&document, "fast.loops"), metric(&document, "slow.loops"));
+    assert!((own - 0.751).abs() < 0.05, "nice weights give 0.751, not {own}");
+    let Ok(run) = Command::new("rt-app").arg(&file).output() else {
+        println!(
+            "skipped the comparison in cpu_shares_are_those_of_rt_app: rt-app is not installed (apt-get install rt-app)"
+        );
+        return;
+    };
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    // A line for each loop, below two of heading.
+    let loops = |log: &str| {
+        let text = std::fs::read_to_string(scratch.path(log)).expect("rt-app writes a log");
+        text.lines().filter(|line| !line.starts_with('#')).count() as f64
+    };
+    let theirs = share(loops("rt-fast-0.log"), loops("rt-slow-1.log"));
+    assert!((own - theirs).abs() < 0.05, "{own} here, {theirs} by rt-app");
+}

@@ -1,0 +1,147 @@
+//! The document as rt-app understands it.
+
+use super::error::{Place, RtAppError};
+use super::fields::{At, members, unknown};
+use super::json::{Node, Value};
+use super::{global, tasks};
+use crate::program::{Attributes, Policy, TimerMode};
+
+/// A whole document.
+#[derive(Debug, Clone)]
+pub struct Document {
+    pub global: Global,
+    pub tasks: Vec<Task>,
+    /// Where the tasks are.
+    pub place: Place,
+}
+
+/// What holds for all tasks.
+#[derive(Debug, Clone)]
+pub struct Global {
+    /// Without it, until all tasks have ended.
+    pub duration_ns: Option<u64>,
+    pub default_policy: Option<Policy>,
+    pub io_device: String,
+    pub mem_buffer_bytes: u64,
+    pub notes: Vec<String>,
+}
+
+/// A thread object: `instances` threads that do the same.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Unique: a repeated name has got a number.
+    pub name: String,
+    pub place: Place,
+    pub instances: u32,
+    pub delay_ns: u64,
+    /// How often all phases are run; without it, without end.
+    pub loops: Option<u64>,
+    pub attributes: Attributes,
+    pub phases: Vec<Phase>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Phase {
+    /// Without it, without end.
+    pub loops: Option<u64>,
+    pub attributes: Attributes,
+    pub events: Vec<Event>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub kind: Kind,
+    pub place: Place,
+    /// Leads to it.
+    pub path: String,
+}
+
+/// What an event does. Times are in nanoseconds, sizes in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    Run(u64),
+    Runtime(u64),
+    Sleep(u64),
+    Mem(u64),
+    IoRun(u64),
+    MemRun(MemRun),
+    Lock(String),
+    Unlock(String),
+    Wait { condition: String, mutex: String },
+    Signal(String),
+    Broadcast(String),
+    Sync { condition: String, mutex: String },
+    Barrier(String),
+    Timer { reference: String, period_ns: u64, mode: TimerMode },
+    Suspend,
+    Resume(String),
+    SemPost(String),
+    SemWait(String),
+    Fork(String),
+    Yield,
+}
+
+/// Accesses of a `memrun` event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemRun {
+    pub access: Access,
+    pub bytes: u64,
+    pub count: u64,
+    pub shared: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+    Chase { stride: u32, random: bool },
+}
+
+const KEYS: [&str; 3] = ["tasks", "global", "resources"];
+
+/// Types that the old `resources` object could name.
+const RESOURCES: [&str; 7] = ["mutex", "wait", "sync", "timer", "sleep", "run", "signal"];
+
+/// Understands a document.
+pub fn parse(root: &Node) -> Result<Document, RtAppError> {
+    let at = At::ROOT;
+    let (mut global, mut tasks) = (None, None);
+    for member in members(root, &at)? {
+        let here = at.child(&member.key);
+        let known = match member.key.as_str() {
+            "global" => &mut global,
+            "tasks" => &mut tasks,
+            "resources" => {
+                resources(&member.node, &here)?;
+                continue;
+            }
+            _ => return unknown(member, &here, "object", &KEYS),
+        };
+        super::fields::once(known, &member.node, member, &here)?;
+    }
+    let Some(tasks) = tasks else { return at.fail(root.place, "there is no `tasks` object") };
+    let global = global::parse(global, &at.child("global"))?;
+    let place = tasks.place;
+    let tasks = tasks::parse(tasks, &at.child("tasks"), &global)?;
+    Ok(Document { global, tasks, place })
+}
+
+/// Resources come into being where events name them; the old object that listed them is only looked at.
+fn resources(node: &Node, at: &At<'_>) -> Result<(), RtAppError> {
+    let Value::Object(list) = &node.value else { return Ok(()) };
+    for resource in list {
+        let here = at.child(&resource.key);
+        for member in members(&resource.node, &here)? {
+            let inner = here.child(&member.key);
+            match (member.key.as_str(), &member.node.value) {
+                ("type", Value::Text(kind)) if RESOURCES.contains(&kind.as_str()) => {}
+                ("type", _) => {
+                    return inner
+                        .fail(member.node.place, format!("a type is one of {}", RESOURCES.join(", ")));
+                }
+                _ => return unknown(member, &inner, "property", &["type"]),
+            }
+        }
+    }
+    Ok(())
+}

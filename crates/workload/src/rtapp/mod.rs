@@ -1,0 +1,43 @@
+//! Reads workloads in the JSON that rt-app(1) runs and makes programs of them.
+//!
+//! ```text
+//! text ──► json: values with their places ──► parse: Document ──► translate: Program, checked, and notes
+//! ```
+//! The grammar is that of rt-app's own tutorial (doc/tutorial.txt in the sources of rt-app 1.0 and later): JSON with
+//! comments and commas before closing brackets; keys of events that may be repeated or carry a suffix (`run`, `run1`);
+//! times in microseconds. What it leaves open is told in `docs/rt-app.md`.
+
+mod document;
+mod error;
+mod events;
+mod fields;
+mod global;
+mod json;
+mod measures;
+mod tasks;
+mod translate;
+
+use crate::Program;
+
+pub use error::{Place, RtAppError};
+
+/// A program made of an rt-app document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The program, which has passed [`crate::check`].
+    pub program: Program,
+    /// What the document asks for that has no effect here, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Makes a program called `name` of the rt-app document `text`.
+///
+/// `duration_s`, in seconds, takes the place of the document's `global.duration`. An error says where in the text it is.
+pub fn read(name: &str, text: &str, duration_s: Option<u64>) -> Result<Reading, RtAppError> {
+    let root = json::parse(text)?;
+    let mut document = document::parse(&root)?;
+    if let Some(seconds) = duration_s {
+        document.global.duration_ns = Some(seconds.saturating_mul(1_000_000_000));
+    }
+    translate::program(name, &document)
+}

@@ -1,0 +1,231 @@
+//! The `tasks` object: threads and their phases.
+
+use std::collections::HashSet;
+
+use super::document::{Global, Phase, Task};
+use super::error::RtAppError;
+use super::events;
+use super::fields::{At, integer, loops, members, microseconds, numbers, once, text, unknown};
+use super::global::policy;
+use super::json::{Member, Node};
+use crate::program::{Attributes, MAX_PLACES, Policy};
+
+/// Properties of threads and phases.
+const SHARED: [&str; 11] = [
+    "loop",
+    "cpus",
+    "nodes_membind",
+    "policy",
+    "priority",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+    "util_min",
+    "util_max",
+    "taskgroup",
+];
+
+/// Properties of threads alone.
+const OWN: [&str; 5] = ["instance", "delay", "phases", "period", "deadline"];
+
+/// Priority of a real-time thread that is given none, in rt-app.
+const REAL_TIME_PRIORITY: i32 = 10;
+
+/// Understands all threads.
+pub fn parse(node: &Node, at: &At<'_>, global: &Global) -> Result<Vec<Task>, RtAppError> {
+    let mut names = HashSet::new();
+    let mut tasks = Vec::new();
+    for member in members(node, at)? {
+        let mut task = task(member, &at.child(&member.key), global)?;
+        let mut number = 2;
+        while !names.insert(task.name.clone()) {
+            task.name = format!("{}_{number}", member.key);
+            number += 1;
+        }
+        tasks.push(task);
+    }
+    Ok(tasks)
+}
+
+/// What a thread or phase object has beside events.
+#[derive(Default)]
+struct Properties {
+    loops: Option<Option<u64>>,
+    cpus: Option<Vec<u32>>,
+    nodes: Option<Vec<u32>>,
+    policy: Option<Policy>,
+    priority: Option<i32>,
+    runtime_ns: Option<u64>,
+    period_ns: Option<u64>,
+    deadline_ns: Option<u64>,
+    util_min: Option<u32>,
+    util_max: Option<u32>,
+    group: Option<String>,
+}
+
+impl Properties {
+    /// Takes a member, if it is a property.
+    fn take(&mut self, member: &Member, at: &At<'_>) -> Result<bool, RtAppError> {
+        let node = &member.node;
+        match member.key.as_str() {
+            "loop" => once(&mut self.loops, loops(node, at)?, member, at)?,
+            "cpus" => once(&mut self.cpus, numbers(node, at, MAX_PLACES)?, member, at)?,
+            "nodes_membind" => once(&mut self.nodes, numbers(node, at, MAX_PLACES)?, member, at)?,
+            "policy" => once(&mut self.policy, policy(node, at)?, member, at)?,
+            "priority" => once(&mut self.priority, integer(node, at, -20, 99)? as i32, member, at)?,
+            "dl-runtime" => once(&mut self.runtime_ns, microseconds(node, at)?, member, at)?,
+            "dl-period" => once(&mut self.period_ns, microseconds(node, at)?, member, at)?,
+            "dl-deadline" => once(&mut self.deadline_ns, microseconds(node, at)?, member, at)?,
+            "util_min" => once(&mut self.util_min, integer(node, at, 0, 1024)? as u32, member, at)?,
+            "util_max" => once(&mut self.util_max, integer(node, at, 0, 1024)? as u32, member, at)?,
+            "taskgroup" => once(&mut self.group, text(node, at)?.to_owned(), member, at)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The attributes that they ask for, `default` being the policy where none is given.
+    fn attributes(self, default: Option<Policy>) -> Attributes {
+        let policy = self.policy.or(default);
+        let usual = match policy {
+            Some(policy) if policy.real_time() => Some(REAL_TIME_PRIORITY),
+            Some(_) => Some(0),
+            None => None,
+        };
+        let runtime_ns = self.runtime_ns.filter(|ns| *ns > 0);
+        let period_ns = self.period_ns.or(runtime_ns);
+        let deadline = policy == Some(Policy::Deadline);
+        Attributes {
+            policy,
+            priority: self.priority.or(usual),
+            runtime_ns,
+            deadline_ns: self.deadline_ns.or(period_ns).filter(|_| deadline),
+            period_ns: period_ns.filter(|_| deadline),
+            util_min: self.util_min,
+            util_max: self.util_max,
+            cpus: self.cpus,
+            nodes: self.nodes,
+            group: self.group.filter(|group| !group.is_empty()),
+        }
+    }
+}
+
+fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppError> {
+    let (mut instances, mut delay_ns, mut phases) = (None, None, None);
+    let mut properties = Properties::default();
+    let mut happenings = Vec::new();
+    let list = members(&member.node, at)?;
+    let deadline = is_deadline(list, global);
+    for each in list {
+        let here = at.child(&each.key);
+        match each.key.as_str() {
+            "instance" => {
+                once(&mut instances, integer(&each.node, &here, 0, u32::MAX.into())? as u32, each, &here)?;
+            }
+            "delay" => once(&mut delay_ns, microseconds(&each.node, &here)?, each, &here)?,
+            "phases" => once(&mut phases, each, each, &here)?,
+            // Names of before `dl-`, told from the event by the policy.
+            "runtime" if deadline && !list.iter().any(|other| other.key == "dl-runtime") => {
+                once(&mut properties.runtime_ns, microseconds(&each.node, &here)?, each, &here)?;
+            }
+            "period" => once(&mut properties.period_ns, microseconds(&each.node, &here)?, each, &here)?,
+            "deadline" => once(&mut properties.deadline_ns, microseconds(&each.node, &here)?, each, &here)?,
+            _ if properties.take(each, &here)? => {}
+            key if events::is_event(key) => happenings.push(each),
+            _ => return refuse(each, &here, &[&SHARED[..], &OWN[..]].concat()),
+        }
+    }
+    let own_loops = properties.loops;
+    let attributes = properties.attributes(global.default_policy);
+    checked(&attributes, member, at)?;
+    let (loops, phases) = match phases {
+        Some(phases) => {
+            if let Some(event) = happenings.first() {
+                let reason = "an event beside `phases` would never be run: put it into a phase";
+                return at.child(&event.key).fail(event.place, reason);
+            }
+            (own_loops.unwrap_or(None), all_phases(phases, &at.child("phases"), &attributes)?)
+        }
+        // The events are a phase; its own loop, where there is one, is all that is run.
+        None => {
+            let phase = Phase {
+                loops: own_loops.unwrap_or(Some(1)),
+                attributes: Attributes::default(),
+                events: all_events(&happenings, member, at)?,
+            };
+            (own_loops.map(|_| 1), vec![phase])
+        }
+    };
+    Ok(Task {
+        name: member.key.clone(),
+        place: member.place,
+        instances: instances.unwrap_or(1),
+        delay_ns: delay_ns.unwrap_or(0),
+        loops,
+        attributes,
+        phases,
+    })
+}
+
+fn is_deadline(list: &[Member], global: &Global) -> bool {
+    let own = list.iter().find(|member| member.key == "policy");
+    match own.and_then(|member| policy(&member.node, &At::ROOT).ok()) {
+        Some(policy) => policy == Policy::Deadline,
+        None => global.default_policy == Some(Policy::Deadline),
+    }
+}
+
+fn all_phases(member: &Member, at: &At<'_>, thread: &Attributes) -> Result<Vec<Phase>, RtAppError> {
+    let list = members(&member.node, at)?;
+    if list.is_empty() {
+        return at.fail(member.place, "there is no phase");
+    }
+    let mut phases = list
+        .iter()
+        .map(|each| phase(each, &at.child(&each.key)))
+        .collect::<Result<Vec<Phase>, RtAppError>>()?;
+    // A phase without CPUs of its own has the thread's, or all, whatever the phase before it had.
+    if phases.iter().any(|phase| phase.attributes.cpus.is_some()) {
+        for phase in &mut phases {
+            phase.attributes.cpus.get_or_insert_with(|| thread.cpus.clone().unwrap_or_default());
+        }
+    }
+    Ok(phases)
+}
+
+fn phase(member: &Member, at: &At<'_>) -> Result<Phase, RtAppError> {
+    let mut properties = Properties::default();
+    let mut happenings = Vec::new();
+    for each in members(&member.node, at)? {
+        let here = at.child(&each.key);
+        match each.key.as_str() {
+            _ if properties.take(each, &here)? => {}
+            key if events::is_event(key) => happenings.push(each),
+            _ => return refuse(each, &here, &SHARED),
+        }
+    }
+    let loops = properties.loops.unwrap_or(Some(1));
+    let attributes = properties.attributes(None);
+    checked(&attributes, member, at)?;
+    Ok(Phase { loops, attributes, events: all_events(&happenings, member, at)? })
+}
+
+fn all_events(
+    list: &[&Member],
+    owner: &Member,
+    at: &At<'_>,
+) -> Result<Vec<super::document::Event>, RtAppError> {
+    if list.is_empty() {
+        return at.fail(owner.place, "there is no event to run");
+    }
+    list.iter().map(|member| events::parse(member, &at.child(&member.key))).collect()
+}
+
+fn checked(attributes: &Attributes, member: &Member, at: &At<'_>) -> Result<(), RtAppError> {
+    attributes.check().or_else(|reason| at.fail(member.place, reason))
+}
+
+fn refuse<T>(member: &Member, at: &At<'_>, properties: &[&str]) -> Result<T, RtAppError> {
+    let known = [&events::NAMES[..], properties].concat();
+    unknown(member, at, "event or property", &known)
+}

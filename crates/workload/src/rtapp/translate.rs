@@ -1,0 +1,117 @@
+//! From a document to a program.
+//!
+//! Thread objects become groups of threads, phases and loops become loops. A duration is a thread of its own that sleeps
+//! so long and then ends the run, as rt-app's main thread does.
+
+mod body;
+mod names;
+
+use super::Reading;
+use super::document::{Document, Kind, Task};
+use super::error::RtAppError;
+use super::measures::{Measures, PERIOD_SLOT, RUN_SLOT, has};
+use crate::check;
+use crate::program::{
+    Barrier, Condition, File, Gate, Lock, Mode, Op, Program, Region, Resources, SCHEMA, Scope, group,
+    semaphores, slots,
+};
+use names::Names;
+
+/// Makes a program and checks it.
+pub fn program(name: &str, document: &Document) -> Result<Reading, RtAppError> {
+    started(document)?;
+    ends(document)?;
+    let mut names = Names::of(document)?;
+    let mut measures = Measures::of(document);
+    let mut groups = Vec::new();
+    for task in document.tasks.iter().filter(|task| task.instances > 0) {
+        let body = body::of_task(document, task, &mut names, &mut measures)?;
+        groups.push(group(&task.name, task.instances, Mode::Thread, body));
+    }
+    if let Some(ns) = document.global.duration_ns {
+        let body = vec![Op::Sleep { ns: ns.into() }, Op::Finish];
+        groups.push(group(&free_name(document, "duration"), 1, Mode::Thread, body));
+    }
+    let mut notes = document.global.notes.clone();
+    notes.extend(measures.note());
+    notes.append(&mut names.notes);
+    let program = Program {
+        schema: SCHEMA,
+        name: name.to_owned(),
+        seed: 0,
+        replicas: 1,
+        gate: Gate::default(),
+        window: None,
+        resources: resources(document, names),
+        counters: measures.counters.iter().cloned().collect(),
+        series: measures.series.iter().cloned().collect(),
+        metrics: measures.metrics(document),
+        groups,
+    };
+    check::program(&program)?;
+    Ok(Reading { program, notes })
+}
+
+/// A name that no thread object has.
+fn free_name(document: &Document, wanted: &str) -> String {
+    let mut name = wanted.to_owned();
+    while document.tasks.iter().any(|task| task.name == name) {
+        name.push('_');
+    }
+    name
+}
+
+fn started(document: &Document) -> Result<(), RtAppError> {
+    if document.tasks.iter().any(|task| task.instances > 0) {
+        return Ok(());
+    }
+    let reason = "there is no thread to start".to_owned();
+    Err(RtAppError::Content { place: document.place, path: "tasks".to_owned(), reason })
+}
+
+/// Refuses a run without end.
+fn ends(document: &Document) -> Result<(), RtAppError> {
+    let endless =
+        |task: &&Task| task.loops.is_none() || task.phases.iter().any(|phase| phase.loops.is_none());
+    match document.tasks.iter().find(endless) {
+        Some(task) if document.global.duration_ns.is_none() => Err(RtAppError::Content {
+            place: task.place,
+            path: format!("tasks.{}", task.name),
+            reason: "runs without end, and there is no `duration` in `global` to end it".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn resources(document: &Document, names: Names) -> Resources {
+    let shared = Scope::Program;
+    let each = |name: &String| Lock { name: name.clone(), count: 1, scope: shared };
+    let condition = |name: &String| Condition { name: name.clone(), count: 1, scope: shared };
+    let barrier = |(name, parties): (&String, &u32)| Barrier {
+        name: name.clone(),
+        count: 1,
+        scope: shared,
+        parties: *parties,
+    };
+    let region = |(name, (bytes, scope)): (&String, &(u64, Scope))| Region {
+        name: name.clone(),
+        count: 1,
+        scope: *scope,
+        bytes: *bytes,
+    };
+    let writes = document.tasks.iter().any(|task| has(task, |kind| matches!(kind, Kind::IoRun(_))));
+    let path = document.global.io_device.clone();
+    let device = File { name: body::DEVICE.to_owned(), count: 1, scope: shared, path };
+    let regions: Vec<Region> = names.regions.iter().map(region).collect();
+    Resources {
+        locks: names.locks.iter().map(each).collect(),
+        conditions: names.conditions.iter().map(condition).collect(),
+        semaphores: names.semaphores.iter().map(|name| semaphores(name, 1, shared, 0)).collect(),
+        barriers: names.barriers.iter().map(barrier).collect(),
+        timers: names.timers.iter().cloned().collect(),
+        files: if writes { vec![device] } else { Vec::new() },
+        slots: vec![slots(RUN_SLOT, 1, Scope::Task), slots(PERIOD_SLOT, 1, Scope::Task)],
+        regions,
+        ..Resources::default()
+    }
+}
