@@ -1,0 +1,75 @@
+//! The simulator for Python: text and plain values in, plain values out.
+//!
+//! ```text
+//! machine, kernel (TOML), program (JSON) ─► setup ─► Simulation::run, without the GIL ─► outcome ─► dict
+//! settings (dict)                              └───────────── error ─────────────► schedlab.simulation.errors
+//! ```
+//! Nothing here decides anything: names of models and workloads, defaults and data frames are Python's business.
+
+mod error;
+mod outcome;
+mod setup;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use schedlab_workload::rtapp;
+
+use crate::error::raise;
+use crate::setup::{Settings, kernel_of, machine_of, simulation};
+
+/// Simulates a program and returns what is known about it; see `schedlab.simulation.native` for the keys.
+#[pyfunction]
+fn run<'py>(
+    py: Python<'py>,
+    machine: &str,
+    kernel: &str,
+    program: &str,
+    settings: Settings,
+) -> PyResult<Bound<'py, PyDict>> {
+    let simulated = py.detach(|| {
+        let simulation = simulation(machine, kernel, program, settings)?;
+        let outcome = simulation.run()?;
+        Ok((simulation, outcome))
+    });
+    let (simulation, outcome) = simulated.map_err(|error| raise(py, error))?;
+    outcome::to_dict(py, simulation.plan().program(), outcome)
+}
+
+/// Raises what `run` would raise before anything runs.
+#[pyfunction]
+fn check(py: Python<'_>, machine: &str, kernel: &str, program: &str, settings: Settings) -> PyResult<()> {
+    let checked = py.detach(|| simulation(machine, kernel, program, settings).map(drop));
+    checked.map_err(|error| raise(py, error))
+}
+
+/// The program that an rt-app document makes, as JSON, and what of the document has no effect.
+#[pyfunction]
+fn read_rt_app(py: Python<'_>, name: &str, text: &str) -> PyResult<(String, Vec<String>)> {
+    let reading = rtapp::read(name, text, None).map_err(|error| raise(py, error.into()))?;
+    let program = serde_json::to_string(&reading.program).map_err(|error| raise(py, error.into()))?;
+    Ok((program, reading.notes))
+}
+
+/// Raises what is wrong with a machine's definition.
+#[pyfunction]
+fn check_machine(py: Python<'_>, text: &str) -> PyResult<()> {
+    machine_of(text).map(drop).map_err(|error| raise(py, error))
+}
+
+/// Raises what is wrong with a kernel model's definition.
+#[pyfunction]
+fn check_kernel(py: Python<'_>, text: &str) -> PyResult<()> {
+    kernel_of(text).map(drop).map_err(|error| raise(py, error))
+}
+
+/// The extension module `schedlab._sim`.
+#[pymodule]
+fn _sim(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(read_rt_app, module)?)?;
+    module.add_function(wrap_pyfunction!(check_machine, module)?)?;
+    module.add_function(wrap_pyfunction!(check_kernel, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! An outcome as a dictionary of plain values.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use schedlab_sim::machine::Distance;
+use schedlab_sim::observe::Histogram;
+use schedlab_sim::{Account, End, Ledger, Outcome};
+use schedlab_workload::Program;
+use schedlab_workload::measure::Measured;
+use schedlab_workload::program::Better;
+use serde_json::Value;
+
+/// Quantiles of a histogram that are told, in thousandths.
+const QUANTILES: [u64; 6] = [500, 750, 900, 950, 990, 999];
+
+/// Everything about a run; times in nanoseconds.
+pub fn to_dict<'py>(py: Python<'py>, program: &Program, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    let observed = &outcome.observed;
+    told.set_item("program", &program.name)?;
+    told.set_item("end", if outcome.end == End::Finished { "finished" } else { "horizon" })?;
+    told.set_item("end_ns", outcome.end_ns)?;
+    told.set_item("elapsed_ns", observed.elapsed_ns)?;
+    told.set_item("user_ns", observed.user_ns)?;
+    told.set_item("system_ns", observed.system_ns)?;
+    told.set_item("digest", format!("{:016x}", outcome.digest()))?;
+    told.set_item("ledger", ledger(py, &outcome.ledger)?)?;
+    told.set_item("latencies", latencies(py, &outcome)?)?;
+    told.set_item("tasks", tasks(py, &outcome)?)?;
+    told.set_item("counters", counters(py, &outcome)?)?;
+    let pairs = program.counters.iter().zip(&observed.counters);
+    told.set_item("program_counters", pairs.collect::<std::collections::BTreeMap<_, _>>())?;
+    let metrics = outcome.metrics.iter().map(|each| metric(py, each)).collect::<PyResult<Vec<_>>>()?;
+    told.set_item("metrics", metrics)?;
+    Ok(told)
+}
+
+fn metric<'py>(py: Python<'py>, measured: &Measured) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("name", &measured.name)?;
+    told.set_item("unit", &measured.unit)?;
+    told.set_item("direction", if measured.direction == Better::Lower { "lower" } else { "higher" })?;
+    told.set_item("value", measured.value)?;
+    told.set_item("samples", measured.samples.as_ref())?;
+    Ok(told)
+}
+
+/// The accounts' names, and a list of their times for each CPU.
+fn ledger<'py>(py: Python<'py>, ledger: &Ledger) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("closed_ns", ledger.closed_ns())?;
+    told.set_item("accounts", Account::ALL.iter().map(|account| account.name()).collect::<Vec<_>>())?;
+    let of_cpu = |cpu| Account::ALL.iter().map(|account| ledger.of(cpu, *account)).collect::<Vec<_>>();
+    told.set_item("cpus", (0..ledger.cpus()).map(of_cpu).collect::<Vec<_>>())?;
+    Ok(told)
+}
+
+/// Distributions by name; those of wake-ups for all CPUs together and for each.
+fn latencies<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let all = &outcome.histograms;
+    let told = PyDict::new(py);
+    told.set_item("wakeup", histogram(py, &all.all_wakeups())?)?;
+    for (kind, each) in ["busy", "idle", "newidle"].iter().zip(&all.balance_cost) {
+        told.set_item(format!("balance_cost.{kind}"), histogram(py, each)?)?;
+    }
+    told.set_item("idle", histogram(py, &all.idle)?)?;
+    for (cpu, each) in all.wakeup_latency.iter().enumerate() {
+        told.set_item(format!("wakeup.cpu{cpu}"), histogram(py, each)?)?;
+    }
+    Ok(told)
+}
+
+fn histogram<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("count", histogram.count())?;
+    told.set_item("sum_ns", histogram.sum_ns())?;
+    told.set_item("min_ns", histogram.least_ns())?;
+    told.set_item("mean_ns", histogram.mean_ns())?;
+    told.set_item("max_ns", histogram.most_ns())?;
+    for per_mille in QUANTILES {
+        let name = format!("p{}_ns", per_mille as f64 / 10.0);
+        told.set_item(name, histogram.quantile_ns(per_mille))?;
+    }
+    told.set_item("buckets", histogram.buckets().collect::<Vec<_>>())?;
+    Ok(told)
+}
+
+fn tasks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>> {
+    let told = PyList::empty(py);
+    for task in &outcome.tasks {
+        let each = PyDict::new(py);
+        each.set_item("name", &task.name)?;
+        each.set_item("ran_ns", task.ran_ns)?;
+        each.set_item("user_ns", task.user_ns)?;
+        each.set_item("voluntary_switches", task.switches.0)?;
+        each.set_item("involuntary_switches", task.switches.1)?;
+        each.set_item("migrations", task.migrations)?;
+        each.set_item("wakeups", task.wakeups.0)?;
+        each.set_item("wakeup_latency_ns", task.wakeups.1)?;
+        each.set_item("wakeup_latency_max_ns", task.wakeups.2)?;
+        told.append(each)?;
+    }
+    Ok(told)
+}
+
+/// Counters by flat names: `wakeups.llc`, `busy_balance.calls`.
+fn counters<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    flatten(&told, "", &serde_json::to_value(&outcome.counters).unwrap_or_default())?;
+    Ok(told)
+}
+
+fn flatten(told: &Bound<'_, PyDict>, name: &str, value: &Value) -> PyResult<()> {
+    let inner = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name}.{part}") };
+    match value {
+        Value::Object(parts) => {
+            for (part, value) in parts {
+                flatten(told, &inner(part), value)?;
+            }
+        }
+        Value::Array(parts) if parts.len() == Distance::COUNT => {
+            for (distance, value) in Distance::ALL.iter().zip(parts) {
+                flatten(told, &inner(distance.name()), value)?;
+            }
+        }
+        _ => told.set_item(name, value.as_u64())?,
+    }
+    Ok(())
+}

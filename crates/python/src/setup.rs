@@ -1,0 +1,105 @@
+//! From Python's arguments to a simulation.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+use schedlab_sim::machine::MAX_CPUS;
+use schedlab_sim::{Attributes, Change, Class, Config, CpuMask, Kernel, Machine, SimError, Simulation};
+use schedlab_workload::{Plan, Program};
+
+use crate::error::Failure;
+
+/// Everything that is not the machine, the kernel or the program.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Settings {
+    seed: u64,
+    tunables: Vec<(String, i64)>,
+    changes: Vec<(u64, String, i64)>,
+    command_line: String,
+    horizon_ns: Option<u64>,
+    samples: usize,
+    groups: BTreeMap<String, Group>,
+}
+
+/// Scheduling attributes of one of the program's groups.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Group {
+    policy: String,
+    priority: Option<u8>,
+    nice: i32,
+    cpus: Option<Vec<usize>>,
+    slice_ns: Option<u64>,
+}
+
+/// A machine from its TOML text.
+pub fn machine_of(text: &str) -> Result<Machine, Failure> {
+    Ok(Machine::from_toml(text)?)
+}
+
+/// A kernel model from its TOML text.
+pub fn kernel_of(text: &str) -> Result<Kernel, Failure> {
+    Ok(Kernel::from_toml(text)?)
+}
+
+/// A checked simulation. The seed shifts the program's own seed as well, so that another seed is another draw of
+/// everything that is left to chance; with seed 0 the program draws as on a real kernel.
+pub fn simulation(
+    machine: &str,
+    kernel: &str,
+    program: &str,
+    settings: Settings,
+) -> Result<Simulation, Failure> {
+    let mut program: Program = serde_json::from_str(program)?;
+    program.seed = program.seed.wrapping_add(settings.seed);
+    let plan = Plan::new(program).map_err(SimError::from)?;
+    let (machine, kernel) = (machine_of(machine)?, kernel_of(kernel)?);
+    Ok(Simulation::new(machine, kernel, plan, settings.config()?)?)
+}
+
+impl Settings {
+    fn config(self) -> Result<Config, Failure> {
+        let mut groups = BTreeMap::new();
+        for (name, group) in self.groups {
+            let attributes = group.attributes(&name)?;
+            groups.insert(name, attributes);
+        }
+        let change = |(at_ns, tunable, value)| Change { at_ns, tunable, value };
+        Ok(Config {
+            seed: self.seed,
+            tunables: self.tunables,
+            changes: self.changes.into_iter().map(change).collect(),
+            command_line: self.command_line,
+            horizon_ns: self.horizon_ns,
+            groups,
+            samples: self.samples,
+        })
+    }
+}
+
+impl Group {
+    fn attributes(self, name: &str) -> Result<Attributes, Failure> {
+        let wrong = |reason: String| SimError::Attributes { group: name.to_owned(), reason };
+        let priority = self.priority.unwrap_or(0);
+        let class = match self.policy.as_str() {
+            "other" => Class::Normal,
+            "batch" => Class::Batch,
+            "idle" => Class::Idle,
+            "fifo" => Class::Fifo(priority),
+            "rr" => Class::RoundRobin(priority),
+            other => {
+                return Err(wrong(format!("policy {other} is not other, batch, idle, fifo or rr")).into());
+            }
+        };
+        let mut cpus = None;
+        for cpu in self.cpus.iter().flatten().copied() {
+            if cpu >= MAX_CPUS {
+                return Err(wrong(format!("CPU {cpu} is beyond the {MAX_CPUS} supported")).into());
+            }
+            cpus.get_or_insert(CpuMask::EMPTY).insert(cpu);
+        }
+        let (nice, slice_ns) = (self.nice, self.slice_ns);
+        Ok(Attributes { class, nice, cpus, slice_ns, ..Attributes::default() })
+    }
+}

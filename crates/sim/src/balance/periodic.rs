@@ -1,0 +1,109 @@
+//! Periodic balancing: by ticks of busy CPUs, and by one idle CPU for all idle ones.
+
+use super::pass::Kind;
+use crate::engine::{Engine, NOBODY};
+use crate::kernel::Tunable;
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::Policy;
+use crate::time::{MS, Ns, SECOND};
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// The tick's part in balancing (`trigger_load_balance()`).
+    pub(crate) fn balance_tick(&mut self, cpu: usize) {
+        if self.is_o1() {
+            return self.balance_tick_o1(cpu);
+        }
+        if self.now >= self.cpus[cpu].next_balance {
+            self.balance_domains(cpu, cpu, Kind::Busy);
+        }
+        if self.running[cpu] >= 2 && self.now >= self.nohz_next_balance {
+            let helper = self.idle.first_common_from(&self.open, 0);
+            if let Some(helper) = helper.filter(|helper| !self.cpus[*helper].in_interrupt) {
+                self.balance_for_idle(cpu, helper);
+            }
+        }
+    }
+
+    /// One idle CPU, kicked by a busy one, balances for all idle ones.
+    fn balance_for_idle(&mut self, from: usize, helper: usize) {
+        let at = self.cpus[from].clock + self.costs.ipi.at(self.topology.distance(from, helper));
+        if self.cpus[helper].clock < at.min(self.horizon) {
+            self.settle_to(helper, at.min(self.horizon));
+        }
+        self.counters.ipis += 1;
+        let idled = self.cpus[helper].clock.saturating_sub(self.cpus[helper].idle_since);
+        self.book(helper, Account::IdleExit, self.idle_exit(idled));
+        self.book(helper, Account::Ipi, self.costs.ipi_handler);
+        self.cpus[helper].in_interrupt = true;
+        let mut next = Ns::MAX;
+        for cpu in self.idle.and(&self.open).iter() {
+            if self.now >= self.cpus[cpu].next_balance && self.running[cpu] == 0 {
+                self.balance_domains(helper, cpu, Kind::Idle);
+            }
+            next = next.min(self.cpus[cpu].next_balance);
+        }
+        self.nohz_next_balance = next.max(self.now + self.tick_ns);
+        self.cpus[helper].in_interrupt = false;
+        if self.running[helper] > 0 && self.cpus[helper].current == NOBODY {
+            self.leave_idle(helper);
+            self.schedule(helper);
+        }
+        self.rekey(helper);
+    }
+
+    /// Balances those domains of a CPU that are due (`rebalance_domains()`).
+    fn balance_domains(&mut self, payer: usize, cpu: usize, kind: Kind) {
+        let (mut next, mut dearest) = (self.now + 60 * SECOND, 0);
+        for level in 0..self.cpus[cpu].domains.len() {
+            let it = &mut self.cpus[cpu].domains[level];
+            if self.now > it.decay_at {
+                // 1 % a second.
+                it.newidle_cost = it.newidle_cost * 253 / 256;
+                it.decay_at = self.now + SECOND;
+            }
+            dearest += it.newidle_cost;
+            let interval = self.interval(cpu, level, kind);
+            let it = &self.cpus[cpu].domains[level];
+            if self.now >= it.last_balance + interval {
+                if self.should_balance(cpu, level) {
+                    let passed = self.pass(payer, cpu, level, kind);
+                    self.retime(cpu, level, passed.balanced);
+                }
+                self.cpus[cpu].domains[level].last_balance = self.now;
+            }
+            let it = &self.cpus[cpu].domains[level];
+            next = next.min(it.last_balance + self.interval(cpu, level, kind));
+        }
+        self.cpus[cpu].next_balance = next;
+        self.cpus[cpu].max_idle_cost = self.cost_cap().max(dearest);
+    }
+
+    /// `sched_migration_cost_ns` as a cap: −1 is the greatest unsigned number there.
+    pub(super) fn cost_cap(&self) -> Ns {
+        match self.tunables.get(Tunable::MigrationCostNs) {
+            ..0 => u32::MAX.into(),
+            cost => cost as Ns,
+        }
+    }
+
+    fn interval(&self, cpu: usize, level: usize, kind: Kind) -> Ns {
+        let factor = if kind == Kind::Busy { self.world.kernel.domains.busy_factor } else { 1 };
+        self.cpus[cpu].domains[level].interval * Ns::from(factor)
+    }
+
+    /// The interval doubles, up to twice the width in milliseconds, while there is nothing to do.
+    fn retime(&mut self, cpu: usize, level: usize, balanced: bool) {
+        let least = Ns::from(self.shapes.domain(cpu, level).weight) * MS;
+        let it = &mut self.cpus[cpu].domains[level];
+        it.interval = if balanced { (it.interval * 2).min(2 * least) } else { least };
+    }
+
+    /// Only one CPU of a group balances for it: its first idle one, or else its first (`should_we_balance()`).
+    fn should_balance(&self, cpu: usize, level: usize) -> bool {
+        let groups = &self.shapes.domain(cpu, level).groups;
+        let Some(group) = groups.iter().find(|group| group.span.contains(cpu)) else { return false };
+        let first = group.span.and(&self.idle).lowest().or_else(|| group.span.lowest());
+        first == Some(cpu)
+    }
+}

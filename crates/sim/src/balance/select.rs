@@ -1,0 +1,203 @@
+//! The CPU of a waking task.
+
+use super::RECLAIM_DISTANCE;
+use crate::engine::{Engine, NOBODY};
+use crate::kernel::{IdleSearch, WakeAffine};
+use crate::ledger::Account;
+use crate::machine::CpuMask;
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::time::Ns;
+
+/// Changes of the wakee are halved each 2³⁰ ns; the kernel does it each second.
+const FLIPS_PERIOD_BITS: u32 = 30;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// Chooses a CPU for a task that `cpu` wakes.
+    pub(crate) fn select_wake(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
+        let previous = usize::from(self.tasks[task as usize].cpu);
+        if self.tasks[task as usize].class.realtime().is_some() {
+            return self.select_realtime(previous, task);
+        }
+        if self.is_o1() {
+            return self.select_wake_o1(cpu, task, sync);
+        }
+        let waker = self.cpus[cpu].current;
+        let mut target = previous;
+        if waker != NOBODY {
+            self.record_wakee(waker, task);
+        }
+        if cpu != previous && self.allowed(task).contains(cpu) && self.near(cpu, previous) {
+            if waker != NOBODY && self.wakes_wide(waker, task) {
+                self.counters.wake_wide += 1;
+            } else if self.wake_affine(cpu, previous, task, sync) {
+                self.counters.wake_affine += 1;
+                target = cpu;
+            }
+        }
+        self.idle_sibling(cpu, previous, target, task)
+    }
+
+    fn near(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.topology.node(a), self.topology.node(b));
+        a == b || self.world.machine.node_distance(a, b) <= RECLAIM_DISTANCE
+    }
+
+    /// A real-time task stays unless one of at least its priority runs there; then it goes to the CPU that is idle or
+    /// runs the least important task.
+    fn select_realtime(&self, previous: usize, task: TaskIx) -> usize {
+        let own = self.tasks[task as usize].class.realtime();
+        let running = |cpu: usize| {
+            let current = self.cpus[cpu].current;
+            if current == NOBODY { None } else { Some(self.tasks[current as usize].class.realtime()) }
+        };
+        if running(previous).is_none_or(|priority| priority < own) {
+            return previous;
+        }
+        let mut best = previous;
+        for cpu in self.allowed(task).iter() {
+            if running(cpu) < running(best) {
+                best = cpu;
+            }
+        }
+        best
+    }
+
+    /// Notes whom a task wakes; changes of the wakee count, and are halved from time to time (`record_wakee()`).
+    fn record_wakee(&mut self, waker: TaskIx, task: TaskIx) {
+        let it = &mut self.tasks[waker as usize];
+        let period = (self.now >> FLIPS_PERIOD_BITS) as u16;
+        if it.flips_period != period {
+            it.wakee_flips >>= 1;
+            it.flips_period = period;
+        }
+        if it.last_wakee != task {
+            it.last_wakee = task;
+            it.wakee_flips = it.wakee_flips.saturating_add(1);
+        }
+    }
+
+    /// Whether waker and wakee are a one-to-many relation that would crowd a last-level cache (`wake_wide()`).
+    fn wakes_wide(&self, waker: TaskIx, task: TaskIx) -> bool {
+        let (a, b) = (
+            u32::from(self.tasks[waker as usize].wakee_flips),
+            u32::from(self.tasks[task as usize].wakee_flips),
+        );
+        let (master, slave) = (a.max(b), a.min(b));
+        let factor = self.world.machine.cores_per_cache * self.world.machine.threads_per_core;
+        slave >= factor && master >= slave.saturating_mul(factor)
+    }
+
+    /// Whether a task is drawn to its waker's CPU.
+    fn wake_affine(&self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> bool {
+        let kind = self.world.kernel.wake_affine;
+        if kind == WakeAffine::IdleThenWeight {
+            if self.idle.contains(cpu) && self.topology.share_cache(cpu, previous) {
+                return !self.idle.contains(previous);
+            }
+            if sync && self.running[cpu] == 1 {
+                return true;
+            }
+            if self.idle.contains(previous) {
+                return false;
+            }
+        }
+        let mut load = self.loads[cpu];
+        if sync {
+            let waker = self.cpus[cpu].current;
+            let own = if waker == NOBODY { 0 } else { P::weight(&self.entities[waker as usize]).into() };
+            load = load.saturating_sub(own);
+            if load == 0 {
+                return true;
+            }
+        }
+        // A quarter of the domain's imbalance percentage speaks for the waker's CPU: half of 125 − 100 or of 117 − 100.
+        let bias = u64::from((self.world.kernel.domains.imbalance_pct - 100) / 2);
+        let here = (load + u64::from(P::weight(&self.entities[task as usize]))) * 100;
+        let there = self.loads[previous] * (100 + bias);
+        if kind == WakeAffine::Weight { load == 0 || here <= there } else { here < there }
+    }
+
+    /// An idle CPU that shares the last-level cache with `target`, if there is one that is worth finding.
+    fn idle_sibling(&mut self, cpu: usize, previous: usize, target: usize, task: TaskIx) -> usize {
+        let target = if self.allowed(task).contains(target) { target } else { previous };
+        if self.idle.contains(target) {
+            return target;
+        }
+        if previous != target && self.topology.share_cache(previous, target) && self.idle.contains(previous) {
+            return previous;
+        }
+        let (found, scanned) = self.search_idle(cpu, target, task);
+        let cost = scanned as u64 * u64::from(self.costs.idle_scan_cpu);
+        self.book(cpu, Account::Search, cost);
+        // update_avg(): an eighth of the difference.
+        let average = &mut self.cpus[cpu].avg_search;
+        *average = (*average as i64 + (cost as i64 - *average as i64) / 8) as Ns;
+        found.unwrap_or(target)
+    }
+
+    /// An idle CPU under the same last-level cache from `target` on, and how many were looked at.
+    fn search_idle(&self, cpu: usize, target: usize, task: TaskIx) -> (Option<usize>, usize) {
+        let cache = &self.shapes.caches[self.topology.cache(target)];
+        let bound;
+        let (span, width) = if self.tasks[task as usize].mask == 0 {
+            (&cache.span, cache.width)
+        } else {
+            bound = self.topology.cache_cpus(self.topology.cache(target)).and(self.allowed(task));
+            (&bound, bound.count())
+        };
+        let search = self.world.kernel.idle_search;
+        if self.topology.threads > 1 || search == IdleSearch::Groups {
+            let cores = if self.topology.threads > 1 { &self.idle_cores } else { &self.idle };
+            if let Some(found) = cores.first_common_from(span, target) {
+                return (Some(found), rank(span, target, found) + 1);
+            }
+        }
+        let most = match search {
+            IdleSearch::Groups => return (None, width),
+            IdleSearch::Utilisation => self.utilisation_limit(cache.span.common(&self.idle), cache.width),
+            IdleSearch::Proportional => self.proportional_limit(cpu, width),
+        };
+        if most > 0
+            && let Some(found) = self.idle.first_common_from(span, target)
+        {
+            let place = rank(span, target, found);
+            if place < most {
+                return (Some(found), place + 1);
+            }
+        }
+        (None, most.min(width))
+    }
+
+    /// `SIS_PROP`: as many as a 512th of the average idle time pays for, at least 4 (`select_idle_cpu()` of 5.14).
+    fn proportional_limit(&self, cpu: usize, width: usize) -> usize {
+        let it = &self.cpus[cpu];
+        let (budget, cost) = (width as u64 * (it.avg_idle / 512), it.avg_search + 1);
+        if budget >= cost * width as u64 {
+            width
+        } else if budget > 4 * cost {
+            (budget / cost) as usize
+        } else {
+            4
+        }
+    }
+
+    /// `SIS_UTIL`: width × (1 − (x × 1.17)²), x being the part of the cache's CPUs that is busy (`update_idle_cpu_scan()`
+    /// of 6.12, with the momentary number of busy CPUs for the average utilisation).
+    fn utilisation_limit(&self, idle: usize, width: usize) -> usize {
+        let busy = (width - idle) as u64 * 1024 / width.max(1) as u64;
+        let pct = u64::from(self.world.kernel.domains.cache_imbalance_pct);
+        let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);
+        let most = ((1024 - taken) * width as u64 / 1024) as usize;
+        if most == 0 { 0 } else { (most + 1).min(width) }
+    }
+}
+
+/// How many CPUs of `span` lie between `start` and `cpu`, going up and around.
+fn rank(span: &CpuMask, start: usize, cpu: usize) -> usize {
+    if cpu >= start {
+        span.count_between(start, cpu)
+    } else {
+        span.count_between(start, crate::machine::MAX_CPUS) + span.count_between(0, cpu)
+    }
+}

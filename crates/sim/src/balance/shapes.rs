@@ -1,0 +1,89 @@
+//! Domains and caches cut to the CPUs that take part, in the form that passes and searches read fastest.
+
+use std::ops::Range;
+
+use crate::machine::{CpuMask, DomainKind, Domains, Topology};
+
+/// A domain.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    pub kind: DomainKind,
+    pub span: CpuMask,
+    pub weight: u32,
+    pub groups: Vec<Group>,
+    pub ranges: Vec<Range<usize>>,
+    /// Whether each group is a single CPU.
+    pub singles: bool,
+}
+
+/// A group of a domain.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub span: CpuMask,
+    pub cpus: Vec<u16>,
+    /// The same as ranges of numbers: most are one, SMT with split numbers makes them two.
+    pub ranges: Vec<Range<usize>>,
+}
+
+/// A last-level cache.
+#[derive(Debug, Clone)]
+pub(crate) struct Cache {
+    pub span: CpuMask,
+    pub width: usize,
+}
+
+/// All of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Shapes {
+    pub domains: Vec<Shape>,
+    /// For each CPU its domains' positions, narrow to wide; none for isolated CPUs.
+    pub of_cpu: Vec<Vec<u16>>,
+    pub caches: Vec<Cache>,
+}
+
+impl Shapes {
+    /// Cuts everything to the CPUs in `open`.
+    pub fn new(domains: &Domains, topology: &Topology, open: &CpuMask) -> Self {
+        let group = |span: &CpuMask| {
+            let span = span.and(open);
+            Group { cpus: span.iter().map(|cpu| cpu as u16).collect(), ranges: ranges(&span), span }
+        };
+        let shape = |domain: &crate::machine::Domain| {
+            let groups: Vec<_> =
+                domain.groups.iter().map(group).filter(|group| !group.cpus.is_empty()).collect();
+            let span = domain.span.and(open);
+            let ranges = ranges(&span);
+            let singles = groups.iter().all(|group| group.cpus.len() == 1);
+            Shape { kind: domain.kind, weight: span.count() as u32, span, groups, ranges, singles }
+        };
+        let cache = |cpus: &CpuMask| {
+            let span = cpus.and(open);
+            Cache { width: span.count(), span }
+        };
+        let of_cpu =
+            |(cpu, levels): (usize, &Vec<u16>)| if open.contains(cpu) { levels.clone() } else { Vec::new() };
+        Self {
+            domains: domains.all.iter().map(shape).collect(),
+            of_cpu: domains.of_cpu.iter().enumerate().map(of_cpu).collect(),
+            caches: (0..topology.caches.len()).map(|at| cache(topology.cache_cpus(at))).collect(),
+        }
+    }
+
+    /// A CPU's domain of a level.
+    #[inline]
+    pub fn domain(&self, cpu: usize, level: usize) -> &Shape {
+        &self.domains[usize::from(self.of_cpu[cpu][level])]
+    }
+}
+
+/// A set as ranges of neighbouring numbers.
+fn ranges(span: &CpuMask) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for cpu in span.iter() {
+        match ranges.last_mut() {
+            Some(last) if last.end == cpu => last.end = cpu + 1,
+            _ => ranges.push(cpu..cpu + 1),
+        }
+    }
+    ranges
+}

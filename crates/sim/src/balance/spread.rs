@@ -1,0 +1,137 @@
+//! The CPU of a new task, and of one that has executed a program: caches are cold, so the whole machine is open to it.
+
+use super::RECLAIM_DISTANCE;
+use crate::engine::{Engine, NOBODY};
+use crate::ledger::Account;
+use crate::machine::{CpuMask, DomainKind};
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::time::Ns;
+
+/// A group as spreading sees it.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    idle: usize,
+    number: u64,
+    /// Weights per CPU, times 1024.
+    per_cpu: u64,
+}
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// A CPU for a task that `cpu` has forked.
+    pub(crate) fn select_new(&mut self, cpu: usize, task: TaskIx) -> usize {
+        if self.tasks[task as usize].class.realtime().is_some() {
+            let allowed = *self.allowed(task);
+            return if allowed.contains(cpu) { cpu } else { self.idlest(&allowed, cpu) };
+        }
+        if self.is_o1() { self.select_new_o1(cpu, task) } else { self.spread(cpu, task) }
+    }
+
+    /// A CPU for the current task of `cpu`, which executes a program; it stays if it is alone.
+    pub(crate) fn select_exec(&mut self, cpu: usize, task: TaskIx) -> usize {
+        if self.running[cpu] <= 1 || self.tasks[task as usize].class.realtime().is_some() {
+            return cpu;
+        }
+        if self.is_o1() { self.select_exec_o1(cpu, task) } else { self.spread(cpu, task) }
+    }
+
+    fn spread(&mut self, cpu: usize, task: TaskIx) -> usize {
+        let allowed = *self.allowed(task);
+        let mut here = if allowed.contains(cpu) { cpu } else { allowed.lowest().unwrap_or(cpu) };
+        let mut looked_at = 0u64;
+        let mut level = self.world.domains.of_cpu[here].len();
+        while level > 0 {
+            level -= 1;
+            let Some(at) = self.world.domains.of_cpu[here].get(level) else { continue };
+            let domain = &self.world.domains.all[usize::from(*at)];
+            if matches!(domain.kind, DomainKind::Numa(distance) if distance > RECLAIM_DISTANCE) {
+                continue;
+            }
+            looked_at += u64::from(domain.weight);
+            if let Some(group) = self.idlest_group(&domain.groups, here, &allowed, domain.kind) {
+                here = self.idlest(&group.and(&allowed), here);
+                // Go on below in the new CPU's domains.
+                level = level.min(self.world.domains.of_cpu[here].len());
+            }
+        }
+        if !allowed.contains(here) || !self.idle.contains(here) {
+            // The lowest level's groups are single CPUs or cores; within a core an idle sibling is as good.
+            let core = self.topology.core_cpus(self.topology.core(here)).and(&allowed);
+            if let Some(idle) = self.idle.first_common_from(&core, 0) {
+                here = idle;
+            }
+        }
+        self.book(cpu, Account::Search, looked_at * u64::from(self.costs.idle_scan_cpu));
+        here
+    }
+
+    /// The group to leave the own one for; `None` to stay.
+    fn idlest_group(
+        &self,
+        groups: &[CpuMask],
+        here: usize,
+        allowed: &CpuMask,
+        kind: DomainKind,
+    ) -> Option<CpuMask> {
+        let mut own = None;
+        let mut best: Option<(Load, CpuMask)> = None;
+        for group in groups {
+            let span = group.and(allowed);
+            if span.is_empty() {
+                continue;
+            }
+            let load = self.load_of(&span);
+            if group.contains(here) {
+                own = Some((load, group.common(allowed)));
+                continue;
+            }
+            let better = best.as_ref().is_none_or(|(other, _)| {
+                (other.idle, std::cmp::Reverse(other.per_cpu)) < (load.idle, std::cmp::Reverse(load.per_cpu))
+            });
+            if better {
+                best = Some((load, span));
+            }
+        }
+        let (best, span) = best?;
+        let Some((own, width)) = own else { return Some(span) };
+        if own.idle > 0 || best.idle > 0 {
+            // A node that is less than a quarter busy keeps its children (allow_numa_imbalance()).
+            let quiet = matches!(kind, DomainKind::Numa(_)) && own.number * 4 < width as u64;
+            return (best.idle > own.idle && !quiet).then_some(span);
+        }
+        let pct = u64::from(self.world.kernel.domains.imbalance_pct);
+        (best.per_cpu * pct < own.per_cpu * 100).then_some(span)
+    }
+
+    fn load_of(&self, span: &CpuMask) -> Load {
+        let (width, idle) = (span.count(), self.idle.common(span));
+        if idle == width {
+            return Load { idle, number: 0, per_cpu: 0 };
+        }
+        let (mut number, mut load) = (0, 0);
+        for cpu in span.iter() {
+            number += u64::from(self.running[cpu]);
+            load += self.loads[cpu];
+        }
+        Load { idle, number, per_cpu: load * 1024 / width.max(1) as u64 }
+    }
+
+    /// The CPU of a set that is idle least deeply, or else least loaded.
+    fn idlest(&self, span: &CpuMask, fallback: usize) -> usize {
+        let idle = span.and(&self.idle);
+        if !idle.is_empty() {
+            // The shallowest state; among those in it, the one that became idle last.
+            let key = |cpu: &usize| {
+                let since = self.cpus[*cpu].idle_since;
+                (self.idle_exit(self.now.saturating_sub(since)), Ns::MAX - since)
+            };
+            return idle.iter().min_by_key(key).unwrap_or(fallback);
+        }
+        let load = |cpu: &usize| {
+            let realtime = self.cpus[*cpu].current != NOBODY
+                && self.tasks[self.cpus[*cpu].current as usize].class.realtime().is_some();
+            (realtime, self.loads[*cpu], self.running[*cpu])
+        };
+        span.iter().min_by_key(load).unwrap_or(fallback)
+    }
+}

@@ -1,0 +1,131 @@
+//! Time on a CPU: settling what has passed, booking what the kernel does, charging tasks, planning the next event.
+
+use super::{EXTRAS, Engine, FULL, NOBODY};
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::Policy;
+use crate::time::{NEVER, Ns};
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// Accounts for a CPU's time up to now.
+    #[inline]
+    pub(crate) fn settle(&mut self, cpu: usize) {
+        if self.cpus[cpu].clock < self.now {
+            self.settle_to(cpu, self.now);
+        }
+    }
+
+    /// Accounts for a CPU's time up to `at`, which is not before its clock.
+    pub(crate) fn settle_to(&mut self, cpu: usize, at: Ns) {
+        let it = &mut self.cpus[cpu];
+        let passed = at - it.clock;
+        if it.current == NOBODY {
+            self.spend(cpu, Account::Idle, passed);
+            self.cpus[cpu].clock = at;
+            return;
+        }
+        let work = if it.rate == FULL { passed } else { (passed * it.rate / FULL).min(it.segment.left) };
+        if passed > work {
+            it.user_ns += passed - work;
+            self.spend(cpu, Account::Smt, passed - work);
+        }
+        self.work(cpu, work);
+        self.cpus[cpu].clock = at;
+    }
+
+    /// Spends `work` ns of a CPU's segment.
+    #[inline]
+    fn work(&mut self, cpu: usize, mut work: Ns) {
+        let it = &mut self.cpus[cpu];
+        debug_assert!(work <= it.segment.left, "a segment ends before anything else begins");
+        it.segment.left -= work;
+        if it.segment.extras != [0; EXTRAS.len()] {
+            for (extra, account) in EXTRAS.into_iter().enumerate() {
+                let it = &mut self.cpus[cpu];
+                let part = work.min(it.segment.extras[extra].into());
+                if part == 0 {
+                    continue;
+                }
+                it.segment.extras[extra] -= part as u32;
+                work -= part;
+                if account.is_user() {
+                    it.user_ns += part;
+                }
+                self.spend(cpu, account, part);
+            }
+        }
+        let it = &mut self.cpus[cpu];
+        let account = it.segment.account;
+        if account.is_user() {
+            it.user_ns += work;
+        }
+        self.spend(cpu, account, work);
+    }
+
+    #[inline]
+    fn spend(&mut self, cpu: usize, account: Account, ns: Ns) {
+        self.ledger.add(cpu, account, ns);
+        self.observer.spent(self.cpus[cpu].clock, cpu, account, ns);
+    }
+
+    /// Books kernel work on a CPU, behind what is booked already.
+    #[inline]
+    pub(crate) fn book(&mut self, cpu: usize, account: Account, ns: impl Into<Ns>) {
+        let ns = ns.into();
+        let it = &mut self.cpus[cpu];
+        debug_assert!(it.clock >= self.now, "settled before booking");
+        let from = it.clock;
+        it.clock += ns;
+        // What lies beyond the horizon is not the ledger's.
+        let counted = if it.clock > self.horizon { self.horizon.saturating_sub(from).min(ns) } else { ns };
+        self.ledger.add(cpu, account, counted);
+        self.observer.spent(from, cpu, account, counted);
+    }
+
+    /// Charges the current task for the time up to its CPU's clock.
+    #[inline]
+    pub(crate) fn charge(&mut self, cpu: usize) {
+        let it = &mut self.cpus[cpu];
+        let task = it.current;
+        if task == NOBODY {
+            return;
+        }
+        let ran = it.clock - it.charged_at;
+        if ran == 0 {
+            return;
+        }
+        it.charged_at = it.clock;
+        let task_ = &mut self.tasks[task as usize];
+        task_.ran_ns += ran;
+        task_.ran_at = it.clock;
+        if task_.class.realtime().is_none() {
+            if self.policy.charge(&mut self.queues[cpu], &mut self.entities, task, ran) {
+                self.cpus[cpu].need_resched = true;
+            }
+        } else {
+            task_.slice_left = task_.slice_left.saturating_sub(ran);
+        }
+    }
+
+    /// Whether a busy CPU needs its tick.
+    #[inline]
+    pub(crate) fn tick_wanted(&self, cpu: usize) -> bool {
+        !(self.cpus[cpu].nohz_full && self.running[cpu] <= 1)
+    }
+
+    /// Plans a CPU's next event.
+    #[inline]
+    pub(crate) fn rekey(&mut self, cpu: usize) {
+        let it = &self.cpus[cpu];
+        let mut at = it.timer_at.min(it.ipi_at);
+        if it.current != NOBODY {
+            at = at.min(it.end());
+            if self.tick_wanted(cpu) {
+                at = at.min(it.tick_at);
+            }
+        } else if self.is_o1() {
+            at = at.min(it.tick_at);
+        }
+        self.agenda.set(cpu, at.max(self.now).min(NEVER));
+    }
+}

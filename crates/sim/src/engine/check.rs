@@ -1,0 +1,78 @@
+//! Invariants, checked after events in debug builds and with the feature `check`.
+
+#![cfg(any(debug_assertions, feature = "check"))]
+
+use super::{Engine, NOBODY};
+use crate::observe::Observer;
+use crate::sched::Policy;
+use crate::tasks::State;
+
+/// Every event is followed by a check of its CPU; all of the machine is checked every so many events, because that takes
+/// as long as hundreds of events.
+const WHOLE_EVERY: u64 = 256;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// Panics where an invariant does not hold.
+    pub(super) fn check(&self) {
+        let small = self.cpus.len() <= 8 && self.tasks.len() <= 64;
+        if small || self.counters.events.is_multiple_of(WHOLE_EVERY) {
+            self.check_all();
+        }
+    }
+
+    fn check_all(&self) {
+        let mut seen = vec![0u8; self.tasks.len()];
+        for cpu in 0..self.cpus.len() {
+            self.check_cpu(cpu, &mut seen);
+        }
+        let (mut alive, mut stuck) = (0, 0);
+        for (task, it) in self.tasks.iter().enumerate() {
+            let queued = matches!(it.state, State::Running | State::Waiting);
+            assert_eq!(
+                seen[task],
+                u8::from(queued),
+                "task {task} ({:?}) is on as many queues as it should",
+                it.state
+            );
+            alive += usize::from(it.state != State::Dead);
+            stuck += usize::from(it.state == State::Blocked);
+        }
+        assert_eq!((self.alive, self.stuck), (alive, stuck), "no task is lost");
+    }
+
+    fn check_cpu(&self, cpu: usize, seen: &mut [u8]) {
+        let it = &self.cpus[cpu];
+        let mut number = 0;
+        let mut see = |task: u32, state: State| {
+            let there = &self.tasks[task as usize];
+            assert_eq!((usize::from(there.cpu), there.state), (cpu, state), "task {task} is where it says");
+            assert!(self.allowed(task).contains(cpu), "task {task} may run on CPU {cpu}");
+            seen[task as usize] += 1;
+            number += 1;
+        };
+        it.realtime.tasks().for_each(|task| see(task, State::Waiting));
+        P::waiting(&self.queues[cpu], |task| {
+            see(task, State::Waiting);
+            true
+        });
+        if it.current != NOBODY {
+            see(it.current, State::Running);
+        }
+        assert_eq!(self.running[cpu], number, "CPU {cpu} counts its tasks");
+        assert_eq!(self.loads[cpu], P::load(&self.queues[cpu]), "CPU {cpu} knows its load");
+        let idles = it.current == NOBODY;
+        assert!(!idles || number == 0, "CPU {cpu} idles although a task waits in its queue");
+        assert_eq!(
+            self.idle.contains(cpu),
+            idles && number == 0,
+            "the mask of idle CPUs is right about {cpu}"
+        );
+        assert_eq!(self.crowded.contains(cpu), number > 1, "the mask of crowded CPUs is right about {cpu}");
+        let spent = self.ledger.cpu_total(cpu);
+        assert_eq!(spent, it.clock.min(self.horizon), "CPU {cpu}'s accounts sum to its clock");
+        let fair =
+            (!idles && self.tasks[it.current as usize].class.realtime().is_none()).then_some(it.current);
+        P::verify(&self.queues[cpu], &self.entities, fair);
+        assert!(self.agenda.at(cpu) >= self.now, "nothing is overdue");
+    }
+}

@@ -1,0 +1,148 @@
+//! A CPU as the engine sees it.
+
+use crate::ledger::Account;
+use crate::sched::{Realtime, TaskIx};
+use crate::time::{NEVER, Ns, Timers};
+
+/// No task: the CPU idles, or nobody is meant.
+pub(crate) const NOBODY: TaskIx = TaskIx::MAX;
+
+/// Full speed, in parts of itself.
+pub(crate) const FULL: u64 = 1024;
+
+/// What a segment contains besides its work, in the order in which it is spent.
+pub(crate) const EXTRAS: [Account; 5] =
+    [Account::User, Account::Cache, Account::Remote, Account::Bandwidth, Account::Messages];
+
+/// Positions in [`EXTRAS`].
+pub(crate) const CARRY: usize = 0;
+pub(crate) const CACHE: usize = 1;
+pub(crate) const REMOTE: usize = 2;
+pub(crate) const BANDWIDTH: usize = 3;
+pub(crate) const MESSAGES: usize = 4;
+
+/// An uninterrupted piece of a task's work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    /// Nanoseconds at full speed until it is done, extras included.
+    pub left: Ns,
+    pub extras: [u32; EXTRAS.len()],
+    pub account: Account,
+}
+
+impl Segment {
+    pub const EMPTY: Self = Self::new(Account::User, 0);
+
+    pub const fn new(account: Account, ns: Ns) -> Self {
+        Self { left: ns, extras: [0; EXTRAS.len()], account }
+    }
+
+    /// Adds something to be spent before the work.
+    #[inline]
+    pub fn add(&mut self, extra: usize, ns: Ns) {
+        let ns = ns.min(u64::from(u32::MAX - self.extras[extra]));
+        self.extras[extra] += ns as u32;
+        self.left += ns;
+    }
+}
+
+/// A CPU's state of one domain.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DomainState {
+    pub last_balance: Ns,
+    pub interval: Ns,
+    pub failed: u32,
+    pub newidle_cost: Ns,
+    pub decay_at: Ns,
+}
+
+/// A CPU. The order of fields is that of their use, see [`crate::tasks::Task`].
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Cpu {
+    /// The moment up to which its time is spoken for.
+    pub clock: Ns,
+    pub current: TaskIx,
+    pub need_resched: bool,
+    /// The current real-time task lets its equals go first.
+    pub turn_over: bool,
+    /// It handles an interrupt and will look at its queue itself.
+    pub in_interrupt: bool,
+    /// No tick while one task runs.
+    pub nohz_full: bool,
+    /// Speed, in parts of [`FULL`].
+    pub rate: u64,
+    pub segment: Segment,
+    /// Up to where the current task's run time has been charged.
+    pub charged_at: Ns,
+
+    pub tick_at: Ns,
+    pub ipi_at: Ns,
+    /// When the first timer fires by itself, and when it may at the earliest.
+    pub timer_at: Ns,
+    pub timer_soft_at: Ns,
+    /// User time of the current task since it was last written back.
+    pub user_ns: Ns,
+    /// Since when it idles.
+    pub idle_since: Ns,
+    /// When its runqueue lock is free.
+    pub lock_free_at: Ns,
+    /// Mean length of recent idleness.
+    pub avg_idle: Ns,
+
+    pub max_idle_cost: Ns,
+    /// What the search for an idle CPU costs on average.
+    pub avg_search: Ns,
+    pub next_balance: Ns,
+    pub timers: Timers,
+
+    pub realtime: Realtime,
+    /// Its state of each of its domains, narrow to wide.
+    pub domains: Vec<DomainState>,
+}
+
+impl Cpu {
+    pub fn new(tick_at: Ns, migration_cost: Ns, domains: Vec<DomainState>) -> Self {
+        Self {
+            clock: 0,
+            segment: Segment::EMPTY,
+            rate: FULL,
+            current: NOBODY,
+            need_resched: false,
+            turn_over: false,
+            in_interrupt: false,
+            nohz_full: false,
+            tick_at,
+            ipi_at: NEVER,
+            charged_at: 0,
+            user_ns: 0,
+            idle_since: 0,
+            timers: Timers::default(),
+            timer_at: NEVER,
+            timer_soft_at: NEVER,
+            realtime: Realtime::default(),
+            // As at boot: avg_idle is twice the migration cost (sched_init()).
+            avg_idle: 2 * migration_cost,
+            max_idle_cost: migration_cost,
+            next_balance: 0,
+            lock_free_at: 0,
+            avg_search: 0,
+            domains,
+        }
+    }
+
+    /// Notes when the first timer fires; the heap itself is not looked at between.
+    #[inline]
+    pub fn note_timers(&mut self) {
+        let first = self.timers.first();
+        self.timer_at = first.map_or(NEVER, |timer| timer.at);
+        self.timer_soft_at = first.map_or(NEVER, super::interrupt::soft);
+    }
+
+    /// When the current segment ends if nothing intervenes.
+    #[inline]
+    pub fn end(&self) -> Ns {
+        let left = self.segment.left;
+        self.clock + if self.rate == FULL { left } else { (left * FULL).div_ceil(self.rate) }
+    }
+}

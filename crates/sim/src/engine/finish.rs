@@ -1,0 +1,83 @@
+//! The end: closing the books, or saying why there is none.
+
+use schedlab_workload::measure::{Observed, metrics};
+
+use super::{Engine, NOBODY};
+use crate::error::SimError;
+use crate::observe::{End, Observer, Outcome};
+use crate::sched::Policy;
+use crate::tasks::Latencies;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    pub(super) fn finish(mut self, end: End) -> Outcome {
+        // At the horizon the books close there; at a finish, when the last kernel work that had begun is done.
+        let close = match end {
+            End::Horizon => self.horizon,
+            End::Finished => {
+                self.cpus.iter().map(|cpu| cpu.clock).max().unwrap_or(0).max(self.now).min(self.horizon)
+            }
+        };
+        for cpu in 0..self.cpus.len() {
+            if self.cpus[cpu].clock < close {
+                self.settle_to(cpu, close);
+            }
+            self.charge(cpu);
+            self.save_user(cpu);
+        }
+        self.ledger.close(close);
+        for task in 0..self.tasks.len() {
+            self.write_off(task);
+        }
+        let plan = self.world.plan;
+        let elapsed_ns =
+            self.gate.closed_at.unwrap_or(close).saturating_sub(self.gate.opened_at.unwrap_or(close));
+        let (series, one_in): (Vec<_>, Vec<_>) =
+            self.series.into_iter().map(|series| series.finish()).unzip();
+        let observed = Observed {
+            elapsed_ns,
+            counters: self.program_counters,
+            series,
+            user_ns: self.ended_user_ns,
+            system_ns: self.ended_ran_ns.saturating_sub(self.ended_user_ns),
+            tasks: plan.task_count(),
+        };
+        Outcome {
+            end,
+            metrics: metrics(plan.program(), &observed),
+            observed,
+            one_in,
+            counters: self.counters,
+            ledger: self.ledger,
+            histograms: self.histograms,
+            tasks: self.reports,
+            end_ns: close,
+        }
+    }
+
+    /// Moves what a task has used into the sums, and into its report if it is one of the program's own.
+    pub(crate) fn write_off(&mut self, task: usize) {
+        let it = &mut self.tasks[task];
+        let (ran, user) = (std::mem::take(&mut it.ran_ns), std::mem::take(&mut it.user_ns));
+        self.ended_ran_ns += ran;
+        self.ended_user_ns += user.min(ran);
+        let counts = [it.voluntary, it.involuntary, it.migrations, it.wakeups].map(u64::from);
+        (it.voluntary, it.involuntary, it.migrations, it.wakeups) = (0, 0, 0, 0);
+        let own = !it.is_child && it.ordinal != NOBODY;
+        let latencies = &mut self.latencies[task];
+        if let Some(report) = self.reports.get_mut(it.ordinal as usize).filter(|_| own) {
+            report.ran_ns += ran;
+            report.user_ns += user.min(ran);
+            report.switches = (report.switches.0 + counts[0], report.switches.1 + counts[1]);
+            report.migrations += counts[2];
+            let (_, sum, most) = report.wakeups;
+            report.wakeups = (report.wakeups.0 + counts[3], sum + latencies.sum, most.max(latencies.most));
+            report.latency.iter_mut().zip(&latencies.buckets).for_each(|(all, each)| *all += each);
+        }
+        *latencies = Latencies::default();
+    }
+
+    /// The error that tells who waits for whom.
+    pub(super) fn deadlock(&self) -> SimError {
+        SimError::Deadlock { at_ns: self.now, waiting: self.waiting() }
+    }
+}

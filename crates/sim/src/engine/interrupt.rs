@@ -1,0 +1,138 @@
+//! Interrupts: timers, ticks, other CPUs.
+
+use super::{Engine, NOBODY};
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::tasks::Class;
+use crate::time::{MS, NEVER, Ns, Timer};
+
+/// Timer slack of ordinary tasks (prctl(2), `PR_SET_TIMERSLACK`); real-time tasks have none.
+const SLACK_NS: Ns = 50_000;
+
+/// Marks the owner of a timer without slack.
+const EXACT: u32 = 1 << 31;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// The timer interrupt of a CPU; an idle one is woken by it.
+    pub(super) fn timer_interrupt(&mut self, cpu: usize) {
+        let idle = self.cpus[cpu].current == NOBODY;
+        if idle {
+            let exit = self.idle_exit(self.cpus[cpu].clock.saturating_sub(self.cpus[cpu].idle_since));
+            self.book(cpu, Account::IdleExit, exit);
+        }
+        self.book(cpu, Account::Timer, self.costs.timer_irq);
+        self.counters.timer_interrupts += 1;
+        self.expire(cpu);
+        if idle && self.running[cpu] > 0 {
+            self.leave_idle(cpu);
+            self.schedule(cpu);
+        }
+    }
+
+    /// Wakes the owners of due timers. A timer fires by itself when its slack is used up, and before, from when it was set
+    /// for on, together with any other interrupt's (timerfd and nanosleep under `PR_SET_TIMERSLACK`, prctl(2)).
+    fn expire(&mut self, cpu: usize) {
+        self.cpus[cpu].in_interrupt = true;
+        while let Some(timer) = self.cpus[cpu].timers.first() {
+            if soft(timer) > self.now {
+                break;
+            }
+            self.cpus[cpu].timers.pop();
+            self.wake(cpu, timer.owner & !EXACT, false);
+        }
+        self.cpus[cpu].note_timers();
+        self.cpus[cpu].in_interrupt = false;
+    }
+
+    /// Lets a task sleep on a CPU until `at`, or by its slack longer if it is no real-time task.
+    pub(crate) fn arm(&mut self, cpu: usize, task: TaskIx, at: Ns) {
+        let exact = self.tasks[task as usize].class.realtime().is_some();
+        let (at, owner) = if exact { (at, task | EXACT) } else { (at + SLACK_NS, task) };
+        self.cpus[cpu].timers.arm(at, owner);
+        self.cpus[cpu].note_timers();
+    }
+
+    /// The tick of a busy CPU.
+    pub(super) fn tick(&mut self, cpu: usize) {
+        self.counters.ticks += 1;
+        let it = &mut self.cpus[cpu];
+        it.tick_at += self.tick_ns;
+        if it.tick_at <= self.now {
+            it.tick_at = next_tick(it.tick_at, self.now, self.tick_ns);
+        }
+        self.book(cpu, Account::Tick, self.costs.tick);
+        if self.cpus[cpu].timer_soft_at <= self.now {
+            self.expire(cpu);
+        }
+        self.charge(cpu);
+        let current = self.cpus[cpu].current;
+        if self.tasks[current as usize].class.realtime().is_some() {
+            self.realtime_tick(cpu);
+        } else if self.policy.tick(&mut self.queues[cpu], &mut self.entities, current, self.now) {
+            self.cpus[cpu].need_resched = true;
+        }
+        self.balance_tick(cpu);
+    }
+
+    /// SCHED_RR: when the slice is over the task goes behind its equals.
+    fn realtime_tick(&mut self, cpu: usize) {
+        let current = self.cpus[cpu].current;
+        let Class::RoundRobin(priority) = self.tasks[current as usize].class else { return };
+        if self.tasks[current as usize].slice_left > 0 {
+            return;
+        }
+        self.tasks[current as usize].slice_left = self.rr_slice();
+        if self.cpus[cpu].realtime.highest() == Some(priority) {
+            self.cpus[cpu].turn_over = true;
+            self.cpus[cpu].need_resched = true;
+        }
+    }
+
+    pub(crate) fn rr_slice(&self) -> Ns {
+        self.tunables.ns(crate::kernel::Tunable::RrTimesliceMs) * MS
+    }
+
+    /// Another CPU asks this one to reschedule.
+    pub(super) fn ipi_arrives(&mut self, cpu: usize) {
+        self.cpus[cpu].ipi_at = NEVER;
+        self.book(cpu, Account::Ipi, self.costs.ipi_handler);
+        if self.cpus[cpu].current == NOBODY {
+            if self.running[cpu] > 0 {
+                self.leave_idle(cpu);
+                self.schedule(cpu);
+            }
+        } else {
+            self.cpus[cpu].need_resched = true;
+        }
+    }
+
+    /// Sends a CPU an interrupt to reschedule.
+    pub(crate) fn send_ipi(&mut self, from: usize, to: usize) {
+        let arrives = self.cpus[from].clock + self.costs.ipi.at(self.topology.distance(from, to));
+        let it = &mut self.cpus[to];
+        if it.ipi_at <= arrives {
+            return;
+        }
+        self.counters.ipis += 1;
+        it.ipi_at = arrives;
+        self.rekey(to);
+    }
+
+    /// How long it takes to leave the state that a CPU is in after idling for so long.
+    pub(crate) fn idle_exit(&self, idled: Ns) -> Ns {
+        let states = &self.world.machine.idle;
+        let state = states.iter().rev().find(|state| state.after_ns <= idled);
+        state.map_or(0, |state| state.exit_ns.into())
+    }
+}
+
+/// When a timer may fire at the earliest.
+pub(super) fn soft(timer: Timer) -> Ns {
+    if timer.owner & EXACT == 0 { timer.at - SLACK_NS } else { timer.at }
+}
+
+/// The first tick after `now` of a series that has one at `tick`.
+pub(crate) fn next_tick(tick: Ns, now: Ns, length: Ns) -> Ns {
+    tick + ((now - tick) / length + 1) * length
+}

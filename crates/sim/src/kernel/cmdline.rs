@@ -1,0 +1,69 @@
+//! The kernel's command line, as far as it concerns the scheduler.
+
+use crate::error::SimError;
+use crate::machine::CpuMask;
+
+/// What a command line says (Documentation/admin-guide/kernel-parameters.txt).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    /// `isolcpus=`: CPUs outside of all domains; tasks run there only if they are bound to them.
+    pub isolated: CpuMask,
+    /// `nohz_full=`: CPUs without a tick while one task runs.
+    pub nohz_full: CpuMask,
+}
+
+impl CommandLine {
+    /// Reads a command line for a machine of so many CPUs. A parameter that the simulator does not model is an error, so
+    /// that nobody believes that it did something.
+    pub fn parse(text: &str, cpus: usize) -> Result<Self, SimError> {
+        let mut line = Self { isolated: CpuMask::EMPTY, nohz_full: CpuMask::EMPTY };
+        for parameter in text.split_whitespace() {
+            let wrong = |reason: String| SimError::CommandLine { parameter: parameter.to_owned(), reason };
+            match parameter.split_once('=') {
+                Some(("isolcpus", list)) => line.isolated = cpu_list(list, cpus).map_err(wrong)?,
+                Some(("nohz_full", list)) => line.nohz_full = cpu_list(list, cpus).map_err(wrong)?,
+                _ => return Err(wrong("the simulator models isolcpus= and nohz_full=".to_owned())),
+            }
+        }
+        if line.isolated.count() == cpus {
+            let (parameter, reason) = ("isolcpus".to_owned(), "no CPU would be left".to_owned());
+            return Err(SimError::CommandLine { parameter, reason });
+        }
+        Ok(line)
+    }
+}
+
+/// A list like `0,2-5`.
+pub(crate) fn cpu_list(text: &str, cpus: usize) -> Result<CpuMask, String> {
+    let number = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|cpu| *cpu < cpus)
+            .ok_or_else(|| format!("`{text}` is not a CPU of 0 to {}", cpus - 1))
+    };
+    let mut mask = CpuMask::EMPTY;
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!("`{part}` runs backwards"));
+        }
+        (first..=last).for_each(|cpu| mask.insert(cpu));
+    }
+    Ok(mask)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CommandLine;
+
+    #[test]
+    fn lists_of_cpus_are_understood_and_nonsense_is_refused() {
+        let line = CommandLine::parse("isolcpus=2-3 nohz_full=3", 4).unwrap();
+        assert_eq!(line.isolated.iter().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(line.nohz_full.iter().collect::<Vec<_>>(), [3]);
+        for bad in ["isolcpus=4", "isolcpus=3-1", "isolcpus=x", "isolcpus=0-3", "quiet", "nohz_full="] {
+            assert!(CommandLine::parse(bad, 4).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Kernel models as data: which policy, which variants of the mechanisms, which tunables with which defaults.
+
+mod cmdline;
+mod library;
+mod tunables;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::SimError;
+
+pub use cmdline::CommandLine;
+pub use library::{kernel, kernel_names};
+pub use tunables::{Change, Definition, Tunable, Tunables};
+
+/// A kernel model as its TOML file defines it. What concerns domains belongs to every policy but [`PolicyKind::O1`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// Name, such as `linux-5.14`.
+    pub name: String,
+    /// What sets it apart, in a sentence.
+    pub about: String,
+    /// Policy of ordinary tasks.
+    pub policy: PolicyKind,
+    /// How a waking task's CPU is chosen between the waker's and its own.
+    #[serde(default)]
+    pub wake_affine: WakeAffine,
+    /// How an idle CPU is searched under a last-level cache.
+    #[serde(default)]
+    pub idle_search: IdleSearch,
+    /// What new-idle balancing compares `avg_idle` with before it begins.
+    #[serde(default)]
+    pub newidle_gate: NewidleGate,
+    /// Balancing between domains.
+    #[serde(default)]
+    pub domains: DomainSettings,
+    /// Tunables by name.
+    pub tunables: std::collections::BTreeMap<String, Definition>,
+}
+
+/// Policy of ordinary tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyKind {
+    /// Completely Fair Scheduler.
+    Cfs,
+    /// Earliest Eligible Virtual Deadline First.
+    Eevdf,
+    /// Two priority arrays, with the balancing of its time instead of domains.
+    O1,
+}
+
+/// How a waking task's CPU is chosen between the waker's and its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WakeAffine {
+    /// By the load of both CPUs (until 4.12).
+    #[default]
+    Weight,
+    /// An idle one of them, else by load (`WA_IDLE`, then `WA_WEIGHT`).
+    IdleThenWeight,
+}
+
+/// How an idle CPU is searched under a last-level cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleSearch {
+    /// A wholly idle group (core), else nothing (until 4.7).
+    #[default]
+    Groups,
+    /// An idle core, else an idle CPU among as many as the average idle time pays for (`SIS_PROP`, until 5.18).
+    Proportional,
+    /// An idle core, else an idle CPU among as many as the cache's utilisation leaves promising (`SIS_UTIL`).
+    Utilisation,
+}
+
+/// What new-idle balancing compares `avg_idle` with before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NewidleGate {
+    /// `sched_migration_cost_ns` (until 5.15).
+    #[default]
+    MigrationCost,
+    /// The first domain's `max_newidle_lb_cost`.
+    DomainCost,
+}
+
+/// Numbers of `sd_init()` that differ between versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DomainSettings {
+    /// `imbalance_pct` within a core.
+    pub smt_imbalance_pct: u32,
+    /// Under a last-level cache.
+    pub cache_imbalance_pct: u32,
+    /// Wider.
+    pub imbalance_pct: u32,
+    /// How much longer the interval of a busy CPU is.
+    pub busy_factor: u32,
+}
+
+impl Kernel {
+    /// Reads a kernel model from TOML; the error says where it is wrong.
+    pub fn from_toml(text: &str) -> Result<Self, SimError> {
+        let wrong = |reason: String| SimError::Definition { what: "kernel", reason };
+        let kernel: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let keys: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        for key in ["wake_affine", "idle_search", "newidle_gate", "domains"] {
+            match (kernel.policy, keys.contains_key(key)) {
+                (PolicyKind::O1, true) => {
+                    return Err(wrong(format!("`{key}` has no meaning under the policy o1")));
+                }
+                (PolicyKind::Cfs | PolicyKind::Eevdf, false) => {
+                    return Err(wrong(format!("missing field `{key}`")));
+                }
+                _ => {}
+            }
+        }
+        for (name, definition) in &kernel.tunables {
+            let known = Tunable::named(name).is_some();
+            let sane = definition.min <= definition.default && definition.default <= definition.max;
+            if !known || !sane {
+                let reason = if known {
+                    "its default is out of its range"
+                } else {
+                    "the simulator knows no such tunable"
+                };
+                return Err(SimError::Definition {
+                    what: "kernel",
+                    reason: format!("tunable `{name}`: {reason}"),
+                });
+            }
+        }
+        Ok(kernel)
+    }
+}

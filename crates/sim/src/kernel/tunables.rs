@@ -1,0 +1,288 @@
+//! Tunables: values that a kernel's user may change, also while it runs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Kernel, kernel, kernel_names};
+use crate::error::SimError;
+use crate::time::Ns;
+
+macro_rules! tunables {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// A tunable of some kernel model. Flags are 0 or 1.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Tunable {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Tunable {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name, as the catalogue of schedlab has it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+tunables! {
+    /// Period in which CFS tries to let every task of a queue run once.
+    LatencyNs = "sched.latency_ns",
+    /// Shortest slice of CFS.
+    MinGranularityNs = "sched.min_granularity_ns",
+    /// How far ahead in virtual time a waking task must be to preempt under CFS.
+    WakeupGranularityNs = "sched.wakeup_granularity_ns",
+    /// Slice of EEVDF.
+    BaseSliceNs = "sched.base_slice_ns",
+    /// A forked child runs before its parent.
+    ChildRunsFirst = "sched.child_runs_first",
+    /// How long a task counts as cache-hot; −1 always, 0 never.
+    MigrationCostNs = "sched.migration_cost_ns",
+    /// Most tasks that one balancing pass moves.
+    NrMigrate = "sched.nr_migrate",
+    /// Slice of SCHED_RR.
+    RrTimesliceMs = "sched.rr_timeslice_ms",
+    /// Sleepers are placed half a latency back instead of a whole one.
+    GentleFairSleepers = "sched.features.GENTLE_FAIR_SLEEPERS",
+    /// New tasks begin a slice behind.
+    StartDebit = "sched.features.START_DEBIT",
+    /// A preempted task is preferred when its preemptor blocks.
+    LastBuddy = "sched.features.LAST_BUDDY",
+    /// Waking tasks may preempt.
+    WakeupPreemption = "sched.features.WAKEUP_PREEMPTION",
+    /// EEVDF keeps a task's lag over a sleep.
+    PlaceLag = "sched.features.PLACE_LAG",
+    /// A new task's first deadline is half a slice away.
+    PlaceDeadlineInitial = "sched.features.PLACE_DEADLINE_INITIAL",
+    /// EEVDF lets the current task run to its deadline.
+    RunToParity = "sched.features.RUN_TO_PARITY",
+    /// A waking task with a shorter slice may preempt all the same.
+    PreemptShort = "sched.features.PREEMPT_SHORT",
+    /// Slice of the O(1) scheduler at nice 19.
+    MinTimesliceMs = "sched.min_timeslice_ms",
+    /// Slice of the O(1) scheduler at nice −20.
+    MaxTimesliceMs = "sched.max_timeslice_ms",
+    /// Percentage of its parent's sleep average that a child begins with.
+    ChildPenalty = "sched.child_penalty",
+    /// Percentage of its sleep average that a parent keeps.
+    ParentPenalty = "sched.parent_penalty",
+    /// Weight of a parent's sleep average against that of a child that ends having slept less.
+    ExitWeight = "sched.exit_weight",
+    /// Percentage of the range of nice values that sleeping can move a priority by.
+    PrioBonusRatio = "sched.prio_bonus_ratio",
+    /// Bonus from which on a task of nice 0 is interactive.
+    InteractiveDelta = "sched.interactive_delta",
+    /// Sleep average of the full bonus.
+    MaxSleepAvgMs = "sched.max_sleep_avg_ms",
+    /// How long, per task, expired tasks wait before interactive ones expire too.
+    StarvationLimitMs = "sched.starvation_limit_ms",
+    /// Load of a node in percent of the own one's from which on it is balanced with.
+    NodeThreshold = "sched.node_threshold",
+    /// One look of balancing in so many goes to another node.
+    NodeBalanceRate = "sched.node_balance_rate",
+    /// Ticks for which a task counts as cache-hot; −1 as the machine's cache has it.
+    CacheDecayTicks = "sched.cache_decay_ticks",
+    /// Under D7 patch 05: whether synchronous wake-ups are told apart.
+    SyncWakeups = "sched.sync_wakeups",
+    /// Under D7 patch 05: whether children join their parent's list.
+    SmartWakeChild = "sched.smart_wake_child",
+    /// D7 patch 02-struct_change: a field is renamed.
+    D7StructChange = "sched.d7.02",
+    /// D7 patch 03-tunables: other values of four knobs.
+    D7Tunables = "sched.d7.03",
+    /// D7 patch 04-oldmm: address spaces are dropped behind the lock.
+    D7OldMm = "sched.d7.04",
+    /// D7 patch 05-activate_task: activation without the bonus.
+    D7ActivateTask = "sched.d7.05",
+}
+
+/// A tunable as a kernel model has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// Value at boot, before scaling.
+    pub default: i64,
+    /// Least accepted value.
+    pub min: i64,
+    /// Greatest accepted value.
+    pub max: i64,
+    /// Whether the value at boot is multiplied by 1 + log₂(CPUs), counting at most 8 CPUs.
+    #[serde(default)]
+    pub scaled: bool,
+}
+
+/// A change of a tunable at a moment of a simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// When, in virtual time.
+    pub at_ns: Ns,
+    /// Which tunable.
+    pub tunable: String,
+    /// Its new value.
+    pub value: i64,
+}
+
+impl Tunable {
+    /// The tunable of a name: `sched.latency_ns`, or as sysctl writes it, `kernel.sched_latency_ns`.
+    pub fn named(name: &str) -> Option<Self> {
+        let bare = name.strip_prefix("kernel.").unwrap_or(name);
+        let dotted = bare.strip_prefix("sched_").map(|rest| format!("sched.{rest}"));
+        let wanted = dotted.as_deref().unwrap_or(bare);
+        Self::ALL.iter().copied().find(|tunable| tunable.name() == wanted)
+    }
+}
+
+/// Current values of all tunables of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tunables {
+    kernel: String,
+    definitions: Vec<Option<Definition>>,
+    values: Vec<i64>,
+}
+
+/// `sched_tunable_scaling` = log (Documentation/scheduler/sched-design-CFS.rst; the default): 1 + log₂ of the CPUs, of
+/// which at most 8 count.
+fn scale(cpus: usize) -> i64 {
+    1 + i64::from(cpus.clamp(1, 8).ilog2())
+}
+
+impl Tunables {
+    /// The values at boot on a machine of so many CPUs. A tunable that the kernel lacks has the value 0.
+    pub fn new(kernel: &Kernel, cpus: usize) -> Self {
+        let definitions: Vec<_> =
+            Tunable::ALL.iter().map(|tunable| kernel.tunables.get(tunable.name()).copied()).collect();
+        let boot = |definition: &Option<Definition>| {
+            definition.map_or(0, |it| if it.scaled { it.default * scale(cpus) } else { it.default })
+        };
+        let values = definitions.iter().map(boot).collect();
+        let mut it = Self { kernel: kernel.name.clone(), definitions, values };
+        if it.on(Tunable::D7Tunables) {
+            it.apply_d7_tunables(true);
+        }
+        it
+    }
+
+    /// Sets what [`D7_TUNABLES`] sets, as far as the kernel has it, or puts it back to the kernel's defaults.
+    fn apply_d7_tunables(&mut self, on: bool) {
+        for (tunable, value) in D7_TUNABLES {
+            if let Some(definition) = self.definitions[tunable as usize] {
+                self.values[tunable as usize] = if on { value } else { definition.default };
+            }
+        }
+    }
+
+    /// The value of a tunable.
+    #[inline]
+    pub fn get(&self, tunable: Tunable) -> i64 {
+        self.values[tunable as usize]
+    }
+
+    /// A value that is a length of time; a negative one counts as 0.
+    #[inline]
+    pub fn ns(&self, tunable: Tunable) -> Ns {
+        self.get(tunable).max(0) as Ns
+    }
+
+    /// Whether a flag is set.
+    #[inline]
+    pub fn on(&self, tunable: Tunable) -> bool {
+        self.get(tunable) != 0
+    }
+
+    /// Whether the kernel has a tunable.
+    pub fn has(&self, tunable: Tunable) -> bool {
+        self.definitions[tunable as usize].is_some()
+    }
+
+    /// Looks a name and a value up, without changing anything.
+    pub fn check(&self, name: &str, value: i64) -> Result<Tunable, SimError> {
+        let found = Tunable::named(name)
+            .and_then(|tunable| self.definitions[tunable as usize].map(|definition| (tunable, definition)));
+        let Some((tunable, definition)) = found else {
+            return Err(SimError::NoTunable {
+                kernel: self.kernel.clone(),
+                tunable: name.to_owned(),
+                has: who_has(name),
+            });
+        };
+        if !(definition.min..=definition.max).contains(&value) {
+            return Err(SimError::TunableRange {
+                kernel: self.kernel.clone(),
+                tunable: tunable.name().to_owned(),
+                value,
+                min: definition.min,
+                max: definition.max,
+            });
+        }
+        Ok(tunable)
+    }
+
+    /// Changes a tunable; the error says who has it, or its range. `sched.d7.03` is a patch to the values of four others:
+    /// turning it on sets those, turning it off puts them back to the kernel's defaults. Whoever wants others still sets
+    /// them behind it.
+    pub fn set(&mut self, name: &str, value: i64) -> Result<(), SimError> {
+        let tunable = self.check(name, value)?;
+        self.values[tunable as usize] = value;
+        if tunable == Tunable::D7Tunables {
+            self.apply_d7_tunables(value != 0);
+        }
+        Ok(())
+    }
+}
+
+/// What the patch 03-tunables of D7 changes, beside the meaning of a `STARVATION_LIMIT` of 0 (attachment to M. Bligh,
+/// "breaking down the performance of D7 scheduler patch", 2003). The default slice of 100 ms that its comment speaks of
+/// follows from the longest one. It also takes the definition of `NODE_THRESHOLD` away; no attachment changes its use.
+const D7_TUNABLES: [(Tunable, i64); 4] = [
+    (Tunable::MaxTimesliceMs, 200),
+    (Tunable::ChildPenalty, 50),
+    (Tunable::MaxSleepAvgMs, 10_000),
+    (Tunable::StarvationLimitMs, 30_000),
+];
+
+/// Which shipped kernel models have a tunable, as the end of a message.
+fn who_has(name: &str) -> String {
+    let Some(tunable) = Tunable::named(name) else {
+        let known: Vec<_> = Tunable::ALL.iter().map(|tunable| tunable.name()).collect();
+        return format!(", nor has any other kernel model (known: {})", known.join(", "));
+    };
+    let has = |model: &&str| kernel(model).is_ok_and(|it| it.tunables.contains_key(tunable.name()));
+    let models: Vec<_> = kernel_names().iter().copied().filter(has).collect();
+    if models.is_empty() { String::new() } else { format!("; these have it: {}", models.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tunable, Tunables};
+    use crate::kernel::kernel;
+
+    #[test]
+    fn defaults_scale_with_the_logarithm_of_at_most_eight_cpus() {
+        // 6 ms × (1 + log₂ 4) = 18 ms; above 8 CPUs, × 4 = 24 ms.
+        for (cpus, latency) in
+            [(1, 6_000_000), (2, 12_000_000), (4, 18_000_000), (8, 24_000_000), (128, 24_000_000)]
+        {
+            let tunables = Tunables::new(&kernel("linux-5.14").unwrap(), cpus);
+            assert_eq!(tunables.get(Tunable::LatencyNs), latency);
+            assert_eq!(tunables.get(Tunable::MigrationCostNs), 500_000);
+        }
+    }
+
+    #[test]
+    fn a_tunable_that_the_kernel_lacks_is_refused_with_the_kernels_that_have_it() {
+        let mut tunables = Tunables::new(&kernel("linux-6.12").unwrap(), 4);
+        let error = tunables.set("kernel.sched_latency_ns", 1_000_000).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "linux-6.12 has no tunable `kernel.sched_latency_ns`; these have it: linux-4.5, linux-5.14"
+        );
+        let error = tunables.set("sched.migration_cost_ns", -2).unwrap_err().to_string();
+        assert!(error.contains("-2 is out of range on linux-6.12: from -1 to"), "{error}");
+        assert!(tunables.set("sched.nonsense", 1).unwrap_err().to_string().contains("nor has any other"));
+        tunables.set("kernel.sched_migration_cost_ns", -1).unwrap();
+        assert_eq!(tunables.get(Tunable::MigrationCostNs), -1);
+    }
+}

@@ -1,0 +1,138 @@
+//! The overhead ledger: every nanosecond of every CPU belongs to exactly one account.
+//!
+//! A CPU's accounts always sum to its clock, the moment up to which its time is spoken for. Kernel work that has begun
+//! when a simulation ends is carried through, so the ledger closes a little later than the program does:
+//! [`Ledger::closed_ns`] × CPUs is the sum of all accounts.
+
+use crate::time::Ns;
+
+macro_rules! accounts {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// What a CPU's time was spent on.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Account {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Account {
+            /// All accounts.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Name in reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+// What nearly every event adds to comes first, so that it shares cache lines.
+accounts! {
+    /// The program's own work at full speed.
+    User = "user",
+    /// Bringing footprints back into caches after a switch or a move, and data from the node's own memory.
+    Cache = "cache",
+    /// System calls: entry, copying, protocol work, futexes.
+    Syscall = "syscall",
+    /// Looking for the next task and switching to it.
+    Switch = "switch",
+    /// Making tasks runnable.
+    Wakeup = "wakeup",
+    /// Searching an idle CPU for a waking task.
+    Search = "idle_search",
+    /// Timer interrupts.
+    Timer = "timer_irq",
+    /// Nothing to do.
+    Idle = "idle",
+    /// Leaving idle states.
+    IdleExit = "idle_exit",
+    /// Interrupts between CPUs.
+    Ipi = "ipi",
+    /// Ticks.
+    Tick = "tick",
+    /// Fetching lines of messages that another CPU wrote.
+    Messages = "message_lines",
+    /// Balancing passes of CPUs about to become idle.
+    NewidleBalance = "newidle_balance",
+    /// Waiting for runqueue locks.
+    LockWait = "lock_wait",
+    /// What SMT siblings take from each other.
+    Smt = "smt",
+    /// The part of bringing data in that is due to its being in memory of other nodes.
+    Remote = "remote_memory",
+    /// Waiting for a node's memory that others use too.
+    Bandwidth = "memory_bandwidth",
+    /// Page faults of first touches.
+    Fault = "page_fault",
+    /// Fork, exec, exit, wait.
+    Family = "fork_exec_exit",
+    /// Balancing passes of busy and idle CPUs.
+    Balance = "balance",
+}
+
+impl Account {
+    /// Number of accounts.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// Whether the time counts as a task's user time.
+    #[inline]
+    pub fn is_user(self) -> bool {
+        matches!(self, Self::User | Self::Cache | Self::Smt | Self::Remote | Self::Bandwidth)
+    }
+}
+
+/// A CPU's accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(align(64))]
+struct Accounts([Ns; Account::COUNT]);
+
+/// All CPUs' accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ledger {
+    cpus: Vec<Accounts>,
+    closed_ns: Ns,
+}
+
+impl Ledger {
+    /// Empty accounts of so many CPUs.
+    pub(crate) fn new(cpus: usize) -> Self {
+        Self { cpus: vec![Accounts([0; Account::COUNT]); cpus], closed_ns: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, cpu: usize, account: Account, ns: Ns) {
+        self.cpus[cpu].0[account as usize] += ns;
+    }
+
+    pub(crate) fn close(&mut self, at: Ns) {
+        self.closed_ns = at;
+    }
+
+    /// When the ledger was closed.
+    pub fn closed_ns(&self) -> Ns {
+        self.closed_ns
+    }
+
+    /// An account of a CPU.
+    pub fn of(&self, cpu: usize, account: Account) -> Ns {
+        self.cpus[cpu].0[account as usize]
+    }
+
+    /// Number of CPUs.
+    pub fn cpus(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Sum of a CPU's accounts.
+    pub fn cpu_total(&self, cpu: usize) -> Ns {
+        self.cpus[cpu].0.iter().sum()
+    }
+
+    /// An account over all CPUs.
+    pub fn total(&self, account: Account) -> Ns {
+        self.cpus.iter().map(|accounts| accounts.0[account as usize]).sum()
+    }
+}

@@ -1,0 +1,38 @@
+//! A simulated multi-socket Linux machine that runs the programs of [`schedlab_workload`] in virtual time.
+//!
+//! ```text
+//! Machine ─┐  sockets, nodes, caches, cores, costs          machine/
+//! Kernel  ─┤  policy, variants, tunables                    kernel/
+//! Plan    ─┼─► Simulation ─► Engine ─► Outcome
+//! Config  ─┘  seed, tunables, attributes, horizon            observe/, ledger/
+//!                               │
+//!            time/      what is due when
+//!            engine/    events, interrupts, accounting
+//!            sched/     who runs on a CPU: real-time tasks, Cfs, Eevdf, O1
+//!            balance/   on which CPU: wake-up, fork, exec, periodic and new-idle balancing
+//!            tasks/     what tasks do: messages, locks, children, the start gate
+//!            physics/   what slows them: cold caches, remote memory, bandwidth, SMT
+//! ```
+//! The crate does no I/O, reads no clock and keeps no global state: an outcome is a function of machine, kernel, program
+//! and configuration, the same on every platform and in every build. Time is in integer nanoseconds.
+
+mod balance;
+mod engine;
+pub mod error;
+pub mod kernel;
+pub mod ledger;
+pub mod machine;
+pub mod observe;
+mod physics;
+pub mod sched;
+mod simulation;
+mod tasks;
+pub mod time;
+
+pub use error::{SimError, Waiting};
+pub use kernel::{Change, Kernel, kernel, kernel_names};
+pub use ledger::{Account, Ledger};
+pub use machine::{CpuMask, Machine, machine, machine_names};
+pub use observe::{End, Observer, Outcome};
+pub use simulation::{Config, Simulation};
+pub use tasks::{Attributes, Class};

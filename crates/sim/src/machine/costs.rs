@@ -1,0 +1,131 @@
+//! What things cost on a machine, in nanoseconds.
+
+use serde::{Deserialize, Serialize};
+
+use super::Distance;
+
+/// A cost that depends on how far apart two CPUs, or a CPU and memory, are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByDistance {
+    /// The same core: the CPU itself or its SMT sibling.
+    pub core: u32,
+    /// Another core under the same last-level cache.
+    pub llc: u32,
+    /// Another last-level cache of the same node; for memory: the node's own.
+    pub node: u32,
+    /// Another node of the same socket.
+    pub near: u32,
+    /// Another socket.
+    pub far: u32,
+}
+
+impl ByDistance {
+    /// The cost at a distance.
+    #[inline]
+    pub fn at(&self, distance: Distance) -> u64 {
+        u64::from(match distance {
+            Distance::Core => self.core,
+            Distance::Llc => self.llc,
+            Distance::Node => self.node,
+            Distance::Near => self.near,
+            Distance::Far => self.far,
+        })
+    }
+}
+
+/// The cost table of a machine. All times in nanoseconds, sizes in KiB, rates in MiB/s.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// Entering and leaving the kernel.
+    pub syscall: u32,
+    /// Reading the clock from user space.
+    pub clock_read: u32,
+    /// An atomic operation on a line of this core.
+    pub atomic: u32,
+    /// A look for the next task to run.
+    pub schedule: u32,
+    /// Changing from one task to another, with registers and address space, caches warm.
+    pub switch: u32,
+    /// Making a task runnable, by the distance from the waking CPU to the task's runqueue.
+    pub wakeup: ByDistance,
+    /// From an IPI's sending to its arrival.
+    pub ipi: ByDistance,
+    /// Handling an IPI.
+    pub ipi_handler: u32,
+    /// The scheduler tick.
+    pub tick: u32,
+    /// A timer interrupt that wakes somebody.
+    pub timer_irq: u32,
+    /// Taking a contended or remote runqueue lock over, by distance.
+    pub lock_handoff: ByDistance,
+    /// How long a runqueue lock is held by a wake-up or a pull.
+    pub lock_hold: u32,
+    /// Looking at one CPU in the search for an idle one.
+    pub idle_scan_cpu: u32,
+    /// A balancing pass, whatever its width.
+    pub balance_base: u32,
+    /// A balancing pass, per CPU that is scanned.
+    pub balance_cpu: u32,
+    /// Moving one task in a balancing pass.
+    pub balance_move: u32,
+    /// Bringing 1 KiB into the core's private caches in order, by where it comes from.
+    pub refill_kib: ByDistance,
+    /// Accesses at random places cost so many percent of those in order: nothing is fetched ahead.
+    pub random_percent: u32,
+    /// Walking 1 KiB that lies in the private caches.
+    pub touch_kib: u32,
+    /// Fetching one line that another CPU has written.
+    pub line: ByDistance,
+    /// Throughput of a CPU whose SMT sibling is busy, in percent of what it has alone.
+    pub smt_percent: u32,
+    /// Memory bandwidth of a node.
+    pub node_bandwidth_mib: u32,
+    /// First touch of a page: fault, clearing, page table.
+    pub page_fault: u32,
+    /// A NUMA hinting fault.
+    pub hinting_fault: u32,
+    /// Marking 1 MiB of page table entries.
+    pub scan_mib: u32,
+    /// Copying a page of 4 KiB to another node, with unmapping and remapping.
+    pub page_migrate: u32,
+    /// Updating a statistics line that this CPU wrote last.
+    pub stats_local: u32,
+    /// Updating a statistics line that another CPU wrote last.
+    pub stats_remote: u32,
+    /// Folding a CPU's counter differentials.
+    pub vmstat_fold: u32,
+    /// `fork` in the parent, without the wake-up.
+    pub fork: u32,
+    /// `clone` of a thread in the parent.
+    pub clone: u32,
+    /// `exec` of a small binary.
+    pub exec: u32,
+    /// Exit of a process.
+    pub exit: u32,
+    /// Exit of a thread.
+    pub exit_thread: u32,
+    /// Waiting for a child that has ended.
+    pub wait: u32,
+    /// A futex call, without the wake-up.
+    pub futex: u32,
+    /// `nanosleep`, without the switch.
+    pub nanosleep: u32,
+    /// Copying 1 KiB between user space and kernel, caches warm.
+    pub copy_kib: u32,
+    /// A pipe's read or write beyond the system call and the copy.
+    pub pipe: u32,
+    /// A Unix socket's read or write, likewise.
+    pub unix: u32,
+    /// A TCP send over loopback, with the softirq's work up to the receiver's queue.
+    pub tcp_send: u32,
+    /// A TCP receive.
+    pub tcp_receive: u32,
+    /// A UDP send over loopback, with the softirq's work.
+    pub udp_send: u32,
+    /// A UDP receive.
+    pub udp_receive: u32,
+    /// Private footprint of a task that is not known from the program: stack, code, kernel structures, in KiB.
+    pub footprint_kib: u32,
+}

@@ -1,0 +1,130 @@
+//! Scheduling domains: the sets of CPUs within which load is balanced, from narrow to wide.
+//!
+//! ```text
+//! NUMA ≤ 21   {0 … 47}      groups: node 0 | node 1
+//! MC          {0 … 11, 24 … 35}   groups: core 0 | core 1 | …
+//! SMT         {0, 24}       groups: CPU 0 | CPU 24
+//! ```
+//! A level whose span is that of the level below is left out, as the kernel does
+//! (Documentation/scheduler/sched-domains.rst). Groups are disjoint here, also where the kernel's of a NUMA level
+//! overlap.
+
+use super::{CpuMask, Machine, Topology};
+
+/// What the CPUs of a domain share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DomainKind {
+    /// A core.
+    Smt,
+    /// A last-level cache.
+    Cache,
+    /// A NUMA node.
+    Node,
+    /// Nodes within a distance.
+    Numa(u32),
+}
+
+/// A domain; CPUs with the same span share it.
+#[derive(Debug, Clone)]
+pub struct Domain {
+    /// What its CPUs share.
+    pub kind: DomainKind,
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// Number of its CPUs.
+    pub weight: u32,
+    /// The spans of the level below that it is made of.
+    pub groups: Vec<CpuMask>,
+}
+
+/// Domains of all CPUs.
+#[derive(Debug, Clone)]
+pub struct Domains {
+    /// All different domains.
+    pub all: Vec<Domain>,
+    /// For each CPU its domains' positions in `all`, narrow to wide.
+    pub of_cpu: Vec<Vec<u16>>,
+}
+
+impl Domains {
+    /// Derives the domains of a machine.
+    pub fn new(machine: &Machine, topology: &Topology) -> Self {
+        let mut far: Vec<u32> = (0..machine.nodes() * machine.nodes())
+            .map(|pair| machine.node_distance(pair / machine.nodes(), pair % machine.nodes()))
+            .filter(|distance| *distance > 10)
+            .collect();
+        far.sort_unstable();
+        far.dedup();
+        let mut kinds = vec![DomainKind::Smt, DomainKind::Cache, DomainKind::Node];
+        kinds.extend(far.into_iter().map(DomainKind::Numa));
+        let mut domains = Self { all: Vec::new(), of_cpu: vec![Vec::new(); topology.cpus()] };
+        let single = |cpu| std::iter::once(cpu).collect::<CpuMask>();
+        let mut below: Vec<CpuMask> = (0..topology.cpus()).map(single).collect();
+        for kind in kinds {
+            let spans: Vec<CpuMask> =
+                (0..topology.cpus()).map(|cpu| span(machine, topology, kind, cpu)).collect();
+            for cpu in 0..topology.cpus() {
+                if spans[cpu] != below[cpu] {
+                    domains.add(cpu, kind, spans[cpu], &below);
+                }
+            }
+            below = spans;
+        }
+        domains
+    }
+
+    fn add(&mut self, cpu: usize, kind: DomainKind, span: CpuMask, below: &[CpuMask]) {
+        let known = self.all.iter().position(|domain| domain.span == span && domain.kind == kind);
+        let position = known.unwrap_or_else(|| {
+            let (mut left, mut groups) = (span, Vec::new());
+            while let Some(first) = left.lowest() {
+                let group = below[first].and(&left);
+                left = left.without(&group);
+                groups.push(group);
+            }
+            self.all.push(Domain { kind, span, weight: span.count() as u32, groups });
+            self.all.len() - 1
+        });
+        self.of_cpu[cpu].push(position as u16);
+    }
+}
+
+fn span(machine: &Machine, topology: &Topology, kind: DomainKind, cpu: usize) -> CpuMask {
+    match kind {
+        DomainKind::Smt => *topology.core_cpus(topology.core(cpu)),
+        DomainKind::Cache => *topology.cache_cpus(topology.cache(cpu)),
+        DomainKind::Node => *topology.node_cpus(topology.node(cpu)),
+        DomainKind::Numa(distance) => {
+            let own = topology.node(cpu);
+            let within = |node: &usize| machine.node_distance(own, *node) <= distance;
+            let nodes = (0..machine.nodes()).filter(within);
+            nodes.fold(CpuMask::EMPTY, |span, node| span.or(topology.node_cpus(node)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DomainKind, Domains};
+    use crate::machine::{Topology, machine};
+
+    fn levels(name: &str) -> Vec<(DomainKind, u32, usize)> {
+        let machine = machine(name).unwrap();
+        let domains = Domains::new(&machine, &Topology::new(&machine));
+        let of_first = domains.of_cpu[0].iter().map(|at| &domains.all[usize::from(*at)]);
+        of_first.map(|domain| (domain.kind, domain.weight, domain.groups.len())).collect()
+    }
+
+    #[test]
+    fn each_machine_has_the_levels_that_its_shape_gives() {
+        use DomainKind::{Cache, Node, Numa, Smt};
+        assert_eq!(levels("laptop-4"), [(Cache, 4, 4)]);
+        assert_eq!(levels("i7-3770"), [(Smt, 2, 2), (Cache, 8, 4)]);
+        assert_eq!(levels("xeon-e5-2670v3"), [(Smt, 2, 2), (Cache, 24, 12), (Numa(21), 48, 2)]);
+        // Caches are private on a quad, so its CPUs first meet in their node.
+        assert_eq!(levels("numa-q-16"), [(Node, 4, 4), (Numa(20), 16, 4)]);
+        let kunpeng = levels("kunpeng920");
+        assert_eq!(kunpeng.first(), Some(&(Cache, 32, 32)));
+        assert_eq!(kunpeng.last().map(|level| level.1), Some(128));
+    }
+}

@@ -1,0 +1,200 @@
+//! Machines as data, and what is derived from them.
+//!
+//! ```text
+//! machine
+//! ├── socket 0
+//! │   ├── node 0                    memory, with its bandwidth
+//! │   │   └── last-level cache 0    shared by its cores
+//! │   │       ├── core 0            private caches
+//! │   │       │   ├── CPU 0         SMT siblings
+//! │   │       │   └── CPU 8
+//! │   │       └── core 1 …
+//! │   └── node 1 …
+//! └── socket 1 …
+//! ```
+//! Nodes are numbered through the sockets, caches through the nodes, cores through the caches. CPU numbers are either
+//! core by core (`adjacent`: siblings next to each other) or all first siblings before all second ones (`split`, as
+//! firmware of x86 machines does).
+
+mod costs;
+mod domains;
+mod library;
+mod mask;
+mod topology;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::SimError;
+
+pub use costs::{ByDistance, Costs};
+pub use domains::{Domain, DomainKind, Domains};
+pub use library::{machine, machine_names};
+pub use mask::{CpuMask, MAX_CPUS};
+pub use topology::{Distance, Topology};
+
+/// A machine as its TOML file defines it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Name, such as `kunpeng920`.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub about: String,
+    /// Sockets.
+    pub sockets: u32,
+    /// NUMA nodes per socket.
+    pub nodes_per_socket: u32,
+    /// Last-level caches per node.
+    pub caches_per_node: u32,
+    /// Cores per last-level cache.
+    pub cores_per_cache: u32,
+    /// SMT threads per core.
+    #[serde(default = "one")]
+    pub threads_per_core: u32,
+    /// Order of CPU numbers.
+    #[serde(default)]
+    pub numbering: Numbering,
+    /// Distances between nodes as in the firmware's SLIT, 10 being local; empty: 20 to every other node.
+    #[serde(default)]
+    pub distances: Vec<Vec<u32>>,
+    /// Ticks per second.
+    pub hz: u32,
+    /// Clock in MHz; for conversion between cycles and nanoseconds.
+    pub mhz: u32,
+    /// Memory per node in MiB.
+    pub memory_mib: u64,
+    /// Private caches of a core (last private level), in KiB.
+    pub private_kib: u32,
+    /// A last-level cache, in KiB.
+    pub llc_kib: u32,
+    /// Idle CPUs watch a word of memory (`mwait`), so that waking one takes a write instead of an interrupt.
+    #[serde(default)]
+    pub mwait: bool,
+    /// Exit latency by how long a CPU has been idle; the first entry begins at 0.
+    pub idle: Vec<IdleState>,
+    /// What things cost.
+    pub costs: Costs,
+}
+
+/// Order of CPU numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Numbering {
+    /// SMT siblings have neighbouring numbers.
+    #[default]
+    Adjacent,
+    /// All first siblings, then all second ones.
+    Split,
+}
+
+/// A depth of idleness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdleState {
+    /// A CPU idle for at least this long is in this state.
+    pub after_ns: u64,
+    /// Time to leave it.
+    pub exit_ns: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Machine {
+    /// Reads a machine from TOML; the error says where it is wrong.
+    pub fn from_toml(text: &str) -> Result<Self, SimError> {
+        let machine: Self = toml::from_str(text)
+            .map_err(|error| SimError::Definition { what: "machine", reason: error.to_string() })?;
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// Number of CPUs.
+    pub fn cpus(&self) -> usize {
+        [
+            self.sockets,
+            self.nodes_per_socket,
+            self.caches_per_node,
+            self.cores_per_cache,
+            self.threads_per_core,
+        ]
+        .iter()
+        .fold(1usize, |product, factor| product.saturating_mul(*factor as usize))
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        (self.sockets as usize).saturating_mul(self.nodes_per_socket as usize)
+    }
+
+    /// Refuses a machine that cannot be simulated, naming the field.
+    pub fn check(&self) -> Result<(), SimError> {
+        let wrong = |field: &str, reason: String| {
+            Err(SimError::Machine { machine: self.name.clone(), field: field.to_owned(), reason })
+        };
+        let counts = [
+            ("sockets", self.sockets),
+            ("nodes_per_socket", self.nodes_per_socket),
+            ("caches_per_node", self.caches_per_node),
+            ("cores_per_cache", self.cores_per_cache),
+            ("threads_per_core", self.threads_per_core),
+        ];
+        for (field, count) in counts {
+            if count == 0 {
+                return wrong(field, "0 makes a machine without a CPU; at least 1".to_owned());
+            }
+        }
+        if self.cpus() > MAX_CPUS {
+            return wrong("sockets", format!("{} CPUs are more than the {MAX_CPUS} supported", self.cpus()));
+        }
+        if self.threads_per_core > 8 {
+            return wrong("threads_per_core", format!("{} is more than 8", self.threads_per_core));
+        }
+        if !(1..=10_000).contains(&self.hz) {
+            return wrong("hz", format!("{} is not between 1 and 10000", self.hz));
+        }
+        for (field, value) in
+            [("mhz", self.mhz), ("private_kib", self.private_kib), ("llc_kib", self.llc_kib)]
+        {
+            if !(1..=1 << 26).contains(&value) {
+                return wrong(field, format!("{value} is not between 1 and {}", 1 << 26));
+            }
+        }
+        if !(1..=100).contains(&self.costs.smt_percent) {
+            return wrong(
+                "costs.smt_percent",
+                format!("{} is not between 1 and 100", self.costs.smt_percent),
+            );
+        }
+        if self.costs.node_bandwidth_mib == 0 || self.costs.random_percent == 0 {
+            return wrong("costs", "node_bandwidth_mib and random_percent are at least 1".to_owned());
+        }
+        if self.idle.first().is_none_or(|state| state.after_ns != 0)
+            || !self.idle.is_sorted_by_key(|state| state.after_ns)
+        {
+            return wrong("idle", "states begin at after_ns = 0 and ascend".to_owned());
+        }
+        self.check_distances()
+    }
+
+    fn check_distances(&self) -> Result<(), SimError> {
+        let (nodes, rows) = (self.nodes(), &self.distances);
+        let square = rows.len() == nodes && rows.iter().all(|row| row.len() == nodes);
+        let right = |from: usize, to: usize| (rows[from][to] == 10) == (from == to) && rows[from][to] >= 10;
+        if rows.is_empty() || (square && (0..nodes).all(|from| (0..nodes).all(|to| right(from, to)))) {
+            return Ok(());
+        }
+        let reason = format!("needs {nodes} rows of {nodes} numbers: 10 on the diagonal, more elsewhere");
+        Err(SimError::Machine { machine: self.name.clone(), field: "distances".to_owned(), reason })
+    }
+
+    /// Distance between two nodes, 10 being local.
+    pub fn node_distance(&self, from: usize, to: usize) -> u32 {
+        match self.distances.get(from) {
+            Some(row) => row[to],
+            None if from == to => 10,
+            None => 20,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Where each CPU is.
+
+use super::{CpuMask, Machine, Numbering};
+
+/// How far apart two CPUs are, by what they share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Distance {
+    /// A core: the CPU itself or an SMT sibling.
+    Core,
+    /// A last-level cache.
+    Llc,
+    /// A NUMA node.
+    Node,
+    /// A socket.
+    Near,
+    /// Only the machine.
+    Far,
+}
+
+impl Distance {
+    /// Number of distances.
+    pub const COUNT: usize = 5;
+    /// All distances, nearest first.
+    pub const ALL: [Self; Self::COUNT] = [Self::Core, Self::Llc, Self::Node, Self::Near, Self::Far];
+
+    /// Name for reports.
+    pub fn name(self) -> &'static str {
+        ["core", "llc", "node", "near", "far"][self as usize]
+    }
+}
+
+/// Place of a CPU; numbers count through the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Place {
+    pub core: u16,
+    pub cache: u16,
+    pub node: u16,
+    pub socket: u16,
+}
+
+/// Places of all CPUs, and the sets that share something.
+#[derive(Debug, Clone)]
+pub struct Topology {
+    pub(crate) places: Vec<Place>,
+    pub(crate) cores: Vec<CpuMask>,
+    pub(crate) caches: Vec<CpuMask>,
+    pub(crate) nodes: Vec<CpuMask>,
+    pub(crate) threads: usize,
+    /// By from-node × nodes + to-node: the class of the distance from a CPU of one to memory of the other.
+    memory: Vec<Distance>,
+}
+
+impl Topology {
+    /// Works out the topology of a machine that has passed its check.
+    pub fn new(machine: &Machine) -> Self {
+        let threads = machine.threads_per_core as usize;
+        let cores = machine.cpus() / threads;
+        let (per_cache, per_node) = (machine.cores_per_cache, machine.caches_per_node);
+        let mut places = vec![Place::default(); machine.cpus()];
+        for (core, thread) in (0..cores).flat_map(|core| (0..threads).map(move |thread| (core, thread))) {
+            let cpu = match machine.numbering {
+                Numbering::Adjacent => core * threads + thread,
+                Numbering::Split => thread * cores + core,
+            };
+            let cache = core / per_cache as usize;
+            let node = cache / per_node as usize;
+            let socket = node / machine.nodes_per_socket as usize;
+            places[cpu] =
+                Place { core: core as u16, cache: cache as u16, node: node as u16, socket: socket as u16 };
+        }
+        let sets = |count: usize, of: fn(&Place) -> u16| {
+            let members = |set: usize| {
+                let within = |cpu: &usize| usize::from(of(&places[*cpu])) == set;
+                (0..places.len()).filter(within).collect()
+            };
+            (0..count).map(members).collect::<Vec<CpuMask>>()
+        };
+        let caches = cores / per_cache as usize;
+        let nodes = machine.nodes();
+        let memory =
+            (0..nodes * nodes).map(|pair| memory_distance(machine, pair / nodes, pair % nodes)).collect();
+        Self {
+            cores: sets(cores, |place| place.core),
+            caches: sets(caches, |place| place.cache),
+            nodes: sets(nodes, |place| place.node),
+            places,
+            threads,
+            memory,
+        }
+    }
+
+    /// Number of CPUs.
+    pub fn cpus(&self) -> usize {
+        self.places.len()
+    }
+
+    /// How far apart two CPUs are.
+    #[inline]
+    pub fn distance(&self, a: usize, b: usize) -> Distance {
+        let (a, b) = (&self.places[a], &self.places[b]);
+        if a.core == b.core {
+            Distance::Core
+        } else if a.cache == b.cache {
+            Distance::Llc
+        } else if a.node == b.node {
+            Distance::Node
+        } else if a.socket == b.socket {
+            Distance::Near
+        } else {
+            Distance::Far
+        }
+    }
+
+    /// How far a node's memory is from a CPU; the node's own is [`Distance::Node`].
+    #[inline]
+    pub fn memory_distance(&self, cpu: usize, node: usize) -> Distance {
+        self.memory[usize::from(self.places[cpu].node) * self.nodes.len() + node]
+    }
+
+    /// Node of a CPU.
+    #[inline]
+    pub fn node(&self, cpu: usize) -> usize {
+        self.places[cpu].node.into()
+    }
+
+    /// Core of a CPU.
+    #[inline]
+    pub fn core(&self, cpu: usize) -> usize {
+        self.places[cpu].core.into()
+    }
+
+    /// Last-level cache of a CPU.
+    #[inline]
+    pub fn cache(&self, cpu: usize) -> usize {
+        self.places[cpu].cache.into()
+    }
+
+    /// Whether two CPUs share a last-level cache.
+    #[inline]
+    pub fn share_cache(&self, a: usize, b: usize) -> bool {
+        self.places[a].cache == self.places[b].cache
+    }
+
+    /// CPUs of a core.
+    pub fn core_cpus(&self, core: usize) -> &CpuMask {
+        &self.cores[core]
+    }
+
+    /// CPUs of a last-level cache.
+    pub fn cache_cpus(&self, cache: usize) -> &CpuMask {
+        &self.caches[cache]
+    }
+
+    /// CPUs of a node.
+    pub fn node_cpus(&self, node: usize) -> &CpuMask {
+        &self.nodes[node]
+    }
+}
+
+fn memory_distance(machine: &Machine, from: usize, to: usize) -> Distance {
+    let per_socket = machine.nodes_per_socket as usize;
+    if from == to {
+        Distance::Node
+    } else if from / per_socket == to / per_socket {
+        Distance::Near
+    } else {
+        Distance::Far
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Distance, Topology};
+    use crate::machine::machine;
+
+    #[test]
+    fn a_xeons_siblings_are_half_the_machine_apart() {
+        let topology = Topology::new(&machine("xeon-e5-2670v3").unwrap());
+        assert_eq!(topology.cpus(), 48);
+        assert_eq!(topology.core_cpus(0).iter().collect::<Vec<_>>(), [0, 24]);
+        assert_eq!(topology.distance(0, 24), Distance::Core);
+        assert_eq!(topology.distance(0, 11), Distance::Llc);
+        assert_eq!(topology.distance(0, 12), Distance::Far);
+        assert_eq!(
+            topology.node_cpus(1).iter().collect::<Vec<_>>(),
+            (12..24).chain(36..48).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn a_kunpengs_sockets_have_two_nodes() {
+        let topology = Topology::new(&machine("kunpeng920").unwrap());
+        let distances = [1, 31, 32, 64].map(|cpu| topology.distance(0, cpu));
+        assert_eq!(distances, [Distance::Llc, Distance::Llc, Distance::Near, Distance::Far]);
+        assert_eq!(topology.memory_distance(0, 0), Distance::Node);
+        assert_eq!(topology.memory_distance(0, 1), Distance::Near);
+        assert_eq!(topology.memory_distance(127, 0), Distance::Far);
+    }
+}

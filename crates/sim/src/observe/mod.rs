@@ -1,0 +1,15 @@
+//! What a simulation tells.
+
+mod counters;
+mod digest;
+mod histogram;
+mod observer;
+mod outcome;
+mod samples;
+
+pub use counters::{Balancing, ByDistance, Counters};
+pub use digest::Digest;
+pub use histogram::Histogram;
+pub use observer::Observer;
+pub use outcome::{End, Histograms, Outcome, TaskReport};
+pub(crate) use samples::Series;

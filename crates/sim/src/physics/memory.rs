@@ -1,0 +1,275 @@
+//! Memory regions: where their pages are, what of them is cached, and the bandwidth of nodes.
+
+use schedlab_workload::program::Pattern;
+
+use super::warmth::Caches;
+use crate::machine::{Costs, Distance, Topology};
+use crate::time::Ns;
+
+/// Most granules of a region. A granule is a page of 4 KiB in regions of up to 16 MiB and a power of two of them in larger
+/// ones, so that a footprint of 10 GB is as cheap to simulate as a small one.
+const MOST_GRANULES: u64 = 4096;
+
+/// Home of a granule that nobody has touched.
+const UNTOUCHED: u8 = u8::MAX;
+
+const PAGE: u64 = 4096;
+
+/// A region of memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Region {
+    pub bytes: u64,
+    /// Granule size is 1 << shift.
+    shift: u32,
+    /// Node of each granule, and how many of its pages have been touched; empty before the first touch.
+    home: Vec<u8>,
+    touched: Vec<u32>,
+    /// What each last-level cache held of it, in KiB, and that cache's inflow then.
+    cached: Vec<Cached>,
+    /// The core whose private caches held it last.
+    private: Cached,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cached {
+    at: u16,
+    kib: u32,
+    inflow: u64,
+}
+
+/// A touch of a part of a region.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Touch {
+    pub offset: u64,
+    pub bytes: u64,
+    pub stride: u32,
+    pub pattern: Pattern,
+}
+
+/// What a touch costs, by account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TouchCost {
+    pub work: Ns,
+    pub cache: Ns,
+    pub remote: Ns,
+    pub bandwidth: Ns,
+    pub fault: Ns,
+    pub pages: u64,
+}
+
+impl Region {
+    pub fn new(bytes: u64) -> Self {
+        let granules = bytes.div_ceil(PAGE).div_ceil(MOST_GRANULES).next_power_of_two();
+        let private = Cached { at: u16::MAX, kib: 0, inflow: 0 };
+        Self {
+            bytes,
+            shift: PAGE.ilog2() + granules.ilog2(),
+            home: Vec::new(),
+            touched: Vec::new(),
+            cached: Vec::new(),
+            private,
+        }
+    }
+
+    /// Takes homes for granules that are touched for the first time; pages that are. Which pages of a granule have been
+    /// touched is not remembered, only how many.
+    fn first_touch(&mut self, touch: &Touch, node: usize) -> u64 {
+        if self.home.is_empty() {
+            let granules = self.bytes.div_ceil(1 << self.shift) as usize;
+            self.home = vec![UNTOUCHED; granules];
+            self.touched = vec![0; granules];
+        }
+        let size = 1u64 << self.shift;
+        let (mut at, mut left, mut pages) = (touch.offset % self.bytes, touch.bytes.max(1), 0);
+        while left > 0 {
+            let (granule, within) = ((at >> self.shift) as usize, at & (size - 1));
+            let part = left.min(size - within).min(self.bytes - at);
+            if self.home[granule] == UNTOUCHED {
+                self.home[granule] = node as u8;
+            }
+            let fresh = (size / PAGE) as u32 - self.touched[granule];
+            let met = fresh.min(part.div_ceil(PAGE) as u32);
+            self.touched[granule] += met;
+            pages += u64::from(met);
+            left -= part;
+            at = (at + part) % self.bytes;
+        }
+        pages
+    }
+
+    fn granules(&self, touch: &Touch) -> impl Iterator<Item = usize> + use<> {
+        let total = self.bytes.div_ceil(1 << self.shift);
+        let first = (touch.offset % self.bytes) >> self.shift;
+        let last = (touch.offset % self.bytes + touch.bytes.max(1) - 1) >> self.shift;
+        (first..=last.min(first + total - 1)).map(move |granule| (granule % total) as usize)
+    }
+}
+
+/// All nodes' memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Memory {
+    /// When each node's memory will have served what has been asked of it.
+    free_at: Vec<Ns>,
+}
+
+impl Memory {
+    pub fn new(nodes: usize) -> Self {
+        Self { free_at: vec![0; nodes] }
+    }
+
+    /// The delay by others' traffic of one who wants `kib` KiB from a node and would need `alone` ns for it.
+    fn queue(&mut self, node: usize, kib: u64, alone: Ns, costs: &Costs, now: Ns) -> Ns {
+        let service = kib * 976_563 / u64::from(costs.node_bandwidth_mib);
+        let done = self.free_at[node].max(now) + service;
+        self.free_at[node] = done;
+        (done - now).saturating_sub(alone)
+    }
+
+    /// Touches a part of a region from a CPU. `binding` overrides the node of first touches.
+    #[allow(clippy::too_many_arguments, reason = "all of them are independent")]
+    pub fn touch(
+        &mut self,
+        region: &mut Region,
+        touch: &Touch,
+        cpu: usize,
+        binding: Option<u8>,
+        topology: &Topology,
+        caches: &mut Caches,
+        costs: &Costs,
+        (private_kib, llc_kib): (u32, u32),
+        now: Ns,
+    ) -> TouchCost {
+        let place = topology.places[cpu];
+        let node = binding.map_or(usize::from(place.node), usize::from);
+        let pages = region.first_touch(touch, node);
+        // Bytes that are actually fetched: whole lines, at most all of the range.
+        let fetched = (touch.bytes.div_ceil(touch.stride.max(1).into()) * 64).min(touch.bytes.max(64));
+        let percent = if touch.pattern == Pattern::Random { u64::from(costs.random_percent) } else { 100 };
+        let region_kib = region.bytes.div_ceil(1024).max(1);
+        let kib_1024 = fetched; // 1/1024 KiB
+        let held = |cached: &Cached, inflow: u64, capacity: u32| {
+            let capacity = u64::from(capacity);
+            let gone = inflow - cached.inflow;
+            if gone >= capacity { 0 } else { u64::from(cached.kib) * (capacity - gone) / capacity }
+        };
+        let mut private = 0;
+        if region.private.at == place.core {
+            private = held(&region.private, caches.core_kib[usize::from(place.core)], private_kib);
+        }
+        if region.cached.is_empty() {
+            region.cached = vec![Cached { at: 0, kib: 0, inflow: 0 }; caches.cache_kib.len()];
+        }
+        let cache = usize::from(place.cache);
+        let shared = held(&region.cached[cache], caches.cache_kib[cache], llc_kib);
+        let miss_private = kib_1024 * (region_kib - private.min(region_kib)) / region_kib;
+        let beyond = (kib_1024 * (region_kib - shared.min(region_kib)) / region_kib).min(miss_private);
+        let scale = |ns_per_kib: u64, kib_1024: u64| ns_per_kib * kib_1024 * percent / 100 / 1024;
+        let mut cost = TouchCost {
+            work: u64::from(costs.touch_kib) * kib_1024 / 1024,
+            cache: scale(costs.refill_kib.llc.into(), miss_private - beyond),
+            fault: pages * u64::from(costs.page_fault),
+            pages,
+            ..TouchCost::default()
+        };
+        if beyond > 0 {
+            self.fetch(region, touch, cpu, topology, costs, (beyond, percent), now, &mut cost);
+        }
+        caches.flow(place.core.into(), cache, miss_private / 1024, beyond / 1024);
+        let gained = (miss_private / 1024) as u32;
+        let inflow = caches.core_kib[usize::from(place.core)];
+        let limit = |kib: u64, capacity: u32| kib.min(capacity.into()).min(region_kib) as u32;
+        region.private =
+            Cached { at: place.core, kib: limit(private + u64::from(gained), private_kib), inflow };
+        region.cached[cache] =
+            Cached { at: 0, kib: limit(shared + beyond / 1024, llc_kib), inflow: caches.cache_kib[cache] };
+        cost
+    }
+
+    /// The part that comes from memory, `beyond` / 1024 KiB, spread over the nodes as the touched granules are.
+    #[allow(clippy::too_many_arguments, reason = "all of them are independent")]
+    fn fetch(
+        &mut self,
+        region: &Region,
+        touch: &Touch,
+        cpu: usize,
+        topology: &Topology,
+        costs: &Costs,
+        (beyond, percent): (u64, u64),
+        now: Ns,
+        cost: &mut TouchCost,
+    ) {
+        let mut by_node = [0u64; 64];
+        let mut granules = 0;
+        for granule in region.granules(touch) {
+            by_node[usize::from(region.home[granule]) % 64] += 1;
+            granules += 1;
+        }
+        for node in 0..self.free_at.len() {
+            if by_node[node % 64] == 0 {
+                continue;
+            }
+            let part = beyond * by_node[node % 64] / granules;
+            let near = u64::from(costs.refill_kib.node) * part * percent / 102_400;
+            let distance = topology.memory_distance(cpu, node).max(Distance::Node);
+            let all = costs.refill_kib.at(distance) * part * percent / 102_400;
+            cost.cache += near.min(all);
+            cost.remote += all.saturating_sub(near);
+            cost.bandwidth += self.queue(node, part / 1024, all, costs, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schedlab_workload::program::Pattern;
+
+    use super::{Memory, Region, Touch};
+    use crate::machine::{Topology, machine};
+    use crate::physics::Caches;
+
+    #[test]
+    fn memory_costs_by_where_it_is_and_what_is_cached() {
+        let xeon = machine("xeon-e5-2670v3").unwrap();
+        let topology = Topology::new(&xeon);
+        let mut caches = Caches::new(&topology, 256, 30_720, xeon.costs.refill_kib, 300);
+        let (mut memory, mut region) = (Memory::new(2), Region::new(1 << 20));
+        let whole = Touch { offset: 0, bytes: 1 << 20, stride: 64, pattern: Pattern::Sequential };
+        let mut touch = |cpu, now| {
+            memory.touch(
+                &mut region,
+                &whole,
+                cpu,
+                None,
+                &topology,
+                &mut caches,
+                &xeon.costs,
+                (256, 30_720),
+                now,
+            )
+        };
+        // First touch from socket 0: 256 pages; 1024 KiB × 16 ns walked, × 95 ns fetched from the own node.
+        let first = touch(0, 0);
+        assert_eq!((first.pages, first.fault), (256, 256 * 700));
+        assert_eq!((first.work, first.cache, first.remote), (1024 * 16, 1024 * 95, 0));
+        // Again: 256 of 1024 KiB lie in the private caches (of 256), the rest in the shared one: 768 × 40.
+        let again = touch(0, 1_000_000);
+        assert_eq!((again.pages, again.cache, again.remote), (0, 768 * 40, 0));
+        // From the other socket: nothing is cached there, and all pages are remote: 95 + 45 per KiB.
+        let far = touch(12, 2_000_000);
+        assert_eq!((far.pages, far.cache, far.remote), (0, 1024 * 95, 1024 * 45));
+    }
+
+    #[test]
+    fn a_nodes_bandwidth_is_shared() {
+        let xeon = machine("xeon-e5-2670v3").unwrap();
+        let mut memory = Memory::new(2);
+        // 56000 MiB/s serve 1024 KiB in 1024 × 976563 / 56000 = 17857 ns; one core alone needs 97280.
+        assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 0);
+        for _ in 0..5 {
+            memory.queue(0, 1024, 97_280, &xeon.costs, 0);
+        }
+        // The seventh waits for 7 × 17857 − 97280.
+        assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 7 * 17_857 - 97_280);
+        assert_eq!(memory.queue(1, 1024, 97_280, &xeon.costs, 0), 0);
+    }
+}

@@ -1,0 +1,226 @@
+//! Waking, blocking and preempting: what happens to a runqueue from outside.
+
+use crate::engine::{Engine, NOBODY};
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::{Enqueue, Policy, TaskIx};
+use crate::tasks::{Class, State};
+use crate::time::Ns;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// CPU `cpu` makes a sleeping or blocked task runnable. `sync`: the waker is about to sleep.
+    pub(crate) fn wake(&mut self, cpu: usize, task: TaskIx, sync: bool) {
+        let state = self.tasks[task as usize].state;
+        debug_assert!(matches!(state, State::Sleeping | State::Blocked), "{task} sleeps, but is {state:?}");
+        self.stuck -= usize::from(state == State::Blocked);
+        let previous = usize::from(self.tasks[task as usize].cpu);
+        let target = self.select_wake(cpu, task, sync);
+        let distance = self.topology.distance(cpu, target);
+        let moved = target != previous;
+        if moved {
+            self.policy.detach(&self.queues[previous], &mut self.entities[task as usize]);
+            let from = self.topology.distance(previous, target);
+            self.counters.wake_migrations[from as usize] += 1;
+            self.note_move(task, previous, target);
+        }
+        self.counters.wakeups[distance as usize] += 1;
+        self.lock_queue(cpu, target);
+        self.book(cpu, Account::Wakeup, self.costs.wakeup.at(distance));
+        self.tasks[task as usize].woken_at = self.cpus[cpu].clock;
+        self.tasks[task as usize].wakeups += 1;
+        self.observer.woken(self.cpus[cpu].clock, cpu, task, target);
+        self.activate(target, task, Enqueue::Wake { moved, sync });
+        self.check_preempt(cpu, target, task);
+    }
+
+    pub(crate) fn note_move(&mut self, task: TaskIx, from: usize, to: usize) {
+        self.tasks[task as usize].migrations += 1;
+        self.observer.migrated(self.now, task, from, to);
+    }
+
+    /// Waits for a runqueue's lock and holds it for a moment. Hand-over is first come, first served.
+    #[inline]
+    pub(crate) fn lock_queue(&mut self, cpu: usize, queue: usize) {
+        let clock = self.cpus[cpu].clock;
+        let free = self.cpus[queue].lock_free_at.max(self.switch_locks.free_at(queue, clock).unwrap_or(0));
+        if free > clock {
+            let handoff = self.costs.lock_handoff.at(self.topology.distance(cpu, queue));
+            self.book(cpu, Account::LockWait, free - clock + handoff);
+        }
+        self.cpus[queue].lock_free_at = self.cpus[cpu].clock + Ns::from(self.costs.lock_hold);
+    }
+
+    /// Puts a task on a CPU's queue.
+    pub(crate) fn activate(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
+        self.settle(cpu);
+        self.charge(cpu);
+        let it = &mut self.tasks[task as usize];
+        it.cpu = cpu as u16;
+        it.state = State::Waiting;
+        match it.class.realtime() {
+            Some(priority) => self.cpus[cpu].realtime.insert(priority, task, false),
+            None => self.policy.enqueue(&mut self.queues[cpu], &mut self.entities, task, how, self.now),
+        }
+        self.add_running(cpu);
+    }
+
+    #[inline]
+    pub(crate) fn add_running(&mut self, cpu: usize) {
+        self.running[cpu] += 1;
+        self.loads[cpu] = P::load(&self.queues[cpu]);
+        match self.running[cpu] {
+            1 => self.mark_busy(cpu),
+            2 => self.crowded.insert(cpu),
+            _ => {}
+        }
+    }
+
+    fn mark_busy(&mut self, cpu: usize) {
+        self.idle.remove(cpu);
+        if self.topology.threads > 1 {
+            let core = self.topology.core_cpus(self.topology.core(cpu));
+            self.idle_cores = self.idle_cores.without(core);
+        }
+    }
+
+    pub(crate) fn mark_idle(&mut self, cpu: usize) {
+        self.idle.insert(cpu);
+        if self.topology.threads > 1 {
+            let core = self.topology.core_cpus(self.topology.core(cpu));
+            if core.without(&self.idle).is_empty() {
+                self.idle_cores = self.idle_cores.or(core);
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn sub_running(&mut self, cpu: usize) {
+        self.running[cpu] -= 1;
+        self.loads[cpu] = P::load(&self.queues[cpu]);
+        // A CPU whose last task has gone is not idle before it has looked for another.
+        if self.running[cpu] == 1 {
+            self.crowded.remove(cpu);
+        }
+    }
+
+    /// Lets a task that `cpu` has put on `target`'s queue take that CPU, if it should.
+    pub(crate) fn check_preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
+        let current = self.cpus[target].current;
+        if current == NOBODY {
+            // A CPU in an interrupt looks at its queue when that is done.
+            if !self.cpus[target].in_interrupt && self.running[target] == 1 {
+                self.start_idle(cpu, target);
+            }
+            return;
+        }
+        if !self.takes_over(target, current, task) {
+            // Charging may have found that the current task's time is over.
+            if self.cpus[target].need_resched && target != cpu {
+                self.send_ipi(cpu, target);
+            }
+            // A task that is not alone any more needs ticks again.
+            if self.cpus[target].nohz_full && self.running[target] == 2 {
+                self.resume_ticks(target);
+            }
+            return;
+        }
+        self.counters.wakeup_preemptions += 1;
+        if target == cpu {
+            self.cpus[target].need_resched = true;
+        } else {
+            self.send_ipi(cpu, target);
+        }
+    }
+
+    fn resume_ticks(&mut self, cpu: usize) {
+        let it = &mut self.cpus[cpu];
+        if it.tick_at <= self.now {
+            it.tick_at = crate::engine::next_tick(it.tick_at, self.now, self.tick_ns);
+        }
+        self.rekey(cpu);
+    }
+
+    fn takes_over(&mut self, cpu: usize, current: TaskIx, task: TaskIx) -> bool {
+        let (running, woken) = (self.tasks[current as usize].class, self.tasks[task as usize].class);
+        match (running.realtime(), woken.realtime()) {
+            (Some(running), Some(woken)) => woken > running,
+            (Some(_), None) => false,
+            (None, Some(_)) => true,
+            (None, None) if running == Class::Idle && woken != Class::Idle => true,
+            (None, None) if woken != Class::Normal => false,
+            (None, None) => {
+                let feature = crate::kernel::Tunable::WakeupPreemption;
+                (self.tunables.on(feature) || !self.tunables.has(feature))
+                    && self.policy.preempts(&mut self.queues[cpu], &mut self.entities, current, task)
+            }
+        }
+    }
+
+    /// Brings an idle CPU to life for a task that `cpu` has just put on its queue.
+    fn start_idle(&mut self, cpu: usize, target: usize) {
+        let distance = self.topology.distance(cpu, target);
+        let mwait = self.world.machine.mwait;
+        let way = if mwait { self.costs.line.at(distance) } else { self.costs.ipi.at(distance) };
+        self.counters.ipis += u64::from(!mwait);
+        self.start_idle_at(target, self.cpus[cpu].clock + way);
+    }
+
+    pub(crate) fn start_idle_at(&mut self, target: usize, at: Ns) {
+        let at = at.min(self.horizon.max(self.now));
+        if self.cpus[target].clock < at {
+            self.settle_to(target, at);
+        }
+        let idled = self.cpus[target].clock.saturating_sub(self.cpus[target].idle_since);
+        self.book(target, Account::IdleExit, self.idle_exit(idled));
+        if !self.world.machine.mwait {
+            self.book(target, Account::Ipi, self.costs.ipi_handler);
+        }
+        self.leave_idle(target);
+        self.schedule(target);
+        self.rekey(target);
+    }
+
+    /// The current task of a CPU cannot go on: it sleeps (`State::Sleeping`), waits (`State::Blocked`) or ends
+    /// (`State::Dead`). The CPU has nobody until it schedules.
+    pub(crate) fn block(&mut self, cpu: usize, state: State) {
+        self.charge(cpu);
+        self.save_user(cpu);
+        let task = self.cpus[cpu].current;
+        if self.tasks[task as usize].class.realtime().is_none() {
+            self.policy.block(&mut self.queues[cpu], &mut self.entities, task, self.now);
+        }
+        self.leave_core(cpu, task);
+        self.tasks[task as usize].state = state;
+        self.stuck += usize::from(state == State::Blocked);
+        self.tasks[task as usize].voluntary += 1;
+        self.counters.voluntary += 1;
+        self.sub_running(cpu);
+        self.cpus[cpu].current = NOBODY;
+    }
+
+    /// Notes what a task leaves in the caches.
+    pub(crate) fn leave_core(&mut self, cpu: usize, task: TaskIx) {
+        let place = self.topology.places[cpu];
+        self.tasks[task as usize].warmth = self.caches.leave(place.core, place.cache, place.node);
+    }
+
+    /// Writes the current task's user time back.
+    pub(crate) fn save_user(&mut self, cpu: usize) {
+        let it = &mut self.cpus[cpu];
+        if it.current != NOBODY {
+            self.tasks[it.current as usize].user_ns += std::mem::take(&mut it.user_ns);
+        }
+    }
+
+    /// Changes the class of the current task of a CPU.
+    pub(crate) fn set_class(&mut self, cpu: usize, class: Class) {
+        self.charge(cpu);
+        let task = self.cpus[cpu].current;
+        let before = self.tasks[task as usize].class.realtime();
+        self.tasks[task as usize].class = class;
+        if before.is_none() && class.realtime().is_some() {
+            self.policy.block(&mut self.queues[cpu], &mut self.entities, task, self.now);
+            self.loads[cpu] = P::load(&self.queues[cpu]);
+        }
+    }
+}

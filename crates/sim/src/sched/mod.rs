@@ -1,0 +1,24 @@
+//! Who runs on a CPU.
+//!
+//! ```text
+//! Realtime   FIFO and RR tasks by priority         the core's
+//! Policy     ordinary tasks: Cfs, Eevdf, O1        one kernel's choice, compiled in
+//! idle       nothing to run
+//! ```
+
+mod cfs;
+mod core;
+mod eevdf;
+mod o1;
+mod ordered;
+mod policy;
+mod realtime;
+mod switch;
+pub mod weight;
+
+pub use cfs::Cfs;
+pub use eevdf::Eevdf;
+pub use o1::O1;
+pub(crate) use o1::SwitchLocks;
+pub use policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
+pub(crate) use realtime::Realtime;

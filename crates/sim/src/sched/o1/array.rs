@@ -1,0 +1,257 @@
+//! The two priority arrays of a runqueue: lists of tasks by priority, and a bitmap of the lists that are not empty.
+//!
+//! ```text
+//! arrays[active]    bitmap 0…0100…  ──► list 118: A ⇄ B      the running task stays at its place
+//! arrays[expired]   bitmap 0…0001…  ──► list 120: C
+//! ```
+//! Everything here takes the same time for any number of tasks.
+
+use crate::sched::policy::TaskIx;
+
+/// Priorities: 0 to 99 are those of real-time tasks, 100 to 139 those of nice −20 to 19.
+pub const PRIORITIES: usize = 140;
+
+/// Position of a task's node in its queue.
+pub(super) type NodeIx = u32;
+
+const NONE: u32 = u32::MAX;
+
+/// A task's place in the ring of its list; the node before the first is the last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node {
+    pub task: TaskIx,
+    pub priority: u8,
+    pub array: u8,
+    next: NodeIx,
+    previous: NodeIx,
+}
+
+#[derive(Debug, Clone)]
+struct Array {
+    bitmap: [u64; PRIORITIES.div_ceil(64)],
+    first: [NodeIx; PRIORITIES],
+    number: u32,
+}
+
+impl Array {
+    const EMPTY: Self = Self { bitmap: [0; PRIORITIES.div_ceil(64)], first: [NONE; PRIORITIES], number: 0 };
+
+    #[inline]
+    fn priority(&self) -> Option<usize> {
+        let word = self.bitmap.iter().position(|word| *word != 0)?;
+        Some(word * 64 + self.bitmap[word].trailing_zeros() as usize)
+    }
+}
+
+/// Both arrays and the nodes of all their tasks.
+#[derive(Debug, Clone)]
+pub(super) struct Arrays {
+    nodes: Vec<Node>,
+    free: Vec<NodeIx>,
+    arrays: [Array; 2],
+}
+
+impl Default for Arrays {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), free: Vec::new(), arrays: [Array::EMPTY, Array::EMPTY] }
+    }
+}
+
+impl Arrays {
+    /// Tasks in an array.
+    #[inline]
+    pub fn number(&self, array: u8) -> u32 {
+        self.arrays[usize::from(array)].number
+    }
+
+    /// A task's place.
+    #[inline]
+    pub fn node(&self, node: NodeIx) -> &Node {
+        &self.nodes[node as usize]
+    }
+
+    /// First task of the best list of an array.
+    #[inline]
+    pub fn best(&self, array: u8) -> Option<TaskIx> {
+        let array = &self.arrays[usize::from(array)];
+        array.priority().map(|priority| self.nodes[array.first[priority] as usize].task)
+    }
+
+    /// Puts a task at the tail of a list.
+    pub fn push(&mut self, task: TaskIx, array: u8, priority: u8) -> NodeIx {
+        let node = self.new_node(task, array, priority);
+        self.link_tail(node);
+        node
+    }
+
+    /// Puts a task into another task's ring, next to it on its near side: `list_add_tail(new, other)`. Seen from the other
+    /// one it is the last of the ring; if the other one was its list's first, the new one is that now.
+    pub fn push_behind(&mut self, task: TaskIx, other: NodeIx) -> NodeIx {
+        let Node { priority, array, previous, .. } = self.nodes[other as usize];
+        let node = self.new_node(task, array, priority);
+        self.link_between(node, previous, other);
+        let array = &mut self.arrays[usize::from(array)];
+        let first = &mut array.first[usize::from(priority)];
+        if *first == other {
+            *first = node;
+        }
+        array.number += 1;
+        node
+    }
+
+    /// Moves a task to the tail of a list.
+    pub fn transfer(&mut self, node: NodeIx, array: u8, priority: u8) {
+        self.unlink(node);
+        let it = &mut self.nodes[node as usize];
+        (it.array, it.priority) = (array, priority);
+        self.link_tail(node);
+    }
+
+    /// Takes a task out.
+    pub fn remove(&mut self, node: NodeIx) {
+        self.unlink(node);
+        self.free.push(node);
+    }
+
+    /// Visits an array's tasks, the best list first and each list from its tail, until `visit` says `false`; returns
+    /// whether it never did.
+    pub fn each_from_tails(&self, array: u8, mut visit: impl FnMut(TaskIx) -> bool) -> bool {
+        let array = &self.arrays[usize::from(array)];
+        for (at, mut word) in array.bitmap.into_iter().enumerate() {
+            while word != 0 {
+                let first = array.first[at * 64 + word.trailing_zeros() as usize];
+                word &= word - 1;
+                let mut node = first;
+                loop {
+                    node = self.nodes[node as usize].previous;
+                    if !visit(self.nodes[node as usize].task) {
+                        return false;
+                    }
+                    if node == first {
+                        break;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn new_node(&mut self, task: TaskIx, array: u8, priority: u8) -> NodeIx {
+        let node = Node { task, priority, array, next: NONE, previous: NONE };
+        if let Some(free) = self.free.pop() {
+            self.nodes[free as usize] = node;
+            return free;
+        }
+        self.nodes.push(node);
+        self.nodes.len() as NodeIx - 1
+    }
+
+    fn link_tail(&mut self, node: NodeIx) {
+        let Node { priority, array, .. } = self.nodes[node as usize];
+        let priority = usize::from(priority);
+        let it = &mut self.arrays[usize::from(array)];
+        it.number += 1;
+        let first = it.first[priority];
+        if first == NONE {
+            it.first[priority] = node;
+            it.bitmap[priority / 64] |= 1 << (priority % 64);
+            let it = &mut self.nodes[node as usize];
+            (it.next, it.previous) = (node, node);
+        } else {
+            let last = self.nodes[first as usize].previous;
+            self.link_between(node, last, first);
+        }
+    }
+
+    fn link_between(&mut self, node: NodeIx, previous: NodeIx, next: NodeIx) {
+        self.nodes[previous as usize].next = node;
+        self.nodes[next as usize].previous = node;
+        let it = &mut self.nodes[node as usize];
+        (it.next, it.previous) = (next, previous);
+    }
+
+    fn unlink(&mut self, node: NodeIx) {
+        let Node { priority, array, next, previous, .. } = self.nodes[node as usize];
+        let priority = usize::from(priority);
+        let it = &mut self.arrays[usize::from(array)];
+        it.number -= 1;
+        if next == node {
+            it.first[priority] = NONE;
+            it.bitmap[priority / 64] &= !(1 << (priority % 64));
+            return;
+        }
+        if it.first[priority] == node {
+            it.first[priority] = next;
+        }
+        self.nodes[previous as usize].next = next;
+        self.nodes[next as usize].previous = previous;
+    }
+
+    /// Panics if bitmaps, rings and numbers do not agree; for the invariant checker.
+    pub fn verify(&self) {
+        let mut linked = 0;
+        for (at, array) in self.arrays.iter().enumerate() {
+            let mut number = 0;
+            for (priority, first) in array.first.into_iter().enumerate() {
+                let marked = array.bitmap[priority / 64] >> (priority % 64) & 1 == 1;
+                assert_eq!(marked, first != NONE, "the bitmap is right about list {priority}");
+                let mut node = first;
+                while node != NONE {
+                    let it = &self.nodes[node as usize];
+                    assert_eq!((usize::from(it.array), usize::from(it.priority)), (at, priority));
+                    assert_eq!(self.nodes[it.next as usize].previous, node, "the ring is closed");
+                    number += 1;
+                    node = if it.next == first { NONE } else { it.next };
+                }
+            }
+            assert_eq!(array.number, number, "array {at} counts its tasks");
+            linked += number as usize;
+        }
+        assert_eq!(linked + self.free.len(), self.nodes.len(), "no node is lost");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arrays;
+
+    fn tails(arrays: &Arrays, array: u8) -> Vec<u32> {
+        let mut tasks = Vec::new();
+        arrays.each_from_tails(array, |task| {
+            tasks.push(task);
+            true
+        });
+        tasks
+    }
+
+    #[test]
+    fn the_best_lists_first_task_is_found_by_the_bitmap() {
+        let mut arrays = Arrays::default();
+        let worst = arrays.push(1, 0, 139);
+        let better = arrays.push(2, 0, 120);
+        arrays.push(3, 0, 120);
+        let best = arrays.push(4, 0, 0);
+        assert_eq!(arrays.best(0), Some(4));
+        arrays.remove(best);
+        assert_eq!(arrays.best(0), Some(2));
+        arrays.transfer(better, 0, 120);
+        assert_eq!((arrays.best(0), tails(&arrays, 0)), (Some(3), vec![2, 3, 1]));
+        arrays.transfer(worst, 1, 100);
+        assert_eq!((arrays.best(1), arrays.number(0), arrays.number(1)), (Some(1), 2, 1));
+        arrays.verify();
+    }
+
+    #[test]
+    fn a_task_put_behind_another_is_the_last_of_the_ring_that_begins_there() {
+        let mut arrays = Arrays::default();
+        let parent = arrays.push(1, 1, 118);
+        arrays.push(2, 1, 118);
+        arrays.push_behind(3, parent);
+        // Ring from the parent: 1, 2, 3. The list begins with 3.
+        assert_eq!((arrays.best(1), tails(&arrays, 1)), (Some(3), vec![2, 1, 3]));
+        let second = arrays.push(4, 1, 118);
+        arrays.push_behind(5, second);
+        assert_eq!(tails(&arrays, 1), [4, 5, 2, 1, 3]);
+        arrays.verify();
+    }
+}

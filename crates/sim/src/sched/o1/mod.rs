@@ -1,0 +1,372 @@
+//! The O(1) scheduler, as of Linux 2.5.59 (January 2003), and the D7 patches to it.
+//!
+//! A CPU has two arrays of priority lists. The first task of the best list of the *active* one runs until its slice is
+//! used up; then it gets a new slice and goes to the *expired* array, or back to the active one if it is interactive and
+//! nobody starves for it. When the active array is empty the two change places. Sleeping earns a better priority, running
+//! loses it. Everything counts in ticks.
+//!
+//! Facts: I. Molnar's announcements of the scheduler (2002); Documentation/sched-design.txt of 2.5; the D7 patches as
+//! M. Bligh and R. Lindsley sent them in February 2003 ("breaking down the performance of D7 scheduler patch").
+//!
+//! | patch | tunable | change |
+//! |---|---|---|
+//! | 02 | `sched.d7.02` | none: `sleep_timestamp` is called `last_run` |
+//! | 03 | `sched.d7.03` | sets four knobs ([`crate::kernel::Tunables::set`]); a `STARVATION_LIMIT` of 0 is none |
+//! | 04 | `sched.d7.04` | a borrowed address space is dropped after the runqueue's lock (`wake.rs`) |
+//! | 05 | `sched.d7.05` | activation without the bonus for synchronous wake-ups, children and tasks moved while not queued |
+//!
+//! Real-time tasks are the core's and never in the arrays, so that lists 0 to 99 are empty here.
+
+mod array;
+mod knobs;
+mod wake;
+
+use self::array::{Arrays, NodeIx};
+use self::knobs::Knobs;
+use super::policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
+use super::weight::UNIT;
+use crate::kernel::{Kernel, Tunables};
+use crate::time::Ns;
+
+pub(crate) use wake::SwitchLocks;
+
+const NOT_QUEUED: NodeIx = NodeIx::MAX;
+const NOBODY: TaskIx = TaskIx::MAX;
+
+/// The O(1) scheduler with its knobs.
+#[derive(Debug, Clone)]
+pub struct O1 {
+    knobs: Knobs,
+}
+
+/// A CPU's runqueue.
+#[derive(Debug, Clone, Default)]
+pub struct Queue {
+    arrays: Arrays,
+    /// Which array is the active one.
+    active: u8,
+    /// When the first task expired since the arrays last changed places (`expired_timestamp`).
+    expired_since: Option<u64>,
+    current: Option<TaskIx>,
+}
+
+/// How a task has come to its queue: what decides whether it takes the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Arrival {
+    /// Activated with the usual comparison of priorities.
+    #[default]
+    Activated,
+    /// Woken by a task that will sleep: patch 05 lets it wait for that.
+    Synchronous,
+    /// Forked: the parent reschedules, and whoever is first runs.
+    Born,
+    /// Pulled by balancing.
+    Pulled,
+}
+
+/// A task's share of the scheduler.
+#[derive(Debug, Clone)]
+pub struct Entity {
+    node: NodeIx,
+    /// Whose child it is, until it is first enqueued.
+    parent: TaskIx,
+    /// Ticks that are left of its slice.
+    slice: u32,
+    /// Ticks slept, less ticks run, from 0 to `MAX_SLEEP_AVG`.
+    sleep_avg: u32,
+    /// Tick in which it last gave a CPU up.
+    last_run: u64,
+    static_priority: u8,
+    priority: u8,
+    /// Still in the slice that it was forked with.
+    first_slice: bool,
+    arrival: Arrival,
+}
+
+impl Default for Entity {
+    fn default() -> Self {
+        Self {
+            node: NOT_QUEUED,
+            parent: NOBODY,
+            slice: 1,
+            sleep_avg: 0,
+            last_run: 0,
+            static_priority: 120,
+            priority: 120,
+            first_slice: false,
+            arrival: Arrival::Activated,
+        }
+    }
+}
+
+impl Entity {
+    /// Priority with the bonus: 100 to 139, the less the better.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// Ticks that are left of its slice.
+    pub fn slice(&self) -> u32 {
+        self.slice
+    }
+
+    /// Ticks slept, less ticks run.
+    pub fn sleep_avg(&self) -> u32 {
+        self.sleep_avg
+    }
+}
+
+impl Queue {
+    /// Whether a task waits in the expired array, or would if it did not run.
+    pub fn has_expired(&self, entity: &Entity) -> bool {
+        entity.node != NOT_QUEUED && self.arrays.node(entity.node).array != self.active
+    }
+
+    fn number(&self) -> u32 {
+        self.arrays.number(0) + self.arrays.number(1)
+    }
+}
+
+impl O1 {
+    fn push(queue: &mut Queue, entity: &mut Entity, task: TaskIx, array: u8) {
+        entity.node = queue.arrays.push(task, array, entity.priority);
+    }
+
+    fn remove(queue: &mut Queue, entity: &mut Entity) {
+        queue.arrays.remove(std::mem::replace(&mut entity.node, NOT_QUEUED));
+    }
+
+    /// Credits the time since a task gave its CPU up as sleep (`activate_task()`).
+    fn credit(&self, entity: &mut Entity, now: Ns) {
+        let slept = self.knobs.jiffies(now).saturating_sub(entity.last_run);
+        if slept > 0 {
+            let sleep_avg = (u64::from(entity.sleep_avg) + slept).min(self.knobs.max_sleep_avg.into());
+            entity.sleep_avg = sleep_avg as u32;
+            entity.priority = self.knobs.priority(entity.static_priority, entity.sleep_avg);
+        }
+    }
+
+    /// Under patch 05 a child takes its parent's priority and goes behind it, in the parent's own list and array.
+    fn join_parent(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) -> bool {
+        let parent = all[task as usize].parent;
+        if !self.knobs.smart_wake_child || queue.current != Some(parent) {
+            return false;
+        }
+        let (node, priority) = (all[parent as usize].node, all[parent as usize].priority);
+        let child = &mut all[task as usize];
+        child.priority = priority;
+        child.node = queue.arrays.push_behind(task, node);
+        true
+    }
+}
+
+impl Policy for O1 {
+    type Queue = Queue;
+    type Entity = Entity;
+
+    fn new(_: &Kernel, tunables: &Tunables, setting: Setting) -> Self {
+        Self { knobs: Knobs::read(tunables, setting.tick_ns) }
+    }
+
+    fn retune(&mut self, tunables: &Tunables) {
+        self.knobs = Knobs::read(tunables, self.knobs.tick_ns);
+    }
+
+    fn entity(&self, _: u32, nice: i32, _: Option<Ns>) -> Entity {
+        let static_priority = Knobs::static_priority(nice);
+        Entity {
+            static_priority,
+            priority: self.knobs.priority(static_priority, 0),
+            slice: self.knobs.slice(static_priority),
+            ..Entity::default()
+        }
+    }
+
+    /// The parent's slice is shared; the child sleeps in its parent's footsteps, `CHILD_PENALTY` permitting.
+    fn fork(&self, _: &Queue, all: &mut [Entity], parent: Option<TaskIx>, child: TaskIx, now: Ns) {
+        let jiffies = self.knobs.jiffies(now);
+        let mut inherited = None;
+        if let Some(older) = parent.map(|task| &mut all[task as usize]) {
+            inherited = Some((older.slice.div_ceil(2), older.sleep_avg));
+            // A parent that had a single tick left has none now and expires at its next tick.
+            older.slice /= 2;
+            older.sleep_avg = percent(older.sleep_avg, self.knobs.parent_penalty);
+        }
+        let young = &mut all[child as usize];
+        young.last_run = jiffies;
+        if let (Some((slice, sleep_avg)), Some(parent)) = (inherited, parent) {
+            young.parent = parent;
+            young.slice = slice.max(1);
+            young.first_slice = true;
+            young.sleep_avg = percent(sleep_avg, self.knobs.child_penalty);
+        }
+        young.priority = self.knobs.priority(young.static_priority, young.sleep_avg);
+    }
+
+    /// A child that ends within its first slice gives it back; one that slept less than its parent spoils its average.
+    fn exit(&self, all: &mut [Entity], parent: TaskIx, child: TaskIx) {
+        let Entity { slice, sleep_avg, first_slice, .. } = all[child as usize];
+        let older = &mut all[parent as usize];
+        if first_slice {
+            older.slice = (older.slice + slice).min(self.knobs.longest());
+        }
+        if sleep_avg < older.sleep_avg {
+            let weight = self.knobs.exit_weight;
+            let sum = u64::from(older.sleep_avg) * weight + u64::from(sleep_avg);
+            older.sleep_avg = (sum / (weight + 1)) as u32;
+        }
+    }
+
+    fn detach(&self, _: &Queue, _: &mut Entity) {}
+
+    fn enqueue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Enqueue, now: Ns) {
+        let joined = how == Enqueue::New && self.join_parent(queue, all, task);
+        let entity = &mut all[task as usize];
+        entity.parent = NOBODY;
+        let (arrival, credited) = match how {
+            Enqueue::New => (Arrival::Born, !self.knobs.smart_wake_child),
+            Enqueue::Wake { sync: true, .. } if self.knobs.sync_wakeups => (Arrival::Synchronous, false),
+            Enqueue::Wake { .. } => (Arrival::Activated, true),
+            Enqueue::Moved if entity.arrival == Arrival::Pulled => (Arrival::Pulled, false),
+            Enqueue::Moved => (Arrival::Activated, !self.knobs.plain_activation),
+        };
+        entity.arrival = arrival;
+        if joined {
+            return;
+        }
+        if credited {
+            self.credit(entity, now);
+        }
+        Self::push(queue, entity, task, queue.active);
+    }
+
+    fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
+        let entity = &mut all[task as usize];
+        match how {
+            Dequeue::Moved => entity.arrival = Arrival::Pulled,
+        }
+        Self::remove(queue, entity);
+    }
+
+    fn block(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, now: Ns) {
+        debug_assert_eq!(queue.current, Some(task));
+        queue.current = None;
+        let entity = &mut all[task as usize];
+        entity.last_run = self.knobs.jiffies(now);
+        entity.arrival = Arrival::Activated;
+        Self::remove(queue, entity);
+    }
+
+    fn put(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, now: Ns) {
+        queue.current = None;
+        all[task as usize].last_run = self.knobs.jiffies(now);
+    }
+
+    fn pick(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        previous: Option<TaskIx>,
+        now: Ns,
+    ) -> Option<TaskIx> {
+        if let Some(task) = previous {
+            all[task as usize].last_run = self.knobs.jiffies(now);
+        }
+        queue.current = None;
+        if queue.arrays.number(queue.active) == 0 {
+            queue.expired_since = None;
+            if queue.arrays.number(1 - queue.active) == 0 {
+                return None;
+            }
+            queue.active = 1 - queue.active;
+        }
+        queue.current = queue.arrays.best(queue.active);
+        queue.current
+    }
+
+    fn charge(&self, _: &mut Queue, _: &mut [Entity], _: TaskIx, _: Ns) -> bool {
+        // Whoever runs when the tick comes pays for all of it.
+        false
+    }
+
+    fn tick(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, now: Ns) -> bool {
+        let entity = &mut all[current as usize];
+        if queue.has_expired(entity) {
+            return true;
+        }
+        entity.sleep_avg = entity.sleep_avg.saturating_sub(1);
+        entity.slice = entity.slice.saturating_sub(1);
+        if entity.slice > 0 {
+            return false;
+        }
+        entity.priority = self.knobs.priority(entity.static_priority, entity.sleep_avg);
+        entity.slice = self.knobs.slice(entity.static_priority);
+        entity.first_slice = false;
+        let jiffies = self.knobs.jiffies(now);
+        let favoured = self.knobs.interactive(entity.static_priority, entity.priority)
+            && !self.knobs.starving(queue.expired_since, jiffies, queue.number());
+        let array = if favoured {
+            queue.active
+        } else {
+            queue.expired_since.get_or_insert(jiffies);
+            1 - queue.active
+        };
+        queue.arrays.transfer(entity.node, array, entity.priority);
+        true
+    }
+
+    fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+        let (running, new) = (&all[current as usize], &all[woken as usize]);
+        let better = new.priority < running.priority;
+        match new.arrival {
+            Arrival::Activated => better,
+            Arrival::Synchronous => false,
+            Arrival::Born => queue.arrays.best(queue.active) == Some(woken),
+            Arrival::Pulled => better || (new.priority == running.priority && new.slice > running.slice),
+        }
+    }
+
+    /// A task that yields goes to the expired array (`sched_yield()` of 2.5).
+    fn yields(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {
+        let entity = &all[current as usize];
+        queue.arrays.transfer(entity.node, 1 - queue.active, entity.priority);
+    }
+
+    fn load(queue: &Queue) -> u64 {
+        u64::from(queue.number()) * UNIT
+    }
+
+    /// 2.5.59 balances numbers of tasks, whatever their nice values.
+    fn weight(_: &Entity) -> u32 {
+        UNIT as u32
+    }
+
+    /// In the order in which balancing looks for a task: expired ones, which are the coldest, before active ones; the
+    /// best list first, from its tail.
+    fn waiting(queue: &Queue, mut visit: impl FnMut(TaskIx) -> bool) {
+        let mut waits = |task| queue.current == Some(task) || visit(task);
+        let _ = queue.arrays.each_from_tails(1 - queue.active, &mut waits)
+            && queue.arrays.each_from_tails(queue.active, &mut waits);
+    }
+
+    fn preferred(_: &Queue, _: TaskIx) -> bool {
+        false
+    }
+
+    fn verify(queue: &Queue, all: &[Entity], current: Option<TaskIx>) {
+        assert_eq!(queue.current, current, "the queue knows who runs");
+        queue.arrays.verify();
+        for array in [0, 1] {
+            queue.arrays.each_from_tails(array, |task| {
+                let entity = &all[task as usize];
+                assert_eq!(queue.arrays.node(entity.node).task, task, "task {task} knows its place");
+                assert!((100..140).contains(&entity.priority), "task {task} has an ordinary priority");
+                true
+            });
+        }
+    }
+}
+
+fn percent(value: u32, percent: u64) -> u32 {
+    (u64::from(value) * percent / 100).min(u32::MAX.into()) as u32
+}

@@ -1,0 +1,51 @@
+//! Real-time tasks of one CPU: SCHED_FIFO and SCHED_RR (sched(7)).
+
+use super::policy::TaskIx;
+
+/// Waiting real-time tasks, the highest priority first and among equals in the order of their turn.
+#[derive(Debug, Clone, Default)]
+pub struct Realtime {
+    waiting: Vec<(u8, TaskIx)>,
+}
+
+impl Realtime {
+    /// Puts a task behind its equals, or before them if it was preempted and keeps its turn.
+    pub fn insert(&mut self, priority: u8, task: TaskIx, keeps_turn: bool) {
+        let before = |other: &(u8, TaskIx)| if keeps_turn { other.0 > priority } else { other.0 >= priority };
+        let place = self.waiting.partition_point(before);
+        self.waiting.insert(place, (priority, task));
+    }
+
+    /// Highest waiting priority.
+    #[inline]
+    pub fn highest(&self) -> Option<u8> {
+        self.waiting.first().map(|waiting| waiting.0)
+    }
+
+    /// Takes the first task out.
+    pub fn pop(&mut self) -> Option<TaskIx> {
+        (!self.waiting.is_empty()).then(|| self.waiting.remove(0).1)
+    }
+
+    /// Waiting tasks, for the checks of debug builds.
+    #[cfg(any(debug_assertions, feature = "check"))]
+    pub fn tasks(&self) -> impl Iterator<Item = TaskIx> + '_ {
+        self.waiting.iter().map(|waiting| waiting.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Realtime;
+
+    #[test]
+    fn higher_priorities_go_first_and_equals_take_turns() {
+        let mut queue = Realtime::default();
+        for (priority, task) in [(5, 1), (9, 2), (5, 3)] {
+            queue.insert(priority, task, false);
+        }
+        queue.insert(5, 4, true);
+        assert_eq!(queue.highest(), Some(9));
+        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [2, 4, 1, 3]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Who is next on a CPU, and the change to it.
+
+use crate::engine::{CACHE, Engine, NOBODY, REMOTE, Segment};
+use crate::ledger::Account;
+use crate::machine::Distance;
+use crate::observe::Observer;
+use crate::observe::TaskReport;
+use crate::sched::{Policy, TaskIx};
+use crate::tasks::State;
+use crate::time::Ns;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// Chooses who runs next on a CPU and lets it run; the CPU's clock has been settled.
+    pub(crate) fn schedule(&mut self, cpu: usize) {
+        let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
+        self.cpus[cpu].need_resched = false;
+        self.book(cpu, Account::Switch, self.costs.schedule);
+        if previous != NOBODY {
+            self.charge(cpu);
+            self.cpus[cpu].need_resched = false;
+        }
+        let mut next = self.pick(cpu, previous);
+        if next.is_none() && self.balance_newidle(cpu) {
+            next = self.pick(cpu, NOBODY);
+        }
+        match next {
+            Some(task) if task == previous => {}
+            Some(task) => self.switch_to(cpu, previous, task, began),
+            None => self.go_idle(cpu),
+        }
+    }
+
+    /// Chooses the next task of a CPU; `previous` is still able to run unless it is nobody, and goes back to its queue if
+    /// it is not chosen.
+    fn pick(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
+        let was = (previous != NOBODY).then_some(previous);
+        let priority = was.and_then(|task| self.tasks[task as usize].class.realtime());
+        if let Some(highest) = self.cpus[cpu].realtime.highest() {
+            if let Some((task, own)) = was.zip(priority) {
+                // An equal takes over only from a task that has had its slice or has yielded.
+                let turn_over = std::mem::take(&mut self.cpus[cpu].turn_over);
+                if own > highest || (own == highest && !turn_over) {
+                    return was;
+                }
+                self.cpus[cpu].realtime.insert(own, task, own < highest);
+            } else if let Some(task) = was {
+                self.policy.put(&mut self.queues[cpu], &mut self.entities, task, self.now);
+            }
+            return self.cpus[cpu].realtime.pop();
+        }
+        if priority.is_some() {
+            return was;
+        }
+        self.policy.pick(&mut self.queues[cpu], &mut self.entities, was, self.now)
+    }
+
+    fn switch_to(&mut self, cpu: usize, previous: TaskIx, next: TaskIx, began: Ns) {
+        self.counters.switches += 1;
+        if previous != NOBODY {
+            self.counters.preemptions += 1;
+            self.tasks[previous as usize].involuntary += 1;
+            self.save_user(cpu);
+            self.leave_core(cpu, previous);
+            let it = &mut self.tasks[previous as usize];
+            it.state = State::Waiting;
+            it.segment = self.cpus[cpu].segment;
+        }
+        let was_idle = self.cpus[cpu].current == NOBODY && previous == NOBODY;
+        let it = &mut self.cpus[cpu];
+        it.current = next;
+        it.charged_at = it.clock;
+        it.user_ns = 0;
+        let from = (previous != NOBODY).then_some(previous);
+        self.observer.switched(self.cpus[cpu].clock, cpu, from, Some(next));
+        self.book(cpu, Account::Switch, self.costs.switch);
+        self.hold_for_switch(cpu, began);
+        let (clock, place) = (self.cpus[cpu].clock, self.topology.places[cpu]);
+        let it = &mut self.tasks[next as usize];
+        it.state = State::Running;
+        it.ran_at = clock;
+        self.cpus[cpu].segment = it.segment;
+        it.segment = Segment::EMPTY;
+        if it.woken_at != 0 {
+            let latency = clock.saturating_sub(it.woken_at);
+            it.woken_at = 0;
+            self.note_latency(cpu, next, latency);
+        }
+        let (warmth, footprint) = (self.tasks[next as usize].warmth, self.tasks[next as usize].footprint_kib);
+        let from = if warmth.node == u16::MAX {
+            Distance::Node
+        } else {
+            self.topology.memory_distance(cpu, usize::from(warmth.node))
+        };
+        let (cache, remote) = self.caches.refill(&warmth, footprint, place.core, place.cache, from);
+        if cache > 0 {
+            self.cpus[cpu].segment.add(CACHE, cache);
+            self.cpus[cpu].segment.add(REMOTE, remote);
+        }
+        if was_idle {
+            self.smt_changed(cpu);
+        }
+        self.resume(cpu, next);
+    }
+
+    fn note_latency(&mut self, cpu: usize, task: TaskIx, latency: Ns) {
+        self.histograms.wakeup_latency[cpu].add(latency);
+        let it = &mut self.latencies[task as usize];
+        it.sum += latency;
+        it.most = it.most.max(latency);
+        let bucket = (latency >> 7 | 1).ilog2() as usize;
+        it.buckets[bucket.min(TaskReport::BUCKETS - 1)] += 1;
+    }
+
+    fn go_idle(&mut self, cpu: usize) {
+        self.counters.switches += 1;
+        let it = &mut self.cpus[cpu];
+        it.current = NOBODY;
+        it.segment = Segment::EMPTY;
+        it.idle_since = it.clock;
+        self.mark_idle(cpu);
+        self.observer.switched(self.cpus[cpu].clock, cpu, None, None);
+        self.smt_changed(cpu);
+    }
+
+    /// An idle CPU has got something to do: notes how long it idled, and where its ticks go on.
+    pub(crate) fn leave_idle(&mut self, cpu: usize) {
+        self.switch_locks.note_idle(cpu);
+        let it = &mut self.cpus[cpu];
+        let idled = it.clock.saturating_sub(it.idle_since);
+        self.histograms.idle.add(idled);
+        // update_avg(): an eighth of the difference; limited to twice the dearest balancing (ttwu_do_wakeup()).
+        it.avg_idle = (it.avg_idle as i64 + (idled as i64 - it.avg_idle as i64) / 8) as Ns;
+        it.avg_idle = it.avg_idle.min(2 * it.max_idle_cost);
+        if it.tick_at <= it.clock {
+            it.tick_at = crate::engine::next_tick(it.tick_at, it.clock, self.tick_ns);
+        }
+    }
+}

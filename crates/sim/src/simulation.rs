@@ -1,0 +1,200 @@
+//! Setting up and running a simulation.
+
+use std::collections::BTreeMap;
+
+use schedlab_workload::Plan;
+use schedlab_workload::code::Code;
+
+use crate::engine::{Engine, World};
+use crate::error::SimError;
+use crate::kernel::{Change, CommandLine, Kernel, PolicyKind, Tunables};
+use crate::machine::{Domains, MAX_CPUS, Machine, Topology};
+use crate::observe::{Observer, Outcome};
+use crate::sched::{Cfs, Eevdf, O1, Policy};
+use crate::tasks::{Attributes, Class, TaskSettings};
+use crate::time::{NEVER, Ns};
+
+/// Samples of each series that are kept if nothing else is said.
+const SAMPLES: usize = 1 << 20;
+
+/// How a program is simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Decides the phases of ticks and the luck of addresses; the program's own seed decides its draws.
+    pub seed: u64,
+    /// Tunables that differ from the kernel's defaults from the start.
+    pub tunables: Vec<(String, i64)>,
+    /// Tunables that change while the program runs.
+    pub changes: Vec<Change>,
+    /// The kernel's command line.
+    pub command_line: String,
+    /// Virtual time at which the simulation ends at the latest.
+    pub horizon_ns: Option<Ns>,
+    /// Attributes by name of the program's group.
+    pub groups: BTreeMap<String, Attributes>,
+    /// Samples of each series that are kept at most; above, a random selection of them.
+    pub samples: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            tunables: Vec::new(),
+            changes: Vec::new(),
+            command_line: String::new(),
+            horizon_ns: None,
+            groups: BTreeMap::new(),
+            samples: SAMPLES,
+        }
+    }
+}
+
+/// A checked simulation, ready to run as often as one likes.
+#[derive(Debug, Clone)]
+pub struct Simulation {
+    machine: Machine,
+    kernel: Kernel,
+    plan: Plan,
+    config: Config,
+    topology: Topology,
+    domains: Domains,
+    tunables: Tunables,
+    command_line: CommandLine,
+    settings: Vec<TaskSettings>,
+}
+
+impl Simulation {
+    /// Checks everything that can be checked before a simulation runs. Errors name the machine's field, the tunable with
+    /// its range or the kernels that have it, the kernel parameter, or the group.
+    pub fn new(machine: Machine, kernel: Kernel, plan: Plan, config: Config) -> Result<Self, SimError> {
+        machine.check()?;
+        let topology = Topology::new(&machine);
+        let domains = Domains::new(&machine, &topology);
+        let mut tunables = Tunables::new(&kernel, topology.cpus());
+        for (name, value) in &config.tunables {
+            tunables.set(name, *value)?;
+        }
+        for change in &config.changes {
+            tunables.check(&change.tunable, change.value)?;
+        }
+        let command_line = CommandLine::parse(&config.command_line, topology.cpus())?;
+        let settings = settings(&machine, &plan, &config)?;
+        Ok(Self { machine, kernel, plan, config, topology, domains, tunables, command_line, settings })
+    }
+
+    /// Runs from the machine's start to the end of the program or the horizon. The result depends on nothing but what the
+    /// simulation was made of. An error tells of a deadlock, with who waits for whom, or of what a task did wrong.
+    pub fn run(&self) -> Result<Outcome, SimError> {
+        self.observe(())
+    }
+
+    /// As [`Simulation::run`], telling an observer what happens. It has no influence on the outcome.
+    pub fn run_observed(&self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
+        self.observe(observer)
+    }
+
+    fn observe<O: Observer>(&self, observer: O) -> Result<Outcome, SimError> {
+        match self.kernel.policy {
+            PolicyKind::Cfs => self.with::<Cfs, O>(observer),
+            PolicyKind::Eevdf => self.with::<Eevdf, O>(observer),
+            PolicyKind::O1 => self.with::<O1, O>(observer),
+        }
+    }
+
+    fn with<P: Policy, O: Observer>(&self, observer: O) -> Result<Outcome, SimError> {
+        let (codes, code_of) = codes(&self.plan);
+        let world = self.world(&codes, &code_of);
+        Engine::<P, O>::new(world, self.tunables.clone(), observer).run()
+    }
+
+    fn world<'c>(&'c self, codes: &'c [Code], code_of: &'c [u32]) -> World<'c> {
+        World {
+            machine: &self.machine,
+            kernel: &self.kernel,
+            topology: &self.topology,
+            domains: &self.domains,
+            plan: &self.plan,
+            codes,
+            code_of,
+            settings: &self.settings,
+            config: &self.config,
+            isolated: &self.command_line.isolated,
+            nohz_full: &self.command_line.nohz_full,
+        }
+    }
+
+    /// An engine at rest, for tests of its parts.
+    #[cfg(test)]
+    pub(crate) fn with_engine<R>(&self, test: impl FnOnce(&mut Engine<'_, Cfs, ()>) -> R) -> R {
+        let (codes, code_of) = codes(&self.plan);
+        test(&mut Engine::new(self.world(&codes, &code_of), self.tunables.clone(), ()))
+    }
+
+    /// The checked program.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// The code of each task, and which of them: tasks that differ only in what they draw share one.
+fn codes(plan: &Plan) -> (Vec<Code>, Vec<u32>) {
+    let mut codes: Vec<Code> = Vec::new();
+    let mut last: Vec<Option<u32>> = vec![None; plan.program().groups.len()];
+    let code_of = plan
+        .tasks()
+        .map(|task| {
+            let code = Code::new(plan, task);
+            let before = last[task.group].filter(|at| codes[*at as usize].has_steps_of(&code));
+            let at = before.unwrap_or_else(|| {
+                codes.push(code);
+                codes.len() as u32 - 1
+            });
+            last[task.group] = Some(at);
+            at
+        })
+        .collect();
+    (codes, code_of)
+}
+
+fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskSettings>, SimError> {
+    let groups = &plan.program().groups;
+    let wrong = |group: &str, reason: String| SimError::Attributes { group: group.to_owned(), reason };
+    for (name, attributes) in &config.groups {
+        if !groups.iter().any(|group| group.name == *name) {
+            let known: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
+            let reason = format!("the program has no such group (it has: {})", known.join(", "));
+            return Err(wrong(name, reason));
+        }
+        if !(-20..=19).contains(&attributes.nice) {
+            return Err(wrong(name, format!("nice {} is not between -20 and 19", attributes.nice)));
+        }
+        if let Class::Fifo(priority) | Class::RoundRobin(priority) = attributes.class
+            && !(1..=99).contains(&priority)
+        {
+            return Err(wrong(name, format!("real-time priority {priority} is not between 1 and 99")));
+        }
+        let within = |cpus: &crate::machine::CpuMask| {
+            !cpus.is_empty() && cpus.count_between(machine.cpus(), MAX_CPUS) == 0
+        };
+        if attributes.cpus.as_ref().is_some_and(|cpus| !within(cpus)) {
+            return Err(wrong(name, format!("its CPUs are not among 0 to {}", machine.cpus() - 1)));
+        }
+        if attributes.slice_ns.is_some_and(|ns| !(100_000..=100_000_000).contains(&ns)) {
+            // The kernel clamps to this range (sched_attr's sched_runtime, 6.12).
+            return Err(wrong(name, "slice_ns is not between 100000 and 100000000".to_owned()));
+        }
+        if attributes.memory_node.is_some_and(|node| node >= machine.nodes()) {
+            return Err(wrong(name, format!("its memory node is not among 0 to {}", machine.nodes() - 1)));
+        }
+    }
+    if config.horizon_ns.is_some_and(|ns| ns == 0 || ns >= NEVER) {
+        return Err(SimError::Definition {
+            what: "horizon",
+            reason: format!("must be from 1 to {} ns", NEVER - 1),
+        });
+    }
+    let default = Attributes::default();
+    let of = |name: &str| config.groups.get(name).unwrap_or(&default);
+    Ok(groups.iter().map(|group| TaskSettings::new(of(&group.name), machine.costs.footprint_kib)).collect())
+}

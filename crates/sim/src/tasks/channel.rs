@@ -1,0 +1,256 @@
+//! One direction of a channel: bytes on their way, and who waits for them or for room.
+
+use std::collections::VecDeque;
+
+use schedlab_workload::program::{ChannelKind, Direction};
+
+use crate::tasks::WaitQueue;
+
+/// A pipe holds 16 pages of 4 KiB (pipe(7)).
+const PIPE_BYTES: u64 = 65_536;
+
+/// Writes of at most this size to a pipe are atomic (`PIPE_BUF`, pipe(7)): they wait until all of it fits.
+pub(crate) const PIPE_ATOMIC: u64 = 4096;
+
+/// Send buffer of a Unix socket and receive buffer of a UDP socket (`net.core.wmem_default`, `rmem_default`).
+const SOCKET_BYTES: u64 = 212_992;
+
+/// What a small message occupies of a socket's buffer: the kernel's structures around at least 512 bytes (`SKB_TRUESIZE`:
+/// 512 + 256 + 320, rounded as slab caches do; 768 for the smallest).
+const SOCKET_LEAST: u64 = 768;
+const SOCKET_AROUND: u64 = 576;
+
+/// Bytes in flight over a loopback TCP connection before the sender waits: the receiver's default buffer
+/// (`net.ipv4.tcp_rmem`, tcp(7)) and as much queued at the sender.
+const TCP_BYTES: u64 = 262_144;
+
+/// Bytes that one CPU has written, in order.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    cpu: u16,
+    bytes: u64,
+    /// What they occupy of the capacity.
+    charge: u64,
+}
+
+/// One direction of a channel.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    pub kind: ChannelKind,
+    runs: VecDeque<Run>,
+    /// Bytes to be read, and capacity in use.
+    pub bytes: u64,
+    used: u64,
+    pub readers: WaitQueue,
+    pub writers: WaitQueue,
+    /// Tasks that can still send or receive.
+    pub senders: u32,
+    pub receivers: u32,
+}
+
+/// What a read took: bytes, and lines of them by the CPU that wrote them, first writer only if there were more than two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub bytes: u64,
+}
+
+impl Flow {
+    pub fn new(kind: ChannelKind) -> Self {
+        Self {
+            kind,
+            runs: VecDeque::new(),
+            bytes: 0,
+            used: 0,
+            readers: WaitQueue::default(),
+            writers: WaitQueue::default(),
+            senders: 0,
+            receivers: 0,
+        }
+    }
+
+    /// Position of a channel's flow in a direction.
+    #[inline]
+    pub fn at(channel: u32, direction: Direction) -> usize {
+        channel as usize * 2 + usize::from(direction == Direction::Backward)
+    }
+
+    /// Both flows of a channel, forward and backward.
+    pub fn both(flows: &mut [Self], channel: u32) -> [&mut Self; 2] {
+        let (forward, backward) = flows[channel as usize * 2..].split_at_mut(1);
+        [&mut forward[0], &mut backward[0]]
+    }
+
+    fn capacity(&self) -> u64 {
+        match self.kind {
+            ChannelKind::Pipe => PIPE_BYTES,
+            ChannelKind::Unix | ChannelKind::Udp => SOCKET_BYTES,
+            ChannelKind::Tcp => TCP_BYTES,
+        }
+    }
+
+    fn charge(&self, bytes: u64) -> u64 {
+        match self.kind {
+            ChannelKind::Pipe | ChannelKind::Tcp => bytes,
+            ChannelKind::Unix | ChannelKind::Udp => (bytes + SOCKET_AROUND).max(SOCKET_LEAST),
+        }
+    }
+
+    /// How much of `bytes` can be written now; all of a datagram, which may be lost.
+    pub fn room(&self, bytes: u64) -> u64 {
+        let free = self.capacity().saturating_sub(self.used);
+        match self.kind {
+            ChannelKind::Udp => bytes,
+            ChannelKind::Pipe if bytes <= PIPE_ATOMIC && free < bytes => 0,
+            ChannelKind::Pipe | ChannelKind::Tcp => bytes.min(free),
+            // A socket takes a message whole as long as its limit has not been reached, large ones in parts.
+            ChannelKind::Unix if free == 0 => 0,
+            ChannelKind::Unix => bytes.min(PIPE_BYTES / 2),
+        }
+    }
+
+    /// Writes `bytes` from a CPU; whether they were accepted, which only datagrams may not be.
+    pub fn push(&mut self, bytes: u64, cpu: usize) -> bool {
+        let charge = self.charge(bytes);
+        if self.kind == ChannelKind::Udp && self.used + charge > self.capacity() {
+            return false;
+        }
+        self.bytes += bytes;
+        self.used += charge;
+        let merges = matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp);
+        match self.runs.back_mut() {
+            Some(last) if merges && usize::from(last.cpu) == cpu => {
+                last.bytes += bytes;
+                last.charge += charge;
+            }
+            _ => self.runs.push_back(Run { cpu: cpu as u16, bytes, charge }),
+        }
+        true
+    }
+
+    /// Bytes that a read of at most `bytes` would take now.
+    #[inline]
+    pub fn readable(&self, bytes: u64) -> u64 {
+        match self.kind {
+            ChannelKind::Udp => self.runs.front().map_or(0, |run| run.bytes.min(bytes)),
+            _ => self.bytes.min(bytes),
+        }
+    }
+
+    /// Whether there is something to read: bytes, or a datagram, which may be empty.
+    #[inline]
+    pub fn ready(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    /// The CPU that wrote what is read next.
+    #[inline]
+    pub fn writer(&self) -> Option<usize> {
+        self.runs.front().map(|run| run.cpu.into())
+    }
+
+    /// Takes at most `bytes`, or one datagram, whose rest is lost.
+    pub fn take(&mut self, bytes: u64) -> Taken {
+        if self.kind == ChannelKind::Udp {
+            let Some(run) = self.runs.pop_front() else { return Taken::default() };
+            self.bytes -= run.bytes;
+            self.used -= run.charge;
+            return Taken { bytes: run.bytes.min(bytes) };
+        }
+        let mut left = bytes.min(self.bytes);
+        let taken = Taken { bytes: left };
+        self.bytes -= left;
+        while left > 0 {
+            let Some(run) = self.runs.front_mut() else { break };
+            if run.bytes > left {
+                run.bytes -= left;
+                // A socket's message gives its room back when all of it has been read, a stream's bytes at once.
+                if matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp) {
+                    run.charge -= left;
+                    self.used -= left;
+                }
+                break;
+            }
+            left -= run.bytes;
+            self.used -= run.charge;
+            self.runs.pop_front();
+        }
+        taken
+    }
+
+    /// Whether there is enough room to wake a waiting writer: a page of a pipe; three quarters of a Unix socket's buffer
+    /// (`unix_writable()`); a third of a TCP connection's (`sk_stream_min_wspace()`).
+    pub fn wakes_writer(&self) -> bool {
+        let (used, capacity) = (self.used, self.capacity());
+        match self.kind {
+            ChannelKind::Pipe => capacity - used.min(capacity) >= PIPE_ATOMIC,
+            ChannelKind::Unix => used * 4 <= capacity,
+            ChannelKind::Tcp => used * 3 <= capacity * 2,
+            ChannelKind::Udp => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use schedlab_workload::program::ChannelKind;
+
+    use super::Flow;
+
+    #[test]
+    fn a_pipe_is_full_at_sixteen_pages_and_keeps_small_writes_whole() {
+        let mut pipe = Flow::new(ChannelKind::Pipe);
+        assert_eq!(pipe.room(100_000), 65_536);
+        pipe.push(65_500, 0);
+        assert_eq!((pipe.room(36), pipe.room(37), pipe.room(5000)), (36, 0, 36));
+        pipe.take(4000);
+        assert!(!pipe.wakes_writer());
+        pipe.take(96);
+        assert!(pipe.wakes_writer());
+    }
+
+    #[test]
+    fn a_unix_socket_counts_the_kernels_structures() {
+        let mut socket = Flow::new(ChannelKind::Unix);
+        // Messages of 100 bytes occupy 768 each: 212992 / 768 = 277.3, so the 278th fills it.
+        let sent = (0..).take_while(|_| socket.room(100) == 100 && socket.push(100, 0)).count();
+        assert_eq!(sent, 278);
+        // A writer is woken when three quarters are free: 208 messages read leave 70 × 768 = 53760 > 53248 in use.
+        for _ in 0..208 {
+            assert_eq!(socket.take(100).bytes, 100);
+        }
+        assert!(!socket.wakes_writer());
+        socket.take(100);
+        assert!(socket.wakes_writer());
+    }
+
+    #[test]
+    fn a_full_udp_buffer_loses_datagrams() {
+        let mut socket = Flow::new(ChannelKind::Udp);
+        let accepted = (0..300).filter(|_| socket.push(1, 0)).count();
+        assert_eq!(accepted, 277);
+        assert_eq!(socket.take(10).bytes, 1);
+        assert!(socket.push(1, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn what_goes_in_comes_out(writes in prop::collection::vec((1u64..9000, 0usize..4, 1u64..9000), 1..60)) {
+            for kind in [ChannelKind::Pipe, ChannelKind::Unix, ChannelKind::Tcp] {
+                let mut flow = Flow::new(kind);
+                let (mut sent, mut received) = (0, 0);
+                for (bytes, cpu, read) in &writes {
+                    let part = flow.room(*bytes);
+                    if part > 0 {
+                        prop_assert!(flow.push(part, *cpu));
+                        sent += part;
+                    }
+                    received += flow.take(*read).bytes;
+                }
+                received += flow.take(u64::MAX).bytes;
+                prop_assert_eq!(sent, received);
+                prop_assert_eq!((flow.bytes, flow.used, flow.ready()), (0, 0, false));
+            }
+        }
+    }
+}

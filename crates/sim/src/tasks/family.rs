@@ -1,0 +1,269 @@
+//! Birth, exec, death and waiting for it.
+
+use schedlab_workload::program::Mode;
+use schedlab_workload::{Cursor, Step};
+
+use crate::engine::{Engine, NOBODY, Segment};
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::physics::Warmth;
+use crate::sched::{Enqueue, Policy, TaskIx};
+use crate::tasks::exec::{Begun, Effect, Script};
+use crate::tasks::{Action, Class, Latencies, Phase, State, Task};
+use crate::time::Ns;
+
+const PAGE: u64 = 4096;
+
+impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
+    /// A task in a free place of the table; it cannot run yet.
+    pub(super) fn new_task(
+        &mut self,
+        parent: TaskIx,
+        ordinal: u32,
+        script: Script<'c>,
+        action: Action,
+        class: Class,
+    ) -> TaskIx {
+        let mut task = Task::new(parent, ordinal, action);
+        let plan = self.world.plan;
+        let (mut weight, mut nice, mut slice) = (crate::sched::weight::of_nice(0), 0, None);
+        let mut footprint = self.costs.footprint_kib;
+        task.class = class;
+        if ordinal != NOBODY {
+            let settings = &self.world.settings[plan.task(ordinal).group];
+            (weight, nice, slice) = (settings.weight, settings.nice, settings.slice_ns);
+            footprint = settings.footprint_kib;
+            task.class = settings.class;
+            task.nice = settings.nice as i8;
+            task.memory_node = settings.memory_node;
+            task.thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;
+            task.mask = settings.mask.map_or(0, |mask| self.mask(&mask));
+        }
+        // Where a task's pages happen to lie decides how much of them collides in the caches: ± a quarter.
+        task.footprint_kib =
+            footprint - footprint / 4 + self.random.below(u64::from(footprint / 2) + 1) as u32;
+        task.slice_left = self.rr_slice();
+        let entity = self.policy.entity(weight, nice, slice);
+        self.alive += 1;
+        if let Some(free) = self.free_tasks.pop() {
+            let at = free as usize;
+            self.tasks[at] = task;
+            self.entities[at] = entity;
+            self.scripts[at] = script;
+            self.latencies[at] = Latencies::default();
+            return free;
+        }
+        self.tasks.push(task);
+        self.entities.push(entity);
+        self.scripts.push(script);
+        self.latencies.push(Latencies::default());
+        self.tasks.len() as TaskIx - 1
+    }
+
+    /// Position of an affinity mask in the table.
+    pub(super) fn mask(&mut self, mask: &crate::machine::CpuMask) -> u16 {
+        let known = self.masks.iter().position(|each| each == mask);
+        let at = known.unwrap_or_else(|| {
+            self.masks.push(*mask);
+            self.masks.len() - 1
+        });
+        at as u16
+    }
+
+    /// CPUs that a task may run on.
+    #[inline]
+    pub(crate) fn allowed(&self, task: TaskIx) -> &crate::machine::CpuMask {
+        &self.masks[usize::from(self.tasks[task as usize].mask)]
+    }
+
+    /// The main task creates a task of the program.
+    pub(super) fn create(&mut self, cpu: usize, ordinal: u32) {
+        let plan = self.world.plan;
+        let window_end = plan.program().window.map_or(0, |window| window.end_ns());
+        let code = &self.world.codes[self.world.code_of[ordinal as usize] as usize];
+        let cursor = Cursor::of_task(code, plan.task(ordinal), window_end);
+        let main = self.gate.main;
+        let task = self.new_task(main, ordinal, Script::Program(cursor), Action::Ready, Class::Normal);
+        self.start_new(cpu, task);
+    }
+
+    pub(super) fn effect_fork(&mut self, cpu: usize, parent: TaskIx) -> Effect {
+        let Script::Program(cursor) = &self.scripts[parent as usize] else {
+            unreachable!("only programs fork")
+        };
+        let script = Script::Program(cursor.child());
+        let ordinal = self.tasks[parent as usize].ordinal;
+        let child = self.new_task(parent, ordinal, script, Action::Exit, Class::Normal);
+        let it = &mut self.tasks[child as usize];
+        it.phase = Phase::Next;
+        it.is_child = true;
+        it.thread = false;
+        self.tasks[parent as usize].children += 1;
+        self.start_new(cpu, child);
+        Effect::Done
+    }
+
+    /// Puts a new task on a CPU.
+    fn start_new(&mut self, cpu: usize, task: TaskIx) {
+        self.counters.forks += 1;
+        self.tasks[task as usize].cpu = cpu as u16;
+        let target = self.select_new(cpu, task);
+        if target != cpu {
+            self.counters.spread_migrations[self.topology.distance(cpu, target) as usize] += 1;
+        }
+        self.charge(cpu);
+        let parent = self.cpus[cpu].current;
+        let parent = (self.tasks[parent as usize].class.realtime().is_none()).then_some(parent);
+        self.policy.fork(&self.queues[cpu], &mut self.entities, parent, task, self.now);
+        self.lock_queue(cpu, target);
+        self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)));
+        let clock = self.cpus[cpu].clock;
+        self.tasks[task as usize].woken_at = clock;
+        self.observer.created(clock, task, &self.name(task));
+        self.observer.woken(clock, cpu, task, target);
+        self.activate(target, task, Enqueue::New);
+        self.check_preempt(cpu, target, task);
+    }
+
+    pub(super) fn begin_life(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
+        match self.tasks[task as usize].action {
+            Action::Image { bytes, ns } => {
+                if bytes == 0 {
+                    self.tasks[task as usize].action = Action::Work { ns };
+                    return Begun::Segment(Segment::new(Account::User, ns));
+                }
+                let pages = bytes.div_ceil(PAGE);
+                self.counters.page_faults += pages;
+                let place = self.topology.places[cpu];
+                self.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
+                Begun::Segment(Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault)))
+            }
+            Action::Work { ns } => Begun::Segment(Segment::new(Account::User, ns)),
+            Action::Exit => {
+                let thread = self.tasks[task as usize].thread;
+                let cost = if thread { self.costs.exit_thread } else { self.costs.exit };
+                Begun::Segment(Segment::new(Account::Family, cost.into()))
+            }
+            _ => {
+                let early = ahead || self.cpus[cpu].clock > self.now;
+                self.begin_gate(cpu, task, early)
+            }
+        }
+    }
+
+    pub(super) fn effect_life(&mut self, cpu: usize, task: TaskIx) -> Effect {
+        let it = &mut self.tasks[task as usize];
+        match it.action {
+            Action::Image { ns, .. } => {
+                it.action = Action::Work { ns };
+                Effect::Begin
+            }
+            Action::Work { .. } => {
+                it.action = Action::Exit;
+                Effect::Begin
+            }
+            Action::Exit => self.effect_exit(cpu, task),
+            _ => self.effect_gate(cpu, task),
+        }
+    }
+
+    /// The task has become a fresh image, which may begin on another CPU.
+    pub(super) fn effect_exec(&mut self, cpu: usize, task: TaskIx, bytes: u64, ns: Ns) -> Effect {
+        self.counters.execs += 1;
+        let it = &mut self.tasks[task as usize];
+        it.action = Action::Image { bytes, ns };
+        it.warmth = Warmth::COLD;
+        let target = self.select_exec(cpu, task);
+        if target == cpu { Effect::Begin } else { Effect::Move(target) }
+    }
+
+    /// The current task of a CPU goes to another one, by the help of the migration thread.
+    pub(super) fn move_current(&mut self, cpu: usize, target: usize) {
+        let task = self.cpus[cpu].current;
+        let distance = self.topology.distance(cpu, target);
+        self.counters.spread_migrations[distance as usize] += 1;
+        self.take_current(cpu);
+        self.note_move(task, cpu, target);
+        self.lock_queue(cpu, target);
+        self.book(cpu, Account::Wakeup, self.costs.wakeup.at(distance));
+        self.activate(target, task, Enqueue::Moved);
+        self.check_preempt(cpu, target, task);
+    }
+
+    /// Takes the current task off its CPU, which has nobody until it schedules, to be enqueued elsewhere.
+    pub(crate) fn take_current(&mut self, cpu: usize) {
+        let task = self.cpus[cpu].current;
+        self.charge(cpu);
+        self.save_user(cpu);
+        self.tasks[task as usize].segment = self.cpus[cpu].segment;
+        self.leave_core(cpu, task);
+        if self.tasks[task as usize].class.realtime().is_none() {
+            self.policy.block(&mut self.queues[cpu], &mut self.entities, task, self.now);
+            self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
+        }
+        self.sub_running(cpu);
+        self.cpus[cpu].current = NOBODY;
+        self.cpus[cpu].segment = Segment::EMPTY;
+    }
+
+    fn effect_exit(&mut self, cpu: usize, task: TaskIx) -> Effect {
+        self.counters.exits += 1;
+        let it = &self.tasks[task as usize];
+        let (ordinal, is_child, parent, thread) = (it.ordinal, it.is_child, it.parent, it.thread);
+        self.observer.ended(self.cpus[cpu].clock, task);
+        self.scripts[task as usize] = Script::None;
+        if task == self.gate.main {
+            self.finished = true;
+        } else if is_child {
+            self.policy.exit(&mut self.entities, parent, task);
+            self.tell_parent(cpu, parent);
+        } else {
+            self.close_ends(cpu, ordinal);
+            self.leave_gate(cpu, thread);
+        }
+        self.alive -= 1;
+        Effect::Ended
+    }
+
+    fn tell_parent(&mut self, cpu: usize, parent: TaskIx) {
+        let it = &mut self.tasks[parent as usize];
+        it.children -= 1;
+        it.ended += 1;
+        if it.state == State::Dead {
+            if it.children == 0 {
+                self.free_tasks.push(parent);
+            }
+            return;
+        }
+        let enough = matches!(it.action, Action::Step(Step::Wait { count }) if it.ended >= wanted(it, count));
+        if enough && it.state == State::Blocked {
+            self.wake(cpu, parent, false);
+        }
+    }
+
+    pub(super) fn begin_wait(&mut self, cpu: usize, task: TaskIx, count: Option<u64>) -> Begun {
+        self.book(cpu, Account::Syscall, self.costs.syscall);
+        let it = &mut self.tasks[task as usize];
+        let wanted = wanted(it, count);
+        if it.ended < wanted {
+            return Begun::Again;
+        }
+        it.ended -= wanted;
+        self.book(cpu, Account::Family, Ns::from(wanted) * Ns::from(self.costs.wait));
+        Begun::Done
+    }
+
+    /// What is left to do for a task that has ended, after it has left its CPU.
+    pub(crate) fn bury(&mut self, task: TaskIx) {
+        self.write_off(task as usize);
+        if self.tasks[task as usize].children == 0 {
+            self.free_tasks.push(task);
+        }
+    }
+}
+
+/// Children that a task waits for.
+fn wanted(task: &Task, count: Option<u64>) -> u32 {
+    let all = task.children + task.ended;
+    count.map_or(all, |count| u32::try_from(count).unwrap_or(u32::MAX).min(all))
+}

@@ -1,0 +1,205 @@
+//! The main task: it creates all others, opens the start gate when they are ready, and waits for their end.
+
+use schedlab_workload::program::{GateKind, Mode};
+
+use crate::engine::{Engine, NOBODY, Segment};
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::tasks::exec::{Begun, Effect, Script};
+use crate::tasks::{Action, Class, State, WaitQueue};
+use crate::time::Ns;
+
+/// Tasks that the opening of the gate wakes at a time, so that the first ones get going meanwhile.
+const BATCH: u32 = 16;
+
+/// The start gate and the main task's progress.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GateState {
+    pub main: TaskIx,
+    stage: Stage,
+    created: u32,
+    ready: u32,
+    /// Tasks of the program that have not ended, and ended ones that the main task has not waited for.
+    live: u32,
+    unreaped: u32,
+    waiters: WaitQueue,
+    /// Whether the main task sleeps until something changes.
+    main_waits: bool,
+    /// When the gate was opened and when all tasks had ended.
+    pub opened_at: Option<Ns>,
+    pub closed_at: Option<Ns>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Creating,
+    Waiting,
+    Opening,
+    Reaping,
+    Done,
+}
+
+impl Default for GateState {
+    fn default() -> Self {
+        Self {
+            main: NOBODY,
+            stage: Stage::Creating,
+            created: 0,
+            ready: 0,
+            live: 0,
+            unreaped: 0,
+            waiters: WaitQueue::default(),
+            main_waits: false,
+            opened_at: None,
+            closed_at: None,
+        }
+    }
+}
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// Starts the main task on the first CPU.
+    pub(crate) fn boot(&mut self) {
+        let main = self.new_task(NOBODY, NOBODY, Script::Main, Action::AwaitReady, Class::Normal);
+        self.tasks[main as usize].phase = crate::tasks::Phase::Next;
+        self.gate.main = main;
+        self.gate.live = self.world.plan.task_count();
+        if self.is_o1() {
+            (0..self.cpus.len()).for_each(|cpu| self.rekey(cpu));
+        }
+        let first = self.open.lowest().unwrap_or(0);
+        self.activate(first, main, crate::sched::Enqueue::New);
+        self.start_idle_at(first, 0);
+        let global = self.global.next();
+        self.agenda.set(self.cpus.len(), global);
+    }
+
+    pub(super) fn next_of_main(&mut self) -> Action {
+        let total = self.world.plan.task_count();
+        match self.gate.stage {
+            Stage::Creating if self.gate.created < total => {
+                self.gate.created += 1;
+                Action::Create(self.gate.created - 1)
+            }
+            Stage::Creating => {
+                self.gate.stage = Stage::Waiting;
+                Action::AwaitReady
+            }
+            Stage::Waiting => {
+                self.gate.stage = Stage::Opening;
+                Action::Open
+            }
+            Stage::Opening => {
+                self.gate.stage = Stage::Reaping;
+                Action::Reap
+            }
+            Stage::Reaping | Stage::Done => {
+                self.gate.stage = Stage::Done;
+                Action::Exit
+            }
+        }
+    }
+
+    /// Reading or writing a byte of the gate's signals.
+    fn signal_cost(&self) -> Ns {
+        let protocol = match self.world.plan.program().gate.kind {
+            GateKind::Pipe => self.costs.pipe,
+            GateKind::Unix => self.costs.unix,
+            GateKind::Tcp => self.costs.tcp_send,
+        };
+        Ns::from(self.costs.syscall + protocol)
+    }
+
+    pub(super) fn begin_gate(&mut self, cpu: usize, task: TaskIx, early: bool) -> Begun {
+        let total = self.world.plan.task_count();
+        match self.tasks[task as usize].action {
+            Action::Ready => Begun::Segment(Segment::new(Account::Syscall, self.signal_cost())),
+            Action::Create(ordinal) => {
+                let plan = self.world.plan;
+                let thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;
+                let cost = if thread { self.costs.clone } else { self.costs.fork };
+                Begun::Segment(Segment::new(Account::Family, cost.into()))
+            }
+            Action::Open => {
+                if self.world.plan.program().gate.fifo {
+                    self.set_class(cpu, Class::Fifo(1));
+                }
+                Begun::Segment(Segment::new(Account::Syscall, self.signal_cost()))
+            }
+            _ if early => Begun::Later,
+            Action::Pass => {
+                self.book(cpu, Account::Syscall, self.costs.syscall);
+                if self.gate.opened_at.is_some() {
+                    return Begun::Done;
+                }
+                self.gate.waiters.push(&mut self.tasks, task);
+                Begun::Served
+            }
+            Action::AwaitReady if self.gate.ready < total => self.main_waits(cpu),
+            Action::AwaitReady => {
+                // A byte is read for each task.
+                let cost = self.signal_cost() * Ns::from(total);
+                Begun::Segment(Segment::new(Account::Syscall, cost))
+            }
+            Action::Reap => {
+                let reaped = std::mem::take(&mut self.gate.unreaped);
+                self.book(cpu, Account::Family, Ns::from(reaped) * Ns::from(self.costs.wait));
+                if self.gate.live > 0 {
+                    return self.main_waits(cpu);
+                }
+                self.gate.closed_at = Some(self.cpus[cpu].clock);
+                Begun::Done
+            }
+            _ => unreachable!("the other actions are not the gate's"),
+        }
+    }
+
+    fn main_waits(&mut self, cpu: usize) -> Begun {
+        self.book(cpu, Account::Syscall, self.costs.syscall);
+        self.gate.main_waits = true;
+        Begun::Again
+    }
+
+    fn wake_main(&mut self, cpu: usize) {
+        if self.gate.main_waits && self.tasks[self.gate.main as usize].state == State::Blocked {
+            self.gate.main_waits = false;
+            self.wake(cpu, self.gate.main, false);
+        }
+    }
+
+    pub(super) fn effect_gate(&mut self, cpu: usize, task: TaskIx) -> Effect {
+        match self.tasks[task as usize].action {
+            Action::Ready => {
+                self.gate.ready += 1;
+                if self.gate.ready == self.world.plan.task_count() {
+                    self.wake_main(cpu);
+                }
+                self.tasks[task as usize].action = Action::Pass;
+                Effect::Begin
+            }
+            Action::Create(ordinal) => {
+                self.create(cpu, ordinal);
+                Effect::Done
+            }
+            Action::Open => {
+                self.gate.opened_at.get_or_insert(self.cpus[cpu].clock);
+                for _ in 0..BATCH {
+                    let Some(waiter) = self.gate.waiters.pop(&self.tasks) else { return Effect::Done };
+                    self.wake(cpu, waiter, false);
+                }
+                Effect::Segment(Segment::EMPTY)
+            }
+            _ => Effect::Done,
+        }
+    }
+
+    /// A task of the program has ended.
+    pub(super) fn leave_gate(&mut self, cpu: usize, thread: bool) {
+        self.gate.live -= 1;
+        self.gate.unreaped += u32::from(!thread);
+        // Threads are joined together at the end.
+        if self.gate.stage == Stage::Reaping && (!thread || self.gate.live == 0) {
+            self.wake_main(cpu);
+        }
+    }
+}

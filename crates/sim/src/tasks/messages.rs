@@ -1,0 +1,211 @@
+//! Messages over channels.
+
+use schedlab_workload::program::{ChannelKind, Direction, Take};
+
+use crate::engine::{Engine, MESSAGES, Segment};
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::tasks::exec::{Begun, Effect, Script};
+use crate::tasks::{Flow, State};
+use crate::time::Ns;
+
+/// Cache line of the machines in use.
+const LINE: u64 = 64;
+
+/// Lines of a small message besides its bytes: the queue's head and tail, the buffer's descriptor.
+const BOOKKEEPING_LINES: u64 = 2;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    fn copy(&self, bytes: u64) -> Ns {
+        bytes * u64::from(self.costs.copy_kib) / 1024
+    }
+
+    pub(super) fn begin_send(
+        &mut self,
+        task: TaskIx,
+        channel: u32,
+        bytes: u64,
+        direction: Direction,
+    ) -> Begun {
+        let it = &mut self.tasks[task as usize];
+        if it.left == u64::MAX {
+            it.left = bytes;
+        }
+        let left = it.left;
+        let costs = &self.costs;
+        let protocol = match self.flows[Flow::at(channel, direction)].kind {
+            ChannelKind::Pipe => costs.pipe,
+            ChannelKind::Unix => costs.unix,
+            ChannelKind::Tcp => costs.tcp_send,
+            ChannelKind::Udp => costs.udp_send,
+        };
+        let cost = u64::from(costs.syscall + protocol) + self.copy(left);
+        Begun::Segment(Segment::new(Account::Syscall, cost))
+    }
+
+    pub(super) fn effect_send(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        channel: u32,
+        direction: Direction,
+    ) -> Effect {
+        let left = self.tasks[task as usize].left;
+        let flow = &mut self.flows[Flow::at(channel, direction)];
+        if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
+            return Effect::Failed("sending: every receiver has closed the channel".to_owned());
+        }
+        let pipe = flow.kind == ChannelKind::Pipe;
+        let part = flow.room(left);
+        if part > 0 || left == 0 {
+            if !flow.push(part, cpu) {
+                self.counters.datagrams_lost += 1;
+            }
+            let reader = flow.readers.pop(&self.tasks);
+            if let Some(reader) = reader {
+                // The kernel announces that the writer will probably sleep (wake_up_interruptible_sync_poll()).
+                let sync = self.announces_sleep(pipe, part < left);
+                self.wake(cpu, reader, sync);
+            }
+            self.tasks[task as usize].left -= part;
+        }
+        if self.tasks[task as usize].left == 0 {
+            self.counters.messages += 1;
+            return Effect::Done;
+        }
+        self.flows[Flow::at(channel, direction)].writers.push(&mut self.tasks, task);
+        Effect::Wait
+    }
+
+    pub(super) fn begin_receive(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        (channel, bytes, direction): (u32, u64, Direction),
+        take: Take,
+        early: bool,
+    ) -> Begun {
+        let it = &mut self.tasks[task as usize];
+        if it.left == u64::MAX {
+            it.left = bytes;
+        }
+        let (left, moved) = (it.left, it.moved);
+        let at = Flow::at(channel, direction);
+        let flow = &self.flows[at];
+        if flow.ready() {
+            return Begun::Segment(self.receiving(cpu, at, left, take));
+        }
+        if early {
+            return Begun::Later;
+        }
+        if flow.senders == 0 {
+            if moved > 0 {
+                return Begun::Failed("receiving: closed in the middle of a message".to_owned());
+            }
+            let closed = match &mut self.scripts[task as usize] {
+                Script::Program(cursor) => cursor.closed(),
+                Script::Main | Script::None => false,
+            };
+            self.book(cpu, Account::Syscall, self.costs.syscall);
+            return if closed {
+                Begun::Done
+            } else {
+                Begun::Failed("receiving: every sender has closed the channel".to_owned())
+            };
+        }
+        self.book(cpu, Account::Syscall, self.costs.syscall);
+        self.flows[at].readers.push(&mut self.tasks, task);
+        Begun::Again
+    }
+
+    /// The segment of a read of at most `bytes` of what is there.
+    fn receiving(&mut self, cpu: usize, flow: usize, bytes: u64, take: Take) -> Segment {
+        let flow = &self.flows[flow];
+        let (costs, there) = (&self.costs, flow.readable(bytes));
+        let protocol = match flow.kind {
+            ChannelKind::Pipe => costs.pipe,
+            ChannelKind::Unix => costs.unix,
+            ChannelKind::Tcp => costs.tcp_receive,
+            ChannelKind::Udp => costs.udp_receive,
+        };
+        let copied = if take == Take::Discard { 0 } else { there };
+        let cost = u64::from(costs.syscall + protocol) + self.copy(copied);
+        let mut segment = Segment::new(Account::Syscall, cost);
+        if let Some(writer) = flow.writer() {
+            let distance = self.topology.distance(cpu, writer);
+            let lines = copied.div_ceil(LINE) + BOOKKEEPING_LINES;
+            segment.add(MESSAGES, lines * self.costs.line.at(distance));
+        }
+        segment
+    }
+
+    pub(super) fn effect_receive(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        channel: u32,
+        direction: Direction,
+        take: Take,
+        counter: Option<u32>,
+    ) -> Effect {
+        let at = Flow::at(channel, direction);
+        if !self.flows[at].ready() {
+            // Another reader was faster.
+            return Effect::Begin;
+        }
+        let datagram = self.flows[at].kind == ChannelKind::Udp;
+        let pipe = self.flows[at].kind == ChannelKind::Pipe;
+        let taken = self.flows[at].take(self.tasks[task as usize].left).bytes;
+        let it = &mut self.tasks[task as usize];
+        it.left -= taken;
+        it.moved += taken;
+        let (left, moved) = (it.left, it.moved);
+        let goes_on = left > 0 && !datagram && take != Take::Available;
+        if self.flows[at].wakes_writer()
+            && let Some(writer) = self.flows[at].writers.pop(&self.tasks)
+        {
+            let sync = self.announces_sleep(pipe, goes_on);
+            self.wake(cpu, writer, sync);
+        }
+        if goes_on {
+            return Effect::Begin;
+        }
+        // Others may wait for what this reader has left.
+        if self.flows[at].ready()
+            && let Some(reader) = self.flows[at].readers.pop(&self.tasks)
+        {
+            let sync = self.announces_sleep(pipe, false);
+            self.wake(cpu, reader, sync);
+        }
+        if let Some(counter) = counter {
+            self.count(cpu, task, counter, moved);
+        }
+        Effect::Done
+    }
+
+    /// A task gives up the ends of channels that it uses; who waits for the other ends learns it.
+    pub(super) fn close_ends(&mut self, cpu: usize, ordinal: u32) {
+        let plan = self.world.plan;
+        for used in plan.channel_ends(plan.task(ordinal)) {
+            for direction in [Direction::Forward, Direction::Backward] {
+                let at = Flow::at(used.channel, direction);
+                let sends = schedlab_workload::check::ends::End::sending(direction) == used.end;
+                let flow = &mut self.flows[at];
+                let left = if sends { &mut flow.senders } else { &mut flow.receivers };
+                *left -= 1;
+                if *left > 0 {
+                    continue;
+                }
+                while let Some(waiter) = {
+                    let flow = &mut self.flows[at];
+                    let waiters = if sends { &mut flow.readers } else { &mut flow.writers };
+                    waiters.pop(&self.tasks)
+                } {
+                    debug_assert_eq!(self.tasks[waiter as usize].state, State::Blocked);
+                    self.wake(cpu, waiter, false);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Tasks and what they wait for.
+
+mod attributes;
+mod channel;
+mod exec;
+mod family;
+mod gate;
+mod messages;
+mod recording;
+mod settings;
+mod sync;
+mod task;
+mod touching;
+mod waiting;
+
+pub use settings::Attributes;
+pub use task::Class;
+
+pub(crate) use channel::Flow;
+pub(crate) use exec::Script;
+pub(crate) use gate::GateState;
+pub(crate) use settings::TaskSettings;
+pub(crate) use sync::{Condition, Lock, Meeting, Semaphore};
+pub(crate) use task::{Action, Latencies, Phase, State, Task, WaitQueue};

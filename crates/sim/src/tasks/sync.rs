@@ -1,0 +1,176 @@
+//! Locks, semaphores and barriers: futexes whose waiters are served first come, first served.
+
+use crate::engine::{Engine, NOBODY};
+use crate::ledger::Account;
+use crate::machine::Distance;
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::tasks::WaitQueue;
+use crate::tasks::exec::Begun;
+
+/// A mutex.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lock {
+    pub owner: TaskIx,
+    pub waiters: WaitQueue,
+    /// CPU whose cache has its line.
+    pub cpu: u16,
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self { owner: NOBODY, waiters: WaitQueue::default(), cpu: 0 }
+    }
+}
+
+/// A counting semaphore.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Semaphore {
+    pub value: u64,
+    pub waiters: WaitQueue,
+    pub cpu: u16,
+}
+
+impl Semaphore {
+    pub fn new(value: u64) -> Self {
+        Self { value, waiters: WaitQueue::default(), cpu: 0 }
+    }
+}
+
+/// A barrier.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meeting {
+    pub parties: u32,
+    pub arrived: u32,
+    pub waiters: WaitQueue,
+}
+
+impl Meeting {
+    pub fn new(parties: u32) -> Self {
+        Self { parties, arrived: 0, waiters: WaitQueue::default() }
+    }
+}
+
+/// A condition that tasks wait for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Condition {
+    pub waiters: WaitQueue,
+}
+
+/// [`crate::tasks::Task::moved`] of a task that has been signalled and wants its lock back.
+const SIGNALLED: u64 = 1;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// An atomic operation on a line that another CPU may have: small work of the task.
+    fn atomic(&mut self, cpu: usize, task: TaskIx, holder: u16) {
+        let distance = self.topology.distance(cpu, holder.into());
+        let line = if distance == Distance::Core { 0 } else { self.costs.line.at(distance) as u32 };
+        self.tasks[task as usize].carry += self.costs.atomic + line;
+    }
+
+    pub(super) fn begin_lock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
+        let it = self.locks[lock as usize];
+        self.atomic(cpu, task, it.cpu);
+        self.locks[lock as usize].cpu = cpu as u16;
+        if it.owner == NOBODY {
+            self.locks[lock as usize].owner = task;
+            return Begun::Done;
+        }
+        self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
+        self.locks[lock as usize].waiters.push(&mut self.tasks, task);
+        Begun::Served
+    }
+
+    /// Releases a lock; the first waiter gets it.
+    pub(super) fn begin_unlock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
+        let it = self.locks[lock as usize];
+        if it.owner == NOBODY {
+            return Begun::Failed("unlocking a lock that nobody holds".to_owned());
+        }
+        self.atomic(cpu, task, it.cpu);
+        let next = self.locks[lock as usize].waiters.pop(&self.tasks);
+        let it = &mut self.locks[lock as usize];
+        it.cpu = cpu as u16;
+        it.owner = next.unwrap_or(NOBODY);
+        if let Some(next) = next {
+            self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
+            self.wake(cpu, next, false);
+        }
+        Begun::Done
+    }
+
+    pub(super) fn begin_up(&mut self, cpu: usize, task: TaskIx, semaphore: u32, count: u64) -> Begun {
+        let at = semaphore as usize;
+        self.atomic(cpu, task, self.semaphores[at].cpu);
+        self.semaphores[at].cpu = cpu as u16;
+        self.semaphores[at].value = self.semaphores[at].value.saturating_add(count);
+        if !self.semaphores[at].waiters.is_empty() {
+            self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
+        }
+        while self.semaphores[at].value > 0 {
+            let Some(next) = self.semaphores[at].waiters.pop(&self.tasks) else { break };
+            self.semaphores[at].value -= 1;
+            self.wake(cpu, next, false);
+        }
+        Begun::Done
+    }
+
+    pub(super) fn begin_down(&mut self, cpu: usize, task: TaskIx, semaphore: u32) -> Begun {
+        let at = semaphore as usize;
+        self.atomic(cpu, task, self.semaphores[at].cpu);
+        self.semaphores[at].cpu = cpu as u16;
+        if self.semaphores[at].value > 0 {
+            self.semaphores[at].value -= 1;
+            return Begun::Done;
+        }
+        self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
+        self.semaphores[at].waiters.push(&mut self.tasks, task);
+        Begun::Served
+    }
+
+    /// Releases the lock and waits; begun again after the signal, acquires it.
+    pub(super) fn begin_await(&mut self, cpu: usize, task: TaskIx, condition: u32, lock: u32) -> Begun {
+        if self.tasks[task as usize].moved == SIGNALLED {
+            return self.begin_lock(cpu, task, lock);
+        }
+        if self.locks[lock as usize].owner != task {
+            return Begun::Failed("waiting for a condition without holding its lock".to_owned());
+        }
+        self.tasks[task as usize].moved = SIGNALLED;
+        self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
+        self.begin_unlock(cpu, task, lock);
+        self.conditions[condition as usize].waiters.push(&mut self.tasks, task);
+        Begun::Again
+    }
+
+    pub(super) fn begin_signal(&mut self, cpu: usize, task: TaskIx, condition: u32, all: bool) -> Begun {
+        let at = condition as usize;
+        if self.conditions[at].waiters.is_empty() {
+            self.tasks[task as usize].carry += self.costs.atomic;
+            return Begun::Done;
+        }
+        self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
+        while let Some(next) = self.conditions[at].waiters.pop(&self.tasks) {
+            self.wake(cpu, next, false);
+            if !all {
+                break;
+            }
+        }
+        Begun::Done
+    }
+
+    pub(super) fn begin_barrier(&mut self, cpu: usize, task: TaskIx, barrier: u32) -> Begun {
+        let at = barrier as usize;
+        self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
+        self.meetings[at].arrived += 1;
+        if self.meetings[at].arrived < self.meetings[at].parties {
+            self.meetings[at].waiters.push(&mut self.tasks, task);
+            return Begun::Served;
+        }
+        self.meetings[at].arrived = 0;
+        while let Some(next) = self.meetings[at].waiters.pop(&self.tasks) {
+            self.wake(cpu, next, false);
+        }
+        Begun::Done
+    }
+}

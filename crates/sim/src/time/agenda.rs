@@ -1,0 +1,90 @@
+//! When each CPU next needs attention.
+
+use super::{NEVER, Ns};
+
+/// Bits of a key that name the slot.
+pub(super) const SLOT_BITS: u32 = 10;
+
+/// Most slots: CPUs and one for events that belong to no CPU.
+pub const MAX_SLOTS: usize = 1 << SLOT_BITS;
+
+const NODES: usize = 2 * MAX_SLOTS;
+
+/// A winner tree over slots, each with the time of its next event. Events at one time come in the order of slots.
+///
+/// Keys are `time << 10 | slot` in 64 bits, so time reaches 2⁵⁴ ns, 208 days.
+#[derive(Debug, Clone)]
+pub struct Agenda {
+    /// Node 1 is the root, node n has the children 2n and 2n + 1; leaves follow from `leaves` on. Of fixed size, so that
+    /// masked positions need no check.
+    tree: Box<[u64; NODES]>,
+    leaves: usize,
+}
+
+impl Agenda {
+    /// An agenda of `slots` slots, at most [`MAX_SLOTS`], in which nothing is planned.
+    pub fn new(slots: usize) -> Self {
+        assert!(slots <= MAX_SLOTS, "a machine has fewer CPUs");
+        let leaves = slots.next_power_of_two().max(2);
+        Self { tree: Box::new([u64::MAX; NODES]), leaves }
+    }
+
+    /// Plans the next event of a slot; [`NEVER`] takes it off the agenda.
+    #[inline]
+    pub fn set(&mut self, slot: usize, at: Ns) {
+        let key = if at >= NEVER { u64::MAX } else { at << SLOT_BITS | slot as u64 };
+        let tree = &mut *self.tree;
+        let mut node = (self.leaves + slot) % NODES;
+        if tree[node] == key {
+            return;
+        }
+        tree[node] = key;
+        let mut best = key;
+        while node > 1 {
+            best = best.min(tree[node ^ 1]);
+            node >>= 1;
+            if tree[node] == best {
+                return;
+            }
+            tree[node] = best;
+        }
+    }
+
+    /// The earliest event, as time and slot.
+    #[inline]
+    pub fn first(&self) -> Option<(Ns, usize)> {
+        let key = self.tree[1];
+        (key != u64::MAX).then_some((key >> SLOT_BITS, (key & (MAX_SLOTS as u64 - 1)) as usize))
+    }
+
+    /// When a slot's next event is.
+    pub fn at(&self, slot: usize) -> Ns {
+        let key = self.tree[self.leaves + slot];
+        if key == u64::MAX { NEVER } else { key >> SLOT_BITS }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Agenda, NEVER};
+
+    proptest! {
+        #[test]
+        fn the_first_event_is_the_earliest_of_all(
+            slots in 1usize..70, changes in prop::collection::vec((0usize..70, 0u64..50), 1..300),
+        ) {
+            let mut agenda = Agenda::new(slots);
+            let mut plain = vec![NEVER; slots];
+            for (slot, at) in changes {
+                let at = if at > 40 { NEVER } else { at };
+                agenda.set(slot % slots, at);
+                plain[slot % slots] = at;
+                let first = plain.iter().enumerate().map(|(slot, at)| (*at, slot)).min();
+                prop_assert_eq!(agenda.first(), first.filter(|(at, _)| *at < NEVER));
+                prop_assert_eq!(agenda.at(slot % slots), at);
+            }
+        }
+    }
+}

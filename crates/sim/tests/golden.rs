@@ -1,0 +1,85 @@
+//! Same seed, same bytes: outcomes as digests, the same in debug and release builds and on every platform.
+//!
+//! A change of the model changes them; then the new ones, which the failing test prints, are written down here in the same
+//! commit, so that it can be seen that the change had an effect, and where.
+
+use std::sync::mpsc;
+
+use schedlab_sim::{Config, Simulation, kernel, machine};
+use schedlab_workload::Plan;
+use schedlab_workload::library::hackbench::{Carrier, Hackbench};
+use schedlab_workload::library::kernbench::Kernbench;
+use schedlab_workload::library::pgbench::{Pgbench, Script};
+use schedlab_workload::library::schedbench::Schedbench;
+use schedlab_workload::library::tbench::Tbench;
+use schedlab_workload::program::Program;
+
+const MS: u64 = 1_000_000;
+
+fn cases() -> Vec<(&'static str, &'static str, &'static str, Program)> {
+    let hackbench =
+        Hackbench { groups: 2, fds: 5, loops: 20, channel: Carrier::Pipe, ..Hackbench::default() };
+    let pgbench = Pgbench {
+        clients: 9,
+        mode: Script::ReadWrite,
+        buffers_mib: 16,
+        warmup_ns: MS,
+        duration_ns: 30 * MS,
+        ..Pgbench::default()
+    };
+    let kernbench = Kernbench { jobs: 20, directories: 3, files: 5, memory_kib: 512, ..Kernbench::default() };
+    let tbench = Tbench { clients: 5, warmup_ns: MS, duration_ns: 30 * MS, ..Tbench::default() };
+    let schedbench = Schedbench { processes: 18, memory_mib: 2, walks: 4, ..Schedbench::default() };
+    vec![
+        ("hackbench", "xeon-e5-2670v3", "linux-4.5", hackbench.program().unwrap()),
+        ("pgbench", "kunpeng920", "linux-5.14", pgbench.program().unwrap()),
+        ("kernbench", "i7-3770", "linux-6.12", kernbench.program().unwrap()),
+        ("tbench", "rpi4b", "linux-5.14", tbench.program().unwrap()),
+        ("schedbench", "numa-q-16", "linux-4.5", schedbench.program().unwrap()),
+    ]
+}
+
+const GOLDEN: [u64; 5] =
+    [0x567716bfb81c3927, 0xd25049aaa5932085, 0x6f9d645f4115a8e8, 0xca450f7edc0c7c21, 0xc3b1e19c6675ea];
+
+fn digest(machine_name: &str, kernel_name: &str, program: Program, seed: u64) -> u64 {
+    let config = Config { seed, ..Config::default() };
+    let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
+    Simulation::new(machine, kernel, Plan::new(program).unwrap(), config).unwrap().run().unwrap().digest()
+}
+
+#[test]
+fn outcomes_are_the_same_everywhere() {
+    let digests: Vec<u64> = cases()
+        .into_iter()
+        .map(|(_, machine, kernel, program)| digest(machine, kernel, program, 42))
+        .collect();
+    assert_eq!(
+        digests, GOLDEN,
+        "if the model has been changed on purpose, these are the new ones: {digests:#x?}"
+    );
+}
+
+#[test]
+fn a_seed_decides_and_another_one_decides_otherwise() {
+    for (name, machine, kernel, program) in cases() {
+        let of = |seed| digest(machine, kernel, program.clone(), seed);
+        assert_eq!(of(7), of(7), "{name}");
+        assert_ne!(of(7), of(8), "{name}");
+    }
+}
+
+#[test]
+fn simulations_do_not_disturb_each_other_across_threads() {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for (at, (_, machine, kernel, program)) in cases().into_iter().enumerate() {
+            let sender = sender.clone();
+            scope.spawn(move || sender.send((at, digest(machine, kernel, program, 42))).unwrap());
+        }
+    });
+    drop(sender);
+    for (at, digest) in receiver {
+        assert_eq!(digest, GOLDEN[at], "case {at}");
+    }
+}

@@ -1,0 +1,379 @@
+//! Mechanisms of the whole machine, with expectations worked out by hand.
+
+use std::collections::BTreeMap;
+
+use schedlab_sim::{
+    Account, Attributes, Change, Class, Config, CpuMask, End, Outcome, SimError, Simulation, kernel, machine,
+};
+use schedlab_workload::Plan;
+use schedlab_workload::program::{
+    ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, Window, at,
+    channels, compute, count, down, group, higher, lap, locked, locks, receive, semaphores, send, slots,
+    stamp, times, within_window,
+};
+
+const MS: u64 = 1_000_000;
+
+fn program(groups: Vec<TaskGroup>, resources: Resources, window_ms: u64) -> Program {
+    Program {
+        schema: SCHEMA,
+        name: "test".to_owned(),
+        seed: 0,
+        replicas: 1,
+        gate: Default::default(),
+        window: (window_ms > 0).then(|| Window::new(0, window_ms * MS).unwrap()),
+        resources,
+        counters: vec!["turns".to_owned()],
+        series: vec!["time".to_owned()],
+        groups,
+        metrics: vec![higher("turns", "1/s", Quantity::Rate("turns".to_owned()), 1.0)],
+    }
+}
+
+fn hogs(names: &[&str], window_ms: u64) -> Program {
+    let body = || vec![within_window(vec![compute(100_000u64), count("turns", 1u64)])];
+    let groups = names.iter().map(|name| group(name, 1, Mode::Process, body())).collect();
+    program(groups, Resources::default(), window_ms)
+}
+
+fn run(machine_name: &str, kernel_name: &str, program: Program, config: Config) -> Outcome {
+    try_run(machine_name, kernel_name, program, config).unwrap()
+}
+
+fn try_run(
+    machine_name: &str,
+    kernel_name: &str,
+    program: Program,
+    config: Config,
+) -> Result<Outcome, SimError> {
+    let plan = Plan::new(program)?;
+    Simulation::new(machine(machine_name)?, kernel(kernel_name)?, plan, config)?.run()
+}
+
+fn on_cpu(cpu: usize) -> Attributes {
+    Attributes { cpus: Some([cpu].into_iter().collect()), ..Attributes::default() }
+}
+
+fn attributes<const N: usize>(groups: [(&str, Attributes); N]) -> Config {
+    let groups: BTreeMap<_, _> = groups.into_iter().map(|(name, each)| (name.to_owned(), each)).collect();
+    Config { groups, ..Config::default() }
+}
+
+#[test]
+fn tasks_share_a_cpu_by_the_wnine_of_their_nice_values() {
+    // 1024 to 335 (nice 5): 75.35 % and 24.65 %.
+    for kernel_name in ["linux-4.5", "linux-5.14", "linux-6.12"] {
+        let config = attributes([("a", on_cpu(1)), ("b", Attributes { nice: 5, ..on_cpu(1) })]);
+        let outcome = run("laptop-4", kernel_name, hogs(&["a", "b"], 4000), config);
+        let (a, b) = (outcome.tasks[0].ran_ns as f64, outcome.tasks[1].ran_ns as f64);
+        let share = a / (a + b);
+        assert!((share - 1024.0 / 1359.0).abs() < 0.01, "{kernel_name}: {share}");
+    }
+}
+
+#[test]
+fn idle_class_tasks_get_three_parts_of_a_thousand() {
+    let idle = Attributes { class: Class::Idle, ..on_cpu(1) };
+    let outcome =
+        run("laptop-4", "linux-5.14", hogs(&["a", "b"], 4000), attributes([("a", on_cpu(1)), ("b", idle)]));
+    let share = outcome.tasks[1].ran_ns as f64 / (outcome.tasks[0].ran_ns + outcome.tasks[1].ran_ns) as f64;
+    // 3 / 1027 = 0.29 %, and the turns it gets are ticks long.
+    assert!((0.0005..0.01).contains(&share), "{share}");
+}
+
+#[test]
+fn realtime_tasks_run_before_all_others_and_round_robin_takes_turns() {
+    let rr = |priority| Attributes { class: Class::RoundRobin(priority), ..on_cpu(1) };
+    let config = attributes([("a", rr(10)), ("b", rr(10)), ("c", on_cpu(1))]);
+    let outcome = run("laptop-4", "linux-5.14", hogs(&["a", "b", "c"], 2000), config);
+    let ran: Vec<f64> = outcome.tasks.iter().map(|task| task.ran_ns as f64 / 1e9).collect();
+    // The two share the window; slices are 100 ms, so neither is ahead by more than one. The other waits.
+    assert!((ran[0] - ran[1]).abs() <= 0.105 && ran[0] + ran[1] > 1.9, "{ran:?}");
+    assert!(ran[2] < 0.05, "{ran:?}");
+    let fifo = |priority| Attributes { class: Class::Fifo(priority), ..on_cpu(1) };
+    let config = attributes([("a", fifo(10)), ("b", fifo(11)), ("c", fifo(10))]);
+    let outcome = run("laptop-4", "linux-5.14", hogs(&["a", "b", "c"], 500), config);
+    let ran: Vec<f64> = outcome.tasks.iter().map(|task| task.ran_ns as f64 / 1e9).collect();
+    assert!(ran[1] > 0.49 && ran[0] < 0.05 && ran[2] < 0.05, "{ran:?}");
+}
+
+#[test]
+fn the_ledger_accounts_for_every_nanosecond_also_when_cut_at_the_horizon() {
+    for horizon_ns in [1, 1_000, 777_777, 5 * MS + 1, 100 * MS] {
+        let config = Config { horizon_ns: Some(horizon_ns), ..Config::default() };
+        let outcome = run("i7-3770", "linux-5.14", hogs(&["a", "b", "c"], 400), config);
+        assert_eq!((outcome.end, outcome.end_ns), (End::Horizon, horizon_ns));
+        for cpu in 0..8 {
+            assert_eq!(outcome.ledger.cpu_total(cpu), horizon_ns, "CPU {cpu}");
+        }
+    }
+}
+
+#[test]
+fn smt_siblings_slow_each_other_and_the_ledger_says_by_how_much() {
+    // Alone on a core, 400 ms of work take 400 ms; beside a busy sibling it runs at 62 %: 634 of 1024 parts.
+    let body = vec![compute(400 * MS)];
+    let alone = program(vec![group("a", 1, Mode::Process, body.clone())], Resources::default(), 0);
+    let outcome = run("i7-3770", "linux-5.14", alone, attributes([("a", on_cpu(0))]));
+    assert_eq!(outcome.ledger.total(Account::Smt), 0);
+    let both = vec![group("a", 1, Mode::Process, body.clone()), group("b", 1, Mode::Process, body)];
+    let outcome = run(
+        "i7-3770",
+        "linux-5.14",
+        program(both, Resources::default(), 0),
+        attributes([("a", on_cpu(0)), ("b", on_cpu(4))]),
+    );
+    // 1024 / 634 × 400 = 646 ms each, of which 246 ms are the sibling's doing: 492 ms in all.
+    let smt = outcome.ledger.total(Account::Smt) as f64 / 1e6;
+    assert!((smt - 492.0).abs() < 5.0, "{smt}");
+    assert!(outcome.observed.elapsed_ns.abs_diff(646 * MS) < 5 * MS, "{}", outcome.observed.elapsed_ns);
+}
+
+#[test]
+fn newidle_balancing_is_skipped_when_the_cpu_idles_less_than_the_migration_cost() {
+    // Tasks that run 300 µs and sleep 100 µs on four CPUs: the mean idleness is far below 500 µs, far above 0.
+    let body = vec![within_window(vec![
+        compute(Expr::random(200_000u64, 400_000u64)),
+        Op::Sleep { ns: Expr::random(50_000u64, 150_000u64) },
+    ])];
+    let busy = || program(vec![group("task", 6, Mode::Process, body.clone())], Resources::default(), 300);
+    let with = |cost: i64| {
+        let tunables = vec![("sched.migration_cost_ns".to_owned(), cost)];
+        run("laptop-4", "linux-5.14", busy(), Config { tunables, ..Config::default() })
+    };
+    let (default, never, always) = (with(500_000), with(-1), with(0));
+    // avg_idle starts at twice the cost and falls by an nineh each time, so a few passes come first.
+    assert!(default.counters.newidle_balance.calls < default.counters.newidle_skipped / 20);
+    assert_eq!(never.counters.newidle_balance.calls, 0);
+    assert!(never.counters.newidle_skipped > 100);
+    assert!(always.counters.newidle_balance.calls > 100 * default.counters.newidle_balance.calls.max(1) / 10);
+}
+
+#[test]
+fn a_migration_cost_of_minus_one_keeps_waiting_tasks_where_they_are() {
+    // Nine tasks begin wherever they are put; with "always hot" only repeated failure moves one.
+    let nine = || {
+        let body = vec![within_window(vec![compute(100_000u64), Op::Sleep { ns: 30_000u64.into() }])];
+        program(vec![group("task", 9, Mode::Process, body)], Resources::default(), 400)
+    };
+    let with = |cost: i64| {
+        let tunables = vec![("sched.migration_cost_ns".to_owned(), cost)];
+        run("laptop-4", "linux-5.14", nine(), Config { tunables, ..Config::default() })
+    };
+    let moved = |outcome: &Outcome| outcome.counters.balance_migrations.iter().sum::<u64>();
+    let (never_hot, always_hot) = (with(0), with(-1));
+    assert!(moved(&never_hot) > moved(&always_hot), "{} {}", moved(&never_hot), moved(&always_hot));
+    let hot = |outcome: &Outcome| outcome.counters.busy_balance.hot + outcome.counters.newidle_balance.hot;
+    assert_eq!(hot(&never_hot), 0);
+}
+
+#[test]
+fn a_balancing_pass_costs_by_the_cpus_that_it_scans() {
+    // On the laptop a pass costs 500 + 4 × 20 = 580 ns: there is nothing to move.
+    let cost = |name: &str, tasks: &[&str]| {
+        let outcome = run(name, "linux-5.14", hogs(tasks, 2500), Config::default());
+        outcome.histograms.balance_cost[0].clone()
+    };
+    let laptop = cost("laptop-4", &["a"]);
+    assert_eq!((laptop.least_ns(), laptop.most_ns()), (Some(580), Some(580)));
+    // On the NUMA-Q 2500 + 4 × 250 = 3500 ns for a quad and 2500 + 16 × 250 = 6500 ns for all, and 2500 per moved task.
+    let names: Vec<String> = (0..16).map(|task| format!("t{task}")).collect();
+    let numa_q = cost("numa-q-16", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(numa_q.least_ns(), Some(3500));
+    let most = numa_q.most_ns().unwrap();
+    assert!(most >= 6500 && (most - 6500) % 2500 == 0, "{most}");
+}
+
+#[test]
+fn an_isolated_cpu_without_ticks_is_left_alone() {
+    let config =
+        Config { command_line: "isolcpus=3 nohz_full=3".to_owned(), ..attributes([("a", on_cpu(3))]) };
+    let outcome = run("laptop-4", "linux-5.14", hogs(&["a"], 5000), config);
+    // After the gate nothing but the task's own work happens there for 5 s.
+    assert_eq!(outcome.ledger.of(3, Account::Tick), 0);
+    assert_eq!(outcome.ledger.of(3, Account::Balance), 0);
+    let config = attributes([("a", on_cpu(3))]);
+    let outcome = run("laptop-4", "linux-5.14", hogs(&["a"], 5000), config);
+    // 250 ticks a second of 1200 ns.
+    let ticks = outcome.ledger.of(3, Account::Tick) / 1200;
+    assert!(ticks.abs_diff(1250) <= 2, "{ticks}");
+}
+
+#[test]
+fn nobody_runs_on_an_isolated_cpu_unasked() {
+    let config = Config { command_line: "isolcpus=1-2".to_owned(), ..Config::default() };
+    let outcome = run("laptop-4", "linux-5.14", hogs(&["a", "b", "c", "d", "e", "f"], 200), config);
+    for cpu in [1, 2] {
+        assert_eq!(outcome.ledger.of(cpu, Account::Idle), outcome.end_ns, "CPU {cpu}");
+    }
+}
+
+#[test]
+fn tunables_change_while_the_machine_runs() {
+    // CFS turns of two hogs: 18 / 2 = 9 ms on four CPUs, ended by 4 ms ticks; from the middle on 100 ms × 0.5 = 50 ms.
+    let change = |value| Change { at_ns: 1000 * MS, tunable: "sched.latency_ns".to_owned(), value };
+    let config = || attributes([("a", on_cpu(1)), ("b", on_cpu(1))]);
+    let plain = run("laptop-4", "linux-5.14", hogs(&["a", "b"], 2000), config());
+    let changed = run(
+        "laptop-4",
+        "linux-5.14",
+        hogs(&["a", "b"], 2000),
+        Config { changes: vec![change(100 * MS as i64)], ..config() },
+    );
+    let turns = |outcome: &Outcome| outcome.tasks.iter().map(|task| task.switches.1).sum::<u64>();
+    // 2 s / 12 ms = 167 turns; 1 s / 12 ms + 1 s / 52 ms = 103.
+    assert!(turns(&plain).abs_diff(167) < 12, "{}", turns(&plain));
+    assert!(turns(&changed).abs_diff(103) < 12, "{}", turns(&changed));
+    assert_eq!(changed.counters.retunes, 1);
+}
+
+#[test]
+fn sleep_lasts_as_long_as_asked_and_at_most_the_timer_slack_more() {
+    let body = vec![stamp("begun"), times(50u64, vec![Op::Sleep { ns: MS.into() }, lap("begun", "time")])];
+    let resources = Resources { slots: vec![slots("begun", 1, Scope::Task)], ..Resources::default() };
+    let outcome = run(
+        "laptop-4",
+        "linux-5.14",
+        program(vec![group("a", 1, Mode::Process, body)], resources, 0),
+        Config::default(),
+    );
+    let samples = &outcome.observed.series[0];
+    assert_eq!(samples.len(), 50);
+    // 1 ms + 50 µs of slack + a timer interrupt, an idle exit (50 µs), a switch and the system call.
+    assert!(samples.iter().all(|ns| (MS..MS + 115_000).contains(ns)), "{samples:?}");
+}
+
+#[test]
+fn messages_cost_more_the_farther_they_come() {
+    let ping = |cpus: [usize; 2]| {
+        let first = vec![
+            stamp("turn"),
+            times(200u64, vec![send("there", 4u64), receive("back", 4u64), lap("turn", "time")]),
+        ];
+        let second = vec![times(200u64, vec![receive("there", 4u64), send("back", 4u64)])];
+        let pipe = |name| channels(name, ChannelKind::Pipe, 1);
+        let resources = Resources {
+            channels: vec![pipe("there"), pipe("back")],
+            slots: vec![slots("turn", 1, Scope::Task)],
+            ..Resources::default()
+        };
+        let groups = vec![group("a", 1, Mode::Process, first), group("b", 1, Mode::Process, second)];
+        let config = attributes([("a", on_cpu(cpus[0])), ("b", on_cpu(cpus[1]))]);
+        let outcome = run("kunpeng920", "linux-5.14", program(groups, resources, 0), config);
+        let lines = outcome.ledger.total(Account::Messages);
+        let mut samples = outcome.observed.series[0].clone();
+        samples.sort_unstable();
+        (samples[100], lines)
+    };
+    let (near, in_cache) = ping([2, 3]);
+    let (socket, in_socket) = ping([2, 34]);
+    let (far, across) = ping([2, 66]);
+    assert!(near < socket && socket < far, "{near} {socket} {far}");
+    // A message of 4 bytes is a line and two of bookkeeping: 400 × 3 × 50, 90 and 200 ns.
+    assert_eq!((in_cache, in_socket, across), (60_000, 108_000, 240_000));
+}
+
+#[test]
+fn a_pipes_writer_blocks_at_sixteen_pages_until_the_reader_makes_room() {
+    let writer = vec![times(20u64, vec![send("pipe", 4096u64), count("turns", 1u64)])];
+    let reader = vec![Op::Sleep { ns: (100 * MS).into() }, times(20u64, vec![receive("pipe", 4096u64)])];
+    let resources =
+        Resources { channels: vec![channels("pipe", ChannelKind::Pipe, 1)], ..Resources::default() };
+    let groups = vec![group("a", 1, Mode::Process, writer), group("b", 1, Mode::Process, reader)];
+    let mut it = program(groups, resources, 0);
+    // Counted within the first 50 ms: the sixteen messages that fit.
+    it.window = Some(Window::new(0, 50 * MS).unwrap());
+    let outcome = run("laptop-4", "linux-5.14", it, Config::default());
+    assert_eq!(outcome.observed.counters[0], 16);
+    assert_eq!(outcome.counters.messages, 20);
+}
+
+#[test]
+fn a_lock_serves_its_waiters_in_order_and_nobody_holds_it_twice() {
+    // Five tasks hold it 10 ms each, one after the other, on four CPUs.
+    let body = locked("lock", vec![compute(10 * MS), count("turns", 1u64)]);
+    let resources = Resources { locks: vec![locks("lock", 1, Scope::Program)], ..Resources::default() };
+    let outcome = run(
+        "laptop-4",
+        "linux-5.14",
+        program(vec![group("a", 5, Mode::Process, body)], resources, 0),
+        Config::default(),
+    );
+    let elapsed = outcome.observed.elapsed_ns;
+    assert!((50 * MS..51 * MS).contains(&elapsed), "{elapsed}");
+}
+
+#[test]
+fn a_deadlock_is_reported_with_who_waits_for_whom() {
+    let cross = |first: u64, second: u64| {
+        let inner = [vec![Op::Sleep { ns: MS.into() }], locked(at("lock", second), vec![])].concat();
+        locked(at("lock", first), inner)
+    };
+    let resources = Resources { locks: vec![locks("lock", 2, Scope::Program)], ..Resources::default() };
+    let groups = vec![group("a", 1, Mode::Process, cross(0, 1)), group("b", 1, Mode::Process, cross(1, 0))];
+    let error =
+        try_run("laptop-4", "linux-5.14", program(groups, resources, 0), Config::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("a 0 waits for lock `lock` (instance 1) (held by b 0)"), "{text}");
+    assert!(text.contains("b 0 waits for lock `lock` (instance 0) (held by a 0)"), "{text}");
+    // Somebody waits for what nobody will give; that others sleep meanwhile changes nothing.
+    let resources =
+        Resources { semaphores: vec![semaphores("never", 1, Scope::Program, 0)], ..Resources::default() };
+    let waits = group("waits", 2, Mode::Process, vec![down("never")]);
+    let sleeps = group("sleeps", 1, Mode::Process, vec![Op::Sleep { ns: (5 * MS).into() }]);
+    let error =
+        try_run("laptop-4", "linux-6.12", program(vec![waits, sleeps], resources, 0), Config::default());
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("deadlock") && text.contains("waits 0 waits for semaphore `never`"), "{text}");
+}
+
+#[test]
+fn wrong_input_is_refused_with_its_place() {
+    let refuse =
+        |config: Config| try_run("laptop-4", "linux-5.14", hogs(&["a"], 10), config).unwrap_err().to_string();
+    let tunable =
+        |name: &str, value| Config { tunables: vec![(name.to_owned(), value)], ..Config::default() };
+    assert!(refuse(tunable("sched.base_slice_ns", 1)).contains("these have it: linux-6.12"));
+    assert!(refuse(tunable("sched.latency_ns", 5)).contains("from 100000 to 1000000000"));
+    let change = Change { at_ns: 5, tunable: "sched.nothing".to_owned(), value: 1 };
+    assert!(refuse(Config { changes: vec![change], ..Config::default() }).contains("sched.nothing"));
+    assert!(
+        refuse(attributes([("nobody", Attributes::default())])).contains("the program has no such group")
+    );
+    assert!(refuse(attributes([("a", on_cpu(4))])).contains("its CPUs are not among 0 to 3"));
+    assert!(
+        refuse(attributes([("a", Attributes { nice: 20, ..Attributes::default() })])).contains("nice 20")
+    );
+    let none = Attributes { cpus: Some(CpuMask::EMPTY), ..Attributes::default() };
+    assert!(refuse(attributes([("a", none)])).contains("CPUs"));
+    assert!(
+        refuse(Config { command_line: "isolcpus=9".to_owned(), ..Config::default() }).contains("isolcpus=9")
+    );
+    assert!(machine("vax").unwrap_err().to_string().contains("kunpeng920"));
+}
+
+#[test]
+fn sending_to_nobody_is_the_tasks_failure() {
+    let sender = vec![Op::Sleep { ns: (10 * MS).into() }, send("pipe", 4u64)];
+    let receiver = vec![times(Expr::task(), vec![receive("pipe", 4u64)])];
+    let resources =
+        Resources { channels: vec![channels("pipe", ChannelKind::Pipe, 1)], ..Resources::default() };
+    let groups = vec![group("a", 1, Mode::Process, sender), group("b", 1, Mode::Process, receiver)];
+    let error =
+        try_run("laptop-4", "linux-5.14", program(groups, resources, 0), Config::default()).unwrap_err();
+    assert!(error.to_string().starts_with("a 0 failed at"), "{error}");
+}
+
+#[test]
+fn large_programs_are_only_numbers() {
+    // A footprint of 10 GB: three walks over it, each in 40960 parts.
+    let memory = schedlab_workload::library::schedbench::Schedbench {
+        processes: 1,
+        memory_mib: 10_240,
+        walks: 1,
+        ..Default::default()
+    };
+    let outcome = run("xeon-e5-2670v3", "linux-5.14", memory.program().unwrap(), Config::default());
+    assert_eq!(outcome.end, End::Finished);
+    assert!(outcome.counters.page_faults >= 10_240 * 256);
+}

@@ -1,0 +1,191 @@
+//! The O(1) scheduler of 2.5.59 on whole machines: when who looks for work, what may be pulled, and the D7 patches.
+
+use schedlab_sim::{Account, Config, Machine, Observer, Outcome, Simulation, kernel, machine};
+use schedlab_workload::Plan;
+use schedlab_workload::library::forkstorm::Forkstorm;
+use schedlab_workload::library::hackbench::{Carrier, Hackbench};
+use schedlab_workload::library::kernbench::Kernbench;
+use schedlab_workload::library::schedbench::Schedbench;
+use schedlab_workload::program::{Mode, Program, Quantity, Resources, SCHEMA, compute, count, group, higher};
+
+const MS: u64 = 1_000_000;
+
+/// Tasks that compute and end.
+fn hogs(number: u32, ms: u64) -> Program {
+    Program {
+        schema: SCHEMA,
+        name: "hogs".to_owned(),
+        seed: 0,
+        replicas: 1,
+        gate: Default::default(),
+        window: None,
+        resources: Resources::default(),
+        counters: vec!["turns".to_owned()],
+        series: Vec::new(),
+        groups: vec![group("hog", number, Mode::Process, vec![compute(ms * MS), count("turns", 1u64)])],
+        metrics: vec![higher("turns", "1", Quantity::Total("turns".to_owned()), 1.0)],
+    }
+}
+
+/// A quad of which only so many CPUs are there.
+fn quad(cpus: u32, hz: u32) -> Machine {
+    let mut machine = machine("numa-q-16").unwrap();
+    machine.sockets = 1;
+    machine.caches_per_node = cpus;
+    machine.hz = hz;
+    machine
+}
+
+fn simulation(
+    machine: Machine,
+    program: Program,
+    tunables: &[(&str, i64)],
+    horizon_ns: Option<u64>,
+) -> Simulation {
+    let tunables = tunables.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    let config = Config { tunables, horizon_ns, ..Config::default() };
+    Simulation::new(machine, kernel("linux-2.5.59").unwrap(), Plan::new(program).unwrap(), config).unwrap()
+}
+
+fn run(program: Program, tunables: &[(&str, i64)]) -> Outcome {
+    simulation(machine("numa-q-16").unwrap(), program, tunables, None).run().unwrap()
+}
+
+/// Moves of waiting tasks: when, from where to where, and since when the task had not run.
+#[derive(Default)]
+struct Moves {
+    current: Vec<Option<u32>>,
+    left: Vec<u64>,
+    moves: Vec<(u64, usize, usize, u64)>,
+}
+
+impl Moves {
+    fn leave(&mut self, task: u32, at: u64) {
+        let task = task as usize;
+        self.left.resize(self.left.len().max(task + 1), 0);
+        self.left[task] = at;
+    }
+}
+
+impl Observer for Moves {
+    fn created(&mut self, at: u64, task: u32, _: &str) {
+        self.leave(task, at);
+    }
+
+    fn switched(&mut self, at: u64, cpu: usize, _: Option<u32>, to: Option<u32>) {
+        self.current.resize(self.current.len().max(cpu + 1), None);
+        if let Some(task) = std::mem::replace(&mut self.current[cpu], to) {
+            self.leave(task, at);
+        }
+    }
+
+    fn migrated(&mut self, at: u64, task: u32, from: usize, to: usize) {
+        self.moves.push((at, from, to, self.left[task as usize]));
+    }
+}
+
+fn moves(machine: Machine, program: Program, tunables: &[(&str, i64)]) -> Moves {
+    let mut moves = Moves::default();
+    simulation(machine, program, tunables, None).run_observed(&mut moves).unwrap();
+    moves
+}
+
+#[test]
+fn an_idle_cpu_looks_every_millisecond_and_a_busy_one_every_quarter_of_a_second() {
+    // One task beside an idle CPU, for a second: looks at the ticks 0 to 999, and at 0, 250, 500, 750. At 100 Hz a tick is
+    // 10 ms, and an idle CPU cannot look more often.
+    for (hz, idle) in [(1000, 1000), (100, 100)] {
+        let outcome = simulation(quad(2, hz), hogs(1, 2000), &[], Some(1000 * MS)).run().unwrap();
+        let counters = &outcome.counters;
+        assert_eq!((counters.idle_balance.calls, counters.busy_balance.calls), (idle, 4), "{hz} Hz");
+        // Patch 05 moves the definitions of both and changes nothing about them.
+        let patched = [("sched.d7.05", 1)];
+        let outcome = simulation(quad(2, hz), hogs(1, 2000), &patched, Some(1000 * MS)).run().unwrap();
+        let counters = &outcome.counters;
+        assert_eq!((counters.idle_balance.calls, counters.busy_balance.calls), (idle, 4), "{hz} Hz");
+    }
+}
+
+#[test]
+fn a_task_is_cache_hot_for_cache_decay_ticks_and_is_pulled_in_the_next_one() {
+    // 2048 KiB at 350 MB/s: 5 ms, at 1000 Hz 5 ticks, as the kernel works out at boot.
+    for (ticks, decay) in [(0, 0), (1, 1), (5, 5), (20, 20), (-1, 5)] {
+        let moves = moves(quad(2, 1000), hogs(3, 400), &[("sched.cache_decay_ticks", ticks)]);
+        let colds = moves.moves.iter().map(|(at, _, _, left)| at / MS - left / MS);
+        assert_eq!(colds.min(), Some(decay + 1), "{ticks}");
+    }
+}
+
+#[test]
+fn one_look_in_node_balance_rate_goes_to_another_node() {
+    for rate in [20, 100] {
+        let moves = moves(machine("numa-q-16").unwrap(), hogs(12, 300), &[("sched.node_balance_rate", rate)]);
+        let crossing: Vec<u64> = moves
+            .moves
+            .iter()
+            .filter(|(_, from, to, _)| from / 4 != to / 4)
+            .map(|(at, ..)| at / MS)
+            .collect();
+        // The other quads' CPUs look at the ticks 0, 1, 2 …; the look at rate − 1 is the first of an outward kind, and
+        // finds tasks that have waited since the beginning.
+        assert_eq!(crossing.first().copied(), Some(rate as u64 - 1));
+    }
+}
+
+#[test]
+fn a_task_that_executes_a_program_goes_to_the_least_loaded_node_if_there_is_one() {
+    let parameters = Forkstorm { tasks: 6, exec: true, warmup_ns: MS, duration_ns: 40 * MS };
+    let outcome = run(parameters.program().unwrap(), &[]);
+    assert!(outcome.counters.spread_migrations[4] > 0, "across quads");
+    let single = simulation(quad(4, 1000), parameters.program().unwrap(), &[], None).run().unwrap();
+    assert_eq!(single.counters.spread_migrations, [0; 5]);
+    assert!(single.counters.execs > 0);
+}
+
+fn programs() -> Vec<Program> {
+    let hackbench =
+        Hackbench { groups: 2, fds: 10, loops: 100, channel: Carrier::Pipe, ..Hackbench::default() };
+    let kernbench = Kernbench { jobs: 32, directories: 3, files: 8, memory_kib: 512, ..Kernbench::default() };
+    let schedbench = Schedbench { processes: 18, memory_mib: 2, walks: 4, ..Schedbench::default() };
+    [hackbench.program(), kernbench.program(), schedbench.program()].map(Result::unwrap).into()
+}
+
+fn digests(tunables: &[(&str, i64)]) -> Vec<u64> {
+    programs().into_iter().map(|program| run(program, tunables).digest()).collect()
+}
+
+#[test]
+fn patch_02_changes_nothing_to_the_byte_and_every_other_one_something() {
+    let base = digests(&[]);
+    assert_eq!(digests(&[("sched.d7.02", 1)]), base);
+    for patch in ["sched.d7.03", "sched.d7.04", "sched.d7.05"] {
+        assert_ne!(digests(&[(patch, 1)]), base, "{patch}");
+    }
+}
+
+const STACK: [(&str, i64); 4] =
+    [("sched.d7.02", 1), ("sched.d7.03", 1), ("sched.d7.04", 1), ("sched.d7.05", 1)];
+
+/// Digests of 2.5.59 and of 2.5.59 with all four patches, as in `golden.rs`.
+const GOLDEN: [[u64; 3]; 2] = [
+    [0x6ef191204b2d970f, 0xb90cae63963db428, 0xc5581fa310295556],
+    [0x33b06d8e8de03e63, 0xe6ef6dd4cee2c1d1, 0x4e69bbffc9c6c1fb],
+];
+
+#[test]
+fn outcomes_are_the_same_everywhere() {
+    let found = [digests(&[]), digests(&STACK)];
+    assert_eq!(
+        found.each_ref().map(Vec::as_slice),
+        GOLDEN.each_ref().map(|digests| digests.as_slice()),
+        "if the model has been changed on purpose, these are the new ones: {found:#x?}"
+    );
+}
+
+#[test]
+fn nobody_searches_an_idle_cpu_at_wake_up() {
+    let outcome = run(programs().remove(0), &[]);
+    assert_eq!(outcome.ledger.total(Account::Search), 0);
+    assert_eq!(outcome.counters.wake_affine, 0);
+    assert!(outcome.counters.idle_balance.moved + outcome.counters.newidle_balance.moved > 0);
+}

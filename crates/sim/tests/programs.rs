@@ -1,0 +1,155 @@
+//! Every program of the workload library runs on the simulator, with its own parameters and metrics.
+
+use schedlab_sim::{Account, Config, End, Outcome, Simulation, kernel, kernel_names, machine};
+use schedlab_workload::library::forkstorm::Forkstorm;
+use schedlab_workload::library::futex::Futex;
+use schedlab_workload::library::hackbench::{Carrier, Hackbench};
+use schedlab_workload::library::kernbench::Kernbench;
+use schedlab_workload::library::pgbench::{Pgbench, Script};
+use schedlab_workload::library::pipetest::Pipetest;
+use schedlab_workload::library::rr::Rr;
+use schedlab_workload::library::schedbench::Schedbench;
+use schedlab_workload::library::scripts::Scripts;
+use schedlab_workload::library::stream::{Protocol, Stream};
+use schedlab_workload::library::tbench::Tbench;
+use schedlab_workload::library::wakeup::Wakeup;
+use schedlab_workload::library::yielding::Yielding;
+use schedlab_workload::program::Mode;
+use schedlab_workload::{Plan, Program};
+
+fn simulate(program: Program, machine_name: &str, kernel_name: &str) -> Outcome {
+    let plan = Plan::new(program).unwrap();
+    let config = Config { horizon_ns: Some(100_000_000_000), ..Config::default() };
+    let simulation =
+        Simulation::new(machine(machine_name).unwrap(), kernel(kernel_name).unwrap(), plan, config).unwrap();
+    simulation.run().unwrap_or_else(|error| panic!("{machine_name}, {kernel_name}: {error}"))
+}
+
+/// Runs a program on two machines under every kernel, and on the machine of its time under the oldest; what must hold for
+/// every run.
+fn everywhere(program: Result<Program, schedlab_workload::ParameterError>) {
+    let program = program.unwrap();
+    for machine_name in ["laptop-4", "xeon-e5-2670v3", "numa-q-16"] {
+        let fits = |kernel_name: &&&str| machine_name != "numa-q-16" || **kernel_name == "linux-2.5.59";
+        for kernel_name in kernel_names().iter().filter(fits) {
+            let outcome = simulate(program.clone(), machine_name, kernel_name);
+            let place = format!("{} on {machine_name} under {kernel_name}", program.name);
+            assert_eq!(outcome.end, End::Finished, "{place}");
+            for metric in &outcome.metrics {
+                let value = metric.value.unwrap_or_else(|| panic!("{place}: {} has no value", metric.name));
+                assert!(value.is_finite() && value > 0.0, "{place}: {} = {value}", metric.name);
+            }
+            let total: u64 = Account::ALL.iter().map(|account| outcome.ledger.total(*account)).sum();
+            assert_eq!(
+                total,
+                outcome.ledger.closed_ns() * outcome.ledger.cpus() as u64,
+                "{place}: the ledger's sum"
+            );
+        }
+    }
+}
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn hackbench_runs() {
+    for (channel, mode) in
+        [(Carrier::Pipe, Mode::Process), (Carrier::Socket, Mode::Thread), (Carrier::Inet, Mode::Process)]
+    {
+        let parameters = Hackbench { groups: 2, fds: 4, loops: 20, channel, mode, ..Hackbench::default() };
+        everywhere(parameters.program());
+    }
+    everywhere(Hackbench { groups: 1, fds: 3, loops: 5, fifo: true, ..Hackbench::default() }.program());
+}
+
+#[test]
+fn pipetest_runs() {
+    everywhere(Pipetest { loops: 300, ..Pipetest::default() }.program());
+}
+
+#[test]
+fn streams_run() {
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        // Under 2.5.59 a receiver waits on its sender's CPU until another one pulls it: its caches are cold after some 25 ms.
+        let parameters = Stream {
+            protocol,
+            size: 1024,
+            pairs: 2,
+            warmup_ns: MS,
+            duration_ns: 80 * MS,
+            ..Stream::default()
+        };
+        everywhere(parameters.program());
+    }
+}
+
+#[test]
+fn request_and_reply_run() {
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let parameters = Rr { protocol, pairs: 3, warmup_ns: MS, duration_ns: 20 * MS, ..Rr::default() };
+        everywhere(parameters.program());
+    }
+}
+
+#[test]
+fn tbench_runs() {
+    everywhere(Tbench { clients: 3, warmup_ns: MS, duration_ns: 40 * MS, ..Tbench::default() }.program());
+}
+
+#[test]
+fn pgbench_runs() {
+    for mode in [Script::ReadOnly, Script::ReadWrite] {
+        let parameters = Pgbench {
+            clients: 6,
+            mode,
+            scale: 2,
+            flush_ns: 100_000,
+            buffers_mib: 16,
+            warmup_ns: MS,
+            duration_ns: 40 * MS,
+            ..Pgbench::default()
+        };
+        everywhere(parameters.program());
+    }
+}
+
+#[test]
+fn kernbench_runs() {
+    let parameters =
+        Kernbench { jobs: 6, directories: 3, files: 4, memory_kib: 1024, ..Kernbench::default() };
+    everywhere(parameters.program());
+}
+
+#[test]
+fn schedbench_runs() {
+    everywhere(Schedbench { processes: 6, memory_mib: 2, walks: 4, ..Schedbench::default() }.program());
+}
+
+#[test]
+fn scripts_run() {
+    everywhere(Scripts { streams: 5, scripts: 4, seed: 1 }.program());
+}
+
+#[test]
+fn wakeup_runs() {
+    let parameters =
+        Wakeup { messages: 2, workers: 5, warmup_ns: MS, duration_ns: 20 * MS, ..Wakeup::default() };
+    everywhere(parameters.program());
+}
+
+#[test]
+fn yielding_runs() {
+    everywhere(Yielding { tasks: 9, warmup_ns: MS, duration_ns: 10 * MS, ..Yielding::default() }.program());
+}
+
+#[test]
+fn futex_runs() {
+    everywhere(Futex { pairs: 3, warmup_ns: MS, duration_ns: 20 * MS, ..Futex::default() }.program());
+}
+
+#[test]
+fn forkstorm_runs() {
+    for exec in [false, true] {
+        everywhere(Forkstorm { tasks: 3, exec, warmup_ns: MS, duration_ns: 30 * MS }.program());
+    }
+}

@@ -1,0 +1,93 @@
+//! Workloads of rt-app in virtual time.
+
+use schedlab_sim::{Config, Outcome, SimError, Simulation, kernel, machine};
+use schedlab_workload::{Plan, rtapp};
+
+fn simulate(text: &str, kernel_name: &str) -> Result<Outcome, SimError> {
+    let reading = rtapp::read("test", text, None).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::new(reading.program).expect("a reading has been checked");
+    let config = Config { horizon_ns: Some(20_000_000_000), ..Config::default() };
+    Simulation::new(machine("laptop-4").unwrap(), kernel(kernel_name).unwrap(), plan, config)?.run()
+}
+
+fn metric(outcome: &Outcome, name: &str) -> f64 {
+    let found = outcome.metrics.iter().find(|metric| metric.name == name);
+    found.and_then(|metric| metric.value).unwrap_or_else(|| panic!("{name} in {:?}", outcome.metrics))
+}
+
+#[test]
+fn nice_values_set_by_a_task_share_a_cpu_by_their_weights() {
+    // Weights 1024 and 335 (`sched_prio_to_weight` of the kernel): 75.3 % for the first.
+    let text = r#"{"global": {"duration": 3}, "tasks": {
+        "fast": {"cpus": [1], "run": 500}, "slow": {"cpus": [1], "priority": 5, "run": 500}}}"#;
+    for kernel_name in ["linux-5.14", "linux-6.12"] {
+        let outcome = simulate(text, kernel_name).unwrap();
+        let (fast, slow) = (metric(&outcome, "fast.loops"), metric(&outcome, "slow.loops"));
+        let share = fast / (fast + slow);
+        assert!((share - 0.753).abs() < 0.02, "{kernel_name}: {share}");
+        assert!((metric(&outcome, "time") - 3.0).abs() < 0.01, "the duration ends the run");
+    }
+}
+
+#[test]
+fn timers_keep_their_period_whatever_runs_before() {
+    let text = r#"{"tasks": {"t": {"loop": 100, "run": 3000, "timer": {"ref": "unique", "period": 10000}}}}"#;
+    let outcome = simulate(text, "linux-6.12").unwrap();
+    assert_eq!((metric(&outcome, "t.loops"), metric(&outcome, "t.missed")), (100.0, 0.0));
+    assert!((metric(&outcome, "time") - 1.0).abs() < 0.001);
+    let slack = metric(&outcome, "t.slack_p50");
+    assert!(
+        (6_800.0..7_000.0).contains(&slack),
+        "10 ms less 3 ms of run and the cost of waking up: {slack} us"
+    );
+    // The default timer slack of 50 us (prctl(2), PR_SET_TIMERSLACK) is part of it.
+    let wakeup = metric(&outcome, "t.wakeup_p50");
+    assert!((50.0..500.0).contains(&wakeup), "{wakeup} us");
+}
+
+#[test]
+fn a_real_time_task_keeps_ordinary_ones_off_its_cpu() {
+    let text = r#"{"global": {"duration": 1}, "tasks": {
+        "rt": {"cpus": [0], "policy": "SCHED_FIFO", "runtime": 320},
+        "other": {"cpus": [0], "delay": 100000, "run": 100}}}"#;
+    let outcome = simulate(text, "linux-6.12").unwrap();
+    assert!(metric(&outcome, "rt.work") > 0.9, "{:?}", outcome.metrics);
+    assert!(metric(&outcome, "other.work") < 0.01, "{:?}", outcome.metrics);
+}
+
+#[test]
+fn tasks_drive_each_other_by_conditions_and_suspension() {
+    let text = r#"{"tasks": {
+        "master": {"loop": 1, "phases": {"start": {"sleep": 1000}, "main": {"loop": 8,
+            "lock": "m", "run": 10, "signal": "q", "run": 10, "unlock": "m", "run": 100, "resume": "slave",
+            "timer": {"ref": "tick", "period": 2000}}}},
+        "slave": {"loop": 3, "lock": "m", "wait": {"ref": "q", "mutex": "m"}, "unlock": "m", "run": 10,
+            "suspend": "slave", "run": 10}}}"#;
+    let outcome = simulate(text, "linux-5.14").unwrap();
+    assert_eq!((metric(&outcome, "master.loops"), metric(&outcome, "slave.loops")), (9.0, 3.0));
+}
+
+#[test]
+fn phases_move_a_task_to_their_cpus() {
+    let text = r#"{"tasks": {"t": {"loop": 10, "phases": {
+        "one": {"cpus": [0], "run": 100}, "two": {"cpus": [3], "priority": 4, "run": 100}, "three": {"run": 100}}}}}"#;
+    let outcome = simulate(text, "linux-6.12").unwrap();
+    assert_eq!(metric(&outcome, "t.loops"), 30.0);
+}
+
+#[test]
+fn who_is_never_resumed_is_reported() {
+    let text = r#"{"tasks": {"t": {"loop": 1, "suspend": ""}}}"#;
+    let error = simulate(text, "linux-6.12").unwrap_err().to_string();
+    assert!(error.contains("deadlock") && error.contains("condition `t`"), "{error}");
+}
+
+#[test]
+fn what_is_not_simulated_is_refused() {
+    let deadline = r#"{"tasks": {"t": {"loop": 1, "run": 1, "policy": "SCHED_DEADLINE", "dl-runtime": 5}}}"#;
+    assert!(simulate(deadline, "linux-6.12").unwrap_err().to_string().contains("SCHED_DEADLINE"));
+    let group = r#"{"tasks": {"t": {"loop": 1, "run": 1, "taskgroup": "/tg"}}}"#;
+    assert!(simulate(group, "linux-6.12").unwrap_err().to_string().contains("task groups"));
+    let cpu = r#"{"tasks": {"t": {"loop": 1, "run": 1, "cpus": [400]}}}"#;
+    assert!(simulate(cpu, "linux-6.12").unwrap_err().to_string().contains("CPU 400"));
+}
