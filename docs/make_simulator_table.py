@@ -1,0 +1,94 @@
+"""Writes the table of docs/simulator.md: each native program on two simulated machines, and what the ledger says.
+
+.venv/bin/python docs/make_simulator_table.py
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from schedlab.cli.simulating import totals
+from schedlab.report.numbers import figure
+from schedlab.simulation import models
+from schedlab.simulation.programs import Program, native_names, program
+from schedlab.simulation.running import Outcome, Pool, Simulation
+from schedlab.simulation.settings import Settings
+
+PAGE = Path(__file__).parent / "simulator.md"
+BEGIN, END = "<!-- Made by docs/make_simulator_table.py -->", "<!-- end of the table -->"
+MACHINES = ("laptop-4", "kunpeng920")
+KERNEL = "linux-6.12"
+SHORT = {"duration": 1, "warmup": 0}
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "hackbench": {"groups": 4, "loops": 50},
+    "pipetest": {"loops": 20_000},
+    "stream": {"size": 16_384, "pairs": 4, **SHORT},
+    "rr": {"pairs": 8, **SHORT},
+    "tbench-native": {"clients": 16, **SHORT},
+    "pgbench-native": {"clients": 16, "mode": "rw", **SHORT},
+    "kernbench-native": {"directories": 8, "files": 8},
+    "scripts": {"streams": 16, "scripts": 10},
+    "schedbench": {"processes": 16, "memory": 32, "walks": 10},
+    "wakeup": {"messages": 2, "workers": 8, **SHORT},
+    "yield": {"tasks": 8, **SHORT},
+    "futex": {"pairs": 8, **SHORT},
+    "forkstorm": {"tasks": 8, **SHORT},
+}
+LARGEST, LEAST = 3, 0.01
+"""So many accounts are told, of at least this share."""
+
+
+def main() -> None:
+    """Simulate everything and put the table into the page."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", encoding="utf-8")
+
+
+def table() -> str:
+    """The table as Markdown."""
+    lines = [f"| program | judged | {' | '.join(f'{name} | its CPU time' for name in MACHINES)} |"]
+    lines.append(f"|---|---|{'---|---|' * len(MACHINES)}")
+    with Pool() as pool:
+        waiting = {
+            name: [(made := _program(name, machine), pool.submit(_simulation(made, machine))) for machine in MACHINES]
+            for name in native_names()
+        }
+        for name, pairs in waiting.items():
+            given = " ".join(f"{key}={value}" for key, value in PARAMETERS[name].items() if key not in SHORT)
+            cells = [_cells(made, running.result()) for made, running in pairs]
+            judged, shown = cells[0][0], " | ".join(f"{value} | {spent}" for _, value, spent in cells)
+            lines.append(f"| `{name}` {given} | {judged} | {shown} |")
+            sys.stderr.write(f"{name}\n")
+    return "\n".join(lines)
+
+
+def _program(name: str, machine: str) -> Program:
+    return program(name, PARAMETERS[name], models.machine(machine).cpus)
+
+
+def _simulation(made: Program, machine: str) -> Simulation:
+    return Simulation(models.machine(machine), models.kernel(KERNEL), made, Settings())
+
+
+def _cells(made: Program, outcome: Outcome) -> tuple[str, str, str]:
+    """The first judged metric with its unit, its value, and where the time went."""
+    metric = next(metric for metric in made.metrics(outcome) if metric.spec.judged)
+    return f"{metric.spec.name}, {metric.spec.unit}", figure(metric.value), _spent(totals(outcome))
+
+
+def _spent(accounts: Mapping[str, int]) -> str:
+    """How busy all CPUs were, and the largest parts of what they did."""
+    busy = {name: ns for name, ns in accounts.items() if name != "idle"}
+    done = sum(busy.values())
+    largest = sorted(busy.items(), key=lambda item: -item[1])[:LARGEST]
+    told = ", ".join(f"{name} {100 * ns / done:.0f} %" for name, ns in largest if ns >= LEAST * done)
+    return f"busy {100 * done / sum(accounts.values()):.0f} %: {told}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""``schedlab machines`` and ``schedlab kernels``: what can be simulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli.options import Sysroot
+
+machines = typer.Typer(help="The machines that can be simulated, and a machine file of the one at hand.")
+kernels = typer.Typer(help="The kernel models that a simulated machine can run.")
+
+MachineName = Annotated[str, typer.Argument(help="A shipped machine, or the path of a TOML file.")]
+KernelName = Annotated[str, typer.Argument(help="A shipped kernel model, or the path of a TOML file.")]
+
+
+@machines.command("list")
+def list_machines() -> None:
+    """List the shipped machines."""
+    from schedlab.simulation import models
+
+    shipped = [models.machine(name) for name in models.machine_names()]
+    _table(("machine", "CPUs", "nodes", "what it is"), [(m.name, str(m.cpus), str(m.nodes), m.about) for m in shipped])
+
+
+@machines.command("show")
+def show_machine(name: MachineName) -> None:
+    """Print a machine's definition: topology, caches, idle states and what things cost."""
+    from schedlab.simulation import models
+
+    typer.echo(models.machine(name).text, nl=False)
+
+
+@machines.command("from-host")
+def from_host(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file; default: print.")] = None,
+    name: Annotated[str | None, typer.Option(help="The machine's name; default this host's.")] = None,
+    sysroot: Sysroot = None,
+) -> None:
+    """Make a machine file of this host: its topology, with the costs of the shipped machine that is most like it.
+
+    What is not this host's own is marked in the file; edit it where you know better.
+    """
+    from schedlab.cli.files import write_whole
+    from schedlab.simulation.host import machine_file
+
+    text = machine_file(sysroot or Path("/"), name)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        write_whole(output, text)
+
+
+@kernels.command("list")
+def list_kernels() -> None:
+    """List the shipped kernel models."""
+    from schedlab.simulation import models
+
+    shipped = [models.kernel(name) for name in models.kernel_names()]
+    _table(
+        ("kernel", "policy", "tunables", "what sets it apart"),
+        [(k.name, str(k.data["policy"]).upper(), str(len(k.tunables)), k.about) for k in shipped],
+    )
+
+
+@kernels.command("show")
+def show_kernel(name: KernelName) -> None:
+    """Print a kernel model's definition: policy, variants of the mechanisms, tunables with defaults and ranges."""
+    from schedlab.simulation import models
+
+    typer.echo(models.kernel(name).text, nl=False)
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from rich.table import Table
+
+    from schedlab.cli.console import make
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column == columns[0])
+    for row in rows:
+        table.add_row(*row)
+    make().print(table)

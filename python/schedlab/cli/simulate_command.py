@@ -1,0 +1,94 @@
+"""``schedlab simulate``: one simulation."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Policy(StrEnum):
+    """Scheduling policies."""
+
+    OTHER = "other"
+    BATCH = "batch"
+    IDLE = "idle"
+    FIFO = "fifo"
+    RR = "rr"
+
+
+class SimulateFormat(StrEnum):
+    """How to show the outcome."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def simulate(
+    machine: Annotated[
+        str, typer.Option(metavar="NAME", help="One of 'schedlab machines list', or the path of a TOML file.")
+    ],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROGRAM] [KEY=VALUE]...", help="A native workload of 'schedlab workloads' and its parameters."
+        ),
+    ] = None,
+    program: Annotated[
+        Path | None,
+        typer.Option("--program", metavar="FILE", help="A program as 'schedload show' prints it, or in rt-app's JSON."),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="One of 'schedlab kernels list', or the path of a TOML file; default the newest."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")] = 0,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="TUNABLE=VALUE", help="A tunable's value from the start; may be repeated."),
+    ] = None,
+    cmdline: Annotated[str, typer.Option(help="The kernel's command line: isolcpus=, nohz_full=.")] = "",
+    policy: Annotated[Policy, typer.Option(help="Scheduling policy of all tasks.")] = Policy.OTHER,
+    priority: Annotated[int | None, typer.Option(min=1, max=99, help="Real-time priority, for fifo and rr.")] = None,
+    nice: Annotated[int, typer.Option(min=-20, max=19, help="Nice value of all tasks.")] = 0,
+    slice_: Annotated[
+        str | None, typer.Option("--slice", metavar="TIME", help="EEVDF slice of all tasks, such as 0.1ms.")
+    ] = None,
+    cpus: Annotated[str | None, typer.Option(metavar="LIST", help="CPUs that tasks may run on, such as 0-3,8.")] = None,
+    horizon: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Virtual time at which it ends at the latest, such as 2s.")
+    ] = None,
+    form: Annotated[
+        SimulateFormat, typer.Option("--format", help="text for people, json for scripts.")
+    ] = SimulateFormat.TEXT,
+) -> None:
+    """Run a program on a simulated machine: its metrics, counters, where all CPUs' time went, wake-up latencies.
+
+    The same arguments give the same figures, always. They are simulated: no kernel was measured.
+    """
+    from schedlab.cli import simulating
+
+    asked = simulating.Asked(
+        words=words or [],
+        file=program,
+        machine=machine,
+        kernel=kernel,
+        seed=seed,
+        tunables=set_ or [],
+        command_line=cmdline,
+        policy=policy.value,
+        priority=priority,
+        nice=nice,
+        slice=slice_,
+        cpus=cpus,
+        horizon=horizon,
+    )
+    done = simulating.simulate(asked)
+    if form is SimulateFormat.JSON:
+        typer.echo(simulating.as_json(done))
+    else:
+        simulating.show(done)

@@ -1,0 +1,147 @@
+"""Outcomes of simulations as data frames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from schedlab.simulation.running import Outcome
+
+_CASE = {
+    "program": pl.String,
+    "machine": pl.String,
+    "kernel": pl.String,
+    "tunables": pl.String,
+    "seed": pl.UInt64,
+}
+_QUANTILES = ("p50_ns", "p75_ns", "p90_ns", "p95_ns", "p99_ns", "p99.9_ns")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one simulation of several was of."""
+
+    program: str
+    machine: str
+    kernel: str
+    tunables: Mapping[str, int]
+    seed: int
+
+    def values(self) -> tuple[Any, ...]:
+        """The columns that each frame begins with; tunables as canonical JSON."""
+        tunables = json.dumps(dict(self.tunables), sort_keys=True, separators=(",", ":"))
+        return (self.program, self.machine, self.kernel, tunables, self.seed)
+
+
+class Simulated:
+    """Simulated, not measured: what happened in each case, as data frames.
+
+    Every frame begins with the columns program, machine, kernel, tunables (JSON) and seed. Times are virtual.
+    ``notes`` say what of an rt-app document has no effect.
+    """
+
+    label = "simulated"
+
+    def __init__(self, cases: Sequence[Case], outcomes: Sequence[Outcome], notes: Sequence[str] = ()) -> None:
+        self.cases = cases
+        self.outcomes = outcomes
+        self.notes = notes
+
+    @cached_property
+    def metrics(self) -> pl.DataFrame:
+        """metric, unit, direction (which is better), value (null where nothing was recorded)."""
+        columns = {"metric": pl.String, "unit": pl.String, "direction": pl.String, "value": pl.Float64}
+        return self._frame(
+            columns,
+            lambda outcome: ((m["name"], m["unit"], m["direction"], m["value"]) for m in outcome["metrics"]),
+        )
+
+    @cached_property
+    def samples(self) -> pl.DataFrame:
+        """metric, unit, value: the single observations behind those metrics that are means, in their order."""
+        columns = {"metric": pl.String, "unit": pl.String, "value": pl.Float64}
+        return self._frame(
+            columns,
+            lambda outcome: ((m["name"], m["unit"], v) for m in outcome["metrics"] for v in m["samples"] or ()),
+        )
+
+    @cached_property
+    def counters(self) -> pl.DataFrame:
+        """counter, value: the simulated kernel's, and behind them the program's own."""
+        columns = {"counter": pl.String, "value": pl.Int64}
+        return self._frame(
+            columns, lambda outcome: [*outcome["counters"].items(), *outcome["program_counters"].items()]
+        )
+
+    @cached_property
+    def ledger(self) -> pl.DataFrame:
+        """cpu, account, ns: where each CPU's time went; a CPU's accounts sum to the time when the ledger was closed."""
+        columns = {"cpu": pl.Int64, "account": pl.String, "ns": pl.Int64}
+
+        def rows(outcome: Outcome) -> Iterator[tuple[Any, ...]]:
+            accounts = outcome["ledger"]["accounts"]
+            for cpu, times in enumerate(outcome["ledger"]["cpus"]):
+                for account, ns in zip(accounts, times, strict=True):
+                    yield cpu, account, ns
+
+        return self._frame(columns, rows)
+
+    @cached_property
+    def latencies(self) -> pl.DataFrame:
+        """distribution, count, min_ns, mean_ns, quantiles, max_ns; null where nothing was counted.
+
+        ``wakeup``: from a wake-up to the first instruction, of all CPUs and of each (``wakeup.cpu0``); ``idle``: how
+        long CPUs idled; ``balance_cost.*``: of one balancing pass. A quantile is the lower end of its bucket, which is
+        at most a quarter wider than that.
+        """
+        names = ("count", "min_ns", "mean_ns", *_QUANTILES, "max_ns")
+        columns = {"distribution": pl.String, **dict.fromkeys(names, pl.Int64)}
+        return self._frame(
+            columns,
+            lambda outcome: ((name, *(each[key] for key in names)) for name, each in outcome["latencies"].items()),
+        )
+
+    @cached_property
+    def histograms(self) -> pl.DataFrame:
+        """distribution, from_ns, count: the buckets that hold something."""
+        columns = {"distribution": pl.String, "from_ns": pl.Int64, "count": pl.Int64}
+        return self._frame(
+            columns,
+            lambda outcome: ((name, *b) for name, each in outcome["latencies"].items() for b in each["buckets"]),
+        )
+
+    @cached_property
+    def tasks(self) -> pl.DataFrame:
+        """task, ran_ns, user_ns, switches, migrations, wake-ups and their latencies, of the program's own tasks."""
+        numbers = (
+            "ran_ns", "user_ns", "voluntary_switches", "involuntary_switches", "migrations", "wakeups",
+            "wakeup_latency_ns", "wakeup_latency_max_ns",
+        )  # fmt: skip
+        columns = {"task": pl.String, **dict.fromkeys(numbers, pl.Int64)}
+        return self._frame(
+            columns, lambda outcome: ((task["name"], *(task[key] for key in numbers)) for task in outcome["tasks"])
+        )
+
+    @cached_property
+    def ends(self) -> pl.DataFrame:
+        """end (``finished`` or ``horizon``), elapsed_ns, user_ns, system_ns of the program, digest of everything."""
+        columns = {
+            "end": pl.String, "elapsed_ns": pl.Int64, "user_ns": pl.Int64, "system_ns": pl.Int64, "digest": pl.String,
+        }  # fmt: skip
+        return self._frame(columns, lambda outcome: [tuple(outcome[key] for key in columns)])
+
+    def _frame(self, columns: Mapping[str, Any], rows: Any) -> pl.DataFrame:
+        told: Iterable[tuple[Any, ...]] = (
+            (*case.values(), *row)
+            for case, outcome in zip(self.cases, self.outcomes, strict=True)
+            for row in rows(outcome)
+        )
+        return pl.DataFrame(list(told), schema={**_CASE, **columns}, orient="row")
+
+    def __repr__(self) -> str:
+        return f"<Simulated: {len(self.cases)} simulations; metrics, counters, ledger, latencies, tasks, ends, …>"

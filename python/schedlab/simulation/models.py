@@ -1,0 +1,121 @@
+"""Machines and kernel models: the shipped ones by name, others from files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from schedlab.simulation.errors import ModelError
+from schedlab.simulation.native import extension
+
+DEFAULT_KERNEL = "linux-6.12"
+"""The kernel model of a simulation that names none: the newest one."""
+
+_FOLDERS = {"machine": "machines", "kernel": "kernels"}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A machine or a kernel model as its TOML text defines it; ``kind`` is ``machine`` or ``kernel``."""
+
+    kind: str
+    text: str = field(repr=False)
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The text as a dictionary."""
+        return tomllib.loads(self.text)
+
+    @property
+    def name(self) -> str:
+        """Its own name, such as ``kunpeng920``."""
+        return str(self.data["name"])
+
+    @property
+    def about(self) -> str:
+        """What it is, in a sentence."""
+        return str(self.data["about"])
+
+    @property
+    def cpus(self) -> int:
+        """CPUs of a machine."""
+        shape = ("sockets", "nodes_per_socket", "caches_per_node", "cores_per_cache")
+        cpus = int(self.data.get("threads_per_core", 1))
+        for level in shape:
+            cpus *= int(self.data[level])
+        return cpus
+
+    @property
+    def nodes(self) -> int:
+        """NUMA nodes of a machine."""
+        return int(self.data["sockets"]) * int(self.data["nodes_per_socket"])
+
+    @property
+    def tunables(self) -> dict[str, Any]:
+        """A kernel's tunables: default, range, and whether the default grows with the CPUs."""
+        return dict(self.data["tunables"])
+
+
+def machine_names() -> list[str]:
+    """The shipped machines, smallest first."""
+    return sorted(_shipped("machine"), key=lambda name: (machine(name).cpus, name))
+
+
+def kernel_names() -> list[str]:
+    """The shipped kernel models, oldest first."""
+    return sorted(_shipped("kernel"), key=lambda name: [int(part) for part in name.rpartition("-")[2].split(".")])
+
+
+def kernels_with(tunable: str) -> list[str]:
+    """The shipped kernel models that have a tunable of this canonical name."""
+    return [name for name in kernel_names() if tunable in kernel(name).tunables]
+
+
+def machine(name: str | Path) -> Model:
+    """The machine of this name or in this file (``….toml``); ModelError when there is none, or it cannot be."""
+    return _model("machine", name, lambda text: extension().check_machine(text))
+
+
+def kernel(name: str | Path) -> Model:
+    """The kernel model of this name or in this file (``….toml``); ModelError when there is none, or it cannot be."""
+    return _model("kernel", name, lambda text: extension().check_kernel(text))
+
+
+def _shipped(kind: str) -> list[str]:
+    files = (resources.files("schedlab") / _FOLDERS[kind]).iterdir()
+    return [file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")]
+
+
+def _model(kind: str, name: str | Path, check: Callable[[str], None]) -> Model:
+    if isinstance(name, str) and name in _shipped(kind):
+        file = resources.files("schedlab") / _FOLDERS[kind] / f"{name}.toml"
+        return Model(kind, file.read_text(encoding="utf-8"))
+    path = Path(name)
+    if path.suffix != ".toml":
+        raise _unknown(kind, str(name), _shipped(kind))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ModelError(
+            f"cannot be read: {reason}", where=str(path), todo=f"'schedlab {_FOLDERS[kind]} list' names those shipped"
+        ) from error
+    try:
+        check(text)
+    except ModelError as error:
+        raise ModelError(error.what, where=str(path), todo=error.todo) from error
+    return Model(kind, text)
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> ModelError:
+    what = "machine" if kind == "machine" else "kernel model"
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    meant = f"did you mean {close[0]!r}? " if close else ""
+    todo = f"{meant}known: {', '.join(sorted(known))}; or give the path of a TOML file"
+    return ModelError(f"there is no {what} {name!r}", todo=todo)

@@ -1,0 +1,56 @@
+"""The extension module, loaded when it is first needed.
+
+``run(machine, kernel, program, settings)`` takes the TOML texts of the two models, the JSON text of a
+``schedlab_workload::Program``, and the settings of :class:`schedlab.simulation.settings.Settings` as a dictionary.
+It returns a dictionary (times in nanoseconds):
+
+``end``: ``finished`` or ``horizon``; ``end_ns``: virtual time since the machine's start; ``elapsed_ns``, ``user_ns``,
+``system_ns``: of the program; ``digest``: sixteen hex digits that differ when anything observable does;
+``metrics``: name, unit, direction, value, samples, as ``schedload --json`` tells them; ``counters`` and
+``program_counters`` by name; ``ledger``: the accounts' names, and for each CPU the time of each account;
+``latencies``: distributions by name with count, mean, extremes, quantiles and buckets; ``tasks``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from types import ModuleType
+
+from schedlab.simulation.errors import ModelError, NotBuilt
+
+
+@cache
+def extension() -> ModuleType:
+    """The module ``schedlab._sim``; NotBuilt tells how to make it."""
+    try:
+        from schedlab import _sim
+    except ImportError as error:
+        why = "is not built" if isinstance(error, ModuleNotFoundError) else f"cannot be loaded: {error}"
+        raise NotBuilt(f"the simulator {why}", where="schedlab._sim", todo="make build") from error
+    _require_models(_sim)
+    return _sim
+
+
+def _require_models(module: ModuleType) -> None:
+    """A build of another version would refuse models, or read them otherwise than they are meant."""
+    for kind, check in (("machines", module.check_machine), ("kernels", module.check_kernel)):
+        for file in (resources.files("schedlab") / kind).iterdir():
+            try:
+                if file.name.endswith(".toml"):
+                    check(file.read_text(encoding="utf-8"))
+            except ModelError as error:
+                raise NotBuilt(
+                    f"the simulator is of another version than {kind}/{file.name}",
+                    where="schedlab._sim",
+                    todo="make build",
+                ) from error
+
+
+@cache
+def build() -> str:
+    """Twelve hex digits of the extension module's bytes: another build may give other figures."""
+    from hashlib import sha256
+    from pathlib import Path
+
+    return sha256(Path(str(extension().__file__)).read_bytes()).hexdigest()[:12]

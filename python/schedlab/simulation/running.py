@@ -1,0 +1,100 @@
+"""Simulations: models, program and settings in, what happened out; one, or several at a time over the cores."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Self
+
+from schedlab.simulation.models import Model
+from schedlab.simulation.native import extension
+from schedlab.simulation.programs import Program
+from schedlab.simulation.settings import Settings
+
+Outcome = Mapping[str, Any]
+"""See :mod:`schedlab.simulation.native`."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a simulation is a function of."""
+
+    machine: Model
+    kernel: Model
+    program: Program
+    settings: Settings
+
+    def check(self) -> None:
+        """Raise what would keep it from beginning: see :mod:`schedlab.simulation.errors`."""
+        extension().check(*self._plain())
+
+    def run(self) -> Outcome:
+        """What happened. Other threads run meanwhile."""
+        outcome: Outcome = extension().run(*self._plain())
+        return outcome
+
+    def _plain(self) -> tuple[str, str, str, dict[str, Any]]:
+        settings = self.settings.plain(self.program.groups)
+        return self.machine.text, self.kernel.text, self.program.text, settings
+
+
+def cores() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class Running(Future[Outcome]):
+    """A simulation that was given to a pool; ``seconds`` is what running it took, once it has ended."""
+
+    seconds: float = 0.0
+
+
+class Pool:
+    """Threads that run simulations in the order in which they were given; the outcomes do not depend on how many.
+
+    They are daemons, unlike those of :mod:`concurrent.futures`: Ctrl-C, and the end of the process, wait for nobody.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._queue: SimpleQueue[tuple[Simulation, Running] | None] = SimpleQueue()
+        self._given: list[Running] = []
+        self.workers = workers or cores()
+        for _ in range(self.workers):
+            Thread(target=self._work, daemon=True).start()
+
+    def submit(self, simulation: Simulation) -> Running:
+        """Have it run; ``result()`` waits for the outcome, or raises what it ended with."""
+        future = Running()
+        self._given = [earlier for earlier in self._given if not earlier.done()] + [future]
+        self._queue.put((simulation, future))
+        return future
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            simulation, future = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            began = time.monotonic()
+            try:
+                outcome = simulation.run()
+            except BaseException as error:
+                future.seconds = time.monotonic() - began
+                future.set_exception(error)
+            else:
+                future.seconds = time.monotonic() - began
+                future.set_result(outcome)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """What has not begun never will; the threads end."""
+        for future in self._given:
+            future.cancel()
+        for _ in range(self.workers):
+            self._queue.put(None)

@@ -1,0 +1,103 @@
+"""From an outcome to a measurement, under the names that a real kernel's counters have where it has them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schedlab.experiment.plan import Trial
+from schedlab.measurement import Measurement
+from schedlab.simulation.errors import SimulationFailed
+from schedlab.simulation.running import Running, Simulation
+from schedlab.targets.sim.cases import RowProgram
+from schedlab.workloads.base import Metric, NotUnderstood
+
+
+def measurement(trial: Trial, made: RowProgram, simulation: Simulation, running: Running) -> Measurement:
+    """Wait for the outcome. ``elapsed`` is what simulating it took; virtual times are among the counters."""
+    command = tuple(repeat(simulation, made))
+    try:
+        outcome = running.result()
+    except SimulationFailed as error:
+        return Measurement("failed", time.time(), running.seconds, reason=str(error), command=command)
+    started = time.time() - running.seconds
+    told = f"simulated: {outcome['end']}, digest {outcome['digest']}\n"
+    if outcome["end"] == "horizon":
+        reason = f"still running after {trial.row.timeout:g} s of virtual time"
+        return Measurement("timeout", started, running.seconds, reason=reason, command=command, stdout=told)
+    try:
+        metrics = _metrics(made, outcome)
+    except NotUnderstood as error:
+        return Measurement("failed", started, running.seconds, reason=str(error), command=command, stdout=told)
+    return Measurement(
+        "ok", started, running.seconds, metrics, counters=counters(outcome), command=command, stdout=told
+    )
+
+
+def _metrics(made: RowProgram, outcome: Mapping[str, Any]) -> list[Metric]:
+    """The program's metrics, under the names of the tool that it stands for."""
+    measured = made.program.metrics(outcome)
+    if made.metrics is None:
+        return measured
+    by_name = {metric.spec.name: metric for metric in measured}
+    return [
+        Metric(made.adapter.spec(name), by_name[native].value, by_name[native].samples)
+        for name, native in made.metrics.items()
+        if native in by_name
+    ]
+
+
+def counters(outcome: Mapping[str, Any]) -> dict[str, float]:
+    """Counters by the names of a real kernel's, the simulator's own (``sim.*``), and the ledger (``ledger.*_ns``).
+
+    As in /proc/stat, a switch to or from idle is a context switch; a migration is a task that goes on on another CPU.
+    """
+    own: Mapping[str, int] = outcome["counters"]
+    ledger = outcome["ledger"]
+    as_kernel = {
+        "context-switches": own["switches"],
+        "cpu-migrations": sum(value for name, value in own.items() if "_migrations." in name),
+        "forks": own["forks"],
+        "interrupts.RES": own["ipis"],
+        "interrupts.LOC": own["ticks"] + own["timer_interrupts"],
+        "tree.voluntary-switches": own["voluntary"],
+        "tree.involuntary-switches": own["preemptions"],
+        "tree.minor-faults": own["page_faults"],
+    }
+    accounts = {
+        f"ledger.{name}_ns": sum(times)
+        for name, times in zip(ledger["accounts"], zip(*ledger["cpus"], strict=True), strict=True)
+    }
+    virtual = {f"sim.{name}": outcome[name] for name in ("elapsed_ns", "user_ns", "system_ns")}
+    program = {f"program.{name}": value for name, value in outcome["program_counters"].items()}
+    named = {f"sim.{name}": value for name, value in own.items()}
+    return {name: float(value) for name, value in (as_kernel | accounts | virtual | named | program).items()}
+
+
+def repeat(simulation: Simulation, made: RowProgram) -> Sequence[str]:
+    """The command that simulates the same again, for models that are shipped."""
+    settings, attributes = simulation.settings, simulation.settings.attributes
+    parameters = made.program.parameters.model_dump(exclude_unset=True) if made.program.parameters else {}
+    words = ["schedlab", "simulate", made.program.name, *(f"{key}={_word(value)}" for key, value in parameters.items())]
+    words += ["--machine", simulation.machine.name, "--kernel", simulation.kernel.name, "--seed", str(settings.seed)]
+    for name, number in settings.tunables.items():
+        words += ["--set", f"{name}={number}"]
+    if settings.command_line:
+        words += ["--cmdline", settings.command_line]
+    if attributes is not None:
+        given = {
+            "--policy": None if attributes.policy == "other" else attributes.policy,
+            "--priority": attributes.priority,
+            "--nice": attributes.nice or None,
+            "--slice": None if attributes.slice_ns is None else f"{attributes.slice_ns}ns",
+            "--cpus": None if attributes.cpus is None else ",".join(map(str, attributes.cpus)),
+        }
+        words += [f"{option}={value}" for option, value in given.items() if value is not None]
+    return words
+
+
+def _word(value: object) -> str:
+    """As ``schedlab simulate`` reads it."""
+    return json.dumps(value) if isinstance(value, bool | int | float) else str(value)

@@ -1,0 +1,242 @@
+"""``schedlab.simulate``: frames that hold together, the same for the same arguments, errors before anything runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+import schedlab
+from schedlab.simulation import errors, models, native
+from schedlab.simulation.programs import native_names, program
+from schedlab.simulation.settings import tunable
+
+SMALL: dict[str, dict[str, Any]] = {
+    "hackbench": {"groups": 1, "fds": 3, "loops": 10},
+    "pipetest": {"loops": 200},
+    "stream": {"duration": 1, "warmup": 0, "size": 16384},
+    "rr": {"duration": 1, "warmup": 0},
+    "tbench-native": {"duration": 1, "warmup": 0},
+    "pgbench-native": {"duration": 1, "warmup": 0, "buffers": 8},
+    "kernbench-native": {"directories": 2, "files": 3, "memory": 256},
+    "scripts": {"streams": 2, "scripts": 3},
+    "schedbench": {"processes": 3, "memory": 1, "walks": 2},
+    "wakeup": {"duration": 1, "warmup": 0},
+    "yield": {"duration": 1, "warmup": 0, "tasks": 1},
+    "futex": {"duration": 1, "warmup": 0},
+    "forkstorm": {"duration": 1, "warmup": 0, "tasks": 1},
+}
+"""Parameters of every native program that take a fraction of a second on a small machine."""
+
+
+def hackbench(**more: Any) -> Any:
+    given = {"machine": "laptop-4", "parameters": {"groups": 1, "fds": 4, "loops": 20}}
+    return schedlab.simulate("hackbench", **(given | more))
+
+
+@pytest.mark.parametrize("name", native_names())
+def test_every_native_program_yields_all_of_its_workloads_metrics(name: str) -> None:
+    done = schedlab.simulate(name, machine="laptop-4", kernel="linux-5.14", parameters=SMALL[name])
+    assert done.ends["end"].to_list() == ["finished"]
+    made = program(name, SMALL[name], 4)
+    assert made.adapter is not None
+    measured = {metric.spec.name: metric.value for metric in made.metrics(done.outcomes[0])}
+    judged = {spec.name for spec in made.adapter.metrics if spec.judged}
+    assert judged <= measured.keys()
+    assert all(value > 0 for metric, value in measured.items() if metric in judged)
+
+
+def test_the_ledgers_parts_sum_to_the_machines_time() -> None:
+    done = hackbench(machine="xeon-e5-2670v3")
+    closed = done.outcomes[0]["ledger"]["closed_ns"]
+    assert done.ledger["ns"].sum() == 48 * closed
+    of_cpu = done.ledger.group_by("cpu").agg(pl.col("ns").sum())
+    assert set(of_cpu["ns"]) == {closed}
+
+
+def test_counters_hold_what_the_program_does() -> None:
+    # hackbench: groups × fds² × loops = 1 × 4² × 20 messages; groups × fds × 2 = 8 tasks.
+    counters = dict(hackbench().counters.select("counter", "value").iter_rows())
+    assert (counters["messages"], counters["forks"]) == (320, 8)
+
+
+def test_frames_begin_with_what_was_simulated() -> None:
+    done = hackbench(machine=["laptop-4", "rpi4b"], kernel=["linux-4.5", "linux-6.12"], seeds=range(2))
+    assert done.metrics.columns == [
+        "program", "machine", "kernel", "tunables", "seed", "metric", "unit", "direction", "value",
+    ]  # fmt: skip
+    cases = set(done.metrics.select("machine", "kernel", "seed").iter_rows())
+    assert len(cases) == len(done.metrics) == 8
+    assert done.label == "simulated"
+
+
+def test_the_same_arguments_give_the_same_frames_whatever_the_number_of_threads() -> None:
+    one, four = hackbench(seeds=range(4), workers=1), hackbench(seeds=range(4), workers=4)
+    for name in ("metrics", "counters", "ledger", "latencies", "histograms", "tasks", "ends", "samples"):
+        assert getattr(one, name).equals(getattr(four, name)), name
+
+
+def test_another_seed_is_another_outcome() -> None:
+    digests = hackbench(machine="xeon-e5-2670v3", seeds=range(6)).ends["digest"]
+    assert digests.n_unique() == 6
+
+
+def test_samples_and_histograms_hold_every_observation() -> None:
+    done = schedlab.simulate("pipetest", machine="laptop-4", parameters={"loops": 300})
+    trips = done.samples.filter(pl.col("metric") == "latency")["value"]
+    (mean,) = done.metrics.filter(pl.col("metric") == "latency")["value"]
+    assert len(trips) == 300
+    assert mean == pytest.approx(trips.mean())
+    (wakeups,) = done.latencies.filter(pl.col("distribution") == "wakeup")["count"]
+    assert done.histograms.filter(pl.col("distribution") == "wakeup")["count"].sum() == wakeups
+
+
+def test_tunables_and_attributes_have_their_effect() -> None:
+    # Two always-runnable tasks of one CPU under CFS run for half of the latency at a time: 16 ms against 128 ms make
+    # about eight times as many preemptions, less what ticks of 4 ms round the short ones up.
+    def preemptions(latency: str) -> int:
+        values = {"sched.latency_ns": latency, "sched.min_granularity_ns": "0.5ms"}
+        done = schedlab.simulate(
+            "schedbench",
+            machine="laptop-4",
+            kernel="linux-5.14",
+            parameters={"processes": 2, "memory": 1, "walks": 20_000},
+            cpus="0",
+            tunables=values,
+        )
+        return int(done.counters.filter(pl.col("counter") == "preemptions")["value"].item())
+
+    short, long = preemptions("16ms"), preemptions("128ms")
+    assert 4 * long < short < 10 * long
+
+
+def test_a_program_file_runs_as_its_workload_does(tmp_path: Path) -> None:
+    made = program("hackbench", {"groups": 1, "fds": 4, "loops": 20}, 4)
+    (tmp_path / "program.json").write_text(made.text)
+    from_file = schedlab.simulate(tmp_path / "program.json", machine="laptop-4")
+    assert from_file.ends["digest"].equals(hackbench().ends["digest"])
+
+
+def test_a_horizon_ends_a_simulation_that_would_go_on() -> None:
+    done = schedlab.simulate("yield", machine="laptop-4", parameters={"tasks": 1}, horizon="5ms")
+    assert done.ends["end"].item() == "horizon"
+
+
+def test_jobs_for_each_cpu_are_those_of_the_simulated_machine() -> None:
+    # Two jobs for each CPU: make puts 2 × 16 tokens into its job server before anything else.
+    (make,) = program("kernbench-native", {}, 16).data["groups"]
+    assert make["body"][0]["loop"]["repeat"] == {"count": 32}
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"machine": "laptop-5"}, errors.ModelError, "did you mean 'laptop-4'"),
+        ({"kernel": "linux-2.2"}, errors.ModelError, "linux-5.14"),
+        ({"parameters": {"group": 1}}, errors.ProgramError, "group: no such parameter"),
+        ({"parameters": {"groups": 0}}, errors.ProgramError, "groups"),
+        ({"tunables": {"sched.latency_ns": "3ms"}}, errors.SettingRefused, "these have it: linux-4.5, linux-5.14"),
+        ({"tunables": {"sched.migration_cost_ns": "ten"}}, errors.SettingRefused, "allowed"),
+        ({"tunables": {"sched.base_slice_ns": 5}}, errors.SettingRefused, "too small"),
+        ({"tunables": {"nonsense": 1}}, errors.SettingRefused, "nonsense"),
+        ({"command_line": "quiet"}, errors.SettingRefused, "`quiet`"),
+        ({"cpus": "7"}, errors.SettingRefused, "not among 0 to 3"),
+        ({"policy": "fifo"}, errors.SettingRefused, "needs a priority"),
+        ({"kernel": "linux-5.14", "slice": "3ms"}, errors.SettingRefused, "these have them: linux-6.12"),
+        ({"horizon": "soon"}, errors.SettingRefused, "soon"),
+        ({"seed": -1}, errors.SettingRefused, "2^64"),
+        ({"seed": 1, "seeds": [2]}, errors.SettingRefused, "not both"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(given: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind) as caught:
+        hackbench(**given)
+    assert words in str(caught.value)
+
+
+def test_a_tool_is_refused_with_the_programs() -> None:
+    with pytest.raises(errors.ProgramError, match="is a tool") as caught:
+        schedlab.simulate("cyclictest", machine="laptop-4")
+    assert "wakeup" in caught.value.todo
+
+
+def test_a_machine_of_ones_own_is_read_from_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.toml"
+    text = models.machine("laptop-4").text.replace('name = "laptop-4"', 'name = "tiny"')
+    path.write_text(text.replace("cores_per_cache = 4", "cores_per_cache = 1"))
+    assert hackbench(machine=path).ledger["cpu"].n_unique() == 1
+    path.write_text(text.replace("cores_per_cache = 4", "cores_per_cache = 0"))
+    with pytest.raises(errors.ModelError, match="without a CPU") as caught:
+        hackbench(machine=path)
+    assert caught.value.where == str(path)
+
+
+def test_a_deadlock_is_told_with_who_waits(tmp_path: Path) -> None:
+    # Each waits for the other's semaphore before it raises its own.
+    def group(name: str, awaited: str, raised: str) -> dict[str, Any]:
+        return {"name": name, "count": 1, "body": [{"down": {"semaphore": awaited}}, {"up": {"semaphore": raised}}]}
+
+    stuck = {
+        "schema": 1,
+        "name": "stuck",
+        "resources": {"semaphores": [{"name": "hen", "initial": 0}, {"name": "egg", "initial": 0}]},
+        "groups": [group("first", "hen", "egg"), group("second", "egg", "hen")],
+        "metrics": [{"name": "time", "unit": "s", "direction": "lower", "quantity": "elapsed"}],
+    }
+    (tmp_path / "stuck.json").write_text(json.dumps(stuck))
+    with pytest.raises(errors.Deadlock, match=r"first 0 waits for .*hen") as caught:
+        schedlab.simulate(tmp_path / "stuck.json", machine="laptop-4")
+    assert "second 0 waits for" in str(caught.value)
+
+
+@pytest.mark.parametrize(("value", "number"), [("0.1ms", 100_000), (100_000, 100_000), (-1, -1), (0, 0)])
+def test_a_tunables_value_is_read_as_in_an_experiment_file(value: object, number: int) -> None:
+    assert tunable("kernel.sched_migration_cost_ns", value) == ("sched.migration_cost_ns", number)
+
+
+@pytest.mark.parametrize(("value", "number"), [(True, 1), (False, 0), ("NO_RUN_TO_PARITY", 0)])
+def test_a_feature_is_a_flag(value: object, number: int) -> None:
+    assert tunable("RUN_TO_PARITY", value) == ("sched.features.RUN_TO_PARITY", number)
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_importing_schedlab_loads_neither_the_simulator_nor_polars() -> None:
+    code = "import schedlab, sys; print([m for m in ('polars', 'pydantic', 'schedlab._sim') if m in sys.modules])"
+    assert python(code).stdout == "[]\n"
+
+
+def test_a_missing_extension_names_the_command_that_makes_it() -> None:
+    # None in sys.modules makes an import fail as if there were no such file.
+    done = python(
+        "import sys; sys.modules['schedlab._sim'] = None\n"
+        "import schedlab; schedlab.simulate('pipetest', machine='rpi4b')"
+    )
+    assert "NotBuilt: schedlab._sim: the simulator is not built" in done.stderr
+    assert "make build" in done.stderr
+
+
+def test_what_of_an_rt_app_document_has_no_effect_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "logged.json"
+    path.write_text('{ "tasks": { "t": { "loop": 2, "run": 100 } }, "global": { "logdir": "./" } }')
+    done = schedlab.simulate(path, machine="laptop-4")
+    assert any("log" in note for note in done.notes)
+    assert hackbench().notes == ()
+
+
+def test_an_extension_of_another_version_than_the_models_asks_to_be_built_again() -> None:
+    def refuse(text: str) -> None:
+        raise errors.ModelError("unknown field `warp`")
+
+    module: Any = SimpleNamespace(check_machine=refuse, check_kernel=refuse)
+    with pytest.raises(errors.NotBuilt, match="another version") as caught:
+        native._require_models(module)
+    assert caught.value.todo == "make build"

@@ -1,0 +1,109 @@
+"""``schedlab simulate``, ``machines`` and ``kernels``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from schedlab.cli.app import app
+from schedlab.simulation import models
+
+
+def schedlab(*words: str) -> Any:
+    return CliRunner().invoke(app, list(words))
+
+
+SMALL = ("simulate", "hackbench", "groups=1", "fds=3", "loops=10", "--machine", "xeon-e5-2670v3")
+
+
+def test_text_is_labelled_and_has_metrics_ledger_latencies_and_counters() -> None:
+    told = schedlab(*SMALL, "--kernel", "linux-4.5").stdout
+    assert told.startswith("SIMULATED hackbench groups=1 fds=3 loops=10 on xeon-e5-2670v3 (48 CPUs) under linux-4.5")
+    assert "no kernel was measured" in told
+    for part in ("metric", "where all CPUs' time went", "distribution", "counter"):
+        assert f"\n{part}" in told
+    # The first line may hold words to copy, and is not folded.
+    assert all(len(line) <= 80 for line in told.splitlines()[1:])
+
+
+def test_json_has_a_ledger_whose_parts_sum_to_the_total() -> None:
+    told = json.loads(schedlab(*SMALL, "--format", "json").stdout)
+    assert told["kind"] == "simulated"
+    ledger = told["ledger"]
+    assert sum(ledger["accounts"].values()) == ledger["total_ns"] == 48 * ledger["closed_ns"]
+    assert [sum(cpu.values()) for cpu in ledger["cpus"]] == [ledger["closed_ns"]] * 48
+    assert told["counters"]["messages"] == 3 * 3 * 10
+    assert told["latencies"]["wakeup"]["count"] > 0
+
+
+def test_the_same_arguments_print_the_same_and_another_seed_another() -> None:
+    one, again, other = (schedlab(*SMALL, "--seed", seed, "--format", "json").stdout for seed in ("1", "1", "2"))
+    assert one == again
+    assert json.loads(one)["digest"] != json.loads(other)["digest"]
+
+
+def test_settings_reach_the_simulation() -> None:
+    settings = ("--set", "sched.migration_cost_ns=0.1ms", "--cpus", "3", "--cmdline", "nohz_full=5")
+    told = json.loads(schedlab(*SMALL, *settings, "--format", "json").stdout)
+    assert told["tunables"] == {"sched.migration_cost_ns": 100_000}
+    assert told["command_line"] == "nohz_full=5"
+    # Messages are passed on one CPU alone; the main task, which creates the others, is on the first.
+    assert [cpu for cpu, accounts in enumerate(told["ledger"]["cpus"]) if accounts["message_lines"]] == [3]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("simulate", "--machine", "rpi4b"), "name a program"),
+        ((*SMALL, "--set", "sched.migration_cost_ns"), "not KEY=VALUE"),
+        ((*SMALL, "--set", "sched.latency_ns=3ms"), "these have it: linux-4.5, linux-5.14"),
+        (("simulate", "hackbench", "group=1", "--machine", "rpi4b"), "no such parameter"),
+        (("simulate", "tbench", "--machine", "rpi4b"), "is a tool"),
+        (("simulate", "x=1", "--program", "a.json", "--machine", "rpi4b"), "no parameters"),
+        (("simulate", "--program", "a.json", "--machine", "rpi4b"), "a.json"),
+        (("kernels", "show", "linux-9"), "there is no kernel model"),
+        (("machines", "show", "nowhere/box.toml"), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(words: tuple[str, ...], told: str) -> None:
+    done = schedlab(*words)
+    assert done.exception is not None
+    assert told in str(done.exception)
+
+
+def test_a_program_in_rt_apps_form_runs_and_an_unknown_event_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "busy.json"
+    # 10 × 2 ms of work and 8 ms of sleep on one of four CPUs: a fifth of one CPU.
+    path.write_text('{ "tasks": { "worker": { "loop": 10, "run": 2000, "sleep": 8000 } } /* rt-app allows this */ }')
+    told = json.loads(schedlab("simulate", "--program", str(path), "--machine", "laptop-4", "--format", "json").stdout)
+    metrics = {metric["name"]: metric["value"] for metric in told["metrics"]}
+    assert (told["program"], metrics["worker.loops"]) == ("busy", 10)
+    assert metrics["worker.work"] == pytest.approx(0.2, rel=0.03)
+    path.write_text('{ "tasks": {\n "worker": { "fly": 3 } } }')
+    error = str(schedlab("simulate", "--program", str(path), "--machine", "laptop-4").exception)
+    assert str(path) in error
+    assert "line 2" in error
+
+
+@pytest.mark.parametrize("kind", ["machines", "kernels"])
+def test_every_shipped_model_is_listed_and_shown_as_its_file(kind: str) -> None:
+    names = models.machine_names() if kind == "machines" else models.kernel_names()
+    listed = schedlab(kind, "list").stdout
+    folder = Path(models.__file__).parents[1] / kind
+    assert {path.stem for path in folder.glob("*.toml")} == set(names)
+    for name in names:
+        assert f"\n{name} " in listed
+        assert schedlab(kind, "show", name).stdout == (folder / f"{name}.toml").read_text()
+
+
+def test_a_machine_file_of_this_host_can_be_simulated(tmp_path: Path) -> None:
+    path = tmp_path / "host.toml"
+    assert schedlab("machines", "from-host", "--name", "mine", "-o", str(path)).exit_code == 0
+    assert tomllib.loads(path.read_text())["name"] == "mine"
+    told = schedlab("simulate", "pipetest", "loops=100", "--machine", str(path)).stdout
+    assert "on mine (" in told

@@ -1,0 +1,24 @@
+"""docs/simulator.md tells of every native program."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from schedlab.simulation.programs import native_names
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_table_has_every_native_program_on_every_machine_it_names() -> None:
+    spec = importlib.util.spec_from_file_location("make_simulator_table", DOCS / "make_simulator_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    _, _, rest = (DOCS / "simulator.md").read_text(encoding="utf-8").partition(module.BEGIN)
+    rows = [line.split("|") for line in rest.partition(module.END)[0].splitlines() if line.startswith("| `")]
+    assert [row[1].split("`")[1] for row in rows] == native_names() == list(module.PARAMETERS)
+    # Between the outer bars: program, metric, and for each machine a figure and what its time went into.
+    assert {len(row) - 2 for row in rows} == {2 + 2 * len(module.MACHINES)}
+    assert all("busy" in cell for row in rows for cell in row[4:-1:2])

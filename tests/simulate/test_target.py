@@ -1,0 +1,342 @@
+"""Experiments on simulated machines: the same file as on the host, the same figures for the same seed, all labelled."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from schedlab.errors import CannotRunHere, ExperimentError
+from schedlab.execution.estimate import estimate
+from schedlab.execution.loop import execute, require_runnable
+from schedlab.experiment.load import load, parse
+from schedlab.experiment.plan import Plan, plan
+from schedlab.findings import findings
+from schedlab.report import csv as csv_report
+from schedlab.report import json as json_report
+from schedlab.report.text import to_text
+from schedlab.simulation import models
+from schedlab.store import reading, writing
+from schedlab.targets.choosing import UnknownTarget, choose, table_of
+from schedlab.targets.host.check import obstacles as host_obstacles
+from schedlab.targets.sim import Simulator
+from schedlab.targets.sim.cases import row_program, seed_of
+from schedlab.tunables import System
+from schedlab.workloads import registry
+from schedlab.workloads.native import Native
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+TWO_KERNELS = """
+[experiment]
+name = "two kernels"
+
+[target]
+kind = "sim"
+machine = "laptop-4"
+
+[design]
+blocks = 3
+iterations = 2
+pause = "1h"
+
+[[variant]]
+name = "cfs"
+kernel = "linux-5.14"
+tunables = { "kernel.sched_wakeup_granularity_ns" = "2ms" }
+
+[[variant]]
+name = "eevdf"
+slice = "3ms"
+cpus = "0-1"
+
+[[workload]]
+use = "hackbench"
+groups = [1, 2]
+fds = 3
+loops = 20
+
+[[workload]]
+use = "hackbench-rt-tests"
+groups = 1
+loops = 5
+"""
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(engine: Engine) -> Run:
+    """Takes a plan on its target into the store; the run's number."""
+
+    def go(made: Plan, text: str = TWO_KERNELS, spec: str | None = None) -> int:
+        target = choose(spec, made.experiment)
+        require_runnable(made, target)
+        run_id = begin(engine, made, target, text)
+        execute(made, target, engine, run_id, lambda trial, measurement: None)
+        return run_id
+
+    return go
+
+
+def begin(engine: Engine, made: Plan, target: Any, source: str) -> int:
+    found = target.fingerprint()
+    new = writing.NewRun(
+        plan=made, target=target.name, kind=target.kind, quick=False, experiment_file=source, experiment_path="x.toml",
+        fingerprint=found, fingerprint_hash=target.fingerprint_hash(found),
+    )  # fmt: skip
+    return writing.begin(engine, new)
+
+
+def planned(source: str = TWO_KERNELS, seed: int = 7) -> Plan:
+    return plan(parse(source, "x.toml"), seed)
+
+
+def figures(engine: Engine, run_id: int) -> list[Any]:
+    """Everything that is stored of a run's trials but when they ran and how long simulating them took."""
+    query = """select t.position, t.variant, t.workload, t.parameters, t.state, t.counters, o.stdout, m.name, m.value
+        from trial t join output o on o.trial_id = t.id left join metric m on m.trial_id = t.id
+        where t.run_id = :run order by t.position, m.name"""
+    with engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(text(query), {"run": run_id})]
+
+
+def test_the_same_file_and_seed_give_the_same_figures_and_another_seed_others(engine: Engine, run: Run) -> None:
+    one, again, other = run(planned()), run(planned()), run(planned(seed=8))
+    assert figures(engine, one) == figures(engine, again)
+    assert figures(engine, one) != figures(engine, other)
+
+
+def test_nobody_waits_for_a_designs_pause(run: Run) -> None:
+    began = time.monotonic()
+    run(planned())
+    # The design asks for an hour before each of 30 trials.
+    assert time.monotonic() - began < 3600
+
+
+def test_a_blocks_seed_is_the_runs_by_sha_256_for_all_variants_and_rows() -> None:
+    # As docs/simulator.md writes it down.
+    assert seed_of(7, 3, 1) == int(sha256(b"7/3/simulation/1").hexdigest()[:16], 16)
+
+
+def test_every_trial_can_be_simulated_again_by_its_command(engine: Engine, run: Run) -> None:
+    import shlex
+
+    from typer.testing import CliRunner
+
+    from schedlab.cli.app import app
+
+    run_id = run(planned())
+    with engine.connect() as connection:
+        query = "select o.command, o.stdout from output o join trial t on t.id = o.trial_id where t.run_id = :run"
+        stored = [tuple(row) for row in connection.execute(text(query), {"run": run_id})]
+    for command, told in stored[::5]:
+        words = json.loads(command) if command.startswith("[") else shlex.split(command)
+        done = CliRunner().invoke(app, [*words[1:], "--format", "json"])
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["digest"] in told
+
+
+def test_every_report_says_that_the_figures_are_simulated(engine: Engine, run: Run) -> None:
+    found = findings(engine, run(planned()))
+    assert found.run.kind == "simulated"
+    assert "[simulated]" in to_text(found, 80)
+    document = json.loads(json_report.render(found))
+    assert {document["runs"][0]["kind"], *(row["kind"] for row in document["rows"])} == {"simulated"}
+    assert {line["kind"] for line in csv.DictReader(io.StringIO(csv_report.render(found)))} == {"simulated"}
+    assert any("simulated, not measured" in note for note in found.run.notes)
+
+
+def test_the_control_is_the_baseline_to_the_last_digit(engine: Engine, run: Run) -> None:
+    found = findings(engine, run(planned()))
+    assert {verdict.ratio for verdict in found.verdicts if verdict.control} == {1.0}
+
+
+def test_order_in_time_is_no_matter_of_simulations(engine: Engine, run: Run) -> None:
+    kinds = {str(warning.kind) for warning in findings(engine, run(planned())).warnings}
+    assert not kinds & {"drift", "autocorrelation"}
+
+
+def test_an_interrupted_run_goes_on_to_the_figures_of_an_uninterrupted_one(engine: Engine, run: Run) -> None:
+    made, target = planned(), choose(None, planned().experiment)
+    run_id = begin(engine, made, target, TWO_KERNELS)
+
+    def stop(trial: Any, measurement: Any) -> None:
+        if trial.index == 20 and measurement is None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(made, target, engine, run_id, stop)
+    execute(made, target, engine, run_id, lambda trial, measurement: None)
+    whole = run(planned())
+    with engine.connect() as connection:
+        query = "select count(*) from trial where run_id = :run and superseded = 0"
+        assert connection.execute(text(query), {"run": run_id}).scalar() == len(made.trials)
+    assert set(figures(engine, whole)) == set(figures(engine, run_id))
+
+
+def test_estimates_come_from_runs_on_the_same_target(engine: Engine, run: Run) -> None:
+    made = planned()
+    run(made)
+    target = choose(None, made.experiment)
+    assert estimate(made, engine, target.name, virtual=True).basis == "from earlier runs"
+    assert estimate(made, engine, "host").basis.startswith("a guess")
+
+
+@pytest.mark.parametrize(
+    "name", ["first", "slice", "migration-cost", "seed-003-migration-cost", "switches", "sequential"]
+)
+def test_examples_of_the_host_run_here_unchanged(name: str) -> None:
+    experiment, _ = load(EXAMPLES / f"{name}.toml")
+    target = choose("sim:kunpeng920", experiment)
+    assert target.name == "sim:kunpeng920"
+    assert not target.obstacles(plan(experiment, 1))
+
+
+def obstacles(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
+    source = TWO_KERNELS
+    for old, new in changed.items():
+        assert old in source
+        source = source.replace(old, new)
+    made = planned(source)
+    return [str(obstacle) for obstacle in choose(spec, made.experiment).obstacles(made)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("kernel.sched_wakeup_granularity_ns", "sched.base_slice_ns", ["'cfs'", "linux-5.14", "linux-6.12"]),
+        ('kernel = "linux-5.14"', 'kernel = "linux-3.0"', ["'cfs'", "no kernel model 'linux-3.0'", "linux-4.5"]),
+        ('kernel = "linux-5.14"', 'kernel = "linux-5.14"\nslice = "1ms"', ["'cfs'", "slice", "linux-6.12"]),
+        ('cpus = "0-1"', 'cpus = "3-9"', ["'eevdf'", "not among 0 to 3"]),
+        ('cpus = "0-1"', 'cmdline = "quiet"', ["'eevdf'", "quiet", "isolcpus="]),
+        ('cpus = "0-1"', 'environment = { A = "b" }', ["'eevdf'", "environment"]),
+        ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "cyclictest"', ["cyclictest", "wakeup"]),
+        ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "schbench"\nmetrics = ["request-p99"]',
+         ["request-p99", "wakeup-p99"]),
+    ],
+)  # fmt: skip
+def test_what_the_simulated_machine_lacks_is_told_before_the_first_trial(old: str, new: str, words: list[str]) -> None:
+    (told,) = obstacles({old: new})
+    assert all(word in told for word in words), told
+
+
+def test_a_fault_of_several_variants_is_told_once() -> None:
+    setting = 'tunables = { "kernel.numa_balancing" = 1 }'
+    old = 'tunables = { "kernel.sched_wakeup_granularity_ns" = "2ms" }'
+    (told,) = obstacles({'slice = "3ms"': setting, old: setting, 'kernel = "linux-5.14"': ""})
+    assert "'cfs', 'eevdf'" in told
+    assert "no shipped kernel model has it" in told
+
+
+PATCHES = TWO_KERNELS.replace('kernel = "linux-5.14"', 'kernel = "linux-2.5.59"').replace(
+    '"kernel.sched_wakeup_granularity_ns" = "2ms"', '"sched.d7.05" = 1'
+)
+
+
+def test_constants_of_an_old_kernels_source_are_tunables_of_its_model(engine: Engine, run: Run) -> None:
+    run_id = run(planned(PATCHES))
+    assert {row[4] for row in figures(engine, run_id)} == {"ok"}
+
+
+def test_the_host_refuses_a_tunable_that_only_a_simulated_kernel_has() -> None:
+    told = [str(obstacle) for obstacle in host_obstacles(planned(PATCHES), System())]
+    assert any("sched.d7.05" in line and "sim:MACHINE/linux-2.5.59" in line for line in told)
+
+
+def test_a_tunable_that_no_kernel_has_is_a_mistake_in_the_file() -> None:
+    with pytest.raises(ExperimentError, match="unknown tunable"):
+        parse(PATCHES.replace("sched.d7.05", "sched.d7.06"), "x.toml")
+
+
+def test_an_obstacle_stops_a_run_before_anything_is_stored(engine: Engine, run: Run) -> None:
+    with pytest.raises(CannotRunHere, match="quiet"):
+        run(planned(TWO_KERNELS.replace('cpus = "0-1"', 'cmdline = "quiet"')))
+    assert reading.runs(engine) == []
+
+
+def test_a_trial_beyond_its_timeout_of_virtual_time_is_a_timeout(engine: Engine, run: Run) -> None:
+    run_id = run(planned(TWO_KERNELS.replace('pause = "1h"', 'timeout = "0.1ms"')))
+    states = {row[4] for row in figures(engine, run_id)}
+    assert states == {"timeout"}
+
+
+def test_the_host_refuses_what_only_another_kernel_could_do() -> None:
+    made = planned()
+    told = [str(obstacle) for obstacle in host_obstacles(made, System())]
+    assert any("sets kernel" in line and "sim:MACHINE" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("spec", "machine", "kernel"),
+    [
+        ("sim:kunpeng920", "kunpeng920", None),
+        ("sim:xeon-e5-2670v3/linux-4.5", "xeon-e5-2670v3", "linux-4.5"),
+        ("sim:./my/box.toml/linux-4.5", "./my/box.toml", "linux-4.5"),
+        ("sim:rpi4b/own.toml", "rpi4b", "own.toml"),
+    ],
+)
+def test_a_target_is_a_machine_and_perhaps_a_kernel(spec: str, machine: str, kernel: str | None) -> None:
+    table = table_of(spec, parse(TWO_KERNELS, "x.toml"))
+    assert (table.kind, table.machine, table.kernel) == ("sim", machine, kernel)
+
+
+@pytest.mark.parametrize("spec", ["vm", "sim:", "simulator:rpi4b", ""])
+def test_what_is_no_target_is_refused(spec: str) -> None:
+    with pytest.raises(UnknownTarget):
+        table_of(spec, parse(TWO_KERNELS, "x.toml"))
+
+
+@pytest.mark.parametrize(
+    ("table", "words"), [('kind = "sim"', "needs a machine"), ('machine = "rpi4b"', 'go with kind = "sim"')]
+)
+def test_a_target_table_that_makes_no_sense_is_refused(table: str, words: str) -> None:
+    with pytest.raises(ExperimentError, match=words):
+        parse(TWO_KERNELS.replace('kind = "sim"\nmachine = "laptop-4"', table), "x.toml")
+
+
+def test_the_fingerprint_changes_with_the_machine_the_kernels_and_nothing_else() -> None:
+    made = planned()
+
+    def hashed(machine: str, kernel: str | None = None) -> str:
+        target = Simulator(models.machine(machine), kernel and models.kernel(kernel), made.variants)
+        return target.fingerprint_hash(target.fingerprint())
+
+    assert hashed("laptop-4") == hashed("laptop-4", "linux-6.12")
+    assert len({hashed("laptop-4"), hashed("rpi4b"), hashed("laptop-4", "linux-4.5")}) == 3
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_a_tools_native_equivalent_takes_its_parameters_and_yields_its_metrics(name: str) -> None:
+    adapter = registry.adapter(name)
+    required = {"run": "true"} if "run" in adapter.parameters.model_fields else {}
+    same = adapter.equivalent(adapter.parameters.model_validate(required))
+    if isinstance(adapter, Native):
+        assert same is None
+        return
+    if same is None:
+        assert name in ("cyclictest", "perfstat", "command")
+        return
+    native = registry.adapter(same.use)
+    native.parameters.model_validate(same.parameters)
+    for of_tool, of_native in same.metrics.items():
+        ours, theirs = adapter.spec(of_tool), native.spec(of_native)
+        assert (ours.direction, ours.unit.removesuffix("/op")) == (theirs.direction, theirs.unit)
+    assert {spec.name for spec in adapter.metrics if spec.judged} <= same.metrics.keys()
+
+
+def test_a_tool_is_simulated_with_the_options_of_its_equivalent() -> None:
+    made = planned()
+    tool = next(row for row in made.rows if row.use == "hackbench-rt-tests")
+    found = row_program(tool, models.machine("laptop-4"))
+    # 1 group of 20 senders and 20 receivers, the tool's default, that each pass 5 messages to each.
+    assert [group["count"] for group in found.program.data["groups"]] == [20, 20]
+    assert "'hackbench'" in found.note
