@@ -1,0 +1,1 @@
+"""The output of benchmarks and profilers, one tool a file; see :class:`schedlab.importers.logs.base.Reader`."""

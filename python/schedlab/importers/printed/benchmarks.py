@@ -1,0 +1,83 @@
+"""The benchmarks that texts name: what tells their rows apart, their unit, and which direction is better."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from schedlab.workloads.base import Direction
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark as texts name it; ``unit`` and ``direction`` of its main metric, ``parameter`` of its usual rows."""
+
+    name: str
+    parameter: str
+    unit: str
+    direction: Direction | None
+
+
+_BENCHMARKS: tuple[tuple[str, Benchmark], ...] = (
+    (r"hackbench(?:-[a-z]+)*", Benchmark("hackbench", "groups", "s", "lower")),
+    (r"(?:perf bench (?:-r \d+ )?)?sched[ -]messaging", Benchmark("perf-sched-messaging", "groups", "s", "lower")),
+    (r"(?:perf bench (?:-r \d+ )?)?sched[ -]pipe", Benchmark("perf-sched-pipe", "", "us/op", "lower")),
+    (r"perf-?pipe", Benchmark("perfpipe", "", "us/op", "lower")),
+    (r"pipe-?test", Benchmark("pipetest", "", "us", "lower")),
+    (r"(?:config-network-)?tbench[34]?", Benchmark("tbench", "clients", "MB/s", "higher")),
+    (r"dbench[34]?", Benchmark("dbench", "clients", "MB/s", "higher")),
+    (r"(?:netperf.{0,20}?)?tcp[_-]rr", Benchmark("netperf-tcp-rr", "size", "transactions/s", "higher")),
+    (r"(?:netperf.{0,20}?)?udp[_-]rr", Benchmark("netperf-udp-rr", "size", "transactions/s", "higher")),
+    (r"netperf.{0,20}?tcp|tcp_stream", Benchmark("netperf-tcp", "size", "Mbit/s", "higher")),
+    (r"netperf.{0,20}?udp|udp_stream", Benchmark("netperf-udp", "size", "Mbit/s", "higher")),
+    (r"netperf", Benchmark("netperf", "clients", "", "higher")),
+    (r"(?:config-db-)?pgbench", Benchmark("pgbench", "clients", "transactions/s", "higher")),
+    (r"sysbench", Benchmark("sysbench", "threads", "", "higher")),
+    (r"kern-?bench|bzimage|vmlinux|kernel build|kbuild|make -j", Benchmark("kernbench", "jobs", "s", "lower")),
+    (r"(?:numa )?schedbench", Benchmark("schedbench", "processes", "s", "lower")),
+    (r"schbench", Benchmark("schbench", "workers", "us", None)),
+    (r"sdet", Benchmark("sdet", "scripts", "scripts/hour", "higher")),
+    (r"spec ?jbb(?:20\d\d)?", Benchmark("specjbb", "warehouses", "", "higher")),
+    (r"will-it-scale", Benchmark("will-it-scale", "tasks", "", "higher")),
+    (r"stress-ng", Benchmark("stress-ng", "instances", "", "higher")),
+    (r"unixbench", Benchmark("unixbench", "copies", "", "higher")),
+    (r"ebizzy", Benchmark("ebizzy", "threads", "records/s", "higher")),
+    # A stream of anything is no STREAM.
+    (r"(?-i:STREAM)|(?:^|\n)\W*stream\b", Benchmark("stream", "threads", "MB/s", "higher")),
+    (r"cyclictest", Benchmark("cyclictest", "threads", "us", "lower")),
+    (r"lmbench3?", Benchmark("lmbench", "", "", None)),
+    (r"aim[79]", Benchmark("aim", "tasks", "", "higher")),
+    (r"iperf3?", Benchmark("iperf", "clients", "", "higher")),
+    (r"redis", Benchmark("redis", "clients", "", None)),
+    (r"mysql", Benchmark("mysql", "threads", "", None)),
+    (r"geekbench", Benchmark("geekbench", "", "", "higher")),
+    (r"fio\b", Benchmark("fio", "jobs", "", None)),
+    (r"memcached", Benchmark("memcached", "clients", "", None)),
+)
+_KNOWN = tuple(
+    (re.compile(rf"(?<![\w-])(?:{pattern})(?![a-z])", re.IGNORECASE), known) for pattern, known in _BENCHMARKS
+)
+_FLAVOUR = re.compile(r"hackbench(?:-(?:process|thread|proc))?-(?:pipes?|sockets?)", re.IGNORECASE)
+_TITLE_PARAMETER = re.compile(r"[ -](\d+)(?=\s*(?:$|[:(]))")
+
+
+@lru_cache(maxsize=1024)
+def benchmark(text: str) -> Benchmark | None:
+    """The benchmark that a heading names; the first one, and the longest name of it, when it names several."""
+    found = [(match.start(), -match.end(), known) for pattern, known in _KNOWN if (match := pattern.search(text))]
+    if not found:
+        return None
+    known = min(found, key=lambda item: item[:2])[2]
+    if known.name == "hackbench" and (flavour := _FLAVOUR.search(text)):
+        return Benchmark(flavour[0].lower(), known.parameter, known.unit, known.direction)
+    return known
+
+
+def title_parameters(title: str, known: Benchmark) -> dict[str, int]:
+    """The parameter that a title carries: ``SDET 16 (see disclaimer)``, ``Kernbench-2: (make -j ...)``."""
+    match = _TITLE_PARAMETER.search(title)
+    if not known.parameter or match is None or not re.match(rf"(?:\w+ )?{known.name}", title, re.IGNORECASE):
+        return {}
+    # kernbench's runs are told apart by jobs for each CPU.
+    return {"jobs_per_cpu" if known.name == "kernbench" else known.parameter: int(match[1])}

@@ -1,0 +1,200 @@
+"""Files as text: packed ones unpacked by their first bytes, binary ones refused, huge ones never read in vain."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import BufferedReader
+from pathlib import Path
+from typing import Protocol
+
+from schedlab.importers.model import ImportProblem
+
+HEAD = 64 * 1024
+"""Bytes by which a format is told."""
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes of unpacked text that are read: as text and numbers they take a few times as much memory."""
+
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+"""Control sequences of terminals (ECMA-48, 5.4), as recorded sessions hold them."""
+
+_BINARIES = {
+    b"PERFILE2": ("data of perf record", "perf script and perf report read it; schedlab reads what perf stat prints"),
+    b"SQLite format 3\0": ("an SQLite file", "a schedlab store is named with --store, and 'schedlab report' reads it"),
+    b"PK\x03\x04": ("a zip archive", "unpack it first"),
+    b"PAR1": ("a Parquet file", "write it as CSV first"),
+    b"\x7fELF": ("a program", "import what it prints"),
+}
+
+
+class NotResults(ImportProblem):
+    """A file that holds no results of any known kind: an error where it was named, left out of a folder with a note."""
+
+
+class Unpacked(Protocol):
+    """Bytes that come as they are asked for."""
+
+    def read1(self, size: int, /) -> bytes:
+        """At most ``size`` bytes, none at the end."""
+        ...
+
+
+@dataclass
+class Document:
+    """A text that is being looked at: its head is in memory, the rest comes when it is asked for.
+
+    ``name`` is how messages call it, ``head`` the first :data:`HEAD` bytes as text.
+    """
+
+    name: str
+    head: str
+    stream: Unpacked
+    first: bytes = field(repr=False, default=b"")
+
+    @cached_property
+    def raw(self) -> bytes:
+        """The whole content, unpacked.
+
+        Raises:
+            ImportProblem: it is larger than :data:`LARGEST`, holds bytes that are no text, or its packing is damaged.
+        """
+        raw = self.first + _read(self.name, self.stream, LARGEST + 1 - len(self.first), self.first)
+        if len(raw) > LARGEST:
+            raise ImportProblem(
+                f"holds more than {LARGEST >> 20} MiB of text",
+                where=self.name,
+                todo="import a part of it, or what a summary of it says",
+            )
+        _require_text(self.name, raw)
+        return raw
+
+    @property
+    def text(self) -> str:
+        """The whole text: line ends are ``\\n``, colours are gone, bytes that are no UTF-8 are U+FFFD.
+
+        Raises:
+            ImportProblem: as for :attr:`raw`.
+        """
+        return _decode(self.raw)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Document]:
+    """A file as a document; ``-`` is standard input.
+
+    Raises:
+        ImportProblem: it does not exist, cannot be read, is empty, or is no text.
+    """
+    name = "standard input" if str(path) == "-" else str(path)
+    try:
+        with _stream(path) as stream:
+            first = _read(name, stream, HEAD, b"")
+            if not first.strip():
+                raise NotResults("is empty" if not first else "holds only blanks", where=f"{name}:1", todo=EMPTY)
+            _require_text(name, first)
+            yield Document(name, _decode(first, cut=len(first) == HEAD), stream, first)
+    except OSError as error:
+        raise ImportProblem(f"cannot be read: {error.strerror or error}", where=name, todo="check the path") from error
+
+
+EMPTY = "the benchmark left nothing here: run it again, or leave this file out"
+
+
+@contextmanager
+def _stream(path: Path) -> Iterator[Unpacked]:
+    with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as raw:
+        assert isinstance(raw, BufferedReader)
+        start = raw.peek(8)[:8]
+        unpack = next((kind for magic, kind in _PACKINGS.items() if start.startswith(magic)), nullcontext)
+        with unpack(raw) as unpacked:
+            yield unpacked
+
+
+@contextmanager
+def _zstd(raw: BufferedReader) -> Iterator[Unpacked]:
+    """Python itself cannot unpack it before 3.14, so the program does."""
+    program = shutil.which("zstd")
+    if program is None or not raw.seekable():
+        what = "there is no program to unpack it" if program is None else "it comes through a pipe"
+        raise ImportProblem(
+            f"is packed with zstd, and {what}", where=str(raw.name), todo="unpack it first (zstd -d, package zstd)"
+        )
+    os.lseek(raw.fileno(), 0, os.SEEK_SET)  # the child reads the file itself, of which the head is buffered here
+    with subprocess.Popen([program, "-dc"], stdin=raw, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        assert isinstance(child.stdout, BufferedReader)
+        yield _Piped(child, child.stdout)
+        child.stdout.close()
+
+
+class _Piped:
+    """A program's output, which is an error where the program's end is one."""
+
+    def __init__(self, child: subprocess.Popen[bytes], output: BufferedReader) -> None:
+        self._child, self._output = child, output
+
+    def read1(self, size: int, /) -> bytes:
+        data = self._output.read1(size)
+        if not data and self._child.wait() != 0:
+            raise EOFError("zstd could not unpack it")
+        return data
+
+
+def _read(name: str, stream: Unpacked, size: int, before: bytes) -> bytes:
+    """Up to ``size`` bytes; the message about a damaged packing tells the line up to which it is whole."""
+    parts: list[bytes] = []
+    try:
+        # One piece at a time: a longer read would lose what could be unpacked before the damage.
+        while size > 0 and (part := stream.read1(min(size, 1 << 20))):
+            parts.append(part)
+            size -= len(part)
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        line = before.count(b"\n") + sum(part.count(b"\n") for part in parts) + 1
+        raise ImportProblem(
+            f"the packed file is cut off or damaged ({error})", where=f"{name}:{line}", todo="copy it again"
+        ) from error
+    return b"".join(parts)
+
+
+_PACKINGS: dict[bytes, Callable[[BufferedReader], AbstractContextManager[Unpacked]]] = {
+    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+    b"BZh": bz2.BZ2File,
+    b"\x28\xb5\x2f\xfd": _zstd,
+}
+"""By their first bytes: RFC 1952, the .xz file format 1.2, bzip2's ``BZh``, RFC 8878."""
+
+_BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+
+
+def _decode(raw: bytes, *, cut: bool = False) -> str:
+    encoding = next((name for bom, name in _BOMS.items() if raw.startswith(bom)), "utf-8")
+    text = raw.decode(encoding, "ignore" if cut and encoding == "utf-16" else "replace")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _COLOURS.sub("", text) if "\x1b" in text else text
+
+
+def _require_text(name: str, raw: bytes) -> None:
+    for magic, (what, todo) in _BINARIES.items():
+        if raw.startswith(magic):
+            raise NotResults(f"is {what}, not text", where=name, todo=todo)
+    at = raw.find(b"\0")
+    if at >= 0 and _BOMS.get(raw[:2]) != "utf-16":
+        line = raw.count(b"\n", 0, at) + 1
+        raise NotResults(
+            f"is no text: byte {at + 1} is zero", where=f"{name}:{line}", todo="import the text that the tool printed"
+        )

@@ -1,0 +1,204 @@
+"""Runs side by side: judged as what they are, with what can be said against the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import exp
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+from sqlalchemy import Engine
+
+from schedlab.comparison.comparing import compare
+from schedlab.comparison.refusing import ComparisonError
+from schedlab.errors import StoreError
+from schedlab.experiment.plan import Trial
+from schedlab.findings import findings
+from schedlab.importers.model import Import, Series
+from schedlab.store import reading
+from schedlab.store.columns import columns, variants_of
+from schedlab.store.importing import record_imports
+from schedlab.store.scratch import held_in_memory
+from schedlab.store.selection import imported_beside, select, with_baseline
+from tests.conftest import TWO_VARIANTS
+
+Run = Callable[..., tuple[int, object]]
+
+
+def series(column: str, values: list[float], clients: int = 4, block: int = 1, **fields) -> Series:
+    made = Series(
+        column, "tbench", "throughput", "MB/s", "higher", {"clients": clients}, np.array(values), "log", "", block
+    )
+    return replace(made, **fields)
+
+
+OLD, NEW = [100.0, 101.0, 99.0, 100.5, 98.8], [110.0, 111.5, 109.0, 108.9]
+
+
+def imported(*held: Series) -> Import:
+    return Import("mmtests", "results", tuple(dict.fromkeys(s.column for s in held)), held)
+
+
+def one_row(engine: Engine, *words: str):
+    return compare(engine, [column for word in words for column in select(engine, word)])
+
+
+def test_imported_columns_are_judged_as_groups_that_nothing_pairs(engine: Engine) -> None:
+    record_imports(engine, [imported(series("old", OLD), series("new", NEW))])
+    found = one_row(engine, "old", "new")
+    (verdict,) = found.verdicts
+    # Independent of the code under test: scipy's own Welch test on the logarithms.
+    expected = ttest_ind(np.log(NEW), np.log(OLD), equal_var=False)
+    interval = expected.confidence_interval(0.95)
+    assert verdict.p == pytest.approx(expected.pvalue, rel=1e-9)
+    assert (verdict.low, verdict.high) == pytest.approx((exp(interval.low), exp(interval.high)), rel=1e-9)
+    assert verdict.ratio == pytest.approx(exp(np.mean(np.log(NEW)) - np.mean(np.log(OLD))))
+    assert (verdict.word, verdict.method, found.paired, found.baseline) == ("better", "unpaired", False, "old")
+    assert {str(warning.kind) for warning in found.warnings} >= {"unpaired", "pooled-samples"}
+
+
+def test_several_blocks_count_once_each_however_many_samples_they_have(engine: Engine) -> None:
+    def side(name: str, factor: float) -> list[Series]:
+        return [
+            series(name, [factor * 0.9, factor * 1.1] * 50, block=b + 1)
+            for b, factor in enumerate((factor, factor + 1))
+        ]
+
+    record_imports(engine, [imported(*side("old", 100), *side("new", 102))])
+    found = one_row(engine, "old", "new")
+    assert found.verdicts[0].n == 2
+    assert "pooled-samples" not in {str(warning.kind) for warning in found.warnings}
+
+
+def test_variants_of_one_run_are_paired_by_block(run_script: Run, engine: Engine) -> None:
+    def script(trial: Trial) -> float:
+        return (1 + trial.block) * (1.02 if trial.variant.name == "changed" else 1.0)
+
+    run_id, _ = run_script(script)
+    found = one_row(engine, f"{run_id}:base", f"{run_id}:changed")
+    assert found.paired
+    assert [column.name for column in found.columns] == ["base", "changed"]
+    # Blocks differ by a factor of up to nine; only pairing sees through that.
+    assert [(v.word, round(v.ratio, 6), v.n) for v in found.verdicts] == [("worse", 1.02, 8)] * 2
+
+
+def test_two_measured_runs_are_unpaired_named_apart_and_keep_their_own_warnings(
+    run_script: Run, engine: Engine
+) -> None:
+    def script(trial: Trial) -> float:
+        bad_control = 1.5 if trial.variant.name == "control" else 1.0
+        return bad_control * (1 + 0.001 * (trial.index * 7919 % 13))
+
+    first, _ = run_script(script)
+    second, _ = run_script(lambda trial: 1.2 * (1 + 0.001 * (trial.index * 7919 % 11)), seed=2)
+    found = one_row(engine, str(first), str(second))
+    assert [column.name for column in found.columns] == ["1:base", "2:base"]
+    assert [v.word for v in found.verdicts] == ["worse", "worse"]
+    assert any(w.seen.startswith("run 1: the A/A control") for w in found.warnings)
+    assert found.notes == ("not compared: 1:changed", "not compared: 2:changed")
+    assert not any(str(w.kind) == "other-machines" for w in found.warnings)
+
+
+def test_runs_of_different_machines_or_kinds_say_what_differs(run_script: Run, engine: Engine) -> None:
+    script = lambda trial: 1 + 0.001 * (trial.index * 7919 % 13)  # noqa: E731
+    run_script(script)
+    run_script(script)
+    with engine.begin() as connection:
+        for run_id, kernel, kind in ((1, "6.1", "real"), (2, "6.18", "simulated")):
+            connection.exec_driver_sql(
+                "UPDATE run SET fingerprint = ?, fingerprint_hash = ?, kind = ? WHERE id = ?",
+                (f'{{"kernel": {{"release": "{kernel}"}}, "cpu": {{"model": "x"}}}}', kernel, kind, run_id),
+            )
+    warnings = {str(warning.kind): warning.seen for warning in one_row(engine, "1", "2").warnings}
+    assert "kernel.release (6.1 → 6.18)" in warnings["other-machines"]
+    assert "cpu.model" not in warnings["other-machines"]
+    assert warnings["origins"] == "figures of several kinds are compared: real (1:base), simulated (2:base)"
+
+
+def test_a_sequential_run_that_ended_early_is_compared_as_it_is(run_script: Run, engine: Engine) -> None:
+    looks = TWO_VARIANTS.replace("blocks = 8", 'blocks = 20\nstopping = "sequential"\nlooks = 2')
+    slow = {"base": 1.0, "control": 1.0, "changed": 2.0}
+    run_script(lambda trial: slow[trial.variant.name] * (1 + 0.001 * (trial.index * 7919 % 13)), looks)
+    run_script(lambda trial: 1.0 + 0.001 * (trial.index * 7919 % 11), looks, seed=3)
+    for words in (("1:base", "1:changed"), ("1:changed", "2")):
+        found = one_row(engine, *words)
+        assert {v.word for v in found.verdicts} <= {"worse", "better"}
+        assert not any(str(warning.kind) == "incomplete" for warning in found.warnings)
+
+
+def test_the_bootstrap_interval_rests_on_iterations(run_script: Run, engine: Engine) -> None:
+    text = TWO_VARIANTS.replace("blocks = 8", "blocks = 8\niterations = 5") + '[analysis]\ninterval = "bootstrap"\n'
+    run_id, _ = run_script(lambda trial: 1.0 + 0.01 * (trial.index * 7919 % 13), text)
+    paired = one_row(engine, f"{run_id}:base", f"{run_id}:changed")
+    of_run = [v for v in findings(engine, run_id).verdicts if v.variant == "changed"]
+    assert [(v.low, v.high) for v in paired.verdicts] == [(v.low, v.high) for v in of_run]
+
+
+def test_a_row_of_another_unit_is_not_compared_and_its_samples_stay_out(engine: Engine) -> None:
+    record_imports(
+        engine,
+        [imported(series("old", OLD), series("new", NEW, unit="GB/s"), series("old", OLD, 8), series("new", NEW, 8))],
+    )
+    found = one_row(engine, "old", "new")
+    assert [v.question.parameters for v in found.verdicts] == ['{"clients":8}']
+    assert [u.reason for u in found.unmatched] == ["new has it in GB/s, not MB/s"]
+    side_by_side = columns(engine, found.columns)
+    assert [[cell is None for cell in row.samples] for row in side_by_side.rows] == [[False, True], [False, False]]
+
+
+def test_a_column_is_corrected_over_the_rows_that_it_has(engine: Engine) -> None:
+    many = [series(name, values, clients) for clients in range(1, 9) for name, values in (("a", OLD), ("b", NEW))]
+    record_imports(engine, [imported(*many, series("c", NEW, 1))])
+    found = one_row(engine, "a", "b", "c")
+    (of_c,) = [v for v in found.verdicts if v.variant == "c"]
+    assert of_c.p_adjusted == of_c.p
+    assert len(found.unmatched) == 7
+
+
+def test_a_run_beside_itself_or_alone_or_without_common_rows_is_refused(engine: Engine) -> None:
+    record_imports(engine, [imported(series("old", OLD), series("new", NEW, 8))])
+    for words, what in (
+        (("old", "1"), "compared with itself"),
+        (("old",), "alone is no comparison"),
+        (("old", "new"), "new has clients=8"),
+    ):
+        with pytest.raises(ComparisonError, match=what):
+            one_row(engine, *words)
+
+
+def test_unknown_and_ambiguous_words_are_told_with_what_there_is(engine: Engine, run_script: Run) -> None:
+    record_imports(engine, [imported(series("old", OLD), series("new", NEW))] * 2)
+    run_script(lambda trial: 1.0)
+    for word, what in (
+        ("9", "no run '9'"),
+        ("olt", "no run 'olt'"),
+        ("old", "say which by number: 1, 3"),
+        ("5:chnged", "its variants are base, control, changed"),
+    ):
+        with pytest.raises(StoreError) as told:
+            select(engine, word)
+        assert what in str(told.value)
+
+
+def test_imports_of_one_name_are_told_apart(engine: Engine) -> None:
+    record_imports(engine, [imported(series("old", OLD), series("new", NEW))] * 2)
+    assert [c.name for c in one_row(engine, "1", "3", "2").columns] == ["1:old", "3:old", "new"]
+    (memory, runs) = held_in_memory([imported(series("new", OLD))])
+    aside = [replace(column, store=memory) for run in runs for column in variants_of(run)]
+    found = compare(engine, [*select(engine, "2"), *aside])
+    assert [c.name for c in found.columns] == ["2:new", "new"]
+    assert found.verdicts[0].word == "worse"
+
+
+def test_the_newest_import_stands_beside_all_that_share_its_rows_oldest_first(engine: Engine, run_script: Run) -> None:
+    record_imports(engine, [imported(series("old", OLD), series("new", NEW))])
+    record_imports(engine, [imported(series("else", OLD, workload="hackbench"))])
+    run_script(lambda trial: 1.0)
+    record_imports(engine, [imported(series("newer", NEW))])
+    beside = imported_beside(engine, reading.run(engine, None))
+    assert [column.name for column in beside] == ["old", "new", "newer"]
+    assert [column.name for column in with_baseline(beside, "new")] == ["new", "old", "newer"]
+    with pytest.raises(StoreError, match="no column is called 'nwe'"):
+        with_baseline(beside, "nwe")

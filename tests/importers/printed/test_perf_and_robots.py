@@ -1,0 +1,146 @@
+"""Output of ``perf stat`` and reports of the 0-day service, as mails hold them."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedlab.importers.model import ImportProblem
+from tests.importers.printed.helpers import example, gains, imported, only, row, values
+
+_ELAPSED = "  45.2910 seconds time elapsed   ( +-  0.40% )"
+
+
+def test_blocks_of_one_command_are_columns_and_comments_do_not_disturb() -> None:
+    table = only(example("perf-two-blocks-quoted"))
+    assert (table.layout, table.workload, table.columns) == ("perf-stat", "perf-sched-pipe", ("Before", "After"))
+    cycles = row(table, "cycles:u")
+    assert values(cycles) == [333_773_107, 342_768_312]
+    assert [cell.spread_percent for cell in cycles.cells] == [0.70, 0.63]
+    # Two comments: the spread stands behind the second.
+    instructions = row(table, "instructions:u")
+    assert [cell.spread_percent for cell in instructions.cells] == [0.02, 0.02]
+    assert values(row(table, "elapsed")) == [14.5464, 14.358]
+    assert {cell.n for r in table.rows for cell in r.cells} == {10}
+    assert [r.operation for r in table.rows][-1] == "elapsed"
+
+
+def test_figures_of_a_locale_with_decimal_commas_are_read_as_they_are_meant() -> None:
+    table = only(example("perf-comma-locale"))
+    assert table.columns == ("With the optimisation", "With the optimisation disabled")
+    assert values(row(table, "task-clock")) == [43_367_405.59, 43_354_742.31]
+    assert values(row(table, "cpu-migrations")) == [832_364, 842_835]
+    assert values(row(table, "elapsed")) == [1403.441, 1404.47]
+    assert row(table, "elapsed").cells[1].spread_percent == 0.08
+    assert {cell.n for r in table.rows for cell in r.cells} == {5}
+
+
+def test_headings_within_the_line_are_columns_and_another_command_is_another_table() -> None:
+    arm, x86 = example("perf-inline-headings").tables
+    assert arm.columns[0] == x86.columns[0] == "ATOMIC_TIMING"
+    assert values(arm.rows[0]) == [46.50451, 77.57522, 48.7181]
+    assert values(x86.rows[0]) == [31.6225, 31.6689, 53.203, 31.7408]
+
+
+def test_counters_that_the_machine_lacks_are_missing_cells() -> None:
+    table = only(
+        imported(
+            " Performance counter stats for 'make':\n\n"
+            "         1,204.10 msec task-clock       #    0.998 CPUs utilized\n"
+            "   <not supported>      cycles\n"
+            "   <not counted>        branches                 (0.00%)\n"
+            "           120.00 Joules power/energy-pkg/\n\n"
+            "       1.206 seconds time elapsed\n       1.1 seconds user\n       0.1 seconds sys\n"
+        )
+    )
+    assert [(r.operation, r.unit, values(r)) for r in table.rows] == [
+        ("task-clock", "ms", [1204.10]),
+        ("cycles", "events", [None]),
+        ("branches", "events", [None]),
+        ("power/energy-pkg/", "J", [120.0]),
+        ("elapsed", "s", [1.206]),
+        ("user", "s", [1.1]),
+        ("sys", "s", [0.1]),
+    ]
+    assert row(table, "cycles").cells[0].text == "<not supported>"
+
+
+def test_an_event_of_one_block_only_is_missing_in_the_others() -> None:
+    block = " Performance counter stats for 'x' (3 runs):\n\n   100 cycles ( +- 1.00% )\n{more}\n"
+    table = only(imported(f"old:\n{block.format(more='')}\nnew:\n{block.format(more='   7 page-faults ( +- 2.00% )')}"))
+    assert [(r.operation, values(r)) for r in table.rows] == [("cycles", [100, 100]), ("page-faults", [None, 7])]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("  45.29x seconds time elapsed   ( +-  0.40% )", "figure or event"),
+        ("  1,2x4 cycles   ( +-  0.40% )", "figure or event"),
+    ],
+)
+def test_a_broken_line_of_perf_stat_is_named(line: str, why: str) -> None:
+    text = f"x:\n{_ELAPSED}\n\n Performance counter stats for 'y' (3 runs):\n\n{line}\n"
+    with pytest.raises(ImportProblem, match=why) as caught:
+        imported(text)
+    assert caught.value.where == "mail.txt:6"
+
+
+def test_a_text_that_ends_before_its_counters_is_told() -> None:
+    with pytest.raises(ImportProblem, match="ends before its counters"):
+        imported(f"x:\n{_ELAPSED}\n\n Performance counter stats for 'y' (3 runs):\n")
+
+
+def test_three_commits_of_the_robot_with_spreads_changes_and_points() -> None:
+    table = only(example("zero-day-three-commits"))
+    assert table.columns == ("59142d87ab03b8ff", "a94032b35e5f97dc1023030d929", "fd2296741e2686ed6ecd05187e4")
+    assert (table.layout, table.workload, table.gains, len(table.rows)) == ("0-day", "will-it-scale", "change", 13)
+    ops = row(table, "will-it-scale.per_process_ops")
+    assert (values(ops), gains(ops), ops.direction) == ([91713, 79833, 87614], [None, -13.0, -4.5], "higher")
+    assert ops.parameters == {"mode": "process", "nr_task": "100%", "test": "page_fault2"}
+    time = row(table, "cpuidle..time")
+    assert (values(time), time.direction) == ([1.646e8, 1.772e8, 2.215e8], None)
+    assert [c.spread_percent for c in time.cells] == [None, 14, 20]
+    assert {c.spread_kind for c in time.cells[1:]} == {"standard deviation"}
+    idle = row(table, "mpstat.cpu.all.idle%")
+    # Of a share the robot prints points, which are no per cent of anything.
+    assert (gains(idle), [c.gain_text for c in idle.cells], idle.unit) == ([None] * 3, ["", "+0.1", "+0.2"], "%")
+
+
+def test_failures_of_the_robot_are_counts_of_boots() -> None:
+    table = only(example("zero-day-fails"))
+    assert [[(c.value, c.n) for c in r.cells] for r in table.rows] == [
+        [(16, 60), (0, 111)],
+        [(7, 60), (0, 111)],
+        [(0, 60), (63, 111)],
+    ]
+    assert {(r.unit, r.direction) for r in table.rows} == {("failed runs", "lower")}
+    assert gains(table.rows[0]) == [None, None]
+    assert table.rows[0].cells[1].gain_text == "-27%"
+
+
+def test_a_report_with_failures_and_means_in_soft_broken_lines() -> None:
+    table = only(example("zero-day-mixed-wrapped"))
+    assert table.columns == ("dcb45fd7f501f864", "v6.3-rc2", "32715af441411a5a266606be08f")
+    assert [(r.operation, values(r)) for r in table.rows] == [
+        ("last_state.booting", [0, 0, 1]),
+        ("last_state.is_incomplete_run", [0, 0, 1]),
+        ("filebench.sum_operations/s", [515.95, 257.98, 515.92]),
+        ("filebench.sum_time_ms/op", [5.04, 47.09, 4.90]),
+    ]
+
+
+def test_rows_of_the_robot_without_header_carry_on_the_columns() -> None:
+    head = "aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbb\n---------------- ----------------\n"
+    text = f"{head}         %stddev     %change         %stddev\n             \\          |                \\\n"
+    text += "      3379            +3.7%       3505        vmstat.system.cs\n\nmore of it:\n\n"
+    text += "  1.05e+10            +2.7%  1.078e+10 ±  3%  cpuidle..time\n"
+    first, second = imported(text).tables
+    assert first.columns == second.columns == ("aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb")
+    assert values(second.rows[0]) == [1.05e10, 1.078e10]
+
+
+def test_a_broken_row_of_the_robot_is_named() -> None:
+    text = "         %stddev     %change         %stddev\n             \\          |                \\\n"
+    text += "      3379            +3.7%       3505        vmstat.system.cs\n      3379            +3.7%\n"
+    with pytest.raises(ImportProblem, match="0-day") as caught:
+        imported(text)
+    assert caught.value.where == "mail.txt:4"

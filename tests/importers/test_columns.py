@@ -1,0 +1,55 @@
+"""Imports side by side: rows matched by what they measure, blocks joined, names kept apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from schedlab.importers.columns import to_columns
+from schedlab.importers.model import Import, Series
+
+
+def series(column: str, values: list[float], block: int = 1, groups: int = 1, metric: str = "time") -> Series:
+    return Series(
+        column,
+        "hackbench",
+        metric,
+        "s",
+        "lower",
+        {"groups": groups},
+        np.array(values),
+        "log",
+        f"time-{groups}",
+        block,
+        4,
+    )
+
+
+def made(*found: Series) -> Import:
+    return Import("mmtests", "log", tuple(dict.fromkeys(one.column for one in found)), found)
+
+
+def test_rows_are_matched_and_what_a_column_lacks_is_none() -> None:
+    source = made(series("base", [1.0]), series("base", [2.0], groups=4), series("new", [3.0], groups=4))
+    columns = to_columns([source])
+    assert columns.names == ("base", "new")
+    assert [row.parameters for row in columns.rows] == [{"groups": 1}, {"groups": 4}]
+    assert columns.rows[0].samples[1] is None
+    assert [cell.tolist() for cell in columns.rows[1].samples if cell is not None] == [[2.0], [3.0]]
+    assert (columns.rows[0].label, columns.rows[0].decimals) == ("time-1", 4)
+
+
+def test_blocks_are_joined_in_their_order() -> None:
+    columns = to_columns([made(series("base", [3.0], block=2), series("base", [1.0, 2.0]))])
+    (row,) = columns.rows
+    assert [cell.tolist() for cell in row.samples if cell is not None] == [[1.0, 2.0, 3.0]]
+
+
+def test_a_name_that_two_imports_use_stays_two_columns() -> None:
+    columns = to_columns([made(series("base", [1.0])), made(series("base", [2.0])), made(series("base", [3.0]))])
+    assert columns.names == ("base", "base (2)", "base (3)")
+    (row,) = columns.rows
+    assert [cell.tolist() for cell in row.samples if cell is not None] == [[1.0], [2.0], [3.0]]
+
+
+def test_what_measures_something_else_is_another_row() -> None:
+    assert len(to_columns([made(series("base", [1.0]), series("new", [1.0], metric="latency"))]).rows) == 2

@@ -1,0 +1,321 @@
+"""A path's format is found by what it holds; what holds nothing that is known is named, with what is read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedlab.importers import detect
+from schedlab.importers.logs.registry import recognise
+from schedlab.importers.model import ImportProblem
+from schedlab.importers.text import HEAD, LARGEST, opened
+from tests.importers.logs.recorded import SAMPLES, text, values
+
+READERS = {
+    "hackbench": "hackbench", "tbench": "dbench", "dbench": "dbench", "pgbench-progress": "pgbench",
+    "pgbench-rw": "pgbench", "pgbench-rate": "pgbench", "pgbench-aggregate": "pgbench-log",
+    "pgbench-transactions": "pgbench-log", "pgbench-skipped": "pgbench-log", "perf-bench": "perf-bench",
+    "perf-stat": "perf-stat", "netperf": "netperf", "iperf3": "iperf3", "hyperfine": "hyperfine",
+    "schbench": "schbench", "cyclictest": "cyclictest", "pytest-benchmark": "pytest-benchmark",
+    "go-bench": "go-bench", "perf-messaging": "csv",
+}  # fmt: skip
+"""Which reader a sample's name begins with."""
+
+OTHERS = {
+    "hyperfine.csv": "csv", "pytest-benchmark.csv": "csv", "cyclictest.json": "cyclictest-json",
+    "perf-stat.json": "perf-stat-json", "perf-stat-interval.json": "perf-stat-json",
+    "perf-stat-repeat.json": "perf-stat-json", "perf-stat-per-cpu.json": "perf-stat-json",
+}  # fmt: skip
+
+
+def expected(name: str) -> str:
+    return OTHERS.get(name) or READERS[max((start for start in READERS if name.startswith(start)), key=len)]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(path for path in SAMPLES.iterdir() if path.is_file()), ids=lambda path: path.name
+)
+@pytest.mark.parametrize("renamed", ["results", "notes.md"])
+def test_the_reader_is_told_by_content_not_by_name(path: Path, renamed: str, tmp_path: Path) -> None:
+    copy = tmp_path / renamed
+    shutil.copy(path, copy)
+    with opened(copy) as document:
+        reader = recognise(document.head)
+    assert reader is not None
+    assert reader.name == expected(path.name)
+
+
+def zstd(data: bytes) -> bytes:
+    if shutil.which("zstd") is None:
+        pytest.skip("the program zstd is not here")
+    return subprocess.run(["zstd", "-c"], input=data, capture_output=True, check=True).stdout
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zst": zstd,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_packed_files_are_unpacked_whatever_they_are_called(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / f"before.log.{packing}"
+    path.write_bytes(PACK[packing](text("hackbench.log").encode()))
+    assert detect.read(path).columns == ("before",)
+    path = path.rename(tmp_path / "log")
+    assert values(detect.read(path), "time") == [0.288, 0.261, 0.264]
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_a_packed_file_that_is_cut_off_is_named(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / f"tbench.log.{packing}"
+    path.write_bytes(PACK[packing](text("tbench.log").encode())[:-40])
+    with pytest.raises(ImportProblem, match="cut off or damaged") as problem:
+        detect.read(path)
+    assert problem.value.where.startswith(f"{path}:")
+
+
+FOREIGN = {
+    "empty": (b"", "is empty"),
+    "blanks": (b"  \n\n", "only blanks"),
+    "binary": (bytes(range(256)), "byte 1 is zero"),
+    "late": (b"Time: 1.000\n" * 9 + b"\0", "byte 109 is zero"),
+    "perf.data": (b"PERFILE2" + b"x" * 99, "data of perf record"),
+    "store": (b"SQLite format 3\0" + b"x" * 99, "an SQLite file"),
+    "program": (b"\x7fELF\2\1\1", "a program"),
+    "words": (b"This is a text.\nIt says nothing of benchmarks.\n", "no output of a tool that is known"),
+    "code": (b"#include <stdio.h>\nint main(void) { return 0; }\n", "no output of a tool that is known"),
+    "json": (b'{"name": "x", "seconds": [1, 2]}', "JSON of no tool that is known .its keys: name, seconds"),
+    "cut.json": (b'{\n "name": "x",\n "seconds": [1, 2', "middle of its JSON"),
+    "list": (b'[{"a": 1}]', "JSON, but no object"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_not_read_is_named_with_what_to_do(name: str, tmp_path: Path) -> None:
+    content, said = FOREIGN[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ImportProblem, match=said) as problem:
+        detect.read(path)
+    assert problem.value.where.startswith(str(path))
+    assert problem.value.todo
+
+
+@pytest.mark.parametrize(
+    ("content", "todo"),
+    [
+        (
+            "[ ID] Interval           Transfer     Bitrate\n[  5]   0.00-1.00   sec  1.96 GBytes  16.8 Gbits/sec\n",
+            "--json",
+        ),
+        ("Benchmark 1: sleep 0.01\n  Time (mean ± σ):      11.3 ms ±   0.5 ms\n", "--export-json"),
+        ("----------- benchmark: 3 tests -----------\nName (time in ns)  Min  Max\nx  1  2\n", "--benchmark-json"),
+        (
+            "       │ old.txt │  new.txt  │\n       │ sec/op  │ sec/op vs base │\nSort-2 1.4µ ± 1% 1.3µ ± 1% -8%\n",
+            "go test",
+        ),
+    ],
+)
+def test_output_for_people_is_told_what_to_ask_for_instead(content: str, todo: str, tmp_path: Path) -> None:
+    path = tmp_path / "output.txt"
+    path.write_text(content)
+    with pytest.raises(ImportProblem) as problem:
+        detect.read(path)
+    assert todo in problem.value.todo
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ImportProblem, match="no such file") as problem:
+        detect.read(tmp_path / "nothing")
+    assert problem.value.where == str(tmp_path / "nothing")
+
+
+def test_a_format_that_is_named_is_taken(tmp_path: Path) -> None:
+    found = detect.read(SAMPLES / "perf-messaging-simple.log", "perf-bench")
+    assert values(found, "time", "perf-bench") == [0.068, 0.067, 0.070]
+    with pytest.raises(ImportProblem, match="'perf' is no format") as problem:
+        detect.read(SAMPLES / "hackbench.log", "perf")
+    assert "hackbench" in problem.value.todo
+
+
+def test_every_format_says_what_it_reads() -> None:
+    assert len(detect.formats()) == len(set(detect.formats().values()))
+    assert {"mmtests", "tables", "hackbench", "csv"} <= detect.formats().keys()
+
+
+def test_a_huge_foreign_file_is_refused_by_its_head(tmp_path: Path) -> None:
+    path = tmp_path / "huge"
+    with path.open("wb") as file:
+        file.write(b"words without any figure\n" * 4000)
+        file.truncate(LARGEST * 4)  # zeros behind the head, which take no room on the disk
+    with pytest.raises(ImportProblem, match="no output of a tool"):
+        detect.read(path)
+
+
+def test_more_text_than_fits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedlab.importers.text.LARGEST", 2 * HEAD)
+    path = tmp_path / "before.log"
+    path.write_text(text("hackbench.log") * 1000)
+    with pytest.raises(ImportProblem, match="holds more than"):
+        detect.read(path)
+
+
+def test_line_ends_colours_and_byte_order_marks_do_not_matter(tmp_path: Path) -> None:
+    plain = text("hackbench.log")
+    for name, content in {
+        "dos": plain.replace("\n", "\r\n").encode(),
+        "colours": plain.replace("Time:", "\x1b[1;32mTime:\x1b[0m").encode(),
+        "bom": plain.encode("utf-8-sig"),
+        "utf16": plain.encode("utf-16"),
+    }.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert values(detect.read(path), "time") == [0.288, 0.261, 0.264]
+
+
+def test_standard_input_is_a_path_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BufferedReader(io.BytesIO(gzip.compress(text("hackbench.log").encode())))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(raw))
+    found = detect.read(Path("-"))
+    assert (found.columns, len(found.series[0].values)) == (("stdin",), 3)
+
+
+def put(folder: Path, *names: str, start: float = 0.1) -> None:
+    """Logs of hackbench with one run each, whose times tell them apart."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for index, name in enumerate(names):
+        (folder / name).write_text(f"Time: {start + index / 1000:.3f}\n")
+
+
+def times(paths: list[Path], names: list[str] | None = None) -> dict[tuple[str, int], list[float]]:
+    """Samples by column and block."""
+    (found,) = detect.read_all(paths, names=names or [])
+    return {(one.column, one.block): one.values.tolist() for one in found.series}
+
+
+def test_files_are_columns_called_after_them(tmp_path: Path) -> None:
+    put(tmp_path, "before.log", "after.txt")
+    paths = [tmp_path / "before.log", tmp_path / "after.txt"]
+    assert times(paths) == {("before", 1): [0.1], ("after", 1): [0.101]}
+
+
+def test_folders_are_columns_and_their_files_blocks_in_natural_order(tmp_path: Path) -> None:
+    put(tmp_path / "base", "run-10.log", "run-9.log")
+    put(tmp_path / "new", "a.log", start=0.2)
+    expected_times = {("base", 1): [0.101], ("base", 2): [0.1], ("new", 1): [0.2]}
+    assert times([tmp_path / "base", tmp_path / "new"]) == expected_times
+    assert times([tmp_path]) == expected_times
+
+
+def test_files_in_folders_of_folders_are_not_lost(tmp_path: Path) -> None:
+    put(tmp_path / "base" / "run-1", "a.log")
+    put(tmp_path / "base" / "run-2", "a.log", start=0.2)
+    (tmp_path / "base" / "loop").symlink_to(tmp_path)
+    expected_times = {("base", 1): [0.1], ("base", 2): [0.2]}
+    assert times([tmp_path]) == expected_times
+    assert times([tmp_path / "base"], ["base"]) == expected_times
+
+
+def test_a_folder_with_more_files_than_a_benchmark_leaves_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "inner", "a.log", "b.log", "c.log")
+    monkeypatch.setattr("schedlab.importers.logs.files.MOST_FILES", 2)
+    with pytest.raises(ImportProblem, match="holds more than 2 files"):
+        detect.read(tmp_path)
+
+
+def test_a_folder_of_logs_alone_has_a_column_for_each_file(tmp_path: Path) -> None:
+    put(tmp_path, "before.log", "after.log")
+    assert {column for column, _ in times([tmp_path])} == {"before", "after"}
+
+
+def test_files_of_the_same_name_are_columns_after_their_folders(tmp_path: Path) -> None:
+    put(tmp_path / "old", "hackbench.log")
+    put(tmp_path / "new", "hackbench.log", start=0.2)
+    paths = [tmp_path / "old" / "hackbench.log", tmp_path / "new" / "hackbench.log"]
+    assert times(paths) == {("old", 1): [0.1], ("new", 1): [0.2]}
+
+
+def test_a_name_makes_a_folder_one_column(tmp_path: Path) -> None:
+    put(tmp_path, "a.log", "b.log")
+    assert times([tmp_path], ["base"]) == {("base", 1): [0.1], ("base", 2): [0.101]}
+
+
+def test_what_is_no_result_in_a_folder_is_left_out_and_said(tmp_path: Path) -> None:
+    put(tmp_path, "before.log", "after.log")
+    (tmp_path / "README").write_text("words\n")
+    (tmp_path / "err.log").write_text("")
+    (tmp_path / "core").write_bytes(b"\x7fELF")
+    found = detect.read(tmp_path)
+    assert set(found.columns) == {"before", "after"}
+    assert [name for name in ("README", "err.log", "core") if not any(name in note for note in found.notes)] == []
+
+
+def test_a_damaged_log_in_a_folder_stops_the_import(tmp_path: Path) -> None:
+    put(tmp_path, "before.log")
+    (tmp_path / "after.log").write_text("\n".join(text("tbench.log").split("\n")[:9]))
+    with pytest.raises(ImportProblem, match=r"after\.log"):
+        detect.read(tmp_path)
+
+
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "README").write_text("words\n")
+    with pytest.raises(ImportProblem, match="no file with results") as problem:
+        detect.read(tmp_path)
+    assert "hackbench" in problem.value.todo
+
+
+def test_summaries_of_several_files_stand_side_by_side() -> None:
+    paths = [SAMPLES / "perf-stat-repeat.csv", SAMPLES / "perf-stat-repeat.json"]
+    (found,) = detect.read_all(paths, names=["before", "after"])
+    (table,) = found.tables
+    assert table.columns == ("before", "after")
+    cells = {one.operation: [cell.value for cell in one.cells] for one in table.rows}
+    assert cells["task-clock"] == [0.75, 0.782044]
+    # Only the first of them counted the elapsed time.
+    assert cells["elapsed"][1] is None
+
+
+def test_hyperfine_beside_others_is_one_column_and_its_commands_are_rows(tmp_path: Path) -> None:
+    for name in ("before.json", "after.json"):
+        shutil.copy(SAMPLES / "hyperfine.json", tmp_path / name)
+    (found,) = detect.read_all([tmp_path / "before.json", tmp_path / "after.json"])
+    assert found.columns == ("before", "after")
+    assert len(values(found, "time", column="after", command="sleep 0.012")) == 6
+
+
+def test_everything_is_read_before_anything_is_returned(tmp_path: Path) -> None:
+    put(tmp_path, "before.log")
+    (tmp_path / "after.log").write_text("")
+    with pytest.raises(ImportProblem, match="is empty"):
+        detect.read_all([tmp_path / "before.log", tmp_path / "after.log"])
+
+
+def test_a_name_makes_the_commands_of_hyperfine_rows_of_one_column() -> None:
+    (found,) = detect.read_all([SAMPLES / "hyperfine.json"], names=["fast"])
+    assert found.columns == ("fast",)
+    assert len(values(found, "time", command="sleep 0.01")) == 6
+
+
+def test_two_runs_of_mmtests_named_one_by_one_are_columns_of_one_import(tmp_path: Path) -> None:
+    for run, seconds in (("old", "1.5"), ("new", "1.4")):
+        logs = tmp_path / run / "iter-0" / "kernbench" / "logs"
+        logs.mkdir(parents=True)
+        (logs / "time-4-1").write_text(
+            f"911.30user 88.83system 4:1{seconds}elapsed 399%CPU (0avgtext+0avgdata 0maxresident)k\n"
+        )
+    (found,) = detect.read_all([tmp_path / "new", tmp_path / "old"])
+    assert (found.format, found.columns) == ("mmtests", ("new", "old"))
+    (named,) = detect.read_all([tmp_path / "new", tmp_path / "old"], names=["a", "b"])
+    assert named.columns == ("a", "b")
+    with pytest.raises(ImportProblem, match="holds 2 columns, not one"):
+        detect.read_all([tmp_path], names=["a"])

@@ -1,0 +1,130 @@
+"""Whatever the bytes: an import is read, or an ImportProblem says why not; nothing else comes out, and it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schedlab.importers import detect
+from schedlab.importers.logs.base import Log, Reader
+from schedlab.importers.logs.registry import READERS
+from schedlab.importers.model import ImportProblem
+from schedlab.importers.outline import outline
+from schedlab.report.imports import to_json
+from schedlab.store.scratch import held_in_memory
+from tests.importers.logs.recorded import SAMPLES
+
+FILES = sorted(path for path in SAMPLES.rglob("*") if path.is_file())
+CONTENTS = {path.name: path.read_bytes() for path in FILES}
+
+HOSTILE = [
+    b"9" * 5000, b"1e999", b"-", b"nan", b"", b"\xff\xfe", b"\0", b"{", b"}", b"[[[[", b'"', b"\\ud800", b"\n" * 50,
+    b"\x1b[31m", b"0", b"-1.00", b"<not counted>", b",,,,", b"Time:", b"9999999999999999999", b"1" * 400 + b".5",
+]  # fmt: skip
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A sample with pieces cut out, put in, doubled or cut off."""
+    content = draw(st.sampled_from(sorted(CONTENTS.values())))[:6000]
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(content)))
+        length = draw(st.integers(0, 60))
+        kind = draw(st.sampled_from(["cut off", "cut out", "put in", "double", "replace", "number"]))
+        if kind == "cut off":
+            content = content[:at]
+        elif kind == "cut out":
+            content = content[:at] + content[at + length :]
+        elif kind == "put in":
+            content = content[:at] + draw(st.binary(max_size=20)) + content[at:]
+        elif kind == "double":
+            content = content[: at + length] + content[at:]
+        elif kind == "replace":
+            content = content[:at] + draw(st.sampled_from(HOSTILE)) + content[at + length :]
+        else:
+            digit = next((i for i in range(at, len(content)) if content[i : i + 1].isdigit()), at)
+            content = content[:digit] + draw(st.sampled_from(HOSTILE)) + content[digit + 1 :]
+    return content
+
+
+def require_read_or_problem(read: Callable[[], object]) -> None:
+    """Nothing but an ImportProblem comes out, and its words can be shown."""
+    said = ""
+    try:
+        read()
+    except ImportProblem as problem:
+        said = str(problem)
+        assert problem.what  # noqa: PT017 - both ways out are right, this one needs words
+    said.encode()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(content=mutated())
+def test_a_mutated_log_is_read_or_refused(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "mutated.log"
+    path.write_bytes(content)
+
+    def read() -> None:
+        imports = detect.read_all([path])
+        assert all(len(one.values) and np.isfinite(one.values).all() for found in imports for one in found.series)
+        to_json([outline(found) for found in imports]).encode()
+
+    require_read_or_problem(read)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(content=mutated())
+def test_what_was_read_of_a_mutated_log_can_be_kept(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "kept.log"
+    path.write_bytes(content)
+    require_read_or_problem(lambda: held_in_memory(detect.read_all([path])))
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(content=mutated())
+def test_every_reader_refuses_what_is_not_its_own(reader: Reader, content: bytes) -> None:
+    text = content.decode(errors="replace").replace("\0", " ")
+    reader.recognises(text)
+    require_read_or_problem(lambda: reader.read(Log("log", text, "log")))
+
+
+@settings(max_examples=50, deadline=None)
+@given(content=st.binary(max_size=300))
+def test_random_bytes_are_refused(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "random"
+    path.write_bytes(content)
+    require_read_or_problem(lambda: detect.read(path))
+
+
+LONG = {
+    "blank lines": "\n" * 200_000,
+    "blanks": " " * 200_000,
+    "digits": "1" * 200_000,
+    "numbers": "1 " * 100_000,
+    "commas": "a," * 100_000,
+    "lines of numbers": "1.5 2.5\n" * 50_000,
+    "headings": "# Running 'sched/pipe' benchmark:\n" * 20_000,
+    "times": "Time: 1.000\n" * 50_000,
+    "brackets": "[" * 100_000,
+    "objects": '{"start": {"version": "iperf 3.12"}}' * 5_000,
+    "rows": "variant,value\n" + "a,1\n" * 50_000,
+    "dashes": "-" * 100_000 + "\n",
+    "before": "before " * 30_000,
+    "slashes": "Benchmark" + "A/" * 50_000 + " 1 2 ns/op",
+}
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+@pytest.mark.parametrize("kind", LONG)
+def test_no_text_keeps_a_reader_busy_for_long(reader: Reader, kind: str) -> None:
+    # Not a measurement: a reader whose time grows with the square of the text takes minutes here, not a second.
+    began = time.process_time()
+    reader.recognises(LONG[kind][:65_536])
+    require_read_or_problem(lambda: reader.read(Log("log", LONG[kind], "log")))
+    assert time.process_time() - began < 20
