@@ -1,4 +1,4 @@
-# make build   .venv/bin/schedlab and .venv/bin/schedload
+# make build   .venv/bin/schedlab with its simulator, and .venv/bin/schedload
 # make demo    build, then run examples/first.toml on this machine's kernel
 # make test    everything that must pass: formats, lints, types, Rust and Python tests, real benchmarks
 # make bench   the figures that the documentation quotes
@@ -11,12 +11,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 SCHEDLOAD := target/$(HOST)/release/schedload
-PACKAGES := rt-tests dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
-	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux
+SIMULATOR := python/schedlab/_sim.abi3.so
+PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
+	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium
 
 .PHONY: build demo test lint test-rust test-python packages bench clean
 
-build: $(BIN)/schedload $(BIN)/schedlab
+build: $(BIN)/schedload $(BIN)/schedlab $(SIMULATOR)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; say which with PYTHON=…"; exit 1; }
@@ -36,6 +37,14 @@ $(SCHEDLOAD): FORCE
 
 $(BIN)/schedload: $(SCHEDLOAD) | $(BIN)/python
 	@install -m 755 $(SCHEDLOAD) $@
+
+# The simulator as an extension module of the stable ABI (Python 3.11 and later), beside the Python code that loads it.
+target/release/lib_sim.so: FORCE
+	@cargo build --quiet --release --locked --package schedlab-python
+
+# Moved into place: a Python that runs keeps the file that it has mapped.
+$(SIMULATOR): target/release/lib_sim.so
+	@install -m 755 $< $@.new && mv $@.new $@
 
 demo: build
 	@$(BIN)/schedlab run examples/first.toml
@@ -71,6 +80,7 @@ bench: build
 	$(BIN)/python benches/overhead.py
 	$(BIN)/python benches/startup.py
 	$(BIN)/python benches/hackbench_fidelity.py
+	$(BIN)/python -m benches.study
 
 clean:
-	rm -rf target $(VENV)
+	rm -rf target $(VENV) $(SIMULATOR)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from sqlalchemy import Engine
 
 from schedlab.execution.loop import execute
@@ -15,6 +16,10 @@ from schedlab.experiment.plan import Plan, plan
 from schedlab.store import writing
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Script, Scripted
+
+# No test asserts wall time, and a busy machine is no mistake.
+settings.register_profile("schedlab", deadline=None)
+settings.load_profile("schedlab")
 
 TWO_VARIANTS = """
 [experiment]

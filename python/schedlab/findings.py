@@ -1,42 +1,143 @@
-"""What a report is made from: a run's own row, its verdicts and its warnings, brought together from the store."""
+"""What a report is made from: runs, their verdicts and their warnings, brought together from the store."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import polars as pl
 from sqlalchemy import Engine
 
-from schedlab.analysis.counters import Change, compare, unpack
+from schedlab.analysis.attribution import Attribution, attribute
+from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
+from schedlab.analysis.factorial import SwitchEffect, effects
+from schedlab.analysis.matching import Unmatched
+from schedlab.analysis.sequential import Course, course
+from schedlab.analysis.tables import Checked, check
 from schedlab.analysis.verdicts import Options, Verdict, judge
 from schedlab.analysis.warnings import Warning
-from schedlab.store import reading
+from schedlab.importers.model import Table
+from schedlab.store import reading, samples, tables
+from schedlab.store.columns import Chosen, variants_of
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that a report shows. ``failures`` are the trials that did not end well, in order."""
+    """Everything that a report shows.
 
-    run: reading.Run
+    Attributes:
+        columns: what is compared, the baseline first: a run's variants, or variants of several runs.
+        verdicts: every row, every column but the baseline.
+        values: block means: position, block, variant (the column's name), workload, parameters, metric, value.
+        failures: the trials that did not end well, in order.
+        paired: whether blocks pair the columns; imported figures and those of several runs are not paired.
+        unmatched: rows that not every column has.
+        printed: the tables of an imported text, which have no samples.
+        checked: the same tables with all gains, tests and disagreements that follow from what is printed.
+        notes: what a reader should know and is no warning: what was left aside, what an import left out.
+        attribution: a stack's steps, row by row, where the experiment names one.
+        effects: what each switch of a factorial does, row by row.
+        course: how far a sequential run has come; None for others.
+    """
+
+    columns: tuple[Chosen, ...]
     verdicts: list[Verdict]
     warnings: list[Warning]
+    values: pl.DataFrame
     failures: pl.DataFrame
     options: Options
+    paired: bool = True
+    unmatched: tuple[Unmatched, ...] = ()
+    printed: tuple[Table, ...] = ()
+    checked: tuple[Checked, ...] = ()
+    notes: tuple[str, ...] = ()
+    attribution: tuple[Attribution, ...] = ()
+    effects: tuple[SwitchEffect, ...] = ()
+    course: Course | None = None
+
+    @property
+    def run(self) -> reading.Run:
+        """The baseline's run, which is the only one unless several are compared."""
+        return self.columns[0].run
+
+    @property
+    def baseline(self) -> str:
+        """The first column's name."""
+        return self.columns[0].name
+
+    @property
+    def has_regression(self) -> bool:
+        """Whether a column was shown to be worse; the A/A control is none."""
+        return any(verdict.word == "worse" and not verdict.control for verdict in self.verdicts)
+
+    @property
+    def runs(self) -> Sequence[reading.Run]:
+        """Every run that is compared, once."""
+        return list({(column.store, column.run.id): column.run for column in self.columns}.values())
 
 
-def findings(engine: Engine, run_id: int | None) -> Findings:
-    """Judge a stored run (the newest when no number is given), from the store alone."""
-    run = reading.run(engine, run_id)
-    samples, failures = reading.measurements(engine, run.id), reading.failures(engine, run.id)
+def findings(engine: Engine, run: int | reading.Run | None, values: pl.DataFrame | None = None) -> Findings:
+    """Judge a stored run (the newest when none is given), from the store alone.
+
+    ``run`` is its number, or what was read of it; ``values`` are its block means where those were read already.
+    """
+    run = run if isinstance(run, reading.Run) else reading.run(engine, run)
+    values, failures, conditions = _read(engine, run, values)
     design, options = run.design, run.design.options(run.seed)
     counts = reading.failure_counts(engine, run.id) if len(failures) else {}
-    verdicts = judge(samples, design.questions, design.variants, design.control, options, counts)
-    facts = RunFacts(run.planned, run.recorded, reading.conditions(engine, run.id), failures, run.changed)
-    return Findings(run, verdicts, diagnose(facts, samples, design.questions, verdicts, options), failures, options)
+    questions = design.questions
+    done = reading.blocks_done(engine, run) if design.looks else None
+    taken = course(design.looks, options.alpha, done) if done is not None else None
+    stopped = taken is not None and taken.stopped and run.state == "complete"
+    judged = _iterations(engine, run) if options.interval == "bootstrap" else values
+    verdicts = judge(judged, questions, design.variants, design.control, options, counts, done)
+    planned = run.recorded if stopped else run.planned
+    printed = () if design.paired else tables.tables(engine, run.id)
+    facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, in_time=run.kind != "simulated")
+    return Findings(
+        columns=tuple(variants_of(run)),
+        verdicts=verdicts,
+        warnings=diagnose(facts, values, questions, verdicts, options),
+        values=values,
+        failures=failures,
+        options=options,
+        paired=design.paired,
+        printed=printed,
+        checked=tuple(map(check, printed)),
+        notes=(taken.told(complete=run.state == "complete"),) if taken else () if design.paired else tuple(run.notes),
+        attribution=tuple(attribute(values, questions, design.stack, options, counts)) if design.stack else (),
+        effects=tuple(effects(values, questions, design.factorial, options, counts)) if design.factorial else (),
+        course=taken,
+    )
+
+
+def _read(
+    engine: Engine, run: reading.Run, values: pl.DataFrame | None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Block means, failed trials and conditions."""
+    if not run.design.paired:
+        # It may lie in memory, where threads would share one connection; and it is small.
+        return (
+            reading.measurements(engine, run.id),
+            reading.failures(engine, run.id),
+            reading.conditions(engine, run.id),
+        )
+    # The database adds up without Python's lock: two passes over a million trials take the time of one.
+    with ThreadPoolExecutor(1) as aside:
+        conditions = aside.submit(reading.conditions, engine, run.id)
+        values = reading.measurements(engine, run.id) if values is None else values
+        return values, reading.failures(engine, run.id), conditions.result()
+
+
+def _iterations(engine: Engine, run: reading.Run) -> pl.DataFrame:
+    """A run's single measurements, which the bootstrap resamples within their blocks."""
+    return samples.long(engine, variants_of(run)).rename({"column": "variant"})
 
 
 def count(engine: Engine, found: Findings) -> list[Change]:
-    """How the kernel's counters of each variant differ from the baseline's, the most striking first in each row."""
-    counts, design = unpack(reading.counters(engine, found.run.id)), found.run.design
-    return compare(counts, design.variants[0], design.variants, 1 - found.options.alpha)
+    """How the kernel's counters of a run's variants differ from the baseline's, the most striking first in each row."""
+    counts = reading.counters(engine, found.run.id)
+    names = [column.variant for column in found.columns]
+    return compare(counts, names[0], names, 1 - found.options.alpha)

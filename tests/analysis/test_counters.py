@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from math import isnan
 
 import numpy as np
 import polars as pl
 import pytest
 
-from schedlab.analysis.counters import COLUMNS, HEADLINES, Change, compare, notable, unpack
+from schedlab.analysis.counters import COLUMNS, HEADLINES, Change, compare, notable
 
 NOISE = [0.01, -0.02, 0.005, 0.015, -0.01, 0.02, -0.005, -0.015]
 
@@ -135,20 +134,6 @@ def test_notable_are_the_headlines_that_ever_moved() -> None:
 
 def test_nothing_measured_is_nothing_to_compare() -> None:
     assert compare(table({}), "base", ["base", "new"], 0.95, HEADLINES) == []
-
-
-def test_stored_trials_are_unpacked_into_a_line_a_counter() -> None:
-    trials = pl.DataFrame({
-        "position": [0, 1],
-        "block": [1, 1],
-        "variant": ["base", "new"],
-        "workload": ["w", "w"],
-        "parameters": ["{}", "{}"],
-        "counters": [json.dumps({"forks": 3, "steal_ms": 0.5}), "{}"],
-    })  # fmt: skip
-    lines = unpack(trials)
-    assert lines.rows() == [(1, "base", "w", "{}", "forks", 3.0), (1, "base", "w", "{}", "steal_ms", 0.5)]
-    assert dict(lines.schema) == COLUMNS
 
 
 def test_intervals_hold_the_true_ratio_as_often_as_they_say() -> None:

@@ -94,11 +94,21 @@ def test_four_blocks_have_no_outliers() -> None:
     assert outlying({1: 1.0, 2: 1.0, 3: 1.0, 4: 9.0}) == []
 
 
-def test_a_machine_that_changed_during_the_run_is_told() -> None:
-    facts = RunFacts(0, 0, seen(), pl.DataFrame(), ["frequency.governor (powersave → performance)"])
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [("kernel.release (6.17 → 6.18)", Kind.MACHINE), ("frequency.governor (powersave → performance)", Kind.GOVERNOR)],
+)
+def test_a_machine_that_changed_during_the_run_is_told(changed: str, kind: Kind) -> None:
+    facts = RunFacts(0, 0, seen(), pl.DataFrame(), [changed])
     (warning,) = diagnose(facts, pl.DataFrame(schema=COLUMNS), [], [], Options())
-    assert warning.kind is Kind.MACHINE
-    assert "governor" in warning.seen
+    assert warning.kind is kind
+    assert changed in warning.seen
+
+
+def test_a_governor_and_another_change_are_two_warnings() -> None:
+    changed = ["frequency.governor (powersave → performance)", "kernel.release (6.17 → 6.18)"]
+    found = diagnose(RunFacts(0, 0, seen(), pl.DataFrame(), changed), pl.DataFrame(schema=COLUMNS), [], [], Options())
+    assert [warning.kind for warning in found] == [Kind.GOVERNOR, Kind.MACHINE]
 
 
 def test_trials_that_resemble_their_neighbours_are_told() -> None:

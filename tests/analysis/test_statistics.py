@@ -14,7 +14,7 @@ from scipy import stats
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import estimate, log_ratios, p_equivalent
 from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable, standardised
-from schedlab.analysis.signflip import interval, p_value
+from schedlab.analysis.signflip import interval, p_value, smallest_p
 
 differences = st.lists(st.floats(-1, 1), min_size=1, max_size=9).map(lambda d: np.array(d, dtype=np.float64))
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -38,7 +38,22 @@ def test_beyond_exact_sizes_p_is_near_scipy_s_and_never_zero() -> None:
         rng=np.random.default_rng(5),
     ).pvalue  # fmt: skip
     assert abs(p_value(d, 1) - theirs) < 0.02
-    assert p_value(np.full(40, 0.5) + np.arange(40) * 1e-3, 1) == 1 / 20_000
+
+
+@pytest.mark.parametrize("blocks", [17, 21, 40])
+def test_beyond_every_drawn_flip_p_is_no_less_than_the_true_one_and_no_more_than_one_draw(blocks: int) -> None:
+    found = p_value(np.ones(blocks), 1)
+    assert 2 / 2**blocks <= found <= 1 / 20_000
+    assert found == smallest_p(blocks)
+
+
+@pytest.mark.parametrize("n", [6, 9, 13])
+def test_p_is_scipy_s_exact_permutation_p(n: int) -> None:
+    d = np.random.default_rng(n).normal(0.4, 1, size=n)
+    theirs = stats.permutation_test(
+        (d,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples", n_resamples=np.inf, vectorized=True
+    )
+    assert p_value(d, 0) == pytest.approx(theirs.pvalue, rel=1e-12)
 
 
 def test_p_is_the_same_for_the_same_seed() -> None:
@@ -122,13 +137,18 @@ def test_holm_is_no_laxer_than_raw_and_no_stricter_than_bonferroni(p: list[float
 def test_holm_and_benjamini_hochberg_give_the_known_answers() -> None:
     p = [0.01, 0.04, 0.03, 0.005]
     assert adjust(p, "holm") == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert adjust(p, "benjamini-hochberg") == pytest.approx(stats.false_discovery_control(p))
+    # 4/4 · 0.04, 4/3 · 0.03, 4/2 · 0.01 and 4/1 · 0.005, each no larger than the one before it.
+    assert adjust(p, "benjamini-hochberg") == pytest.approx([0.02, 0.04, 0.04, 0.02])
     assert adjust(p, "none") == p
 
 
 @given(p_values)
-def test_benjamini_hochberg_agrees_with_scipy(p: list[float]) -> None:
-    assert adjust(p, "benjamini-hochberg") == pytest.approx(stats.false_discovery_control(p))
+def test_benjamini_hochberg_rejects_what_its_step_up_rule_does(p: list[float]) -> None:
+    """All up to the largest k with p₍k₎ ≤ k/m · α (Benjamini & Hochberg 1995), for an α that no p stands just at."""
+    alpha, ordered = 0.0493, sorted(p)
+    last = max((k for k, value in enumerate(ordered, start=1) if value <= k / len(p) * alpha), default=0)
+    rejected = set(ordered[:last])
+    assert [q <= alpha for q in adjust(p, "benjamini-hochberg")] == [value in rejected for value in p]
 
 
 @pytest.mark.parametrize("tests", [1, 2, 3, 9, 100])
@@ -136,6 +156,13 @@ def test_the_blocks_for_a_verdict_are_just_enough(tests: int) -> None:
     needed = blocks_for_a_verdict(0.05, tests)
     assert 2 / 2**needed * tests <= 0.05
     assert 2 / 2 ** (needed - 1) * tests > 0.05
+
+
+@pytest.mark.parametrize("tests", [1, 100, 2_000, 50_000])
+def test_blocks_that_all_agree_get_a_verdict_from_the_blocks_that_it_needs_on(tests: int) -> None:
+    needed = blocks_for_a_verdict(0.05, tests)
+    assert p_value(np.ones(needed), 0) * tests <= 0.05
+    assert p_value(np.ones(needed - 1), 0) * tests > 0.05
 
 
 @pytest.mark.parametrize("effect", [0.005, 0.01, 0.05])

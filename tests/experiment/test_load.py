@@ -175,3 +175,51 @@ def test_what_could_not_be_measured_or_told_apart_is_refused(old: str, new: str,
 def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf" + TWO_VARIANTS.encode())
     assert load(tmp_path / "bom.toml")[0].experiment.name == "test"
+
+
+STACK = """
+[attribution]
+stack = ["base", "changed"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("stack", "words"),
+    [
+        ('["base", "chanhed"]', "attribution.stack: no variant is called 'chanhed'; did you mean 'changed'?"),
+        ('["base", "base"]', "'base' is in the stack 2 times"),
+        ('["base"]', "attribution.stack: "),
+        ("[]", "attribution.stack: "),
+    ],
+)
+def test_a_stack_names_variants_once_and_at_least_two(stack: str, words: str) -> None:
+    assert parse(TWO_VARIANTS + STACK, "f").attribution is not None
+    assert words in error_of(TWO_VARIANTS + STACK.replace('["base", "changed"]', stack))
+
+
+def test_a_sequential_run_looks_at_equal_steps_and_last_at_all_blocks() -> None:
+    def looks(lines: str) -> tuple[int, ...]:
+        return parse(TWO_VARIANTS.replace("blocks = 8", lines), "f").design.look_blocks
+
+    assert looks("blocks = 8") == ()
+    assert looks('blocks = 20\nstopping = "sequential"') == (5, 10, 15, 20)
+    assert looks('blocks = 8\nstopping = "sequential"\nlooks = 3') == (3, 6, 8)
+    assert looks('blocks = 2\nstopping = "sequential"') == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("blocks = 8", "looks = 3", "looks go with stopping"),
+        ("blocks = 8", 'blocks = 3\nstopping = "sequential"\nlooks = 4', "4 looks need as many blocks; there are 3"),
+        ("blocks = 8", 'stopping = "sequential"\nlooks = 21', "design.looks"),
+        (
+            "blocks = 8",
+            'stopping = "sequential"\n[analysis]\ncorrection = "benjamini-hochberg"',
+            "nothing bounds Benjamini-Hochberg over looks",
+        ),
+        ("[design]", '[attribution]\nstack = ["base", "changed"]\n[design]\nstopping = "sequential"', "all blocks"),
+    ],
+)
+def test_a_sequential_design_that_could_not_be_judged_is_refused(old: str, new: str, words: str) -> None:
+    assert words in error_of(TWO_VARIANTS.replace(old, new))

@@ -11,15 +11,16 @@ from sqlalchemy import Engine
 from schedlab.experiment.plan import Trial
 from schedlab.findings import findings
 from schedlab.measurement import Measurement
+from schedlab.report import changelog, markdown, text
 from schedlab.report import json as json_report
-from schedlab.report import text
 from schedlab.report.numbers import change, figure, interval, p_value
 from tests.conftest import TWO_VARIANTS
 
 ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
     "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "in_noise_band", "detectable",
-    "blocks_needed", "reason", "failed",
+    "blocks_needed", "reason", "failed", "method", "spread", "level", "p_mann_whitney", "decided",
+    "kind",
 }  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
     run_id, _ = run_script(script)
     found = findings(engine, run_id)
     told = text.to_text(found, 80)
-    line = next(line for line in told.splitlines() if line.strip().startswith("changed"))
+    line = next(line for line in told.splitlines() if line.strip().startswith("changed "))
     assert line.split()[1:5] == ["-", "-", "-", "-"]
     assert "no measurement of changed" in " ".join(told.split())
     assert "0.00" not in told
@@ -63,7 +64,7 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
     told = json.loads(json_report.render(findings(engine, run_id)))
-    assert told["schema"] == 1
+    assert told["schema"] == 2
     assert {"run", "judging", "baseline", "rows", "warnings"} <= told.keys()
     assert all(row.keys() == ROW_FIELDS for row in told["rows"])
     (row,) = [r for r in told["rows"] if r["variant"] == "changed" and r["parameters"] == {"groups": 4}]
@@ -85,7 +86,9 @@ def test_one_variant_without_control_says_there_is_nothing_to_compare(
         "[design]", "[design]\ncontrol = false"
     )
     run_id, _ = run_script(slower, alone)
-    assert "nothing to compare" in text.to_text(findings(engine, run_id), 80)
+    found = findings(engine, run_id)
+    for told in (text.to_text(found, 80), markdown.render(found), changelog.render(found)):
+        assert "one column, base: nothing to compare. --format mmtests shows its figures" in " ".join(told.split())
 
 
 @pytest.mark.parametrize(

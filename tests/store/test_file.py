@@ -31,9 +31,7 @@ def test_a_missing_store_is_not_made_by_a_reader(tmp_path: Path) -> None:
     assert not (tmp_path / "none.sqlite").exists()
 
 
-@pytest.mark.parametrize(
-    ("held", "words"), [(VERSION + 1, "or a newer one"), (VERSION - 1, "keep it for that schedlab")]
-)
+@pytest.mark.parametrize(("held", "words"), [(VERSION + 1, "or a newer one"), (0, "keep it for that schedlab")])
 def test_another_version_is_refused_and_left_alone(tmp_path: Path, held: int, words: str) -> None:
     path = tmp_path / "store.sqlite"
     open_store(path, create=True).dispose()
@@ -44,6 +42,17 @@ def test_another_version_is_refused_and_left_alone(tmp_path: Path, held: int, wo
     assert f"holds version {held}, written by schedlab 9.9" in told
     assert words in told
     assert sorted(sqlite3.connect(path).iterdump()) == before
+
+
+def test_a_store_of_the_first_version_is_brought_up_to_date_with_its_runs(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    open_store(path, create=True).dispose()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE printed")
+        connection.execute("UPDATE schedlab_store SET version = 1, written_by = '0.1'")
+    with open_store(path, create=False).connect() as connection:
+        assert connection.execute(text("SELECT version FROM schedlab_store")).scalar() == VERSION
+        assert connection.execute(text("SELECT count(*) FROM printed")).scalar() == 0
 
 
 def test_a_store_without_a_column_is_refused_and_left_alone(tmp_path: Path) -> None:

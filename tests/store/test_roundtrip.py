@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
+from schedlab.analysis.counters import COLUMNS
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
 from schedlab.measurement import Conditions, Measurement
 from schedlab.store import reading, writing
+from schedlab.store.gathering import gather
+from schedlab.store.packing import pack, unpack
 from schedlab.workloads.base import Metric, MetricSpec
 from tests.conftest import TWO_VARIANTS, begin
 
@@ -88,9 +93,31 @@ def test_a_long_output_keeps_both_ends(engine: Engine, experiment: Experiment) -
 
 @given(st.lists(st.floats(allow_nan=False), max_size=50))
 def test_packing_loses_nothing(samples: list[float]) -> None:
-    import zlib
-    from array import array
+    assert unpack(pack(samples)).tolist() == samples
 
-    unpacked = array("d")
-    unpacked.frombytes(zlib.decompress(writing.pack(samples)))
-    assert list(unpacked) == samples
+
+def test_counters_are_read_as_means_over_the_trials_of_a_block(engine: Engine, experiment: Experiment) -> None:
+    made = plan(experiment, 1)
+    run_id = begin(engine, made)
+    in_block = [trial for trial in made.trials if trial.phase == "measure" and trial.block == 1][:2]
+    for trial, counted in zip(in_block, ({"forks": 3, "steal_ms": 0.5}, {}), strict=True):
+        writing.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, counters=counted))
+    failed = next(trial for trial in made.trials if trial.block == 2)
+    writing.record(engine, run_id, failed, Measurement("failed", 1.0, 2.0, counters={"forks": 99}))
+    held = reading.counters(engine, run_id)
+    name, row = in_block[0].variant.name, in_block[0].row
+    key = (1, name, row.label, row.parameters_json)
+    assert sorted(held.rows()) == [(*key, "forks", 3.0), (*key, "steal_ms", 0.5)]
+    assert dict(held.schema) == COLUMNS
+
+
+def test_one_pass_gathers_what_two_queries_read(engine: Engine, run_script: Callable[..., tuple[int, object]]) -> None:
+    text = TWO_VARIANTS.replace("blocks = 8", "blocks = 3\niterations = 2")
+    run_id, _ = run_script(lambda trial: 1.0 + trial.index, text)
+    gathered = gather(engine, run_id)
+    order = ["variant", "workload", "parameters", "metric", "block"]
+    means = reading.measurements(engine, run_id).sort(order)
+    assert gathered.means().select(means.columns).sort(order).equals(means)
+    held = {row: values.tolist() for row, values in gathered.samples("base").items()}
+    assert len(held) == 2
+    assert all(len(values) == 6 and values == sorted(values) for values in held.values())

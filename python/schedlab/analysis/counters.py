@@ -7,7 +7,6 @@ some will seem to have moved by chance alone. They carry no verdict words for th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -78,21 +77,6 @@ class Change:
         if isnan(self.ratio):
             return self.difference_low > 0 or self.difference_high < 0
         return self.low > 1 or self.high < 1
-
-
-def unpack(trials: pl.DataFrame) -> pl.DataFrame:
-    """The frame that :func:`compare` takes, from one with a trial a line.
-
-    ``trials`` has columns block, variant, workload, parameters, and counters: a JSON object, name → number.
-    """
-    columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
-    for *trial, text in trials.select("block", "variant", "workload", "parameters", "counters").iter_rows():
-        found = json.loads(text)
-        for name, value in zip(("block", "variant", "workload", "parameters"), trial, strict=True):
-            columns[name] += [value] * len(found)
-        columns["counter"] += found.keys()
-        columns["value"] += map(float, found.values())
-    return pl.DataFrame(columns, schema=COLUMNS)
 
 
 def compare(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 from scipy.special import bdtrc
 
-from schedlab.analysis import series
+from schedlab.analysis import series, spread
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.analysis.verdicts import Options, Question, Verdict
@@ -28,7 +28,7 @@ class RunFacts:
 
     ``conditions`` has a row for each variant: seconds, steal_percent, other_percent, steal_worst, mhz_min, mhz_max,
     clocksources; ``failures`` one for each trial that did not end well: variant, workload, reason. ``changed`` names
-    what of the machine's fingerprint was another at the end.
+    what of the machine's fingerprint was another at the end. ``in_time``: whether trials followed each other in time.
     """
 
     planned: int
@@ -36,6 +36,7 @@ class RunFacts:
     conditions: pl.DataFrame
     failures: pl.DataFrame
     changed: Sequence[str] = ()
+    in_time: bool = True
 
 
 def diagnose(
@@ -52,7 +53,8 @@ def diagnose(
         _gaps(facts),
         _changed(facts.changed),
         _conditions(facts.conditions),
-        series.warnings(samples, questions),
+        series.warnings(samples, questions, in_time=facts.in_time),
+        spread.warnings(samples, verdicts),
     )
     return [warning for check in checks for warning in check]
 
@@ -80,7 +82,7 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
     if not compared or options.correction == "benjamini-hochberg":
         return
     family = len(compared) if options.family == "run" else questions
-    needed = blocks_for_a_verdict(options.alpha, family if options.correction == "holm" else 1)
+    needed = blocks_for_a_verdict(options.strictest(family if options.correction == "holm" else 1), 1)
     most = max(verdict.n for verdict in compared)
     if most < needed:
         yield Warning(
@@ -101,9 +103,17 @@ def _gaps(facts: RunFacts) -> Iterator[Warning]:
         yield Warning(Kind.INCOMPLETE, f"{facts.planned - facts.recorded} of {facts.planned} trials have not run")
 
 
+GOVERNOR = "frequency.governor"
+"""Its key path in the fingerprint."""
+
+
 def _changed(changed: Sequence[str]) -> Iterator[Warning]:
-    if changed:
-        yield Warning(Kind.MACHINE, f"the machine changed during the run: {', '.join(changed)}")
+    """What of the fingerprint was another at the end; the governor is a warning of its own, as it is mended alone."""
+    governors = [what for what in changed if what.split(" ")[0] == GOVERNOR]
+    if governors:
+        yield Warning(Kind.GOVERNOR, f"the CPU frequency governor changed during the run: {governors[0]}")
+    if others := [what for what in changed if what not in governors]:
+        yield Warning(Kind.MACHINE, f"the machine changed during the run: {', '.join(others)}")
 
 
 def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:

@@ -10,7 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr
 
-from schedlab.analysis.verdicts import Question, block_means
+from schedlab.analysis.cells import block_means
+from schedlab.analysis.verdicts import Question
 from schedlab.analysis.warnings import Kind, Warning
 
 ALARM_P = 0.01
@@ -26,11 +27,15 @@ FENCE = 1.5
 """Tukey's inner fences: 1.5 interquartile ranges beyond the quartiles (Tukey 1977)."""
 
 
-def warnings(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
-    """Every warning of these kinds; ``samples`` has each variant's value in each block, and its position."""
+def warnings(samples: pl.DataFrame, questions: Sequence[Question], *, in_time: bool = True) -> Iterator[Warning]:
+    """Every warning of these kinds; ``samples`` has each variant's value in each block, and its position.
+
+    Where trials do not follow each other ``in_time``, as simulations do not, their order tells nothing.
+    """
     rows = [(question, _deviations(samples, question)) for question in questions]
-    yield from _drift(rows)
-    yield from _autocorrelation(rows)
+    if in_time:
+        yield from _drift(rows)
+        yield from _autocorrelation(rows)
     yield from _modes(rows)
     yield from _outliers(samples, questions)
 

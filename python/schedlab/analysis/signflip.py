@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import floor
+from math import exp, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,9 @@ def p_value(differences: NDArray[np.float64], seed: int) -> float:
         differences: shape (blocks,), log-ratios paired by block.
         seed: of the random flips, used only beyond 16 blocks.
 
-    Exact where all flips can be listed, else p = (b+1)/(m+1), which is never 0 (Phipson & Smyth 2010). An empty
-    input gives 1.
+    Exact where all flips can be listed, else p = (b+1)/(m+1), which is never 0 (Phipson & Smyth 2010). Where no drawn
+    flip reaches the observed sum, p is no more than Hoeffding's bound for such sums (1963, theorem 2), so that many
+    blocks can also answer many questions. An empty input gives 1.
     """
     n = len(differences)
     if n == 0:
@@ -32,9 +33,17 @@ def p_value(differences: NDArray[np.float64], seed: int) -> float:
     total = float(differences.sum())
     # Sums that differ by rounding alone are equal: without this slack the observed flip may not count itself.
     slack = 1e-12 * float(np.abs(differences).sum())
-    sums = np.abs(total - 2 * (_flips(n, seed).flipped @ differences))
+    sums = np.abs(total - 2 * (flips(n, seed).flipped @ differences))
     hits = int(np.count_nonzero(sums >= abs(total) - slack))
-    return hits / 2**n if n <= EXACT_UP_TO else (hits + 1) / (DRAWS + 1)
+    if n <= EXACT_UP_TO:
+        return hits / float(2**n)
+    drawn = (hits + 1) / (DRAWS + 1)
+    return drawn if hits else min(drawn, 2.0 * exp(-(total**2) / (2 * float((differences**2).sum()))))
+
+
+def smallest_p(blocks: int) -> float:
+    """The smallest p that :func:`p_value` can have, however large the differences: that of blocks that all agree."""
+    return 2 / float(2**blocks) if blocks <= EXACT_UP_TO else min(1 / (DRAWS + 1), 2 * exp(-blocks / 2))
 
 
 def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> tuple[float, float] | None:
@@ -47,14 +56,15 @@ def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> 
     n = len(differences)
     if n == 0:
         return None
-    flips, exact = _flips(n, seed), n <= EXACT_UP_TO
-    sums = flips.flipped @ differences
-    with np.errstate(invalid="ignore"):
-        means = sums / flips.sizes
+    drawn, exact = flips(n, seed), n <= EXACT_UP_TO
+    sums = drawn.flipped @ differences
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = sums / drawn.sizes
         if not exact:
             # A listed subset's complement is listed too; a drawn one's is added, as both tails count in p.
-            means = np.concatenate([means, (differences.sum() - sums) / (n - flips.sizes)])
-    means = means[~np.isnan(means)]
+            means = np.concatenate([means, (differences.sum() - sums) / (n - drawn.sizes)])
+    # Of an empty subset there is no mean: 0/0, or what rounding left of a sum over 0.
+    means = means[np.isfinite(means)]
     # A shift with k - 1 means below it is the last that is rejected: with the observed flip, k count in each tail.
     k = floor((1 - confidence) * (2 ** (n - 1) if exact else DRAWS + 1) * (1 + 1e-12))
     if k < 1:
@@ -64,7 +74,7 @@ def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> 
 
 
 @dataclass(frozen=True)
-class _Flips:
+class Flips:
     """Which blocks each flip turns around, as 0 and 1, shape (flips, blocks), and how many, shape (flips,)."""
 
     flipped: NDArray[np.float64]
@@ -72,11 +82,11 @@ class _Flips:
 
 
 @lru_cache(maxsize=8)
-def _flips(blocks: int, seed: int) -> _Flips:
+def flips(blocks: int, seed: int) -> Flips:
     """All flips, or as many as are drawn: made once and used for every row, each of which they test alike."""
     if blocks <= EXACT_UP_TO:
         flipped = (np.arange(2**blocks)[:, None] >> np.arange(blocks)) & 1
     else:
         generator = np.random.Generator(np.random.PCG64(seed))
         flipped = generator.integers(0, 2, size=(DRAWS, blocks), dtype=np.int8)
-    return _Flips(flipped.astype(np.float64), flipped.sum(axis=1).astype(np.float64))
+    return Flips(flipped.astype(np.float64), flipped.sum(axis=1).astype(np.float64))

@@ -17,11 +17,17 @@ class Kind(StrEnum):
     AUTOCORRELATION = "autocorrelation"
     MODES = "two-modes"
     OUTLIERS = "outliers"
+    SPREAD = "spread"
     STEAL = "steal"
     LOAD = "load"
     FREQUENCY = "frequency"
     CLOCKSOURCE = "clocksource"
     MACHINE = "machine"
+    MACHINES = "other-machines"
+    ORIGIN = "origins"
+    UNPAIRED = "unpaired"
+    POOLED = "pooled-samples"
+    GOVERNOR = "governor"
 
 
 _NEXT = {
@@ -33,10 +39,16 @@ _NEXT = {
     Kind.AUTOCORRELATION: "a disturbance outlasts a trial: take more blocks, over a longer time, not more iterations",
     Kind.MODES: "a mean hides them: find what flips (placement, frequency, huge pages), or pin it, and measure again",
     Kind.OUTLIERS: "nothing was dropped; look at those blocks, and use more blocks if they recur",
+    Kind.SPREAD: "the change may be one of spread, not of the mean: look at the distributions, and take more blocks",
     Kind.STEAL: "another guest had the CPUs: use more blocks, or a quieter or dedicated host",
     Kind.LOAD: "something else ran: stop it, or keep it off the CPUs that are measured",
     Kind.FREQUENCY: "fix the governor to performance and turn turbo off, or read small effects with care",
     Kind.MACHINE: "trials before and after the change were measured on two machines: run it again on one",
+    Kind.MACHINES: "what differs may be why the figures do: measure both on one machine, as variants of one experiment",
+    Kind.ORIGIN: "they came to be in different ways: trust the sign of a change at most, and measure it in one way",
+    Kind.UNPAIRED: "take a difference for a hint: measure both in turn, block by block, with 'schedlab run'",
+    Kind.POOLED: "samples of one block resemble each other, so p is too small: import or measure several blocks",
+    Kind.GOVERNOR: "trials before and after ran under two governors: fix it to performance and run again",
     Kind.CLOCKSOURCE: "times before and after the change do not compare: boot with a stable clock and run again",
 }
 

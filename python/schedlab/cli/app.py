@@ -9,7 +9,19 @@ from typing import NoReturn
 
 import typer
 
-from schedlab.cli import doctor, report, run_command, runs, tunables, workloads
+from schedlab.cli import (
+    compare_command,
+    doctor,
+    import_command,
+    models_command,
+    plan_command,
+    report,
+    run_command,
+    runs,
+    simulate_command,
+    tunables,
+    workloads,
+)
 from schedlab.cli.console import make, make_streams_safe
 from schedlab.errors import Exit, SchedlabError
 
@@ -23,10 +35,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("run")(run_command.run)
+app.command("plan")(plan_command.plan)
 app.command("runs")(runs.runs)
 app.command("report")(report.report)
+app.command("compare")(compare_command.compare)
+app.command("import")(import_command.import_)
 app.command("doctor")(doctor.doctor)
 app.command("workloads")(workloads.workloads)
+app.command("simulate")(simulate_command.simulate)
+app.add_typer(models_command.machines, name="machines")
+app.add_typer(models_command.kernels, name="kernels")
 app.add_typer(tunables.app, name="tunables")
 
 

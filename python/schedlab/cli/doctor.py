@@ -19,6 +19,7 @@ def doctor() -> None:
     recover(console)
     _machine(console)
     _tunables(console)
+    _simulator(console)
     _workloads(console)
 
 
@@ -58,6 +59,20 @@ def _tunables(console: Console) -> None:
     console.say("tunables ", f"{told} ('schedlab tunables list' names them)", "bold")
     for reason, number in reasons.items():
         console.say("refused  ", f"{number}: {reason}", "yellow")
+
+
+def _simulator(console: Console) -> None:
+    from schedlab.simulation import models
+    from schedlab.simulation.errors import NotBuilt
+    from schedlab.simulation.native import extension
+
+    try:
+        extension()
+    except NotBuilt as error:
+        console.say("simulator", f"{error.what}: {error.todo}", "yellow")
+        return
+    shipped = f"{len(models.machine_names())} machines, {len(models.kernel_names())} kernel models"
+    console.say("simulator", f"ready ({shipped}: 'schedlab machines list', 'schedlab kernels list')", "bold")
 
 
 def _workloads(console: Console) -> None:

@@ -1,73 +1,75 @@
-"""``schedlab report``: a stored run, judged again."""
+"""``schedlab report``: stored runs, judged again."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from schedlab.cli.options import RunNumber, Store, store_path
+from schedlab.cli.formats import (
+    Baseline,
+    Form,
+    Format,
+    GivenLayout,
+    GivenStars,
+    Output,
+    Samples,
+    Wanted,
+    Width,
+)
+from schedlab.cli.options import Store, store_path
 
 if TYPE_CHECKING:
-    from schedlab.analysis.counters import Change
-    from schedlab.findings import Findings
+    from sqlalchemy import Engine
 
-
-class Format(StrEnum):
-    """How to write the report."""
-
-    TEXT = "text"
-    JSON = "json"
+    from schedlab.cli.scope import Scope
 
 
 def report(
-    run: RunNumber = None,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN...]",
+            help="Numbers or names; several are compared. Default the newest run; if that was imported, all imported "
+            "runs that share rows with it.",
+        ),
+    ] = None,
     store: Store = None,
-    form: Annotated[Format, typer.Option("--format", help="text for people, json for scripts.")] = Format.TEXT,
+    form: Form = Format.TEXT,
+    output: Output = None,
+    baseline: Baseline = None,
+    stars: GivenStars = None,
+    layout: GivenLayout = None,
+    width: Width = None,
+    samples: Samples = False,
     counters: Annotated[
-        bool, typer.Option("--counters", help="Also show what the kernel did differently (text only: the headlines).")
+        bool, typer.Option("--counters", help="Also show what the kernel did differently (text: the headlines).")
     ] = False,
     failures: Annotated[
         bool, typer.Option("--failures", help="Print each failed trial with its output instead.")
     ] = False,
 ) -> None:
-    """Print the report of a run."""
+    """Print the report of a run, or of several beside each other."""
     import gc
-    import sys
 
     # A report lives for a second, and most of what it makes, modules first, lives as long: looking for garbage among
     # it is a twentieth of the time.
     gc.disable()
-    from schedlab.findings import count, findings
+    from schedlab.cli.presenting import present
+    from schedlab.cli.scope import scope_of
     from schedlab.store.file import open_store
 
     engine = open_store(store_path(store), create=False)
+    scope = scope_of(engine, runs or [], baseline, store, ranks=form is not Format.MMTESTS)
     if failures:
-        from schedlab.store.reading import failed_outputs
-
-        for text in failed_outputs(engine, run):
-            typer.echo(text)
+        _print_failures(engine, scope)
         return
-    found = findings(engine, run)
-    changes = count(engine, found) if counters else None
-    if form is Format.JSON:
-        from schedlab.report import json
-
-        typer.echo(json.render(found, changes))
-    else:
-        _print(found, changes, sys.stdout.isatty())
+    present(scope, Wanted(form, output, stars, layout, width, samples, counters))
 
 
-def _print(found: Findings, changes: list[Change] | None, terminal: bool) -> None:
-    from schedlab.analysis.counters import notable
-    from schedlab.cli.console import make
-    from schedlab.report import counters, text
+def _print_failures(engine: Engine, scope: Scope) -> None:
+    from schedlab.store.reading import failed_outputs
 
-    headlines = notable(changes or [])
-    parts = [text.render(found, counters.by_verdict(headlines))]
-    if changes is not None:
-        parts.append(counters.render(headlines, found.run.notes, 1 - found.options.alpha))
-    console = make() if terminal else text.plain_console(width=100)
-    for part in parts:
-        console.print(part)
+    for run_id in dict.fromkeys(column.run.id for column in scope.chosen):
+        for text in failed_outputs(engine, run_id):
+            typer.echo(text)

@@ -34,14 +34,18 @@ def run(
     ] = None,
     fail_on: Annotated[FailOn | None, typer.Option(help="Exit with 1 when a verdict is this.")] = None,
     sysroot: Sysroot = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="TARGET", help="host, sim:MACHINE or sim:MACHINE/KERNEL; default what the file says."),
+    ] = None,
 ) -> None:
-    """Run an experiment on this machine and judge it.
+    """Run an experiment on this machine, or on a simulated one, and judge it.
 
     Each trial is stored before the next begins: Ctrl-C loses at most the running one, and every tunable is put back.
     """
     from schedlab.cli import running
 
-    request = running.Request(file, store_path(store), quick, seed, resume, sysroot)
+    request = running.Request(file, store_path(store), quick, seed, resume, sysroot, target)
     if dry_run:
         raise typer.Exit(running.show_plan(request))
     raise typer.Exit(running.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE))

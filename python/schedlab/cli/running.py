@@ -17,13 +17,14 @@ from schedlab.errors import Exit, StoreError
 from schedlab.execution.estimate import estimate
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.load import load
+from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.experiment.quick import quick as quicken
 from schedlab.findings import Findings, findings
 from schedlab.report import text
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
-from schedlab.targets.host import Host
+from schedlab.targets.choosing import choose
 from schedlab.targets.protocol import Target
 from schedlab.tunables import Interrupted, restore_on_signals
 
@@ -40,14 +41,16 @@ class Request:
     seed: int | None
     resume: bool
     sysroot: Path | None
+    target: str | None = None
 
 
 def show_plan(request: Request) -> Exit:
     """``--dry-run``: the plan in the order it would run, its size and estimated time, and what would stop it here."""
     made, _ = _plan(request, None)
     known = open_store(request.store, create=False) if request.store.exists() else None
-    plan_view.show(console, made, estimate(made, known))
-    obstacles = _target(request).obstacles(made)
+    target = _target(request, made.experiment)
+    plan_view.show(console, made, estimate(made, known, target.name, virtual=target.virtual))
+    obstacles = target.obstacles(made)
     for obstacle in obstacles:
         console.say("cannot run here:", str(obstacle))
     return Exit.CANNOT_RUN if obstacles else Exit.FINE
@@ -58,12 +61,13 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     recover(console)
     unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
     made, source = _plan(request, unfinished)
-    target = _target(request)
+    target = _target(request, made.experiment)
     require_runnable(made, target)
     engine = open_store(request.store, create=True)
     run_id = unfinished.id if unfinished else _begin(engine, request, made, source, target)
     try:
-        with restore_on_signals(), progress.shown(console, made, estimate(made, engine)) as tell:
+        expected = estimate(made, engine, target.name, virtual=target.virtual)
+        with restore_on_signals(), progress.shown(console, made, expected) as tell:
             execute(made, target, engine, run_id, tell)
     except KeyboardInterrupt as error:
         console.print("\ninterrupted; what was changed is undone. Go on with:")
@@ -73,28 +77,36 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
         for leftover in target.leftovers:
             console.say("not put back:", leftover, "red")
     found = findings(engine, run_id)
-    console.print(text.render(found))
+    _print(found)
     console.print(f"\nstore: {request.store}", soft_wrap=True)
     console.say("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]), "dim")
     return exit_code(found, fail_on_worse=fail_on_worse)
 
 
+def _print(found: Findings) -> None:
+    """The report: in colour on a terminal, elsewhere without spaces at the ends of lines."""
+    if console.is_terminal:
+        console.print(text.render(found))
+    else:
+        console.out(text.to_text(found, console.width), end="", highlight=False)
+
+
 def _same(request: Request) -> list[str]:
     """The options that another command needs to concern the same store and the same target."""
     sysroot = ["--sysroot", str(request.sysroot)] if request.sysroot else []
-    return ["--store", str(request.store), *sysroot]
+    target = ["--target", request.target] if request.target else []
+    return ["--store", str(request.store), *sysroot, *target]
 
 
 def exit_code(found: Findings, *, fail_on_worse: bool) -> Exit:
     """Failed trials first: a verdict over what is left is not the whole answer."""
     if len(found.failures):
         return Exit.TRIALS_FAILED
-    worse = any(verdict.word == "worse" and not verdict.control for verdict in found.verdicts)
-    return Exit.REGRESSION if worse and fail_on_worse else Exit.FINE
+    return Exit.REGRESSION if found.has_regression and fail_on_worse else Exit.FINE
 
 
-def _target(request: Request) -> Target:
-    return Host(request.sysroot) if request.sysroot else Host()
+def _target(request: Request, experiment: Experiment) -> Target:
+    return choose(request.target, experiment, request.sysroot)
 
 
 def _plan(request: Request, unfinished: reading.Run | None) -> tuple[Plan, str]:
@@ -144,9 +156,10 @@ def _unfinished(engine: Engine, request: Request) -> reading.Run:
             where=where,
             todo="--resume keeps both: leave --seed and --quick away, or start a new run",
         )
-    target = _target(request)
+    target = _target(request, experiment)
     if (run.target, run.kind) != (target.name, target.kind) or target.changes(run.fingerprint):
-        changed = "; ".join(target.changes(run.fingerprint)) or f"{run.kind} → {target.kind}"
+        another = [f"target ({run.target} → {target.name})"] if run.target != target.name else []
+        changed = "; ".join(another or target.changes(run.fingerprint)) or f"{run.kind} → {target.kind}"
         raise StoreError(
             f"run {run.id} was begun on another machine or configuration: {changed}",
             where=where,

@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 
 from schedlab.errors import CannotRunHere
 from schedlab.execution.resume import again
+from schedlab.execution.stopping import Looks
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.store import reading, writing
@@ -37,23 +38,29 @@ def _refusal(found: Sequence[Obstacle]) -> str:
 def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: Progress) -> None:
     """Run every trial of the plan that the store does not hold yet; a torn block is measured again as a whole.
 
-    The run's state ends as ``complete``, or as ``interrupted`` when an exception (Ctrl-C among them) passes through;
-    the target's session has then been left, and with it everything undone.
+    A sequential run ends at the look at which every row is decided, with a remark that says so. The run's state ends
+    as ``complete``, or as ``interrupted`` when an exception (Ctrl-C among them) passes through; the target's session
+    has then been left, and with it everything undone.
     """
     with target.session(plan, run_id) as session:
-        todo = _todo(plan, engine, run_id)
+        looks = Looks(plan, engine, run_id)
+        todo = _todo(plan, engine, run_id, looks)
         writing.set_state(engine, run_id, "running")
         try:
-            _run(plan, todo, session, engine, run_id, progress)
+            pause = 0.0 if target.virtual else plan.experiment.design.pause
+            _run(todo, pause, session, engine, run_id, progress, looks)
         except BaseException:
             _close(target, session, engine, run_id, "interrupted")
             raise
         _close(target, session, engine, run_id, "complete")
 
 
-def _todo(plan: Plan, engine: Engine, run_id: int) -> list[Trial]:
-    """The trials left to do, after marking those that have to be measured again."""
+def _todo(plan: Plan, engine: Engine, run_id: int, looks: Looks) -> list[Trial]:
+    """The trials left to do, after marking those that have to be measured again; none where a look ended the run."""
     done = writing.done(engine, run_id)
+    if stop := looks.stopped(done):
+        writing.add_remarks(engine, run_id, notes=[stop])
+        return []
     if repeated := again(plan, done):
         writing.supersede(engine, run_id, repeated)
         blocks = sorted({trial.block for trial in plan.trials if trial.index in repeated and trial.block})
@@ -63,13 +70,24 @@ def _todo(plan: Plan, engine: Engine, run_id: int) -> list[Trial]:
     return [trial for trial in plan.trials if trial.index not in done or trial.index in repeated]
 
 
-def _run(plan: Plan, todo: Sequence[Trial], session: Session, engine: Engine, run_id: int, progress: Progress) -> None:
+def _run(
+    todo: Sequence[Trial],
+    pause: float,
+    session: Session,
+    engine: Engine,
+    run_id: int,
+    progress: Progress,
+    looks: Looks,
+) -> None:
     for trial in todo:
+        if stop := looks.before(trial):
+            writing.add_remarks(engine, run_id, notes=[stop])
+            return
         progress(trial, None)
         session.put_in_place(trial.variant)
         # Here, so that a setting which takes effect with a delay has done so, as well as for the machine to cool.
-        if plan.experiment.design.pause:
-            time.sleep(plan.experiment.design.pause)
+        if pause:
+            time.sleep(pause)
         measurement = session.run(trial)
         writing.record(engine, run_id, trial, measurement)
         progress(trial, measurement)

@@ -12,12 +12,15 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from schedlab.errors import ExperimentError
-from schedlab.experiment import locate
+from schedlab.experiment import factorial, locate
 from schedlab.experiment.model import (
     About,
+    AttributionTable,
     Design,
     Experiment,
+    FactorialTable,
     Judging,
+    State,
     TargetTable,
     Variant,
     WorkloadTable,
@@ -34,6 +37,8 @@ _TABLES: dict[str, type[BaseModel]] = {
     "target": TargetTable,
     "design": Design,
     "analysis": Judging,
+    "attribution": AttributionTable,
+    "factorial": FactorialTable,
     "variant": Variant,
     "workload": WorkloadTable,
 }
@@ -69,10 +74,13 @@ def parse(text: str, name: str) -> Experiment:
     except ValidationError as error:
         findings = [_explain(item, data) for item in error.errors()]
         raise _error(findings, text, name) from error
-    findings = list(_check(experiment))
+    # A factorial's variants are like any others from here on; what cannot be expanded is told with the rest.
+    faults = [*_check_switches(experiment), *factorial.faults(experiment)]
+    expanded = experiment if faults else factorial.expand(experiment)
+    findings = [*faults, *_check(experiment), *(() if faults else _check_variants(expanded))]
     if findings:
         raise _error(findings, text, name)
-    return experiment
+    return expanded
 
 
 def _error(findings: list[Finding], text: str, name: str) -> ExperimentError:
@@ -104,7 +112,9 @@ def _explain(item: object, data: object) -> Finding:
             f"{item['input']!r} is not one of {', '.join(names)}{_nearest(str(item['input']), names)}",
         )
     if kind == "string_pattern_mismatch":
-        return path, f"{item['input']!r} cannot be a name: no slash, comma, newline or leading blank"
+        is_switch = path[:2] == ("factorial", "switches")
+        allowed = "letters, digits, '_', '.' and '-' only" if is_switch else "no slash, comma, newline or leading blank"
+        return path[:3] if is_switch else path, f"{item['input']!r} cannot be a name: {allowed}"
     message = message.removeprefix("Value error, ").replace("Input should be", "should be")
     shown = "" if kind == "value_error" else f" (is {item['input']!r})"
     # A union's branches end in the type's name; the file has no such key.
@@ -113,6 +123,8 @@ def _explain(item: object, data: object) -> Finding:
 
 def _keys_at(path: locate.Path) -> list[str]:
     table = _TABLES.get(str(path[0])) if len(path) > 1 else None
+    if path[:2] == ("factorial", "switches") and len(path) > 3:
+        table = State
     return list(table.model_fields) if table else list(_TABLES)
 
 
@@ -130,13 +142,20 @@ def _nearest(name: str, names: list[str]) -> str:
 
 
 def _check(experiment: Experiment) -> Iterator[Finding]:
-    """What single fields cannot tell: names that repeat, tunables, workloads and their parameters."""
-    yield from _check_names(experiment)
-    yield from _check_size(experiment)
+    """What single fields cannot tell: labels that repeat, tunables, workloads and their parameters."""
+    yield from _check_labels(experiment)
+    yield from _check_stopping(experiment)
     for i, variant in enumerate(experiment.variant):
-        yield from _check_tunables(i, variant)
+        yield from _check_tunables(("variant", i), variant)
     for i, table in enumerate(experiment.workload):
         yield from _check_workload(i, table)
+
+
+def _check_variants(experiment: Experiment) -> Iterator[Finding]:
+    """What concerns all variants, a factorial's among them."""
+    yield from _check_names(experiment)
+    yield from _check_size(experiment)
+    yield from _check_stack(experiment)
 
 
 def _check_names(experiment: Experiment) -> Iterator[Finding]:
@@ -149,6 +168,9 @@ def _check_names(experiment: Experiment) -> Iterator[Finding]:
                 ("variant", i, "name"),
                 f"{CONTROL!r} is the A/A control's name; choose another or set control = false",
             )
+
+
+def _check_labels(experiment: Experiment) -> Iterator[Finding]:
     labels = [table.label or table.use for table in experiment.workload]
     for i, (table, label) in enumerate(zip(experiment.workload, labels, strict=True)):
         if (times := labels.count(label)) > 1:
@@ -165,16 +187,58 @@ def _check_size(experiment: Experiment) -> Iterator[Finding]:
         yield ("design", "blocks"), f"the plan has {trials:,} trials; at most {MOST_TRIALS:,} are possible"
 
 
-def _check_tunables(i: int, variant: Variant) -> Iterator[Finding]:
+def _check_stopping(experiment: Experiment) -> Iterator[Finding]:
+    """What a run that may stop early cannot be judged by."""
+    if experiment.design.stopping == "fixed":
+        return
+    path = ("design", "stopping")
+    if experiment.analysis.correction == "benjamini-hochberg":
+        yield (
+            path,
+            'a sequential run is corrected by "holm" or not at all: nothing bounds Benjamini-Hochberg over looks',
+        )
+    for table in ("attribution", "factorial"):
+        if getattr(experiment, table) is not None:
+            yield path, f'[{table}] is judged by all blocks of the design: use stopping = "fixed"'
+
+
+def _check_stack(experiment: Experiment) -> Iterator[Finding]:
+    names, stack = [variant.name for variant in experiment.variant], experiment.attribution
+    for name, times in Counter(stack.stack if stack else ()).items():
+        if name not in names:
+            yield ("attribution", "stack"), f"no variant is called {name!r}{_nearest(name, names)}"
+        if times > 1:
+            yield ("attribution", "stack"), f"{name!r} is in the stack {times} times"
+
+
+def _check_switches(experiment: Experiment) -> Iterator[Finding]:
+    for name, state in experiment.factorial.switches.items() if experiment.factorial else ():
+        yield from _check_tunables(("factorial", "switches", name), state)
+
+
+def _check_tunables(place: locate.Path, state: State) -> Iterator[Finding]:
     seen: dict[str, str] = {}
-    for name, value in variant.tunables.items():
-        path = ("variant", i, "tunables", name)
+    for name, value in state.tunables.items():
+        path = (*place, "tunables", name)
+        if _is_simulated(name, value):
+            continue
         try:
             lookup(name).parse(value)
             if (other := seen.setdefault(lookup(name).name, name)) != name:
                 yield path, f"is the same tunable as {other!r}"
         except (UnknownTunable, BadValue) as error:
             yield path, str(error)
+
+
+def _is_simulated(name: str, value: object) -> bool:
+    """Whether it is a number for a tunable that no real kernel has, but a simulated one: a constant of its source."""
+    try:
+        lookup(name)
+    except UnknownTunable:
+        from schedlab.simulation.models import kernels_with
+
+        return isinstance(value, int) and bool(kernels_with(name))
+    return False
 
 
 def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
@@ -37,6 +38,10 @@ SliceNs = Annotated[int, BeforeValidator(_slice_ns)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n]*$")]
+SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+
+LOOKS = 4
+"""Looks of a sequential run that does not say how many: more find little sooner, and fewer stop later."""
 
 
 class _Table(BaseModel):
@@ -51,9 +56,23 @@ class About(_Table):
 
 
 class TargetTable(_Table):
-    """``[target]``: where the trials run."""
+    """``[target]``: where the trials run, unless ``schedlab run --target`` says otherwise.
 
-    kind: Literal["host"] = "host"
+    A simulated target (``sim``) has a machine, and a kernel model for the variants that name none: shipped ones by
+    name, others by the path of their TOML file.
+    """
+
+    kind: Literal["host", "sim"] = "host"
+    machine: Annotated[str, Field(min_length=1)] | None = None
+    kernel: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> TargetTable:
+        if self.kind == "sim" and self.machine is None:
+            raise ValueError("a simulated target needs a machine: 'schedlab machines list' names those shipped")
+        if self.kind == "host" and (self.machine or self.kernel):
+            raise ValueError('machine and kernel go with kind = "sim": the host has its own')
+        return self
 
 
 class Design(_Table):
@@ -71,22 +90,47 @@ class Design(_Table):
     interleave: Literal["variants", "rows"] = "variants"
     timeout: Limit = 600.0
     pause: Seconds = 0.0
+    stopping: Literal["fixed", "sequential"] = "fixed"
+    looks: Annotated[int, Field(ge=2, le=20)] | None = None
+
+    @model_validator(mode="after")
+    def _looks_fit(self) -> Design:
+        if self.looks is not None and self.stopping == "fixed":
+            raise ValueError('looks go with stopping = "sequential" only')
+        if self.looks is not None and self.looks > self.blocks:
+            raise ValueError(f"{self.looks} looks need as many blocks; there are {self.blocks}")
+        return self
+
+    @property
+    def look_blocks(self) -> tuple[int, ...]:
+        """The blocks after which a sequential run is looked at, the last of them all; none for a fixed one."""
+        if self.stopping == "fixed":
+            return ()
+        looks = min(LOOKS if self.looks is None else self.looks, self.blocks)
+        return tuple(ceil(self.blocks * k / looks) for k in range(1, looks + 1))
 
 
 class Judging(_Table):
-    """``[analysis]``: the error rate, the margin within which a difference does not matter, the correction."""
+    """``[analysis]``: the error rate, the margin within which a difference does not matter, the correction.
+
+    ``interval`` is how the intervals of ratios are made; p values and words are the same for both.
+    """
 
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     delta: Share = 0.01
     correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
     family: Literal["variant", "run"] = "variant"
+    interval: Literal["sign-flip", "bootstrap"] = "sign-flip"
 
 
-class Variant(_Table):
-    """``[[variant]]``: a named state of the system. The first of the file is the baseline."""
+class State(_Table):
+    """What a variant sets; what it does not name stays as the machine has it.
 
-    name: Name
-    description: str = ""
+    ``kernel`` and ``cmdline``, its command line, are for targets that can start another one.
+    """
+
+    kernel: Annotated[str, Field(min_length=1)] | None = None
+    cmdline: str | None = None
     tunables: dict[str, int | bool | float | str] = Field(default_factory=dict)
     policy: Literal["other", "batch", "idle", "fifo", "rr"] | None = None
     priority: Annotated[int, Field(ge=1, le=99)] | None = None
@@ -105,8 +149,8 @@ class Variant(_Table):
                 )
         return environment
 
-    @model_validator(mode="after")
-    def _policy_fits(self) -> Variant:
+    def check(self) -> None:
+        """Raise ValueError for attributes that do not go together."""
         realtime = self.policy in ("fifo", "rr")
         if realtime and self.priority is None:
             raise ValueError(f"policy {self.policy!r} needs a priority from 1 to 99")
@@ -116,7 +160,35 @@ class Variant(_Table):
             raise ValueError(f'a slice goes with policy "other" or "batch", not {self.policy!r}')
         if self.nice is not None and realtime:
             raise ValueError(f"nice has no meaning under policy {self.policy!r}")
+
+
+class Variant(State):
+    """``[[variant]]``: a named state of the system. The first of the file is the baseline."""
+
+    name: Name
+    description: str = ""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Variant:
+        self.check()
         return self
+
+
+class AttributionTable(_Table):
+    """``[attribution]``: variants that each hold one change more than the one before, the stack's base first."""
+
+    stack: Annotated[list[Name], Field(min_length=2)]
+
+
+class FactorialTable(_Table):
+    """``[factorial]``: switches, each a state that is put over the baseline's, in every combination.
+
+    ``generators`` make it a fraction: ``c = a*b`` leaves out the runs in which c is not on as a and b say, see
+    :mod:`schedlab.experiment.factorial`.
+    """
+
+    switches: Annotated[dict[SwitchName, State], Field(min_length=2, max_length=12)]
+    generators: list[str] = Field(default_factory=list)
 
 
 class WorkloadTable(BaseModel):
@@ -147,6 +219,8 @@ class Experiment(_Table):
     target: TargetTable = TargetTable()
     design: Design = Design()
     analysis: Judging = Judging()
+    attribution: AttributionTable | None = None
+    factorial: FactorialTable | None = None
     variant: Annotated[list[Variant], Field(min_length=1)]
     workload: Annotated[list[WorkloadTable], Field(min_length=1)]
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from schedlab.analysis.counters import Change
 from schedlab.report.numbers import change as percent
 from schedlab.report.numbers import figure, interval
+from schedlab.report.telling import spelled
 
 LABELS = {
     "context-switches": "context switches",
@@ -51,7 +52,7 @@ def by_verdict(changes: Sequence[Change]) -> dict[tuple[str, str, str], str]:
 def beside(changes: Sequence[Change], most: int = 3) -> str:
     """The clearest changes of one variant in one row, on a line: ``CPU migrations -38.0 %, forks +2.0 %``."""
     clear = [change for change in changes if change.clear][:most]
-    return ", ".join(f"{_label(change)} {_moved(change)}" for change in clear)
+    return ", ".join(f"{label(change)} {moved(change)}" for change in clear)
 
 
 def to_json(changes: Sequence[Change]) -> list[dict[str, Any]]:
@@ -80,8 +81,7 @@ def to_json(changes: Sequence[Change]) -> list[dict[str, Any]]:
 def _parts(changes: Sequence[Change], notes: Sequence[str], confidence: float) -> Iterator[RenderableType]:
     yield Text("\nCounters", style="bold")
     for (workload, parameters), of_row in groupby(changes, key=lambda change: (change.workload, change.parameters)):
-        words = " ".join(f"{name}={value}" for name, value in json.loads(parameters).items())
-        yield Text.assemble("\n", (f"{workload} ", "bold"), words)
+        yield Text.assemble("\n", (f"{workload} ", "bold"), spelled(parameters))
         for variant, of_variant in groupby(of_row, key=lambda change: change.variant):
             yield Padding(_table(variant, list(of_variant), confidence), (0, 0, 0, 2))
     if not changes:
@@ -103,28 +103,30 @@ def _table(variant: str, changes: Sequence[Change], confidence: float) -> Table:
     table.add_column(f"{100 * confidence:g} % interval", justify="right", no_wrap=True, min_width=15)
     for change in changes:
         table.add_row(
-            _label(change),
-            _amount(change.counter, change.baseline_mean),
-            _amount(change.counter, change.mean),
-            _moved(change),
-            _span(change),
+            label(change),
+            amount(change.counter, change.baseline_mean),
+            amount(change.counter, change.mean),
+            moved(change),
+            span(change),
             style="" if change.clear else "dim",
         )
     return table
 
 
-def _label(change: Change) -> str:
+def label(change: Change) -> str:
+    """A headline counter's words, any other's name."""
     return LABELS.get(change.counter, change.counter)
 
 
-def _moved(change: Change) -> str:
+def moved(change: Change) -> str:
     """The change in per cent; the plain difference where a zero leaves no ratio."""
     if isfinite(change.ratio):
         return percent(change.ratio)
     return _signed(change.counter, change.difference)
 
 
-def _span(change: Change) -> str:
+def span(change: Change) -> str:
+    """The interval of what :func:`moved` tells; ``-`` when not known."""
     if isfinite(change.ratio):
         return interval(change.low, change.high)
     if not isfinite(change.difference_low):
@@ -133,10 +135,10 @@ def _span(change: Change) -> str:
 
 
 def _signed(counter: str, value: float) -> str:
-    return f"{'-' if value < 0 else '+'}{_amount(counter, abs(value))}"
+    return f"{'-' if value < 0 else '+'}{amount(counter, abs(value))}"
 
 
-def _amount(counter: str, value: float) -> str:
+def amount(counter: str, value: float) -> str:
     """A count, or a time in the unit that suits it."""
     scale = _TIMES.get(counter[-3:])
     units = _COUNT_UNITS if scale is None else _TIME_UNITS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import floor, isfinite, log10
+from typing import Literal
 
 
 def figure(value: float, digits: int = 4) -> str:
@@ -35,3 +36,13 @@ def p_value(p: float) -> str:
     if not isfinite(p):
         return "-"
     return f"{p:.2g}" if p >= 0.001 else "<0.001"
+
+
+def improvement(ratio: float, direction: Literal["lower", "higher"]) -> str:
+    """A ratio as a gain in per cent as changelogs print it, positive where the variant is better: ``9.22%``.
+
+    100·x/base − 100 where more is better, 100 − 100·x/base where less is; ``-`` when not known.
+    """
+    if not isfinite(ratio):
+        return "-"
+    return f"{100 * (ratio - 1) if direction == 'higher' else 100 * (1 - ratio):.2f}%"

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from schedlab.analysis.tables import Checked
 from schedlab.analysis.verdicts import Question, Verdict
 from schedlab.findings import Findings
-from schedlab.report.numbers import change, figure, interval, p_value
+from schedlab.report import effects, printed, telling
+from schedlab.report.numbers import change, figure, interval
+from schedlab.report.verdict_words import evidence, evidence_headings, heading_of_interval, method, word
 
 LISTED = 10
-"""Failed trials that are listed; the store has them all."""
+"""Failed trials and unmatched rows that are listed; the store and the JSON have them all."""
+
+NAMES = 22
+"""Columns that a variant's name may take before it is folded."""
 
 _STYLE = {"better": "green", "worse": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 
@@ -31,11 +36,16 @@ def render(findings: Findings, beside: Beside | None = None) -> RenderableType:
     return Group(*_parts(findings, beside or {}))
 
 
-def to_text(findings: Findings, width: int) -> str:
+def to_text(findings: Findings, width: int, beside: Beside | None = None) -> str:
     """The report as plain text of this width."""
+    return plain(render(findings, beside), width)
+
+
+def plain(part: RenderableType, width: int) -> str:
+    """Anything to print as plain text of this width, without spaces at the ends of lines."""
     console = plain_console(width)
     with console.capture() as capture:
-        console.print(render(findings))
+        console.print(part)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
@@ -46,6 +56,8 @@ def plain_console(width: int) -> Console:
 
 def _parts(findings: Findings, beside: Beside) -> Iterator[RenderableType]:
     yield _heading(findings)
+    if summary := telling.counted(findings):
+        yield Text("\n" + "\n".join(summary))
     for question, verdicts in groupby(findings.verdicts, key=lambda verdict: verdict.question):
         yield Text()
         yield _row_title(question)
@@ -54,121 +66,142 @@ def _parts(findings: Findings, beside: Beside) -> Iterator[RenderableType]:
         for verdict in of_row:
             if words := beside.get((question.workload, question.parameters, verdict.variant)):
                 yield Padding(Text(f"{verdict.variant}: {words}", style="dim"), (0, 0, 0, 2))
-    if not findings.verdicts:
-        yield Text("\nOne variant and no control: there is nothing to compare.")
-    yield _explanation(findings)
-    yield from _failures(findings)
+    if said := telling.alone(findings):
+        yield Text(f"\n{said}")
+    if findings.verdicts:
+        yield Text(f"\n{method(findings)}", style="dim")
+    yield from _effects(findings)
+    yield from _printed(findings)
+    yield from _listed("Not compared throughout", list(telling.unmatched_lines(findings)), "dim")
+    yield from _listed(f"Failed trials: {len(findings.failures)}", _failures(findings), "red")
     if findings.warnings:
         yield Text("\nWarnings", style="bold")
     for warning in findings.warnings:
         yield Text.assemble(("! ", "yellow"), warning.seen)
         yield Padding(Text(f"→ {warning.todo}", style="dim"), (0, 0, 0, 2))
+    if findings.notes:
+        yield Text("\n" + "\n".join(findings.notes), style="dim")
 
 
-def _heading(findings: Findings) -> Text:
-    run = findings.run
-    began = datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    kernel = (run.fingerprint.get("kernel") or {}).get("release")
-    machine = (run.fingerprint.get("cpu") or {}).get("model")
-    where = ", ".join(str(part) for part in (run.target, machine, kernel) if part)
-    label = "" if run.kind == "real" else f" [{run.kind}]"
-    quick = ", quick" if run.quick else ""
-    text = Text(f"run {run.id}: {run.name}{label}", style="bold")
-    if run.design.question:
-        text.append(f"\n{run.design.question}", style="italic not bold")
-    design = f"{run.design.blocks} blocks × {run.design.iterations}{quick}, seed {run.seed}"
-    text.append(f"\n{began} on {where} (machine {run.fingerprint_hash})\n{design}", style="not bold dim")
-    return text
+def _heading(findings: Findings) -> RenderableType:
+    text = Text(telling.subject(findings), style="bold")
+    if findings.run.design.question:
+        text.append(f"\n{findings.run.design.question}", style="italic not bold")
+    if len(findings.runs) == 1:
+        run = findings.run
+        where = ", ".join(part for part in (run.target, telling.machine(run)) if part)
+        known = f" (machine {run.fingerprint_hash})" if run.fingerprint_hash != "-" else ""
+        place = f"{telling.began(run)} on {where}{known}\n" if run.design.paired else ""
+        text.append(f"\n{place}{telling.design(run)}", style="not bold dim")
+        return text
+    return Group(text, Padding(_columns(findings), (0, 0, 0, 2)))
+
+
+def _columns(findings: Findings) -> Table:
+    """What each column of a comparison is."""
+    table = _plain_table()
+    table.add_column("column", overflow="fold", max_width=NAMES)
+    table.add_column("what it is", overflow="fold")
+    for column in findings.columns:
+        machine = telling.machine(column.run)
+        told = f"{telling.column_line(column)}{f'; {machine}' if machine else ''}"
+        table.add_row(column.name, Text(told, style="dim"))
+    return table
 
 
 def _row_title(question: Question) -> Text:
-    parameters = " ".join(f"{name}={value}" for name, value in json.loads(question.parameters).items())
     better = f"{question.direction} is better"
-    return Text.assemble(
-        (f"{question.workload} ", "bold"), parameters, f"  {question.metric} [{question.unit}], {better}"
-    )
+    given = telling.parameters(question)
+    told = f"{given}  {question.metric}" if given else f" {question.metric}"
+    return Text.assemble((f"{question.workload} ", "bold"), f"{told} [{question.unit}], {better}")
 
 
-def _row_table(verdicts: list[Verdict], findings: Findings) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
-    table.add_column("variant", overflow="fold", max_width=22)
+def _row_table(verdicts: Sequence[Verdict], findings: Findings) -> Table:
+    table = _plain_table()
+    table.add_column("variant", overflow="fold", max_width=NAMES)
     for name in ("mean", "change"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(f"{100 * (1 - findings.options.alpha):g} % interval", justify="right", no_wrap=True)
-    table.add_column("p", justify="right", no_wrap=True)
+    table.add_column(heading_of_interval(findings), justify="right", no_wrap=True)
+    for name in evidence_headings(findings):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", overflow="fold")
-    first = verdicts[0]
-    table.add_row(
-        findings.run.design.variants[0],
-        figure(first.baseline_mean),
-        "",
-        "",
-        "",
-        Text("baseline", style="dim"),
-    )
+    empty = [""] * (2 + len(evidence_headings(findings)))
+    table.add_row(findings.baseline, figure(verdicts[0].baseline_mean), *empty, Text("baseline", style="dim"))
     for verdict in verdicts:
         table.add_row(
             verdict.variant,
             figure(verdict.mean),
             change(verdict.ratio),
             interval(verdict.low, verdict.high),
-            p_value(verdict.p),
+            *evidence(verdict, findings),
             _word(verdict, findings),
         )
     return table
 
 
+def _plain_table() -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
+
+
 def _word(verdict: Verdict, findings: Findings) -> Text:
+    told, more = word(verdict, findings)
     if verdict.control:
-        alarm = verdict.p <= findings.options.alpha
-        return Text("noise band, off" if alarm else "noise band", style="yellow" if alarm else "dim")
-    text = Text(verdict.word, style=_STYLE[verdict.word])
-    if verdict.word == "inconclusive":
-        text.append(f" {_what_it_takes(verdict)}", style="dim")
-    elif verdict.in_noise_band and verdict.word != "equivalent":
-        text.append(" (in the noise band)", style="yellow")
-    if verdict.n < findings.run.design.blocks:
-        text.append(f" (n={verdict.n})", style="dim")
-    if verdict.failed and not verdict.reason:
-        text.append(f" ({verdict.failed} failed)", style="red")
-    return text
+        return Text(told, style="yellow" if told.endswith("off") else "dim")
+    text = Text(told, style=_STYLE[verdict.word])
+    return text.append(f" {more}", style="dim") if more else text
 
 
-def _what_it_takes(verdict: Verdict) -> str:
-    if verdict.reason:
-        return f"({verdict.reason})"
-    return f"(sees {100 * verdict.detectable:.1f} %)"
+def _effects(findings: Findings) -> Iterator[RenderableType]:
+    """The tables of a stack's steps and of a factorial's effects, where the experiment has them."""
+    for title, of_title in groupby(effects.sections(findings), key=lambda section: section.title):
+        yield Text(f"\n{title}", style="bold")
+        for section in of_title:
+            yield Text()
+            yield _row_title(section.question)
+            table = _plain_table()
+            for name in section.headings:
+                is_number = name in section.headings[2:5]
+                table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+            for line, verdict in zip(section.lines, section.words, strict=True):
+                table.add_row(*line[:-1], Text(line[-1], style=_STYLE.get(verdict, "")))
+            yield Padding(table, (0, 0, 0, 2))
+            yield from (Padding(Text(remark, style="dim"), (0, 0, 0, 2)) for remark in section.remarks)
+    if told := effects.explanation(findings):
+        yield Text(f"\n{told}", style="dim")
 
 
-def _failures(findings: Findings) -> Iterator[RenderableType]:
-    """The failed trials, the first ten of them with their reasons."""
-    if not len(findings.failures):
-        return
-    yield Text(f"\nFailed trials: {len(findings.failures)}", style="bold")
-    for row in findings.failures.head(LISTED).iter_rows(named=True):
-        reason = row["reason"].strip().partition("\n")[0]
-        yield Text(f"{row['position']}: {row['workload']} under {row['variant']}: {reason}", style="red")
-    if len(findings.failures) > LISTED:
-        yield Text(f"and {len(findings.failures) - LISTED} more", style="dim")
+def _printed(findings: Findings) -> Iterator[RenderableType]:
+    """Tables that a source printed, each over as many parts as its columns need."""
+    for checked in findings.checked:
+        yield Text(f"\n{printed.title(checked)}", style="bold")
+        yield _Lines(checked)
+        yield from (Text(remark, style="yellow" if remark[:1] == "!" else "dim") for remark in printed.remarks(checked))
+    if findings.checked:
+        yield Text(f"\n{printed.explanation(findings.checked)}", style="dim")
 
 
-def _explanation(findings: Findings) -> Text:
-    """What the columns mean, and what the inconclusive rows would need."""
-    options = findings.options
-    over = "all rows of the run" if options.family == "run" else "each variant's rows"
-    text = Text(
-        f"\nchange: variant against baseline, paired by block. p: sign-flip permutation, raw; verdicts at "
-        f"α = {options.alpha:g} after {options.correction} over {over}. equivalent: within "
-        f"±{100 * options.delta:g} %. sees: the change that this run would have found 4 times in 5.",
-        style="dim",
-    )
-    open_rows = [verdict for verdict in findings.verdicts if verdict.word == "inconclusive" and not verdict.control]
-    needed = [verdict.blocks_needed for verdict in open_rows if verdict.blocks_needed is not None]
-    if needed:
-        text.append(f" Changes of {100 * options.delta:g} % would need {_span(needed)} blocks.")
-    return text
+@dataclass(frozen=True)
+class _Lines:
+    """A printed table, as wide as what it is printed on."""
+
+    checked: Checked
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in printed.lines(self.checked, options.max_width):
+            yield Text(line, no_wrap=True, overflow="ignore")
 
 
-def _span(numbers: list[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return str(low) if low == high else f"{low} to {high}"
+def _failures(findings: Findings) -> list[str]:
+    return [
+        f"{row['position']}: {row['workload']} under {row['variant']}: {row['reason'].strip().partition(chr(10))[0]}"
+        for row in findings.failures.iter_rows(named=True)
+    ]
+
+
+def _listed(title: str, lines: Sequence[str], style: str) -> Iterator[RenderableType]:
+    """A title and the first of the lines; nothing for none."""
+    if lines:
+        yield Text(f"\n{title}", style="bold")
+        yield from (Text(line, style=style) for line in lines[:LISTED])
+        if len(lines) > LISTED:
+            yield Text(f"and {len(lines) - LISTED} more", style="dim")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from schedlab.analysis.verdicts import Question
+from schedlab.analysis.questions import Layout, Question
+from schedlab.experiment.factorial import runs
+from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan
 from schedlab.store.design import StoredDesign
 from schedlab.workloads.registry import adapter
@@ -22,7 +24,18 @@ def describe(plan: Plan) -> StoredDesign:
         delta=judging.delta,
         correction=judging.correction,
         family=judging.family,
+        interval=judging.interval,
+        looks=list(experiment.design.look_blocks),
+        stack=experiment.attribution.stack if experiment.attribution else [],
+        factorial=_layout(experiment),
     )
+
+
+def _layout(experiment: Experiment) -> Layout | None:
+    """Which switches are on in each of a factorial's variants."""
+    if experiment.factorial is None:
+        return None
+    return Layout(tuple(experiment.factorial.switches), runs(experiment.factorial, experiment.baseline.name))
 
 
 def asked(plan: Plan) -> list[Question]:

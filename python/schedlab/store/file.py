@@ -7,11 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import URL, Engine, create_engine, event, insert, inspect, select, update
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from schedlab.errors import StoreError
-from schedlab.store.schema import VERSION, about, metadata
+from schedlab.store.schema import VERSION, about, metadata, printed
 
 
 def default_path() -> Path:
@@ -25,8 +25,8 @@ def default_path() -> Path:
 def open_store(path: Path, *, create: bool) -> Engine:
     """An engine on the store at ``path``; with ``create`` a missing file is made.
 
-    Raises StoreError for a missing file (without ``create``), one that is no store, is damaged, or has another
-    version; such a file is left exactly as it is.
+    A store of an earlier version is brought up to this one. Raises StoreError for a missing file (without ``create``),
+    one that is no store, is damaged, or has an unknown version; such a file is left exactly as it is.
     """
     if not path.exists():
         if not create:
@@ -43,10 +43,23 @@ def open_store(path: Path, *, create: bool) -> Engine:
             with engine.begin() as connection:
                 metadata.create_all(connection)
                 connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
+        else:
+            _upgrade(engine)
         _check_version(engine, path)
     except DatabaseError as error:
         raise explain(error, str(path)) from error
     return engine
+
+
+def _upgrade(engine: Engine) -> None:
+    """Bring a store of an earlier version up to this one, in one transaction: version 2 added a table."""
+    with engine.begin() as connection:
+        if about.name not in inspect(connection).get_table_names():
+            return
+        held = connection.execute(select(about.c.version)).scalar()
+        if isinstance(held, int) and 1 <= held < VERSION:
+            printed.create(connection, checkfirst=True)
+            connection.execute(update(about).values(version=VERSION, written_by=version("schedlab")))
 
 
 def explain(error: DatabaseError, path: str) -> StoreError:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
-import zlib
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
 from sqlalchemy import Engine, Float, Select, String, case, func, select
 
 from schedlab.errors import StoreError
 from schedlab.store import schema
 from schedlab.store.design import StoredDesign
+from schedlab.store.packing import unpack
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,12 @@ def run(engine: Engine, run_id: int | None) -> Run:
     )
     with engine.connect() as connection:
         row = connection.execute(query).first()
+    if row is None and run_id is None:
+        todo = "make one with 'schedlab run FILE' or 'schedlab import PATH'"
+        raise StoreError("the store holds no run yet", where=str(engine.url.database), todo=todo)
     if row is None:
-        what = "the store holds no run yet" if run_id is None else f"the store holds no run {run_id}"
-        raise StoreError(what, where=str(engine.url.database), todo="'schedlab runs' lists what it holds")
+        todo = "'schedlab runs' lists what it holds"
+        raise StoreError(f"the store holds no run {run_id}", where=str(engine.url.database), todo=todo)
     return _run(row)
 
 
@@ -80,6 +84,15 @@ def _run(row: Any) -> Run:
         "changed": json.loads(fields["changed"]),
     }
     return Run(**fields)
+
+
+def blocks_done(engine: Engine, run: Run) -> int:
+    """How many blocks were measured whole: in a run that was interrupted the last one may be torn and is none."""
+    t = schema.trial.c
+    query = select(func.max(t.block)).where(t.run_id == run.id, t.phase == "measure", t.superseded == 0)
+    with engine.connect() as connection:
+        last = int(connection.execute(query).scalar() or 0)
+    return last if run.state == "complete" else max(last - 1, 0)
 
 
 def failures(engine: Engine, run_id: int) -> pl.DataFrame:
@@ -147,16 +160,39 @@ def measurements(engine: Engine, run_id: int) -> pl.DataFrame:
     return _frame(engine, query)
 
 
-def counters(engine: Engine, run_id: int) -> pl.DataFrame:
-    """How much each counter rose in each measured trial: block, variant, workload, parameters, counters (JSON)."""
+def times(engine: Engine, run_id: int) -> pl.DataFrame:
+    """When each trial ran, in order: position, phase, block, variant, workload, parameters, started, elapsed (s)."""
     t = schema.trial.c
-    columns = [t.block, t.variant, t.workload, t.parameters, t.counters]
-    return _frame(
-        engine,
-        select(*columns)
-        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
-        .order_by(t.position),
-    )
+    columns = [t.position, t.phase, t.block, t.variant, t.workload, t.parameters, t.started, t.elapsed]
+    return _frame(engine, select(*columns).where(t.run_id == run_id, t.superseded == 0).order_by(t.position))
+
+
+def counters(engine: Engine, run_id: int) -> pl.DataFrame:
+    """How much each counter rose, as means over each block's measured trials that have it.
+
+    Columns: block, variant, workload, parameters, counter, value; rows and blocks in the order of the plan. The trials
+    are added up as they are read: a hundred thousand of them hold thirty million figures.
+    """
+    import polars as pl  # many read runs and need no frames
+
+    t = schema.trial.c
+    query = select(t.block, t.variant, t.workload, t.parameters, t.counters)
+    query = query.where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
+    cells: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    with engine.connect() as connection:
+        text = str(query.order_by(t.position).compile(engine, compile_kwargs={"literal_binds": True}))
+        for line in connection.connection.cursor().execute(text):
+            cell = cells.setdefault(line[:4], {})
+            for name, value in json.loads(line[4]).items():
+                if name in cell:
+                    held = cell[name]
+                    held[0] += value
+                    held[1] += 1
+                else:
+                    cell[name] = [value, 1]
+    lines = [(*key, name, total / count) for key, cell in cells.items() for name, (total, count) in cell.items()]
+    types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
+    return pl.DataFrame(lines, schema=types | {"counter": pl.String, "value": pl.Float64}, orient="row")
 
 
 def samples(engine: Engine, run_id: int, position: int, name: str) -> Sequence[float]:
@@ -173,13 +209,12 @@ def samples(engine: Engine, run_id: int, position: int, name: str) -> Sequence[f
     )
     with engine.connect() as connection:
         data = connection.execute(query).scalar()
-    unpacked = array("d")
-    if data is not None:
-        unpacked.frombytes(zlib.decompress(data))
-    return unpacked
+    return [] if data is None else unpack(data)
 
 
 def _frame(engine: Engine, query: Select[Any]) -> pl.DataFrame:
+    import polars as pl  # many read runs and need no frames
+
     types = {"INTEGER": pl.Int64, "FLOAT": pl.Float64}
     table = {column.name: types.get(str(column.type), pl.String) for column in query.selected_columns}
     # The driver's own rows: building a Row object for each of thousands of lines would take longer than judging them.
@@ -189,10 +224,12 @@ def _frame(engine: Engine, query: Select[Any]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=table, orient="row")
 
 
-def typical_seconds(engine: Engine) -> dict[tuple[str, str], float]:
-    """Mean seconds of a good trial by (workload label, parameters), over the newest 20,000 trials of the store."""
-    t = schema.trial.c
-    newest = select(t.workload, t.parameters, t.elapsed).where(t.state == "ok").order_by(t.id.desc()).limit(20_000)
+def typical_seconds(engine: Engine, target: str) -> dict[tuple[str, str], float]:
+    """Mean seconds of a good trial by (workload label, parameters), over the newest 20,000 trials on a target."""
+    t, r = schema.trial.c, schema.run.c
+    newest = select(t.workload, t.parameters, t.elapsed).join_from(schema.trial, schema.run, r.id == t.run_id)
+    newest = newest.where(t.state == "ok", r.target == target)
+    newest = newest.order_by(t.id.desc()).limit(20_000)
     rows = newest.subquery().c
     query = select(rows.workload, rows.parameters, func.avg(rows.elapsed)).group_by(rows.workload, rows.parameters)
     with engine.connect() as connection:

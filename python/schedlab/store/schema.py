@@ -2,6 +2,7 @@
 
     run 1 ──▶ n trial 1 ──▶ n metric 1 ──▶ 0..1 samples
                       1 ──▶ 0..1 output
+          1 ──▶ n printed (imported runs only)
 
 A run keeps its experiment file word for word; a trial that failed is a row like any other, with its reason.
 """
@@ -21,8 +22,8 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 1
-"""Version of these tables; kept in the file, see :mod:`schedlab.store.file`."""
+VERSION = 2
+"""Version of these tables; kept in the file, see :mod:`schedlab.store.file`. 2 added ``printed``."""
 
 metadata = MetaData()
 
@@ -109,6 +110,18 @@ output = Table(
     Column("command", Text, nullable=False),
     Column("stdout", Text, nullable=False),
     Column("stderr", Text, nullable=False),
+)
+
+printed = Table(
+    "printed",
+    metadata,
+    Column("run_id", ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, doc="of the table in its source, from 0"),
+    Column("layout", String, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("workload", String, nullable=False),
+    Column("body", Text, nullable=False, doc="JSON: columns, rows and cells, see schedlab.importers.model.Table"),
+    sqlite_with_rowid=False,
 )
 
 Index("trial_once", trial.c.run_id, trial.c.position, unique=True, sqlite_where=trial.c.superseded == 0)

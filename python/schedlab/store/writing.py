@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import zlib
-from array import array
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -17,6 +15,7 @@ from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.store import schema
 from schedlab.store.describing import describe
+from schedlab.store.packing import pack
 
 LONGEST_OUTPUT = 64 * 1024
 """Characters of a stream that are kept; a longer one keeps its two ends. Failed trials keep 16 times as much."""
@@ -159,11 +158,6 @@ def _record_metrics(connection: Connection, trial_id: int, measurement: Measurem
                 "data": pack(metric.samples),
             }
             connection.execute(insert(schema.samples), values)
-
-
-def pack(samples: Sequence[float]) -> bytes:
-    """Samples as the store keeps them: little-endian doubles, compressed (level 1: the run is waiting)."""
-    return zlib.compress(array("d", samples).tobytes(), 1)
 
 
 def _ends(text: str, keep: int) -> str:

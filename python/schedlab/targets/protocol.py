@@ -45,6 +45,8 @@ class Target(Protocol):
     """For people: ``host``."""
     kind: str
     """How its figures come to be: ``real``, ``simulated``, ``scripted``, …"""
+    virtual: bool
+    """Whether time passes on a clock of its own: then nobody waits for a design's pauses."""
 
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """Everything that would stop this plan here; found without changing anything."""

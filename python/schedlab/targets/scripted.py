@@ -25,6 +25,7 @@ class Scripted:
 
     name = "scripted"
     kind = "scripted"
+    virtual = False
 
     def __init__(self, script: Script, obstacles: Sequence[Obstacle] = ()) -> None:
         self._script = script

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -107,6 +107,19 @@ class Place:
     scratch: Path
 
 
+@dataclass(frozen=True)
+class Equivalent:
+    """A native program that does what a tool does, for targets that run programs and no tools.
+
+    ``parameters`` are those of the workload ``use``; ``metrics`` maps the tool's metrics to the native one's, of the
+    same unit and direction. What is not named there has no counterpart.
+    """
+
+    use: str
+    parameters: Mapping[str, Any]
+    metrics: Mapping[str, str]
+
+
 class NotUnderstood(Exception):
     """Output that does not have the shape the adapter expects; the trial fails and its raw text is kept."""
 
@@ -152,6 +165,10 @@ class Adapter(ABC, Generic[P]):
     def before_trial(self, parameters: P, place: Place) -> None:
         """Before each trial, untimed: what every iteration needs fresh (``make clean``)."""
         return
+
+    def equivalent(self, parameters: P) -> Equivalent | None:
+        """The native program with the same behaviour; None where there is none that deserves the name."""
+        return None
 
     def spec(self, name: str) -> MetricSpec:
         """The metric of this name; KeyError when the adapter has none."""

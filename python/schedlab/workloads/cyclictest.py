@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import accumulate
 from statistics import fmean
 from typing import Annotated, Literal
@@ -26,9 +27,42 @@ _TOOL = Tool("cyclictest", "rt-tests")
 _SPAN_US = 2_000
 """Microseconds that the histogram spans, one line each; what is later counts as an overflow."""
 
-_BUCKET = re.compile(r"^(\d+)((?:[ \t]+\d+)+)\s*$", re.MULTILINE)
-_SUMMARY = re.compile(r"^# (Avg Latencies|Max Latencies|Histogram Overflows):((?:[ \t]+\d+)+)[ \t]*$", re.MULTILINE)
+_COUNTS = r"((?:[ \t]+[0-9]{1,15})+)"
+_BUCKET = re.compile(rf"^([0-9]{{1,9}}){_COUNTS}[ \t]*$", re.MULTILINE)
+_SUMMARY = re.compile(rf"^# (Avg Latencies|Max Latencies|Histogram Overflows):{_COUNTS}[ \t]*$", re.MULTILINE)
 _PERCENTILES = {"latency-p50": 0.5, "latency-p99": 0.99, "latency-p99.9": 0.999}
+
+
+def figures(text: str) -> dict[str, float]:
+    """The figures of a histogram and the summary below it by the names of the metrics, in µs, over all threads.
+
+    Raises:
+        NotUnderstood: either is missing, or no wake-up was counted.
+    """
+    buckets = {int(us): sum(map(int, counts.split())) for us, counts in _BUCKET.findall(text)}
+    said = {name: [int(word) for word in numbers.split()] for name, numbers in _SUMMARY.findall(text)}
+    if not buckets or len(said) != 3:
+        raise NotUnderstood("cyclictest printed no histogram with its summary")
+    largest = float(max(said["Max Latencies"]))
+    means = {"latency-mean": fmean(said["Avg Latencies"]), "latency-max": largest}
+    return percentiles(buckets, sum(said["Histogram Overflows"]), largest) | means
+
+
+def percentiles(buckets: Mapping[int, int], beyond: int, largest: float) -> dict[str, float]:
+    """Percentiles of wake-ups counted by µs, of which ``beyond`` lie above the last bucket, the latest at ``largest``.
+
+    Raises:
+        NotUnderstood: no wake-up was counted.
+    """
+    cycles = sum(buckets.values()) + beyond
+    if not cycles:
+        raise NotUnderstood("cyclictest counted no wake-up")
+    below = list(zip(buckets, accumulate(buckets.values()), strict=True))
+    return {
+        # What lies beyond the histogram is only known to be at most the maximum.
+        name: float(next((us for us, count in below if count >= share * cycles), largest))
+        for name, share in _PERCENTILES.items()
+    }
 
 
 class CyclictestParameters(Parameters):
@@ -68,19 +102,7 @@ class Cyclictest(Adapter[CyclictestParameters]):
 
     def parse(self, parameters: CyclictestParameters, output: Output) -> list[Metric]:
         """The histogram's percentiles, and the mean and maximum below it."""
-        buckets = [sum(map(int, counts.split())) for _, counts in _BUCKET.findall(output.stdout)]
-        said = {name: [int(word) for word in numbers.split()] for name, numbers in _SUMMARY.findall(output.stdout)}
-        if not buckets or len(said) != 3:
-            raise NotUnderstood("cyclictest printed no histogram with its summary")
-        cycles = sum(buckets) + sum(said["Histogram Overflows"])
-        if not cycles:
-            raise NotUnderstood("cyclictest counted no wake-up")
-        largest, below = float(max(said["Max Latencies"])), list(accumulate(buckets))
-        values = {
-            # What lies beyond the histogram is only known to be at most the maximum.
-            name: float(next((us for us, count in enumerate(below) if count >= share * cycles), largest))
-            for name, share in _PERCENTILES.items()
-        } | {"latency-mean": fmean(said["Avg Latencies"]), "latency-max": largest}
+        values = figures(output.stdout)
         return [Metric(spec, values[spec.name]) for spec in self.metrics]
 
     def seconds(self, parameters: CyclictestParameters) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from schedlab.workloads.base import Adapter, Command, Metric, NotUnderstood, Output, Place, Tool
+from schedlab.workloads.base import Adapter, Command, Equivalent, Metric, NotUnderstood, Output, Place, Tool
 from schedlab.workloads.hackbench import TIME, HackbenchParameters
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("hackbench", "rt-tests")
-_TIME = re.compile(r"^Time:\s*([0-9.]+)\s*$", re.MULTILINE)
+TIME_LINE = re.compile(r"^Time:[ \t]*([0-9]{1,12}(?:\.[0-9]{1,9})?)[ \t]*$", re.MULTILINE)
+"""What a run ends with: its seconds."""
 
 
 class HackbenchRtTests(Adapter[HackbenchParameters]):
@@ -27,7 +28,7 @@ class HackbenchRtTests(Adapter[HackbenchParameters]):
 
     def parse(self, parameters: HackbenchParameters, output: Output) -> list[Metric]:
         """The seconds behind ``Time:``."""
-        match = _TIME.search(output.stdout)
+        match = TIME_LINE.search(output.stdout)
         if match is None:
             raise NotUnderstood('hackbench printed no line "Time: SECONDS"')
         return [Metric(TIME, float(match[1]))]
@@ -35,3 +36,7 @@ class HackbenchRtTests(Adapter[HackbenchParameters]):
     def seconds(self, parameters: HackbenchParameters) -> float:
         """See :meth:`HackbenchParameters.seconds`."""
         return parameters.seconds()
+
+    def equivalent(self, parameters: HackbenchParameters) -> Equivalent:
+        """The native hackbench."""
+        return Equivalent("hackbench", parameters.model_dump(exclude_unset=True), {"time": "time"})

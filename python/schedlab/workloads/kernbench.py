@@ -12,7 +12,7 @@ from pydantic import Field
 
 from schedlab.errors import TrialFailure
 from schedlab.workloads import kernel_tree
-from schedlab.workloads.base import Adapter, Command, Metric, Output, Parameters, Place, Tool
+from schedlab.workloads.base import Adapter, Command, Equivalent, Metric, Output, Parameters, Place, Tool
 from schedlab.workloads.command import METRICS, times
 from schedlab.workloads.kernel_build import ENVIRONMENT, MAKE, Build
 
@@ -91,3 +91,8 @@ class Kernbench(Adapter[KernbenchParameters]):
         if kernel_tree.tarball() is None:
             return ["there is no kernel source: apt-get install linux-source, or name a tree"]
         return []
+
+    def equivalent(self, parameters: KernbenchParameters) -> Equivalent:
+        """The native kernbench: as many jobs, but its own files, whatever the configuration and the target."""
+        same = {spec.name: spec.name for spec in self.metrics}
+        return Equivalent("kernbench-native", {"jobs_per_cpu": parameters.jobs_per_cpu}, same)

@@ -38,9 +38,13 @@ class KernbenchNative(Native[KernbenchNativeParameters]):
     note = "shares kernbench's shape (fork, exec, memory, CPU, wait, a job server), not its figures"
 
     def options(self, parameters: KernbenchNativeParameters) -> list[str]:
-        """The options of ``schedload kernbench``."""
+        """The options of ``schedload kernbench``, for the CPUs of this process."""
+        return self.options_on(parameters, len(os.sched_getaffinity(0)))
+
+    def options_on(self, parameters: KernbenchNativeParameters, cpus: int) -> list[str]:
+        """``--jobs`` is the number for so many CPUs."""
         own = {
-            "--jobs": parameters.jobs,
+            "--jobs": parameters.jobs_per_cpu * cpus,
             "--directories": parameters.directories,
             "--files": parameters.files,
             "--compile-time": f"{parameters.compile_time}ns",

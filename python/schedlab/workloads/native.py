@@ -64,6 +64,10 @@ class Native(Adapter[P], Generic[P]):
     def options(self, parameters: P) -> list[str]:
         """The subcommand and its options, without ``--json``."""
 
+    def options_on(self, parameters: P, cpus: int) -> list[str]:
+        """The same for a machine of so many CPUs; another list only where a parameter counts in CPUs."""
+        return self.options(parameters)
+
     def command(self, parameters: P, place: Place) -> Command:
         """``schedload --json SUBCOMMAND OPTIONS``."""
         return Command((need(SCHEDLOAD), "--json", *self.options(parameters)))

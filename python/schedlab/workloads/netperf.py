@@ -9,6 +9,7 @@ from schedlab.workloads import loopback
 from schedlab.workloads.base import (
     Adapter,
     Command,
+    Equivalent,
     Metric,
     MetricSpec,
     NotUnderstood,
@@ -24,11 +25,12 @@ from schedlab.workloads.tools import need
 _SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' do without"
 _CLIENT, _SERVER = Tool("netperf", "netperf", source=_SOURCE), Tool("netserver", "netperf", source=_SOURCE)
 
-_SAID = re.compile(r"^([A-Z0-9_]+)=([0-9.]+)$", re.MULTILINE)
+SAID_LINE = re.compile(r"^([A-Z0-9_]+)=(.*)$", re.MULTILINE)
+"""The output of ``-k``."""
 
-_MEAN = MetricSpec("latency", "us", "lower", judged=False)
-_P50 = MetricSpec("latency-p50", "us", "lower", judged=False)
-_P99 = MetricSpec("latency-p99", "us", "lower", judged=False)
+LATENCY = MetricSpec("latency", "us", "lower", judged=False)
+LATENCY_P50 = MetricSpec("latency-p50", "us", "lower", judged=False)
+LATENCY_P99 = MetricSpec("latency-p99", "us", "lower", judged=False)
 
 
 class _Netperf(Adapter[P]):
@@ -52,7 +54,7 @@ class _Netperf(Adapter[P]):
 
     def parse(self, parameters: P, output: Output) -> list[Metric]:
         """The asked-for lines ``KEY=value``."""
-        said = dict(_SAID.findall(output.stdout))
+        said = {key: value for key, value in SAID_LINE.findall(output.stdout) if re.fullmatch(r"[0-9.]+", value)}
         lacking = [key for key in self.keys if key not in said]
         if lacking:
             raise NotUnderstood(f"netperf printed no line {lacking[0]}=…")
@@ -77,6 +79,10 @@ class Netperf(_Netperf[StreamParameters]):
         """The duration; the server is up at once."""
         return parameters.duration + 0.1
 
+    def equivalent(self, parameters: StreamParameters) -> Equivalent:
+        """The native stream."""
+        return Equivalent("stream", parameters.model_dump(), {"received": "received", "sent": "sent"})
+
 
 class NetperfRr(_Netperf[PingParameters]):
     """TCP_RR and UDP_RR."""
@@ -84,7 +90,7 @@ class NetperfRr(_Netperf[PingParameters]):
     name = "netperf-rr"
     summary = "netperf TCP_RR or UDP_RR over loopback: one request, one reply"
     parameters = PingParameters
-    metrics = (loopback.TRANSACTIONS, _MEAN, _P50, _P99)
+    metrics = (loopback.TRANSACTIONS, LATENCY, LATENCY_P50, LATENCY_P99)
     keys = ("THROUGHPUT", "MEAN_LATENCY", "P50_LATENCY", "P99_LATENCY")
 
     def test(self, parameters: PingParameters) -> tuple[str, int, list[str]]:
@@ -95,3 +101,8 @@ class NetperfRr(_Netperf[PingParameters]):
     def seconds(self, parameters: PingParameters) -> float:
         """The duration; the server is up at once."""
         return parameters.duration + 0.1
+
+    def equivalent(self, parameters: PingParameters) -> Equivalent:
+        """The native request/response test."""
+        same = ("transactions", "latency", "latency-p50", "latency-p99")
+        return Equivalent("rr", parameters.model_dump(), {name: name for name in same})

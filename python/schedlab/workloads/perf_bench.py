@@ -10,6 +10,7 @@ from pydantic import Field
 from schedlab.workloads.base import (
     Adapter,
     Command,
+    Equivalent,
     Metric,
     MetricSpec,
     NotUnderstood,
@@ -22,11 +23,12 @@ from schedlab.workloads.base import (
 from schedlab.workloads.tools import need
 
 PERF = Tool("perf", "linux-perf")
-_TOTAL = re.compile(r"^\s*Total time:\s*([0-9.]+)\s*\[sec\]", re.MULTILINE)
-_PER_OP = re.compile(r"^\s*([0-9.]+)\s+usecs/op", re.MULTILINE)
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
+TOTAL_LINE = re.compile(rf"^[ \t]*Total time:\s*{_NUMBER}\s*\[sec\]", re.MULTILINE)
+PER_OP_LINE = re.compile(rf"^[ \t]*{_NUMBER}\s+usecs/op[ \t]*$", re.MULTILINE)
 
-_TIME = MetricSpec("time", "s", "lower")
-_LATENCY = MetricSpec("latency", "us/op", "lower")
+TIME = MetricSpec("time", "s", "lower")
+LATENCY = MetricSpec("latency", "us/op", "lower")
 
 
 class MessagingParameters(Parameters):
@@ -68,7 +70,7 @@ class PerfSchedMessaging(PerfSched[MessagingParameters]):
     name = "perf-sched-messaging"
     summary = "perf bench sched messaging: hackbench as perf has it"
     parameters = MessagingParameters
-    metrics = (_TIME,)
+    metrics = (TIME,)
 
     def command(self, parameters: MessagingParameters, place: Place) -> Command:
         """``perf bench sched messaging`` with the options spelt short."""
@@ -80,11 +82,16 @@ class PerfSchedMessaging(PerfSched[MessagingParameters]):
 
     def parse(self, parameters: MessagingParameters, output: Output) -> list[Metric]:
         """The seconds of ``Total time:``."""
-        return [Metric(_TIME, _seek(_TOTAL, output, 'line "Total time: SECONDS [sec]"'))]
+        return [Metric(TIME, _seek(TOTAL_LINE, output, 'line "Total time: SECONDS [sec]"'))]
 
     def seconds(self, parameters: MessagingParameters) -> float:
         """As hackbench with 20 file descriptors a group."""
         return parameters.groups * (400 * parameters.loops * 1.5e-6 + 40 * 60e-6)
+
+    def equivalent(self, parameters: MessagingParameters) -> Equivalent:
+        """hackbench with 20 file descriptors a group and messages of 100 bytes."""
+        same = parameters.model_dump(exclude_unset=True)
+        return Equivalent("hackbench", {"fds": 20, "size": 100, **same}, {"time": "time"})
 
 
 class PerfSchedPipe(PerfSched[PipeParameters]):
@@ -93,7 +100,7 @@ class PerfSchedPipe(PerfSched[PipeParameters]):
     name = "perf-sched-pipe"
     summary = "perf bench sched pipe: pipetest as perf has it"
     parameters = PipeParameters
-    metrics = (_LATENCY, MetricSpec("time", "s", "lower", judged=False))
+    metrics = (LATENCY, MetricSpec("time", "s", "lower", judged=False))
 
     def command(self, parameters: PipeParameters, place: Place) -> Command:
         """``perf bench sched pipe``."""
@@ -101,10 +108,14 @@ class PerfSchedPipe(PerfSched[PipeParameters]):
 
     def parse(self, parameters: PipeParameters, output: Output) -> list[Metric]:
         """The figures before ``usecs/op`` and behind ``Total time:``."""
-        per_op = _seek(_PER_OP, output, 'line "N usecs/op"')
-        total = _seek(_TOTAL, output, 'line "Total time: SECONDS [sec]"')
-        return [Metric(_LATENCY, per_op), Metric(self.spec("time"), total)]
+        per_op = _seek(PER_OP_LINE, output, 'line "N usecs/op"')
+        total = _seek(TOTAL_LINE, output, 'line "Total time: SECONDS [sec]"')
+        return [Metric(LATENCY, per_op), Metric(self.spec("time"), total)]
 
     def seconds(self, parameters: PipeParameters) -> float:
         """About 8 µs a round trip on two cores."""
         return parameters.loops * 8e-6
+
+    def equivalent(self, parameters: PipeParameters) -> Equivalent:
+        """pipetest, whose mean round trip is perf's time per operation; the total is not told apart from it."""
+        return Equivalent("pipetest", parameters.model_dump(), {"latency": "latency"})

@@ -22,6 +22,7 @@ from schedlab.workloads.base import (
     Place,
 )
 from schedlab.workloads.perf_bench import PERF
+from schedlab.workloads.perf_stat_lines import parse as parse_line
 from schedlab.workloads.tools import find, need
 
 SOFTWARE = {
@@ -113,17 +114,17 @@ def _null(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _values(text: str) -> Iterator[tuple[str, float]]:
-    """From lines ``VALUE;UNIT;EVENT;…``, with ``ERROR%`` behind the event when runs were repeated (perf-stat(1))."""
+    """From the lines of ``-x``; the elapsed time comes with its error when runs were repeated."""
     for line in text.splitlines():
-        fields = line.split(_SEPARATOR)
+        count = parse_line(line, _SEPARATOR)
         # "<not supported>" and "<not counted>" stand where a machine lacks the counter.
-        if len(fields) < 5 or not re.fullmatch(r"[0-9.]+", fields[0]):
+        if count is None or count.value is None:
             continue
         # A user without rights gets the user-space share only, which perf marks with ":u".
-        event = fields[2].partition(":")[0]
+        event = count.event.partition(":")[0]
         if event == "duration_time":
-            yield "elapsed", float(fields[0]) / 1e9
-            if fields[3].endswith("%"):
-                yield "elapsed-error", float(fields[3].rstrip("%"))
+            yield "elapsed", count.value / 1e9
+            if count.error_percent is not None:
+                yield "elapsed-error", count.error_percent
         elif event in SOFTWARE or event in HARDWARE:
-            yield event, float(fields[0])
+            yield event, count.value

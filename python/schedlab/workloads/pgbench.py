@@ -18,6 +18,7 @@ from schedlab.units import parse_share
 from schedlab.workloads.base import (
     Adapter,
     Command,
+    Equivalent,
     Metric,
     MetricSpec,
     NotUnderstood,
@@ -39,14 +40,32 @@ from schedlab.workloads.postgres import (
     memory_bytes,
 )
 
-_TPS = re.compile(
-    r"^tps = ([0-9.]+) \((?:without initial connection time|excluding connections establishing)\)", re.MULTILINE
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
+TPS_LINE = re.compile(
+    rf"^tps = {_NUMBER} "
+    r"\((?:without initial connection time|excluding connections establishing|including reconnection times)\)",
+    re.MULTILINE,
 )
-_LATENCY = re.compile(r"^latency average = ([0-9.]+) ms", re.MULTILINE)
-_SPREAD = re.compile(r"^latency stddev = ([0-9.]+) ms", re.MULTILINE)
-_PROGRESS = re.compile(r"^progress: [0-9.]+ s, ([0-9.]+) tps", re.MULTILINE)
+_LATENCY = re.compile(rf"^latency average = {_NUMBER} ms", re.MULTILINE)
+_SPREAD = re.compile(rf"^latency stddev = {_NUMBER} ms", re.MULTILINE)
+PROGRESS_LINE = re.compile(rf"^progress: [0-9.]+ s, {_NUMBER} tps, lat (\S+) ms", re.MULTILINE)
+"""The rate since the last such line, and the mean latency (``NaN`` where no transaction ended)."""
 
 _DEFAULT_SHARE = 0.05
+
+
+def figures(text: str) -> dict[str, float]:
+    """The figures of one run's summary by the names of the metrics, latencies in µs.
+
+    Raises:
+        NotUnderstood: it has no rate, or no latency.
+    """
+    tps, latency, spread = TPS_LINE.search(text), _LATENCY.search(text), _SPREAD.search(text)
+    if tps is None or latency is None:
+        raise NotUnderstood('pgbench printed no lines "tps = N" and "latency average = N ms"')
+    found = {"tps": float(tps[1]), "latency": 1e3 * float(latency[1])}
+    return found | ({"latency-stddev": 1e3 * float(spread[1])} if spread else {})
+
 
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, le=0.8)]
 
@@ -131,17 +150,13 @@ class Pgbench(Adapter[PgbenchParameters]):
 
     def parse(self, parameters: PgbenchParameters, output: Output) -> list[Metric]:
         """The summary on standard output; the rate of every second, from standard error, as samples."""
-        tps, latency = _TPS.search(output.stdout), _LATENCY.search(output.stdout)
-        if tps is None or latency is None:
-            raise NotUnderstood('pgbench printed no lines "tps = N" and "latency average = N ms"')
-        seconds = [float(rate) for rate in _PROGRESS.findall(output.stderr)]
-        found = [
-            Metric(self.spec("tps"), float(tps[1]), seconds or None),
-            Metric(self.spec("latency"), 1e3 * float(latency[1])),
+        values = figures(output.stdout)
+        seconds = [float(rate) for rate, _ in PROGRESS_LINE.findall(output.stderr)]
+        return [
+            Metric(spec, values[spec.name], (seconds or None) if spec.name == "tps" else None)
+            for spec in self.metrics
+            if spec.name in values
         ]
-        if spread := _SPREAD.search(output.stdout):
-            found.append(Metric(self.spec("latency-stddev"), 1e3 * float(spread[1])))
-        return found
 
     def seconds(self, parameters: PgbenchParameters) -> float:
         """Timed seconds, start and stop of the server, warming (and for rw copying) at 1 GiB/s."""
@@ -158,3 +173,9 @@ class Pgbench(Adapter[PgbenchParameters]):
                 f"{disk_folder()}, there are {room / (1 << 30):.1f}: make room or take a smaller scale"
             ]
         return []
+
+    def equivalent(self, parameters: PgbenchParameters) -> Equivalent:
+        """The database model; a share of this machine's memory says nothing there, and its buffers keep their size."""
+        size = {} if parameters.scale is None else {"scale": parameters.scale}
+        own = {"mode": parameters.mode, "clients": parameters.clients, "duration": parameters.duration}
+        return Equivalent("pgbench-native", own | size, {"tps": "tps", "latency": "latency"})

@@ -10,6 +10,7 @@ from pydantic import Field
 from schedlab.workloads.base import (
     Adapter,
     Command,
+    Equivalent,
     Metric,
     MetricSpec,
     NotUnderstood,
@@ -24,9 +25,24 @@ _TOOL = Tool("schbench", "schbench", source="from https://github.com/masoncl/sch
 _LONGEST = 1_000_000
 """Seconds between interim reports: longer than any run, so that only the last report is printed."""
 
-_BLOCK = re.compile(r"^(Wakeup|Request) Latencies percentiles \(usec\)[^\n]*\n((?:[ \t]+[^\n]*\n?)+)", re.MULTILINE)
-_LINE = re.compile(r"^[ \t]+\*?[ \t]*([0-9.]+)th:[ \t]+(\d+)", re.MULTILINE)
-_RPS = re.compile(r"^average rps: ([0-9.]+)$", re.MULTILINE)
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
+_BLOCK = re.compile(
+    r"^(?:(Wakeup|Request) )?Latenc(?:ies|y) percentiles \(usec\)[^\n]*\n((?:[ \t]+[^\n]*\n?)+)", re.MULTILINE
+)
+"""Before 2021 there was one kind, without a name: what is called wake-up now."""
+_LINE = re.compile(rf"^[ \t]+\*?[ \t]*{_NUMBER}th:[ \t]+{_NUMBER}", re.MULTILINE)
+AVERAGE_LINE = re.compile(rf"^average rps: {_NUMBER}$", re.MULTILINE)
+
+
+def figures(text: str) -> dict[str, float]:
+    """The figures of the last report in ``text`` by the names of the metrics (``wakeup-p99``), those that are there."""
+    found: dict[str, float] = {}
+    for kind, block in _BLOCK.findall(text):
+        for share, microseconds in _LINE.findall(block):
+            found[f"{(kind or 'Wakeup').lower()}-p{float(share):g}"] = float(microseconds)
+    if rate := AVERAGE_LINE.search(text):
+        found["requests"] = float(rate[1])
+    return found
 
 
 class SchbenchParameters(Parameters):
@@ -65,13 +81,7 @@ class Schbench(Adapter[SchbenchParameters]):
 
     def parse(self, parameters: SchbenchParameters, output: Output) -> list[Metric]:
         """The last block of each kind; schbench writes to either stream, by version."""
-        text = output.stdout + output.stderr
-        found: dict[str, float] = {}
-        for kind, block in _BLOCK.findall(text):
-            for share, microseconds in _LINE.findall(block):
-                found[f"{kind.lower()}-p{float(share):g}"] = float(microseconds)
-        if rate := _RPS.search(text):
-            found["requests"] = float(rate[1])
+        found = figures(output.stdout + output.stderr)
         lacking = [spec.name for spec in self.metrics if spec.name not in found]
         if lacking:
             raise NotUnderstood(f"schbench printed no {lacking[0]}")
@@ -80,3 +90,10 @@ class Schbench(Adapter[SchbenchParameters]):
     def seconds(self, parameters: SchbenchParameters) -> float:
         """The duration."""
         return parameters.duration + 0.2
+
+    def equivalent(self, parameters: SchbenchParameters) -> Equivalent:
+        """wakeup, which tells no latency of requests; schbench's duration holds its warm-up."""
+        timing = {"duration": max(1, parameters.duration - parameters.warmup), "warmup": parameters.warmup}
+        same = {f"wakeup-{share}": f"latency-{share}" for share in ("p50", "p99", "p99.9")}
+        tasks = {"messages": parameters.messages, "workers": parameters.workers}
+        return Equivalent("wakeup", tasks | timing, same | {"requests": "requests"})

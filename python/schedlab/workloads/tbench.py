@@ -13,6 +13,7 @@ from schedlab.workloads import loopback
 from schedlab.workloads.base import (
     Adapter,
     Command,
+    Equivalent,
     Metric,
     MetricSpec,
     NotUnderstood,
@@ -36,8 +37,30 @@ OPERATIONS = (
 
 _CLIENT, _SERVER = Tool("tbench", "dbench"), Tool("tbench_srv", "dbench")
 _LOAD = Tool("client.txt", "dbench", ("/usr/share/dbench/client.txt",))
-_THROUGHPUT = re.compile(r"^Throughput ([0-9.]+) MB/sec .*max_latency=([0-9.]+) ms", re.MULTILINE)
-_ROW = re.compile(r"^ (\w+)\s+(\d+)\s+([0-9.]+)\s+([0-9.]+)$", re.MULTILINE)
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
+THROUGHPUT_LINE = re.compile(rf"^Throughput {_NUMBER} MB/sec .*max_latency={_NUMBER} ms.*$", re.MULTILINE)
+_ROW = re.compile(rf"^ (\w+)\s+([0-9]{{1,15}})\s+{_NUMBER}\s+{_NUMBER}$", re.MULTILINE)
+
+
+def figures(text: str) -> dict[str, float]:
+    """The figures of one run by the names of the metrics, latencies in µs.
+
+    Raises:
+        NotUnderstood: the line of the throughput, or the table of latencies above it, is not there.
+    """
+    match = THROUGHPUT_LINE.search(text)
+    if match is None or float(match[1]) <= 0:
+        raise NotUnderstood('tbench printed no line "Throughput N MB/sec … max_latency=N ms" above zero')
+    # In the table times are milliseconds with three decimals.
+    rows = [(name, int(count), 1e3 * float(mean)) for name, count, mean, _ in _ROW.findall(text)]
+    total = sum(count for _, count, _ in rows)
+    if not total:
+        raise NotUnderstood("tbench printed no table of operations and their latencies")
+    return {
+        "throughput": float(match[1]),
+        "latency": sum(count * mean for _, count, mean in rows) / total,
+        "latency-max": 1e3 * float(match[2]),
+    } | {f"latency-{name.lower()}": mean for name, _, mean in rows}
 
 
 class TbenchParameters(Parameters):
@@ -77,19 +100,7 @@ class Tbench(Adapter[TbenchParameters]):
 
     def parse(self, parameters: TbenchParameters, output: Output) -> list[Metric]:
         """The line ``Throughput N MB/sec`` and the table of latencies above it."""
-        match = _THROUGHPUT.search(output.stdout)
-        if match is None or float(match[1]) <= 0:
-            raise NotUnderstood('tbench printed no line "Throughput N MB/sec … max_latency=N ms" above zero')
-        # In the table times are milliseconds with three decimals.
-        rows = [(name, int(count), 1e3 * float(mean)) for name, count, mean, _ in _ROW.findall(output.stdout)]
-        total = sum(count for _, count, _ in rows)
-        if not total:
-            raise NotUnderstood("tbench printed no table of operations and their latencies")
-        values = {
-            "throughput": float(match[1]),
-            "latency": sum(count * mean for _, count, mean in rows) / total,
-            "latency-max": 1e3 * float(match[2]),
-        } | {f"latency-{name.lower()}": mean for name, _, mean in rows}
+        values = figures(output.stdout)
         return [Metric(spec, values[spec.name]) for spec in self.metrics if spec.name in values]
 
     def seconds(self, parameters: TbenchParameters) -> float:
@@ -104,3 +115,9 @@ class Tbench(Adapter[TbenchParameters]):
             f"port {PORT}, which tbench_srv cannot change, is in use, and this user cannot make a network of its own: "
             f"stop the server there ('ss -ltnp sport = :{PORT}' names it) or run as root"
         ]
+
+    def equivalent(self, parameters: TbenchParameters) -> Equivalent:
+        """The native tbench, warmed up for as long as the tool does."""
+        timing = {"duration": parameters.duration, "warmup": parameters.duration // 5}
+        same = {"throughput": "throughput", "latency": "latency"}
+        return Equivalent("tbench-native", {"clients": parameters.clients, **timing}, same)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan
+from schedlab.simulation.models import kernels_with
 from schedlab.targets.host.launch import attributes, launch
 from schedlab.targets.host.lock import BUSY, WAIT, holder
 from schedlab.targets.protocol import Obstacle
-from schedlab.tunables import System
+from schedlab.tunables import System, UnknownTunable, lookup
 from schedlab.workloads.base import Command
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
@@ -45,6 +46,10 @@ def _tools(plan: Plan) -> Iterator[Obstacle]:
 
 def _attributes(variant: Variant) -> Iterator[Obstacle]:
     """Attributes are probed by starting ``true`` under them: what the kernel will say cannot be guessed."""
+    for key in ("kernel", "cmdline"):
+        if getattr(variant, key) is not None:
+            mend = "run it with --target sim:MACHINE, or take the key out"
+            yield Obstacle(f"variant {variant.name!r}", f"sets {key}, and the host runs what it was booted with", mend)
     if not attributes(variant):
         return
     probe = launch(Command(("true",)), variant, PROBE_SECONDS)
@@ -58,13 +63,28 @@ def _tunables(plan: Plan, system: System) -> Iterator[Obstacle]:
     for variant in plan.variants:
         for name in variant.tunables:
             wanted.setdefault(name, []).append(variant.name)
+    simulated = [name for name in wanted if not _is_known(name)]
+    for name in simulated:
+        mend = f"run it with --target sim:MACHINE/{kernels_with(name)[0]}"
+        subject = f"tunable {name!r} (variants {', '.join(wanted.pop(name))})"
+        yield Obstacle(subject, "only simulated kernels have it", mend)
     if not wanted:
         return
     with system.debugfs():
         for variant in plan.variants:
-            for name, answer in system.check(variant.tunables).items():
+            real = {name: value for name, value in variant.tunables.items() if name not in simulated}
+            for name, answer in system.check(real).items():
                 if variants := wanted.pop(name, None):
                     subject = f"tunable {name!r} (variants {', '.join(variants)})"
                     yield Obstacle(
                         subject, answer.why, f"'schedlab tunables show {name}' tells all that is known of it"
                     )
+
+
+def _is_known(name: str) -> bool:
+    """Whether the catalogue of real kernels' tunables has it; a plan holds no others but simulated kernels' own."""
+    try:
+        lookup(name)
+    except UnknownTunable:
+        return False
+    return True

@@ -35,6 +35,7 @@ class Host:
     """The kernel that runs here, or with ``root`` a tree of files in its place (for tests and demonstrations)."""
 
     name = "host"
+    virtual = False
 
     def __init__(self, root: Path = Path("/"), journal_dir: Path | None = None) -> None:
         self._system = System(root)

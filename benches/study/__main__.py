@@ -1,0 +1,61 @@
+"""Run the study and print its tables, or write them into docs/statistics.md.
+
+    .venv/bin/python -m benches.study [--campaigns 2000] [--only false-alarms] [--write]
+
+The page names each table between ``<!-- table: NAME -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from benches.study import coverage, equivalence, false_alarms, looks, power, real, tables
+
+PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
+
+CAMPAIGNS = 2000
+
+TABLES: dict[str, Callable[[int, int], str]] = {
+    "false-alarms": lambda campaigns, seed: tables.false_alarms(false_alarms.study(campaigns, seed)),
+    "intervals": lambda campaigns, seed: tables.intervals(
+        coverage.study(campaigns, seed), equivalence.study(campaigns, seed), campaigns
+    ),
+    "looks": lambda campaigns, seed: tables.sequential(looks.study(campaigns, seed), campaigns),
+    "real": lambda campaigns, seed: tables.real(real.study()),
+    "power": lambda campaigns, seed: tables.found(power.study(campaigns // 2, seed)),
+}
+"""Each table by its name, from the number of campaigns of each kind and a seed."""
+
+
+def put(page: str, name: str, text: str) -> str:
+    """The page with this table between its markers; LookupError where it has none."""
+    marked = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    if not marked.search(page):
+        raise LookupError(f"{PAGE.name} has no place for the table {name}")
+    return marked.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page)
+
+
+def main() -> int:
+    """Print or write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--campaigns", type=int, default=CAMPAIGNS, help="of each kind (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is drawn (%(default)s)")
+    parser.add_argument("--only", choices=TABLES, action="append", help="this table; may be given again")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/statistics.md")
+    given = parser.parse_args()
+    if given.campaigns < 2 * coverage.BOOTSTRAPPED:
+        parser.error(f"--campaigns must be at least {2 * coverage.BOOTSTRAPPED}")
+    for name in given.only or TABLES:
+        text = TABLES[name](given.campaigns, given.seed)
+        print(f"{name}\n\n{text}\n", flush=True)
+        if given.write:
+            PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""Record the noise of this machine: run an A/A experiment, or take a stored one, and keep its trials as CSV.
+
+.venv/bin/python -m benches.study.record a-a --as every-cpu      (runs benches/study/a-a.toml, about 7 minutes)
+.venv/bin/python -m benches.study.record --store FILE --as every-cpu
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import polars as pl
+from benches.study.recorded import COLUMNS, FOLDER, METRICS
+from sqlalchemy import Engine, select
+
+from schedlab.store import reading, schema
+from schedlab.store.file import open_store
+
+
+def trials(engine: Engine, run_id: int) -> pl.DataFrame:
+    """A run's measured trials in the order of time: workload, block, variant, iteration, value."""
+    t, m = schema.trial.c, schema.metric.c
+    query = (
+        select(t.workload, t.block, t.variant, t.iteration, m.name, m.value)
+        .join_from(schema.trial, schema.metric)
+        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
+        .order_by(t.position)
+    )
+    with engine.connect() as connection:
+        rows = [(*row[:4], float(f"{row[5]:.6g}")) for row in connection.execute(query) if row[4] == METRICS[row[0]][0]]
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def conditions(engine: Engine, run: reading.Run) -> str:
+    """What else ran on the machine meanwhile, in words: shares of the CPUs' time, over all trials."""
+    found = reading.conditions(engine, run.id).select("seconds", "other_percent", "steal_percent").to_numpy()
+    other, steal = (found[:, :1] * found[:, 1:]).sum(axis=0) / found[:, 0].sum()
+    return f"other processes used {other:.0f} % of the CPUs' time, the hypervisor took {steal:.1f} %"
+
+
+def main() -> int:
+    """Run or read, and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("experiment", nargs="?", default="a-a", help="an experiment file beside this one (%(default)s)")
+    parser.add_argument("--store", type=Path, help="read the newest run of this store instead of running")
+    parser.add_argument("--as", dest="name", required=True, help="name of the file in benches/study/recorded")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="schedlab-study-") as scratch:
+        store = given.store or Path(scratch) / "store.sqlite"
+        if given.store is None:
+            path = Path(__file__).parent / f"{given.experiment}.toml"
+            command = [Path(sys.executable).parent / "schedlab", "run", path, "--store", store]
+            if code := subprocess.run(command, check=False).returncode:
+                return code
+        engine = open_store(store, create=False)
+        run = reading.run(engine, None)
+        head = f"# {conditions(engine, run)}; seed {run.seed}\n"
+        units = "; ".join(f"{workload}: {metric} in {unit}" for workload, (metric, unit) in METRICS.items())
+        FOLDER.mkdir(exist_ok=True)
+        text = f"# {units}\n{head}{trials(engine, run.id).write_csv()}"
+        (FOLDER / f"{given.name}.csv").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

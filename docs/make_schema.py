@@ -1,0 +1,72 @@
+"""Writes docs/report.schema.json and the tables of docs/report-json.md from the report's documented fields.
+
+    .venv/bin/python docs/make_schema.py
+
+A test fails when they and the code differ.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from schedlab.report.document.report import Report
+
+FOLDER = Path(__file__).parent
+MARK = re.compile(r"(<!-- made by docs/make_schema.py -->\n).*?(\n<!-- end -->)", re.DOTALL)
+
+
+def schema() -> str:
+    """The JSON Schema (draft 2020-12) of a report."""
+    made = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "report.schema.json"}
+    fields = _open(Report.model_json_schema(mode="serialization"))
+    return json.dumps(made | fields, indent=2, ensure_ascii=False) + "\n"
+
+
+def _open(part: Any) -> Any:
+    """The same schema, under which fields that come later are no error."""
+    if isinstance(part, dict):
+        kept = {name: _open(inner) for name, inner in part.items()}
+        return {name: inner for name, inner in kept.items() if (name, inner) != ("additionalProperties", False)}
+    return [_open(inner) for inner in part] if isinstance(part, list) else part
+
+
+def manual(page: str) -> str:
+    """The page with its tables made anew."""
+    return MARK.sub(lambda found: f"{found[1]}{chr(10).join(_tables())}{found[2]}", page)
+
+
+def _tables() -> Iterator[str]:
+    whole = json.loads(schema())
+    parts = whole["$defs"]
+    yield from _table("The whole", whole)
+    for name, part in parts.items():
+        if "properties" in part:
+            yield from _table(f"`{name}`", part)
+
+
+def _table(title: str, part: dict[str, Any]) -> Iterator[str]:
+    yield f"\n### {title}\n\n{' '.join(part.get('description', '').split())}\n"
+    yield "| field | type | meaning |\n|---|---|---|"
+    for name, field in part["properties"].items():
+        yield f"| `{name}` | {_type(field)} | {field.get('description', '')} |"
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "$ref" in field:
+        return f"`{field['$ref'].rpartition('/')[2]}`"
+    if "anyOf" in field:
+        return " or ".join(_type(each) for each in field["anyOf"])
+    if field.get("type") == "array":
+        return f"list of {_type(field['items'])}"
+    return {"object": "object"}.get(field.get("type", ""), field.get("type", "any"))
+
+
+if __name__ == "__main__":
+    (FOLDER / "report.schema.json").write_text(schema(), encoding="utf-8")
+    page = FOLDER / "report-json.md"
+    page.write_text(manual(page.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"report.schema.json, {page.name}: {len(page.read_text(encoding='utf-8').splitlines())} lines")

@@ -1,0 +1,61 @@
+"""Takes the pictures of docs/html-report.md: a stored run's HTML report as the system's Chromium shows it.
+
+.venv/bin/python docs/make_screenshots.py STORE [RUN]
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from schedlab.findings import count, findings
+from schedlab.report import html
+from schedlab.store.columns import columns
+from schedlab.store.file import open_store
+
+PLACE = Path(__file__).parent
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+OPEN_A_ROW = "document.querySelector('details.row').open = true"
+
+
+def main() -> None:
+    """Render the run, and photograph it wide and light, and as a phone shows it in the dark."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("store", type=Path)
+    options.add_argument("run", type=int, nargs="?")
+    given = options.parse_args()
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        sys.exit("no chromium in $PATH: apt-get install chromium")
+    engine = open_store(given.store, create=False)
+    found = findings(engine, given.run)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page = Path(folder, "report.html")
+        page.write_text(html.render(found, count(engine, found), columns(engine, found.columns)), encoding="utf-8")
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        take(browser, page, "html-report.png", "light", 1200, 940, "#answer")
+        take(browser, page, "html-report-phone.png", "dark", 400, 1000, "form.filter")
+        browser.close()
+
+
+def take(browser: Browser, page: Path, name: str, scheme: str, width: int, height: int, top: str) -> None:
+    """One picture, from the element ``top`` on."""
+    window = {"width": width, "height": height}
+    shown = browser.new_page(viewport=window, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
+    shown.goto(page.as_uri())
+    shown.evaluate(OPEN_A_ROW)
+    shown.locator("details.row figure").first.scroll_into_view_if_needed()
+    shown.wait_for_selector("details.row figure[data-drawn]")
+    shown.locator(top).evaluate("one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 24)")
+    shown.screenshot(path=PLACE / name)
+    shown.close()
+    print(f"{name}: {(PLACE / name).stat().st_size // 1024} KiB")
+
+
+if __name__ == "__main__":
+    main()

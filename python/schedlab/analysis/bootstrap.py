@@ -1,0 +1,88 @@
+"""The hierarchical bootstrap: an interval that asks for no symmetry, but for many blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import exp, nan
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+Floats = NDArray[np.float64]
+
+DRAWS = 9_999
+"""Resamples: the ends of a 95 % interval are then each known to about one part in 15 of their tail."""
+
+AT_ONCE = 2_000_000
+"""Values that are drawn at a time: 16 MB of them."""
+
+
+def bca(baseline: Floats, variant: Floats, confidence: float, seed: int) -> tuple[float, float]:
+    """The bias-corrected and accelerated interval (Efron 1987) of the ratio variant / baseline: (low, high).
+
+    Blocks are resampled, both sides of a pair together, and within each the iterations of either side (the levels of
+    Kalibera & Jones 2013). The statistic is that of :func:`schedlab.analysis.paired.estimate`: the mean
+    over blocks of the log-ratio of the block's means. One-level data are those of ``scipy.stats.bootstrap``.
+
+    Args:
+        baseline, variant: values above 0, shape (blocks, iterations), blocks in the same order; nan where an iteration
+            is missing, but at least one in every block.
+        confidence: of the interval, two-sided.
+        seed: of the draws.
+
+    It covers less than it says when there are few blocks: see docs/verdicts.md. (nan, nan) below two.
+    """
+    ratios = np.log(np.nanmean(variant, axis=1)) - np.log(np.nanmean(baseline, axis=1))
+    n = len(ratios)
+    if n < 2:
+        return nan, nan
+    mean = float(ratios.mean())
+    drawn = np.concatenate(list(_draws(_packed(baseline), _packed(variant), seed)))
+    if float(np.ptp(drawn)) == 0:
+        return exp(mean), exp(mean)
+    below = (np.count_nonzero(drawn < mean) + np.count_nonzero(drawn == mean) / 2) / len(drawn)
+    bias, skew = float(ndtri(below)), _acceleration(ratios)
+    tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    moved = bias + ndtri(tails)
+    low, high = np.quantile(drawn, ndtr(bias + moved / (1 - skew * moved)))
+    return exp(low), exp(high)
+
+
+def _acceleration(ratios: Floats) -> float:
+    """From the jackknife over blocks, the level that the evidence counts in."""
+    left_out = (ratios.sum() - ratios) / (len(ratios) - 1)
+    away = left_out.mean() - left_out
+    square = float((away**2).sum())
+    return float((away**3).sum()) / (6 * square**1.5) if square > 0 else 0.0
+
+
+def _packed(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Each block's values moved to the front, and how many it has."""
+    order = np.argsort(np.isnan(values), axis=1, kind="stable")
+    return np.take_along_axis(values, order, axis=1), np.count_nonzero(~np.isnan(values), axis=1)
+
+
+Packed = tuple[Floats, NDArray[np.intp]]
+
+
+def _draws(baseline: Packed, variant: Packed, seed: int) -> Iterator[Floats]:
+    """The statistic of every resample, a part at a time."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    n, iterations = len(baseline[1]), max(baseline[0].shape[1], variant[0].shape[1])
+    part = max(1, AT_ONCE // (n * iterations))
+    for start in range(0, DRAWS, part):
+        picked = generator.integers(0, n, size=(min(part, DRAWS - start), n))
+        above, below = (np.log(_means(side, picked, generator)) for side in (variant, baseline))
+        yield (above - below).mean(axis=1)
+
+
+def _means(side: Packed, picked: NDArray[np.int64], generator: np.random.Generator) -> Floats:
+    """The mean of resampled iterations in each picked block, shape of ``picked``."""
+    values, counts = side
+    if values.shape[1] == 1:
+        return np.asarray(values[picked, 0])
+    held = counts[picked][..., None]
+    which = (generator.random((*picked.shape, values.shape[1])) * held).astype(np.intp)
+    drawn = values[picked[..., None], which]
+    return np.asarray(np.where(np.arange(values.shape[1]) < held, drawn, 0).sum(axis=-1) / held[..., 0])

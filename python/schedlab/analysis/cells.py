@@ -1,0 +1,84 @@
+"""Cells of a run's figures: the values of one variant in one row, by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import nan, sqrt
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Key = tuple[str, str, str, str]
+"""Workload, parameters (canonical JSON), metric, variant."""
+
+Cell = Mapping[int, float]
+"""Block → the mean of its iterations."""
+
+Failures = Mapping[tuple[str, str, str], tuple[int, int]]
+"""Trials that failed, and trials recorded, by workload, parameters and variant."""
+
+TOLERATED = 0.05
+"""The share of a cell's trials that may fail before what is left is no fair sample of it."""
+
+_KEYS = ["workload", "parameters", "metric", "variant"]
+
+
+def block_means(samples: pl.DataFrame) -> dict[Key, dict[int, float]]:
+    """Mean over a block's iterations, by (workload, parameters, metric, variant), then by block.
+
+    ``samples`` has columns workload, parameters, metric, variant, block, value; iterations are not independent and
+    never count as more than one block.
+    """
+    means = samples.group_by([*_KEYS, "block"]).agg(pl.col("value").mean()).sort([*_KEYS, "block"])
+    cells: dict[Key, dict[int, float]] = {}
+    for workload, parameters, metric, variant, block, value in means.iter_rows():
+        cells.setdefault((workload, parameters, metric, variant), {})[block] = value
+    return cells
+
+
+def block_values(samples: pl.DataFrame) -> dict[Key, dict[int, list[float]]]:
+    """Each block's iterations, by the same keys as :func:`block_means`, from the same columns."""
+    values = samples.group_by([*_KEYS, "block"], maintain_order=True).agg(pl.col("value"))
+    cells: dict[Key, dict[int, list[float]]] = {}
+    for workload, parameters, metric, variant, block, held in values.iter_rows():
+        cells.setdefault((workload, parameters, metric, variant), {})[block] = held
+    return cells
+
+
+def table(cell: Mapping[int, list[float]], blocks: list[int]) -> NDArray[np.float64]:
+    """The iterations of these blocks, shape (blocks, iterations), nan behind those of a block that has fewer."""
+    made = np.full((len(blocks), max((len(cell[block]) for block in blocks), default=0)), nan)
+    for row, block in enumerate(blocks):
+        made[row, : len(cell[block])] = cell[block]
+    return made
+
+
+def failed_too_often(failures: Failures, workload: str, parameters: str, variant: str) -> str:
+    """Why what is left of a cell is no fair sample of it; empty where it is one."""
+    failed, recorded = failures.get((workload, parameters, variant), (0, 0))
+    if recorded and failed / recorded > TOLERATED:
+        return f"{failed} of {recorded} trials of {variant} failed; those left are no fair sample"
+    return ""
+
+
+def fault(workload: str, parameters: str, variant: str, cell: Cell, failures: Failures) -> str:
+    """Why a cell cannot be one of several that are judged together; empty where it can."""
+    if not cell:
+        return f"no measurement of {variant}"
+    if any(value <= 0 for value in cell.values()):
+        return f"a value of {variant} is 0 or below and has no ratio"
+    return failed_too_often(failures, workload, parameters, variant)
+
+
+def mean(cell: Cell) -> float:
+    """Over blocks; nan where there is none."""
+    return sum(cell.values()) / len(cell) if cell else nan
+
+
+def spread(cell: Cell) -> float:
+    """Sample standard deviation of block means; nan below two."""
+    if len(cell) < 2:
+        return nan
+    centre = mean(cell)
+    return sqrt(sum((value - centre) ** 2 for value in cell.values()) / (len(cell) - 1))

@@ -1,0 +1,146 @@
+"""Printed percentages recomputed from the printed values beside them, and what a printed spread can tell.
+
+A figure printed as 560.45 was anything from 560.445 to 560.455 before it was rounded; so a change computed from two
+such figures is a range, and so is the printed change. A cell whose two ranges do not meet was not computed from what
+stands beside it: a slip of the pen, columns pasted together, another baseline, another sign.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from schedlab.importers.model import Cell, Table, TableRow
+
+_NUMBER = re.compile(r"(?P<mantissa>\d[\d,']*(?:\.(?P<decimals>\d*))?|\.(?P<only>\d+))(?:[eE](?P<exponent>[+-]?\d+))?")
+# Decimal figures are not exact in binary; far below any printed digit.
+_BINARY = 1e-9
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """One printed change beside what its values allow, all in per cent and with the printed one's sign convention.
+
+    Attributes:
+        line: of the row in the source, from 1.
+        row: operation and label.
+        column: whose change it is.
+        printed: as in the source.
+        recomputed: from the values as printed.
+        low: the least that any values which round to the printed ones give, less half a unit of the printed change.
+        high: the most, likewise.
+    """
+
+    line: int
+    row: str
+    column: str
+    printed: float
+    recomputed: float
+    low: float
+    high: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether rounding explains the difference."""
+        return self.low <= self.printed <= self.high
+
+
+def recompute(table: Table) -> list[Recomputed]:
+    """Every printed change whose value and baseline are printed too, in the order of the source.
+
+    A row whose baseline cell itself has a change other than 0 is compared with a column that the table does not show;
+    nothing can be recomputed of it. The same holds of a baseline that may have been 0 before rounding.
+    """
+    return [found for row in table.rows for found in _of_row(table, row)]
+
+
+def disagreements(table: Table) -> list[Recomputed]:
+    """The printed changes that cannot come from the printed values, whichever way those were rounded."""
+    return [found for found in recompute(table) if not found.agrees]
+
+
+def _of_row(table: Table, row: TableRow) -> Iterator[Recomputed]:
+    base = row.cells[table.baseline]
+    if base.value is None or base.gain:
+        return
+    low_base, high_base = _range(base)
+    if low_base <= 0 <= high_base:
+        return
+    sign = -1 if table.gains == "improvement" and row.direction == "lower" else 1
+    for k, cell in enumerate(row.cells):
+        if k == table.baseline or cell.value is None or cell.gain is None:
+            continue
+        quotients = [value / over for value in _range(cell) for over in (low_base, high_base)]
+        ends = sorted(sign * (100 * quotient - 100) for quotient in (min(quotients), max(quotients)))
+        half = _half_unit(cell.gain_text) + _BINARY * (1 + abs(cell.gain))
+        yield Recomputed(
+            line=row.line,
+            row=f"{row.operation} {row.label}".strip(),
+            column=table.columns[k],
+            printed=cell.gain,
+            recomputed=sign * (100 * cell.value / base.value - 100),
+            low=ends[0] - half,
+            high=ends[1] + half,
+        )
+
+
+def _range(cell: Cell) -> tuple[float, float]:
+    """The values that round to a printed one; a cell without text is taken as exact."""
+    assert cell.value is not None
+    half = _half_unit(cell.text)
+    if match := _NUMBER.search(cell.text):
+        printed = float(match[0].replace(",", "").replace("'", ""))
+        # The value may have been brought to another unit than the printed one.
+        half *= abs(cell.value) / printed if printed else 1.0
+    return cell.value - half, cell.value + half
+
+
+def _half_unit(text: str) -> float:
+    """Half a unit in the last printed place: 0.005 of ``560.45``, 50 000 of ``5.129e+08``; 0 of no figure."""
+    match = _NUMBER.search(text)
+    if match is None:
+        return 0.0
+    places = len(match["decimals"] or match["only"] or "")
+    return float(f"5e{int(match['exponent'] or 0) - places - 1}")
+
+
+@dataclass(frozen=True)
+class SummaryTest:
+    """Welch's test of two printed means: ``change`` in per cent of the baseline, two-sided ``p``."""
+
+    change: float
+    statistic: float
+    freedom: float
+    p: float
+
+
+def summary_test(base: Cell, other: Cell) -> SummaryTest | None:
+    """Welch's unequal-variances t-test from printed means, spreads and numbers of repeats (Welch 1947).
+
+    None unless both cells print a value, n ≥ 2 and a spread of known kind: of a ± that nobody explains nothing follows.
+    A spread printed as 0 was too small to print; two of them leave nothing to test with. Imports scipy.stats.
+    """
+    first, second = _moments(base), _moments(other)
+    if first is None or second is None or (first[1] == 0 and second[1] == 0) or first[0] == 0:
+        return None
+    from scipy import stats
+
+    result = stats.ttest_ind_from_stats(*second, *first, equal_var=False)
+    parts = [deviation**2 / n for _, deviation, n in (first, second)]
+    freedom = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, (_, _, n) in zip(parts, (first, second), strict=True))
+    change = 100 * second[0] / first[0] - 100
+    return SummaryTest(change, float(result.statistic), freedom, float(result.pvalue))
+
+
+def _moments(cell: Cell) -> tuple[float, float, int] | None:
+    """Mean, standard deviation of the repeats, and their number; None where one of them is not printed."""
+    if cell.value is None or cell.spread_percent is None or cell.n is None or cell.n < 2:
+        return None
+    spread = abs(cell.value) * cell.spread_percent / 100
+    if cell.spread_kind == "standard error":
+        return cell.value, spread * math.sqrt(cell.n), cell.n
+    if cell.spread_kind == "standard deviation":
+        return cell.value, spread, cell.n
+    return None

@@ -1,0 +1,70 @@
+"""``schedlab compare``: runs, variants of them, and results on disk beside each other."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated
+
+import typer
+
+from schedlab.cli.formats import (
+    Baseline,
+    Form,
+    Format,
+    GivenLayout,
+    GivenStars,
+    Output,
+    Samples,
+    Wanted,
+    Width,
+)
+from schedlab.cli.options import Store, store_path
+from schedlab.cli.run_command import FailOn
+from schedlab.errors import Exit
+
+
+def compare(
+    sides: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A B...",
+            help="Each a run's number or name, RUN:VARIANT, or the path of results to read (a path with several runs "
+            "brings all). The first is the baseline.",
+        ),
+    ],
+    store: Store = None,
+    form: Form = Format.TEXT,
+    output: Output = None,
+    baseline: Baseline = None,
+    stars: GivenStars = None,
+    layout: GivenLayout = None,
+    width: Width = None,
+    samples: Samples = False,
+    fail_on: Annotated[FailOn | None, typer.Option(help="Exit with 1 when a verdict is this.")] = None,
+) -> None:
+    """Compare runs, measured or imported, in the rows that they have in common.
+
+    Variants of one run are paired by block. What was measured or imported apart was not measured in turn: the report
+    says what that means for its verdicts.
+    """
+    import gc
+
+    gc.disable()
+    from schedlab.cli.presenting import present
+    from schedlab.cli.scope import Scope, compared
+    from schedlab.comparison.choosing import choose
+    from schedlab.comparison.refusing import refuse
+    from schedlab.store.file import open_store
+    from schedlab.store.selection import named_apart, with_baseline
+
+    opened = cache(lambda: open_store(store_path(store), create=False))
+    chosen = named_apart(choose(sides, opened))
+    chosen = with_baseline(chosen, baseline) if baseline else chosen
+    refuse(chosen)
+    engine = next((column.store for column in chosen if column.store), None)
+    engine = opened() if engine is None or any(column.store is None for column in chosen) else engine
+    ranks = form is not Format.MMTESTS
+    scope = Scope(engine, chosen, lambda values=None: compared(engine, chosen, ranks=ranks), store)
+    present(scope, Wanted(form, output, stars, layout, width, samples))
+    if fail_on is FailOn.WORSE and scope.findings.has_regression:
+        raise typer.Exit(Exit.REGRESSION)

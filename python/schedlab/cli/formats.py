@@ -1,0 +1,104 @@
+"""How a report is asked for: formats and their options, shared by ``report`` and ``compare``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.errors import SchedlabError
+
+
+class Format(StrEnum):
+    """How to write the report."""
+
+    TEXT = "text"
+    MMTESTS = "mmtests"
+    MARKDOWN = "markdown"
+    CHANGELOG = "changelog"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    HTML = "html"
+
+
+class Stars(StrEnum):
+    """Who gives the asterisks of the mmtests format."""
+
+    VERDICTS = "verdicts"
+    NONE = "none"
+    MMTESTS_2018 = "mmtests-2018"
+    MMTESTS_2024 = "mmtests-2024"
+
+
+class Layout(StrEnum):
+    """Which of MMTests' sets of rows."""
+
+    CURRENT = "current"
+    SINCE_2019 = "2019"
+    SINCE_2016 = "2016"
+
+
+Form = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        help="text for a terminal; mmtests, markdown and changelog for mails and commits; csv, json and parquet for "
+        "scripts; html for a browser.",
+    ),
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE, whole or not at all; default stdout.")
+]
+GivenStars = Annotated[
+    Stars | None,
+    typer.Option(
+        "--stars", help="mmtests: asterisks mark verdicts (the default), nothing, or what MMTests' own rules did."
+    ),
+]
+GivenLayout = Annotated[
+    Layout | None, typer.Option("--layout", help="mmtests: today's rows (the default), or those of an earlier time.")
+]
+Width = Annotated[
+    int | None, typer.Option("--width", min=40, help="text: columns; default the terminal's, elsewhere 80.")
+]
+Samples = Annotated[bool, typer.Option("--samples", help="csv: every sample on a line of its own.")]
+Baseline = Annotated[
+    str | None, typer.Option("--baseline", metavar="NAME", help="Compare with this column instead of the first.")
+]
+
+
+TAKES = {
+    "--stars": (Format.MMTESTS,),
+    "--layout": (Format.MMTESTS,),
+    "--width": (Format.TEXT, Format.MMTESTS),
+    "--samples": (Format.CSV,),
+    "--counters": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),
+}
+"""The formats that an option is for; html shows counters in any case."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How the user wants a report; None is the format's own default."""
+
+    form: Format = Format.TEXT
+    output: Path | None = None
+    stars: Stars | None = None
+    layout: Layout | None = None
+    width: int | None = None
+    samples: bool = False
+    counters: bool = False
+
+    def check(self) -> None:
+        """Raise SchedlabError for an option that the format would ignore."""
+        for option, formats in TAKES.items():
+            if getattr(self, option.removeprefix("--")) and self.form not in formats:
+                raise SchedlabError(
+                    f"has no meaning for {self.form}",
+                    where=option,
+                    todo=f"leave it away, or take --format {' or '.join(formats)}",
+                )

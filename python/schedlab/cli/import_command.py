@@ -1,0 +1,191 @@
+"""``schedlab import``: results that others made, into the store."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from schedlab.cli.options import store_path
+
+if TYPE_CHECKING:
+    from schedlab.cli.console import Console
+    from schedlab.importers.model import Direction, Import
+    from schedlab.importers.outline import Outline
+    from schedlab.store.reading import Run
+
+
+class ImportFormat(StrEnum):
+    """How to print what was found."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user says about the columns and metrics."""
+
+    names: Sequence[str]
+    baseline: str | None
+    lower: Sequence[str]
+    higher: Sequence[str]
+
+
+def import_(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Files, folders of logs, trees of MMTests; - is standard input."),
+    ],
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            "--store",
+            metavar="FILE",
+            help="The store; default $SCHEDLAB_STORE or ~/.local/share/schedlab/schedlab.sqlite.",
+        ),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--as", metavar="FORMAT", help="The format, where the content does not tell it.")
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="NAME", help="OLD=NEW renames a column; or a column's name for each PATH."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="COLUMN", help="Compare with this column; default the first.")
+    ] = None,
+    lower: Annotated[
+        list[str] | None, typer.Option("--lower", metavar="METRIC", help="Less of this metric is better.")
+    ] = None,
+    higher: Annotated[
+        list[str] | None, typer.Option("--higher", metavar="METRIC", help="More of this metric is better.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Import what is in the store already once more.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be imported; write nothing.")] = False,
+    output: Annotated[
+        ImportFormat, typer.Option("--format", help="text for people, json for scripts.")
+    ] = ImportFormat.TEXT,
+) -> None:
+    """Import results that others made: samples where they are, printed figures where nothing else is.
+
+    Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench, columns); logs of
+    hackbench, tbench and dbench, pgbench, perf bench, perf stat (-x, -j), netperf, iperf3, hyperfine, schbench,
+    cyclictest, go test, pytest-benchmark; and CSV. Packed files are unpacked. docs/importing.md tells more.
+    """
+    from schedlab.cli.console import make
+    from schedlab.importers.outline import outline
+    from schedlab.report import imports as shown
+
+    console = make()
+    wishes = Wishes(names or [], baseline, lower or [], higher or [])
+    imports = _read(paths, form, wishes)
+    outlines = [outline(found) for found in imports]
+    if dry_run:
+        if output is ImportFormat.JSON:
+            typer.echo(shown.to_json(outlines))
+        else:
+            console.print(shown.render(outlines))
+        return
+    recorded = _record(store_path(store), imports, again=again)
+    runs = [run for group in recorded for run in group]
+    if output is ImportFormat.JSON:
+        made = [{"id": run.id, "name": run.name, "path": run.experiment_path} for run in runs]
+        typer.echo(shown.to_json(outlines, made))
+    else:
+        _tell(console, outlines, recorded, store)
+
+
+def _read(paths: Sequence[Path], form: str | None, wishes: Wishes) -> list[Import]:
+    """Everything that the paths hold, as the user calls it; nothing is written before all of it was read."""
+    from schedlab.errors import SchedlabError
+    from schedlab.importers import adjust, detect
+
+    plain = [name for name in wishes.names if "=" not in name]
+    if plain and len(plain) != len(paths):
+        raise SchedlabError(
+            f"{len(plain)} names for {len(paths)} paths",
+            where="--name",
+            todo="give one for each PATH, or OLD=NEW for single columns",
+        )
+    imports = detect.read_all(paths, form, plain)
+    columns = adjust.columns_of(imports)
+    changes = {}
+    for name in wishes.names:
+        if name not in plain:
+            # A column may be called "ms=10": the longest one that fits is meant.
+            old = max((column for column in columns if name.startswith(f"{column}=")), key=len, default=None)
+            if old is None:
+                raise SchedlabError(
+                    f"{name} renames no column", where="--name", todo=f"the columns are {', '.join(columns)}"
+                )
+            changes[old] = name[len(old) + 1 :]
+    imports = adjust.renamed(imports, changes) if changes else imports
+    if wishes.baseline is not None:
+        imports = adjust.with_baseline(imports, wishes.baseline)
+    directions: dict[str, Direction] = {}
+    directions |= dict.fromkeys(wishes.lower, "lower")
+    directions |= dict.fromkeys(wishes.higher, "higher")
+    return adjust.with_directions(imports, directions) if directions else imports
+
+
+def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[Run]]:
+    """Store the imports in one transaction; the runs made of each. StoreError where they are there already."""
+    from schedlab.errors import StoreError
+    from schedlab.importers.adjust import by_column
+    from schedlab.store.file import open_store
+    from schedlab.store.importing import record_imports
+    from schedlab.store.reading import run
+    from schedlab.store.twins import twins
+
+    groups = [by_column(found) for found in imports]
+    parts = [part for group in groups for part in group]
+    engine = open_store(path, create=True)
+    held = [] if again else twins(engine, parts)
+    if held:
+        told = ", ".join(f"{twin.name} is run {twin.run_id}" for twin in held)
+        raise StoreError(
+            f"holds this already: {told}",
+            where=str(path),
+            todo="nothing was imported: leave it away, or import it once more with --again",
+        )
+    made = iter(record_imports(engine, parts))
+    return [[run(engine, next(made)) for _ in group] for group in groups]
+
+
+def _tell(console: Console, outlines: Sequence[Outline], recorded: Sequence[Sequence[Run]], store: Path | None) -> None:
+    """What was made of it, what was left out, and the next command to type."""
+    from schedlab.report.imports import remarks, sums
+
+    for found, runs in zip(outlines, recorded, strict=True):
+        console.say(f"{found.format}:", sums(found), "bold")
+        for remark in remarks(found):
+            console.print(remark, soft_wrap=True)
+        for made in runs:
+            console.say(f"run {made.id}:", made.name, "bold")
+    where = ["--store", str(store)] if store else []
+    for runs in recorded:
+        for words in _next(runs):
+            console.say("next:", shlex.join(["schedlab", *words, *where]), "dim")
+
+
+def _next(runs: Sequence[Run]) -> list[list[str]]:
+    """Commands that look at the runs of one import: columns of samples beside each other, tables by themselves."""
+    samples = [run for run in runs if run.design.questions]
+    numbers = [str(run.id) for run in samples]
+    found = []
+    if any(_rows(run) & _rows(samples[0]) for run in samples[1:]):
+        found.append(["compare", *numbers])
+    if samples:
+        found.append(["report", *numbers, "--format", "mmtests"])
+    return [*found, *(["report", str(run.id)] for run in runs if not run.design.questions)]
+
+
+def _rows(run: Run) -> set[tuple[str, str, str]]:
+    return {(question.workload, question.parameters, question.metric) for question in run.design.questions}

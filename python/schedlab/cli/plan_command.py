@@ -1,0 +1,97 @@
+"""``schedlab plan``: how large an experiment is, what it can see, and how large it would have to be."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from schedlab.cli.options import Store, store_path
+
+if TYPE_CHECKING:
+    from schedlab.execution.estimate import Estimate
+    from schedlab.experiment.plan import Plan
+
+
+class PlanFormat(StrEnum):
+    """How to write the plan."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    source: Annotated[
+        int | None,
+        typer.Option("--from", metavar="RUN", help="Plan by the noise and the times of this stored run."),
+    ] = None,
+    store: Store = None,
+    effect: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="The change to find, such as 1%; default the file's delta.")
+    ] = None,
+    power: Annotated[float, typer.Option(min=0.5, max=0.99, help="How often such a change is to be found.")] = 0.8,
+    form: Annotated[PlanFormat, typer.Option("--format", help="text for people, json for scripts.")] = PlanFormat.TEXT,
+) -> None:
+    """Tell the size of an experiment and what it can see; with --from RUN, the iterations and blocks that it needs.
+
+    Nothing is run. 'schedlab run FILE --dry-run' prints every trial in its order.
+    """
+    from schedlab.cli import plan_json, plan_size
+    from schedlab.cli.console import make
+    from schedlab.execution.sizing import sizing
+    from schedlab.store.file import open_store
+
+    made = _plan(file)
+    wanted = _share(effect)
+    sized = None
+    if source is not None:
+        sized = sizing(made, open_store(store_path(store), create=False), source, wanted, power)
+    elif wanted is not None:
+        from schedlab.errors import SchedlabError
+
+        raise SchedlabError(
+            "nothing is known of the noise without a run", where="--effect", todo="name one with --from RUN"
+        )
+    if form is PlanFormat.JSON:
+        typer.echo(plan_json.render(made, sized, _estimate(made, store)))
+    else:
+        plan_size.show(make(), made, sized, _estimate(made, store))
+
+
+def _plan(file: Path) -> Plan:
+    from schedlab.experiment import plan as planning
+    from schedlab.experiment.load import load
+
+    experiment, _ = load(file)
+    # Sizes do not depend on the order, so any seed does.
+    return planning.plan(experiment, experiment.design.seed or 0)
+
+
+def _share(text: str | None) -> float | None:
+    from schedlab.errors import SchedlabError
+    from schedlab.units import parse_share
+
+    if text is None:
+        return None
+    try:
+        share = parse_share(text)
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--effect") from error
+    if not 0 < share < 1:
+        raise SchedlabError(
+            f"{text!r} is no change to look for", where="--effect", todo="give one above 0 and below 100 %"
+        )
+    return share
+
+
+def _estimate(made: Plan, store: Path | None) -> Estimate:
+    from schedlab.execution.estimate import estimate
+    from schedlab.store.file import open_store
+    from schedlab.targets.choosing import name_of
+
+    path = store_path(store)
+    target, virtual = name_of(None, made.experiment)
+    return estimate(made, open_store(path, create=False) if path.exists() else None, target, virtual=virtual)

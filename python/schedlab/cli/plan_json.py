@@ -1,0 +1,84 @@
+"""``schedlab plan --format json``; its fields are documented in ``docs/experiments.md``."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Any
+
+from schedlab.analysis.planning import RowPlan, Size
+from schedlab.analysis.verdicts import Question
+from schedlab.execution.estimate import Estimate
+from schedlab.execution.sizing import Sizing
+from schedlab.experiment.plan import Plan
+from schedlab.experiment.size import blocks_at_least, looks
+
+SCHEMA = 1
+"""Raised when a field changes its meaning or goes; new fields may come without that."""
+
+
+def render(plan: Plan, sizing: Sizing | None, estimate: Estimate) -> str:
+    """The plan's size as one JSON object; what is not known is null."""
+    design = plan.experiment.design
+    told = {
+        "schema": SCHEMA,
+        "name": plan.experiment.experiment.name,
+        "trials": len(plan.trials),
+        "blocks": design.blocks,
+        "iterations": design.iterations,
+        "variants": [variant.name for variant in plan.variants],
+        "rows": len(plan.rows),
+        "tests": plan.tests,
+        "seconds": estimate.seconds if sizing is None else sizing.planned,
+        "blocks_at_least": blocks_at_least(plan),
+        "looks": [
+            {"blocks": look.blocks, "first": look.first, "last": look.last, "smallest_p": look.smallest}
+            for look in looks(plan)
+        ],
+        "from": None if sizing is None else _sizing(sizing, design.iterations),
+    }
+    return json.dumps(told, indent=2, ensure_ascii=False)
+
+
+def _sizing(sizing: Sizing, iterations: int) -> dict[str, Any]:
+    return {
+        "run": sizing.run.id,
+        "effect": sizing.wanted.effect,
+        "power": sizing.wanted.power,
+        "level": sizing.wanted.level,
+        "place_seconds": sizing.costs.place,
+        "rows": [_row(row, iterations) for row in sizing.rows],
+        "unknown": [_question(question) | {"reason": reason} for question, reason in sizing.unknown],
+        "as_in_file": _size(sizing.kept),
+        "least_time": _size(sizing.best),
+    }
+
+
+def _row(row: RowPlan, iterations: int) -> dict[str, Any]:
+    noise = row.noise
+    return _question(row.question) | {
+        "within": _known(noise.within),
+        "between": _known(noise.between),
+        "of_ratio": _known(noise.of_ratio(iterations)),
+        "clamped": noise.clamped,
+        "measured_blocks": noise.blocks,
+        "sees": _known(row.sees),
+        "blocks": row.blocks,
+        "best_iterations": row.best_iterations,
+    }
+
+
+def _question(question: Question) -> dict[str, Any]:
+    return {
+        "workload": question.workload,
+        "parameters": json.loads(question.parameters),
+        "metric": question.metric,
+    }
+
+
+def _size(size: Size | None) -> dict[str, Any] | None:
+    return None if size is None else {"blocks": size.blocks, "iterations": size.iterations, "seconds": size.seconds}
+
+
+def _known(number: float) -> float | None:
+    return number if isfinite(number) else None

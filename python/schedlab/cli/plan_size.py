@@ -1,0 +1,175 @@
+"""How ``schedlab plan`` shows sizes to people."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.analysis.factorial import TIMES, contrasts
+from schedlab.analysis.planning import RowPlan, Size
+from schedlab.analysis.verdicts import Question
+from schedlab.cli.console import Console
+from schedlab.execution.estimate import Estimate
+from schedlab.execution.sizing import Sizing
+from schedlab.experiment.factorial import resolution
+from schedlab.experiment.plan import Plan
+from schedlab.experiment.size import blocks_at_least, looks
+from schedlab.store.describing import describe
+from schedlab.units import format_time
+
+
+def show(console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate) -> None:
+    """The plan's size, what it can decide, and by a measured run what it would see and need."""
+    _show_size(console, plan, sizing, estimate)
+    _show_factorial(console, plan)
+    _show_looks(console, plan)
+    if sizing is None:
+        console.print(
+            "\nHow much the rows scatter is not known, so neither is what this run would see. Measure a pilot and plan "
+            "by it: 'schedlab run FILE', then 'schedlab plan FILE --from RUN' with the number of that run."
+        )
+        return
+    _show_rows(console, plan, sizing)
+    _show_proposals(console, plan, sizing)
+
+
+def row_name(question: Question) -> str:
+    """Workload, parameters and metric in one line."""
+    parameters = (f"{name}={value}" for name, value in json.loads(question.parameters).items())
+    return " ".join([question.workload, *parameters, question.metric])
+
+
+def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate) -> None:
+    design = plan.experiment.design
+    head = f"{_count(len(plan.trials), 'trial')}, {_size(design.blocks, design.iterations)}"
+    _say(
+        console,
+        f"{plan.experiment.experiment.name}:",
+        f"{head}, {_count(len(plan.variants), 'variant')}, {_count(len(plan.rows), 'row')}",
+        "bold",
+    )
+    seconds, basis = (
+        (estimate.seconds, estimate.basis) if sizing is None else (sizing.planned, f"by run {sizing.run.id}")
+    )
+    console.print(f"Time: {format_time(seconds)} ({basis}).")
+    needed, tests = blocks_at_least(plan), plan.tests
+    over = f"over {tests} tests" if tests > 1 else "for one test"
+    console.print(f"A difference takes {needed} blocks at least, {plan.experiment.analysis.correction} {over}.")
+    if design.blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":
+        _say(console, "!", f"{design.blocks} blocks cannot call any difference one, however large")
+
+
+def _show_factorial(console: Console, plan: Plan) -> None:
+    table, stack = plan.experiment.factorial, plan.experiment.attribution
+    if stack is not None:
+        console.print(f"Stack: {' → '.join(stack.stack)}; each step has a verdict of its own.")
+    if table is None:
+        return
+    layout, length = describe(plan).factorial, resolution(table)
+    assert layout is not None
+    whole = 2 ** len(table.switches)
+    if length is None:
+        console.print(f"Factorial: all {whole} combinations of {len(table.switches)} switches.")
+        return
+    console.print(
+        f"Factorial: {len(layout.runs)} of {whole} combinations of {len(table.switches)} switches, resolution {length}."
+    )
+    for term in contrasts(layout):
+        if term.aliases:
+            console.print(f"  {term.name} cannot be told from {', '.join(map(TIMES.join, term.aliases))}.")
+
+
+def _show_looks(console: Console, plan: Plan) -> None:
+    found = looks(plan)
+    if not found:
+        return
+    console.print(f"\nThe run stops early when every row is decided at one of {len(found)} looks:\n")
+    table = _table("look", "after block", "level, first row", "level, last row", "smallest p", "can find a difference")
+    for i, look in enumerate(found, start=1):
+        able = "yes" if look.can_decide else "the last rows only" if look.smallest <= look.last else "no"
+        table.add_row(str(i), str(look.blocks), *(f"{p:.2g}" for p in (look.first, look.last, look.smallest)), able)
+    console.print(table)
+
+
+def _show_rows(console: Console, plan: Plan, sizing: Sizing) -> None:
+    run, design = sizing.run, plan.experiment.design
+    console.print(f"\nNoise of run {run.id} ({_size(run.design.blocks, run.design.iterations)}, {run.state}):\n")
+    table = _table("row", "within", "between", "of ratio", "sees", "blocks", "best")
+    for row in sizing.rows:
+        cells = (row.noise.within, row.noise.between, row.noise.of_ratio(design.iterations), row.sees)
+        best = "-" if row.best_iterations is None else str(row.best_iterations)
+        table.add_row(row_name(row.question), *map(_percent, cells), _blocks(row), best)
+    console.print(table)
+    effect = _percent(sizing.wanted.effect)
+    words = (
+        "\nStandard deviations: within, of an iteration in its block; between, of blocks beyond that; of ratio, of a "
+        f"block's variant / baseline with {_count(design.iterations, 'iteration')}. sees: the change that "
+        f"{design.blocks} blocks find with power {sizing.wanted.power:g}. blocks: for a change of {effect}. best: "
+        "iterations a block by the time that they take (Kalibera & Jones)."
+    )
+    console.print(Text(words, style="dim"))
+    _show_doubts(console, sizing)
+
+
+def _show_doubts(console: Console, sizing: Sizing) -> None:
+    error = max(row.noise.error for row in sizing.rows)
+    fewest = min(row.noise.blocks for row in sizing.rows)
+    console.print(f"From {fewest} blocks a standard deviation is known to about ±{100 * error:.0f} %.")
+    if any(row.noise.clamped for row in sizing.rows):
+        console.print("Where iterations explain more than all there is, the variance between blocks is taken for 0.")
+    if any(row.best_iterations is None for row in sizing.rows):
+        console.print("One iteration a block does not tell within from between: measure a pilot with two or more.")
+    for question, reason in sizing.unknown:
+        _say(console, "not known:", f"{row_name(question)}: {reason}")
+
+
+def _show_proposals(console: Console, plan: Plan, sizing: Sizing) -> None:
+    wanted, iterations = sizing.wanted, plan.experiment.design.iterations
+    console.print(f"\nTo find {_percent(wanted.effect)} in each of these rows with power {wanted.power:g}:")
+    if sizing.kept is None and sizing.best is None:
+        console.print("  no number of blocks that anybody runs is enough; ask for a larger effect, or find the noise")
+        return
+    _show_proposal(console, f"with {_count(iterations, 'iteration')} as in the file", sizing.kept)
+    if sizing.best is not None and sizing.best != sizing.kept:
+        _show_proposal(console, "in the least time", sizing.best)
+
+
+def _show_proposal(console: Console, how: str, size: Size | None) -> None:
+    if size is None:
+        console.print(f"  {how}: not known, or more blocks than anybody runs")
+        return
+    console.print(f"  {how}: {_size(size.blocks, size.iterations)}, {format_time(size.seconds)}")
+
+
+def _say(console: Console, label: str, text: str, style: str = "yellow") -> None:
+    """A line with a coloured label, folded to the console's width."""
+    console.print(Text.assemble((label, style), " ", text))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
+    for i, column in enumerate(columns):
+        table.add_column(column, overflow="fold", justify="left" if i == 0 else "right")
+    return table
+
+
+def _percent(share: float) -> str:
+    """``1.2 %``; ``-`` where it is not known, ``none`` where nothing is large enough."""
+    if not isfinite(share):
+        return "none" if share > 0 else "-"
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _size(blocks: int, iterations: int) -> str:
+    return f"{_count(blocks, 'block')} × {_count(iterations, 'iteration')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _blocks(row: RowPlan) -> str:
+    return "-" if row.blocks is None else str(row.blocks)

@@ -1,0 +1,166 @@
+"""Switches turned into variants: every combination of them over the baseline, or a fraction of these.
+
+A fraction is told by generators. ``c = a*b`` keeps the half in which switch c is on or off as the product of a and b
+says, with the sign that keeps the run in which everything is off: that is the baseline. What cannot be told apart then
+is the price; the *resolution* is the length of the shortest product of switches that never changes (Box & Hunter 1961).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import combinations, product
+from typing import Any
+
+from schedlab.experiment.locate import Path
+from schedlab.experiment.model import Experiment, FactorialTable, State, Variant
+from schedlab.experiment.plan import CONTROL
+from schedlab.tunables import UnknownTunable, lookup
+
+MOST_RUNS = 128
+"""Variants of a factorial: nobody waits for more in every block."""
+
+JOINED = "+"
+
+_GENERATOR = re.compile(r"^\s*(\S+?)\s*=\s*(\S+?(?:\s*\*\s*\S+?)+)\s*$")
+_TABLES = ("tunables", "environment")
+
+Finding = tuple[Path, str]
+
+
+def runs(table: FactorialTable, baseline: str) -> dict[str, tuple[bool, ...]]:
+    """Which switches are on in each variant, by its name; the baseline, with none on, first."""
+    names, words = list(table.switches), list(_words(table).items())
+    found = {}
+    for levels in product((False, True), repeat=len(names)):
+        on = dict(zip(names, levels, strict=True))
+        if all(on[name] == _product_is_on(on, word) for name, word in words):
+            found[JOINED.join(name for name in names if on[name]) or baseline] = levels
+    return found
+
+
+def resolution(table: FactorialTable) -> int | None:
+    """Length of the shortest word of the defining relation; None for the whole design.
+
+    3: main effects cannot be told from interactions of two; 4: those not from each other; 5: all of both are clear.
+    """
+    generated = [frozenset({name, *word}) for name, word in _words(table).items()]
+    chosen = (some for k in range(len(generated)) for some in combinations(generated, k + 1))
+    # In a product of products a switch that stands twice is gone.
+    return min((len(reduce(frozenset.symmetric_difference, some)) for some in chosen), default=None)
+
+
+def expand(experiment: Experiment) -> Experiment:
+    """The experiment with the factorial's variants behind its baseline; without a factorial itself."""
+    if experiment.factorial is None:
+        return experiment
+    switches = list(experiment.factorial.switches.items())
+    made = [
+        _variant(experiment.baseline, name, [switch for switch, on in zip(switches, levels, strict=True) if on])
+        for name, levels in runs(experiment.factorial, experiment.baseline.name).items()
+        if any(levels)
+    ]
+    return experiment.model_copy(update={"variant": [experiment.baseline, *made]})
+
+
+def faults(experiment: Experiment) -> Iterator[Finding]:
+    """What makes it impossible to expand the experiment."""
+    table = experiment.factorial
+    if table is None:
+        return
+    if len(experiment.variant) > 1:
+        yield ("variant", 1, "name"), "a factorial makes its own variants: give the baseline alone"
+    wrong = list(_generator_faults(table))
+    yield from wrong
+    if wrong:
+        return
+    size = 2 ** (len(table.switches) - len(table.generators))
+    if size > MOST_RUNS:
+        fewer = f"give generators that leave {MOST_RUNS} or fewer"
+        yield ("factorial", "switches"), f"{len(table.switches)} switches make {size} variants; {fewer}"
+        return
+    if (shortest := resolution(table)) is not None and shortest < 3:
+        yield ("factorial", "generators"), "two switches would always be on together: nothing could tell them apart"
+    yield from _switch_faults(experiment.baseline, table)
+
+
+def _words(table: FactorialTable) -> dict[str, tuple[str, ...]]:
+    """Generated switch → the switches whose product it follows; only of generators that can be read."""
+    matches = [match for text in table.generators if (match := _GENERATOR.match(text))]
+    return {match[1]: tuple(re.split(r"\s*\*\s*", match[2])) for match in matches}
+
+
+def _product_is_on(on: Mapping[str, bool], word: Sequence[str]) -> bool:
+    """Of n switches that are ±1: +1 when an even number is off; the sign keeps the run with all of them off."""
+    even = sum(not on[name] for name in word) % 2 == 0
+    return even if len(word) % 2 else not even
+
+
+def _generator_faults(table: FactorialTable) -> Iterator[Finding]:
+    path, generated = ("factorial", "generators"), []
+    for text in table.generators:
+        match = _GENERATOR.match(text)
+        if match is None:
+            yield path, f'{text!r} is no generator: write "c = a*b", names of switches'
+            continue
+        word = re.split(r"\s*\*\s*", match[2])
+        generated.append(match[1])
+        unknown = [name for name in (match[1], *word) if name not in table.switches]
+        if unknown:
+            yield path, f"{unknown[0]!r} in {text!r} is no switch; they are {', '.join(table.switches)}"
+        if len({match[1], *word}) <= len(word):
+            yield path, f"{text!r} names a switch twice"
+    for name in dict.fromkeys(generated):
+        if generated.count(name) > 1:
+            yield path, f"{name!r} is generated twice"
+        if any(name in word for word in _words(table).values()):
+            yield path, f"{name!r} is generated, so it cannot generate another: use the switches that make it"
+
+
+def _switch_faults(baseline: Variant, table: FactorialTable) -> Iterator[Finding]:
+    switches = list(table.switches.items())
+    for i, (name, state) in enumerate(switches):
+        path = ("factorial", "switches", name)
+        if name in (CONTROL, baseline.name):
+            yield path, f"is the name of the {'A/A control' if name == CONTROL else 'baseline'}; choose another"
+        if not _keys(state):
+            yield path, "sets nothing"
+        for other, others in switches[:i]:
+            if shared := sorted(_keys(state) & _keys(others)):
+                yield path, f"sets {shared[0]} as {other!r} does: switches must be independent"
+    for name, levels in runs(table, baseline.name).items():
+        on = [switch for switch, state in zip(switches, levels, strict=True) if state]
+        if len(name) > 60:
+            yield ("factorial", "switches"), f"the variant {name!r} would have a name of more than 60 characters"
+            return
+        try:
+            _variant(baseline, name, on).check()
+        except ValueError as error:
+            yield ("factorial", "switches", on[-1][0]), f"with {name}: {error}"
+
+
+def _keys(state: State) -> set[str]:
+    """What a state sets, tables by their own keys: ``policy``, ``tunables.sched.migration_cost_ns``."""
+    whole = {name for name in state.model_fields_set if name not in _TABLES}
+    variables = {f"environment.{name}" for name in state.environment}
+    return whole | variables | {f"tunables.{_canonical(name)}" for name in state.tunables}
+
+
+def _canonical(name: str) -> str:
+    try:
+        return lookup(name).name
+    except UnknownTunable:
+        return name
+
+
+def _variant(baseline: Variant, name: str, on: Sequence[tuple[str, State]]) -> Variant:
+    """The baseline with these switches' states put over it."""
+    values: dict[str, Any] = {"tunables": baseline.tunables, "environment": baseline.environment}
+    for _, state in on:
+        values |= {key: getattr(state, key) for key in state.model_fields_set if key not in _TABLES}
+        values["environment"] = values["environment"] | state.environment
+        new = set(map(_canonical, state.tunables))
+        kept = {name: value for name, value in values["tunables"].items() if _canonical(name) not in new}
+        values["tunables"] = kept | state.tunables
+    return baseline.model_copy(update=values | {"name": name, "description": ""})

@@ -1,0 +1,163 @@
+"""The kinds of plot, as Vega-Lite specifications without data: one of each kind serves all rows of the page.
+
+The page fills in texts such as ``@measure`` and the data when a plot comes into view. Colours are CSS variables, so
+that a plot follows the page from light to dark without being drawn again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import altair as alt
+import vl_convert
+
+_HEIGHT = 190
+"""Pixels; the width is the figure's."""
+
+_CONFIG: dict[str, Any] = {
+    # The figure around the plot has the role, the words and a table of the same values.
+    "aria": False,
+    "background": "transparent",
+    "font": "system-ui, sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "domainColor": "var(--line-strong)",
+        "tickColor": "var(--line-strong)",
+        "gridColor": "var(--line)",
+        "labelColor": "var(--ink-2)",
+        "titleColor": "var(--ink-2)",
+        "titleFontWeight": "normal",
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "labelLimit": 130,
+        "titleLimit": 260,
+        "tickCount": 4,
+        "labelOverlap": True,
+    },
+}
+
+Scale = Literal["linear", "log"]
+
+Layers = alt.LayerChart | alt.FacetChart
+"""What layering gives; of the two, layers without facets."""
+
+_COLOUR = alt.Color("colour:N", scale=None)
+_SHAPE = alt.Shape("shape:N", scale=None)
+_DASH = alt.StrokeDash("dash:N", scale=None)
+_TIP = alt.Tooltip("tip:N")
+
+
+def specifications() -> dict[str, Any]:
+    """Every kind of plot by name."""
+    charts = {
+        "blocks": _blocks(joined=True),
+        "dots": _blocks(joined=False),
+        "distribution": _distribution(),
+        "order": _order(42),
+        "course": _order(16),
+        "change-linear": _change("linear"),
+        "change-log": _change("log"),
+        "curve-linear": _curve("linear"),
+        "curve-log": _curve("log"),
+    }
+    return {name: _complete(chart.to_dict(validate=False)) for name, chart in charts.items()}
+
+
+def runtime() -> str:
+    """Vega for the browser, as a script that defines ``vegaEmbed``; made offline from what vl-convert's wheel holds."""
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.replace("</script", "<\\/script")
+
+
+def _complete(chart: dict[str, Any]) -> dict[str, Any]:
+    """As wide as its figure, and without the schema's address: a file that opens offline should name none."""
+    made = {"width": "container", "height": _HEIGHT} | chart | {"config": _CONFIG}
+    return {name: value for name, value in made.items() if name != "$schema"}
+
+
+def _table() -> alt.Chart:
+    return alt.Chart(alt.NamedData(name="table"))
+
+
+def _points(size: int = 42, **encoding: Any) -> alt.Chart:
+    points = _table().mark_point(filled=True, size=size, opacity=0.85)
+    chart: alt.Chart = points.encode(color=_COLOUR, shape=_SHAPE, tooltip=_TIP, **encoding)
+    return chart
+
+
+def _blocks(joined: bool) -> Layers:
+    """Block means, a line of dots for each column; ``joined``: a thin line goes through the dots of each block."""
+    x = alt.X("value:Q", title="@measure", scale=alt.Scale(zero=False, nice=False, padding=8))
+    y = alt.Y("variant:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
+    layers = [_points(x=x, y=y)]
+    if joined:
+        through = _table().mark_line(strokeWidth=1, opacity=0.45)
+        line = through.encode(x=x, y=y, order="column:Q", detail="block:N", color=alt.value("var(--ink-3)"))
+        layers.insert(0, line)
+    # The page multiplies the step by the columns that the row has.
+    return alt.layer(*layers).properties(height=alt.Step(30))
+
+
+def _distribution() -> alt.Chart:
+    """The share of a column's samples at or below each value: its empirical distribution function."""
+    x = alt.X("value:Q", title="@measure", scale=alt.Scale(zero=False, nice=False, padding=8))
+    y = alt.Y("share:Q", title="share at or below", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    shares = _table().transform_window(share="cume_dist()", sort=[alt.SortField("value")], groupby=["variant"])
+    steps = shares.mark_line(interpolate="step-after", strokeWidth=1.8)
+    chart: alt.Chart = steps.encode(x=x, y=y, color=_COLOUR, strokeDash=_DASH, detail="variant:N")
+    return chart
+
+
+def _order(size: int) -> Layers:
+    """By how much each value differs from its column's mean in its row, over the order of trials."""
+    x = alt.X("position:Q", title="trial", scale=alt.Scale(zero=False, nice=False, padding=8))
+    y = alt.Y("deviation:Q", title="from its own mean [%]")
+    deviations = (
+        _points(size, x=x, y=y)
+        .transform_joinaggregate(mean="mean(value)", groupby=["row", "variant"])
+        .transform_calculate(deviation="100 * (datum.value / datum.mean - 1)")
+    )
+    return alt.layer(_no_change(), deviations)
+
+
+def _change(scale: Scale) -> Layers:
+    """The change against the baseline over a parameter, with intervals; the control's interval is a grey band."""
+    x, y = _parameter(scale), alt.Y("change:Q", title="change [%]")
+    band = _table().transform_filter("datum.control").mark_area(opacity=1, color="var(--band)", line=False)
+    low, high = alt.Y("low:Q", title="change [%]"), alt.Y2("high:Q")
+    known = _table().transform_filter("!datum.control")
+    intervals = known.mark_rule(strokeWidth=1.6).encode(x=x, y=low, y2=high, color=_COLOUR)
+    lines = known.mark_line(strokeWidth=1.6).encode(x=x, y=y, color=_COLOUR, strokeDash=_DASH, detail="variant:N")
+    points = _points(x=x, y=y).transform_filter("!datum.control")
+    layers = (band.encode(x=x, y=low, y2=high), _no_change(), intervals, lines, points)
+    return alt.layer(*layers).add_params(*_ticks())
+
+
+def _curve(scale: Scale) -> Layers:
+    """The measured value over a parameter: block means as dots, their means as lines."""
+    x = _parameter(scale)
+    y = alt.Y("value:Q", title="@measure", scale=alt.Scale(zero=False))
+    means = _table().mark_line(strokeWidth=1.6)
+    mean = alt.Y("mean(value):Q", title="@measure")
+    line = means.encode(x=x, y=mean, color=_COLOUR, strokeDash=_DASH, detail="variant:N")
+    small = _table().mark_point(filled=True, size=26, opacity=0.6)
+    dots = small.encode(x=x, y=y, color=_COLOUR, shape=_SHAPE, tooltip=_TIP)
+    return alt.layer(line, dots).add_params(*_ticks())
+
+
+def _no_change() -> alt.Chart:
+    zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color="var(--line-strong)")
+    chart: alt.Chart = zero.encode(y=alt.datum(0))
+    return chart
+
+
+def _ticks() -> tuple[alt.Parameter, alt.Parameter]:
+    """Places of the parameter's values, and the texts that the experiment gave them."""
+    return alt.param(name="ticks", value="@ticks"), alt.param(name="labels", value="@labels")
+
+
+def _parameter(scale: Scale) -> alt.X:
+    labels = alt.Axis(values=alt.expr("ticks"), labelExpr="labels[indexof(ticks, datum.value)]", grid=False)
+    spread: dict[str, Any] = {} if scale == "log" else {"zero": False}
+    spaced = alt.Scale(type=scale, nice=False, padding=16, **spread)
+    return alt.X("x:Q", title="@parameter", axis=labels, scale=spaced)

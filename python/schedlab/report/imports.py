@@ -1,0 +1,158 @@
+"""What an import brings: a summary for the terminal, and the whole as JSON (documented in ``docs/importing.md``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.importers.outline import SAMPLES, Outline, OutlineTable, Row
+from schedlab.report.numbers import figure
+
+SCHEMA = 1
+"""Raised when a field changes its meaning or goes; new fields may come without that."""
+
+MOST_ROWS = 8
+"""Rows of a table that the summary shows; the JSON has all."""
+MOST_COLUMNS = 3
+"""Columns likewise: as many as fit beside a row's head into 80 characters."""
+
+
+def to_json(outlines: Sequence[Outline], runs: Sequence[Mapping[str, Any]] | None = None) -> str:
+    """One JSON object; a row stands in one line, so that a difference between two of them can be read.
+
+    ``runs`` are the runs that were made, by ``id``, ``name`` and ``path``; None where nothing was imported.
+    """
+    told: dict[str, Any] = {"schema": SCHEMA, "imports": [_import(one) for one in outlines]}
+    return _laid_out(told if runs is None else told | {"runs": list(runs)}, 0)
+
+
+def _import(one: Outline) -> dict[str, Any]:
+    listed = {"format": one.format, "source": one.source, "columns": list(one.columns), "notes": list(one.notes)}
+    tables = [
+        {name: value for name, value in vars(table).items() if name not in ("rows", "disagreements")}
+        | {"rows": [_row(row) for row in table.rows]}
+        for table in one.tables
+    ]
+    disagreements = [
+        {"table": index} | asdict(cell) for index, table in enumerate(one.tables) for cell in table.disagreements
+    ]
+    return listed | {"tables": tables, "disagreements": disagreements}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return vars(row) | {"spreads": [None if spread is None else asdict(spread) for spread in row.spreads]}
+
+
+def _laid_out(value: Any, depth: int) -> str:
+    """JSON with a line for each member down to rows, and none below."""
+    inner = "  " * (depth + 1)
+    if isinstance(value, dict) and "printed_gains" not in value and any(isinstance(v, list) for v in value.values()):
+        members = [f"{inner}{json.dumps(key)}: {_laid_out(member, depth + 1)}" for key, member in value.items()]
+        return "{\n" + ",\n".join(members) + "\n" + "  " * depth + "}"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(inner + _laid_out(one, depth + 1) for one in value) + "\n" + "  " * depth + "]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def render(outlines: Sequence[Outline]) -> RenderableType:
+    """What would be imported: the first rows of every table, what was left out, and gains that do not add up."""
+    return Group(*(part for one in outlines for part in _parts(one)))
+
+
+def _parts(one: Outline) -> Iterator[RenderableType]:
+    yield Text(f"{one.format}: {one.source}", style="bold")
+    if one.columns:
+        yield Text(f"columns of samples: {', '.join(one.columns)} (the first is the baseline); [unit, which is better]")
+    for table in one.tables:
+        yield Text()
+        yield _title(table)
+        yield Padding(_table(table), (0, 0, 0, 2), expand=False)
+    yield Text()
+    yield from remarks(one)
+    for table in one.tables:
+        for cell in table.disagreements:
+            yield Text.assemble(
+                ("! ", "yellow"),
+                f"line {cell.line}: {cell.row}, {cell.column}: {cell.printed:+g} % is printed, the values give "
+                f"{cell.recomputed:+.2f} %",
+            )
+
+
+def remarks(one: Outline) -> Iterator[Text]:
+    """What was left out or assumed."""
+    for note in one.notes:
+        yield Text.assemble(("! ", "yellow"), note)
+
+
+def sums(one: Outline) -> str:
+    """How much an import holds, in one line."""
+    samples = [row for table in one.tables for row in table.rows if row.samples is not None]
+    printed = [table for table in one.tables if table.layout != SAMPLES]
+    values = sum(len(column) for row in samples for column in row.samples or () if column is not None)
+    parts = []
+    if samples:
+        parts.append(f"{counted(values, 'sample')} in {counted(len(samples), 'row')} of {', '.join(one.columns)}")
+    if printed:
+        rows = sum(len(table.rows) for table in printed)
+        wrong = sum(len(table.disagreements) for table in printed)
+        parts.append(f"{counted(len(printed), 'printed table')} of {counted(rows, 'row')}")
+        if wrong:
+            verb = "does" if wrong == 1 else "do"
+            parts.append(f"{counted(wrong, 'printed gain')} {verb} not follow from the values (--dry-run lists them)")
+    return ", ".join(parts)
+
+
+def counted(number: int, word: str) -> str:
+    """``1 row``, ``3 rows``."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _title(table: OutlineTable) -> Text:
+    size = f"{counted(len(table.rows), 'row')} × {len(table.columns)}"
+    if table.layout == SAMPLES:
+        n = sum(len(one) for row in table.rows for one in row.samples or () if one is not None)
+        return Text.assemble((table.workload, "bold"), f": {size}, {counted(n, 'sample')}")
+    names = dict.fromkeys(word for word in (table.title, table.workload) if word)
+    where = f"line {table.line}, " if table.line else ""
+    return Text.assemble((" · ".join(names) or "table", "bold"), f": {where}{table.layout}, {size}")
+
+
+def _table(table: OutlineTable) -> Table:
+    shown = list(range(min(len(table.columns), MOST_COLUMNS)))
+    view = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
+    view.add_column("", overflow="fold")
+    for index in shown:
+        view.add_column(table.columns[index], justify="right", overflow="fold", max_width=22)
+    if len(table.columns) > len(shown):
+        view.add_column(f"and {len(table.columns) - len(shown)} more", no_wrap=True)
+    for row in table.rows[:MOST_ROWS]:
+        view.add_row(_head(row), *(_cell(row, index) for index in shown))
+    if len(table.rows) > MOST_ROWS:
+        view.add_row(Text(f"and {counted(len(table.rows) - MOST_ROWS, 'more row')}", style="dim"))
+    return view
+
+
+def _head(row: Row) -> Text:
+    parameters = " ".join(f"{name}={value}" for name, value in row.parameters.items())
+    if row.metric is None:
+        words = f"{row.operation} {row.label}".strip()
+        return Text.assemble(words, (f" [{row.unit}]" if row.unit else "", "dim"))
+    better = f"{row.unit}, {row.direction}".removeprefix(", ")
+    return Text.assemble(row.metric, f" {parameters}" if parameters else "", (f" [{better}]", "dim"))
+
+
+def _cell(row: Row, index: int) -> Text:
+    value = row.values[index]
+    printed, recomputed = row.printed_gains[index], row.recomputed_gains[index]
+    gain = printed if printed is not None else recomputed
+    star = "*" if row.stars[index] else ""
+    # A table in multiples of its first column prints changes alone for the others.
+    shown = "-" if value is None else figure(value)
+    return Text.assemble(shown, (f" {gain:+.2f} %{star}" if gain is not None else star, "dim"))

@@ -1,0 +1,43 @@
+"""The MMTests view as text: its columns, its widths, its two lines of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from schedlab.analysis.mmtests.model import Cell, Table, View
+
+_NAME = re.compile(r"([^-]+(?:-rc\d+)?)-(.+)")
+"""MMTests breaks a run's name at the first dash, but not between a version and its ``-rc``."""
+
+
+def render(view: View) -> str:
+    """Plain text: a title, the names and the lines of each table, then the footers; ends with a newline."""
+    parts = ["\n".join(_table(table, view.columns)) for table in view.tables]
+    if view.footers:
+        parts.append("\n".join(view.footers))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(table: Table, columns: Sequence[str]) -> Iterator[str]:
+    operation = max(len(line.operation) for line in table.lines)
+    label = max(len(line.label) for line in table.lines)
+    yield table.title
+    yield from _names(columns, operation + 1 + label, table.width + table.gain_width + 4)
+    for line in table.lines:
+        cells = "".join(_cell(cell, table) for cell in line.cells)
+        yield f"{line.operation:<{operation}} {line.label:<{label}}{cells}"
+
+
+def _names(columns: Sequence[str], margin: int, width: int) -> Iterator[str]:
+    halves = [match.groups() if (match := _NAME.fullmatch(name)) else ("", name) for name in columns]
+    for half in zip(*halves, strict=True):
+        if any(half):
+            yield " " * margin + "".join(f"{text:>{width}}" for text in half)
+
+
+def _cell(cell: Cell, table: Table) -> str:
+    value = "-" if cell.value is None else f"{cell.value:.{table.decimals}f}"
+    gain = f"{'-':>{table.gain_width}} " if cell.gain is None else f"{cell.gain:{table.gain_width}.2f}%"
+    opening, closing = "**" if cell.star else "()"
+    return f" {value:>{table.width - 1}} {opening}{gain}{closing}"

@@ -1,0 +1,184 @@
+"""A stack's steps: they add up, each has its own verdict, gaps are told, and no step is promised more than it keeps."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import isnan, prod
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from schedlab.analysis.attribution import Attribution, attribute
+from schedlab.analysis.signflip import interval, p_value
+from schedlab.analysis.simultaneous import joint
+from schedlab.analysis.verdicts import Options, Question
+
+STACK = ["2.5.59", "02", "03", "04", "05"]
+TIME = Question("w", "{}", "time", "s", "lower")
+
+
+def frame(values: dict[str, np.ndarray], question: Question = TIME) -> pl.DataFrame:
+    """Variant → value by block, nan where there is none."""
+    rows = [
+        (question.workload, question.parameters, question.metric, variant, block, float(value))
+        for variant, of_blocks in values.items()
+        for block, value in enumerate(of_blocks, start=1)
+        if not np.isnan(value)
+    ]
+    return pl.DataFrame(rows, schema=["workload", "parameters", "metric", "variant", "block", "value"], orient="row")
+
+
+def stack(seed: int, factors: dict[str, float], blocks: int = 10, noise: float = 0.004) -> dict[str, np.ndarray]:
+    """Each variant times the factors of all changes up to it, over blocks with luck of their own."""
+    rng = np.random.default_rng(seed)
+    luck, level, values = rng.lognormal(0, 0.05, size=blocks), 100.0, {}
+    for name in STACK:
+        level *= factors.get(name, 1.0)
+        values[name] = level * luck * rng.lognormal(0, noise, size=blocks)
+    return values
+
+
+def one(values: dict[str, np.ndarray], **options: object) -> Attribution:
+    (found,) = attribute(frame(values), [TIME], STACK, Options(**options))  # type: ignore[arg-type]
+    return found
+
+
+def test_each_change_gets_its_own_verdict() -> None:
+    found = one(stack(1, {"03": 0.9, "05": 1.1}))
+    assert [(step.name, step.word) for step in found.steps] == [
+        ("02", "equivalent"), ("03", "better"), ("04", "equivalent"), ("05", "worse"),
+    ]  # fmt: skip
+    assert found.steps[1].low < 0.9 < found.steps[1].high
+    assert (found.steps[1].since, found.steps[1].until) == ("02", "03")
+
+
+@settings(max_examples=25)
+@given(st.lists(st.lists(st.floats(0.1, 10), min_size=5, max_size=5), min_size=2, max_size=8))
+def test_steps_multiply_to_the_whole(blocks: list[list[float]]) -> None:
+    found = one(dict(zip(STACK, np.array(blocks).T, strict=True)))
+    assert prod(step.ratio for step in found.steps) == pytest.approx(found.ratio)
+    first, last = np.array(blocks)[:, 0], np.array(blocks)[:, -1]
+    assert found.ratio == pytest.approx(stats.gmean(last) / stats.gmean(first))
+
+
+def test_a_block_that_lacks_a_variant_is_left_out_of_every_step() -> None:
+    values = stack(2, {})
+    values["04"][3] = np.nan
+    found = one(values)
+    assert {step.n for step in found.steps} == {found.n} == {9}
+    assert prod(step.ratio for step in found.steps) == pytest.approx(found.ratio)
+
+
+def test_around_a_variant_that_never_ran_two_steps_are_one_and_say_so() -> None:
+    values = stack(3, {"03": 0.9, "04": 0.9})
+    del values["03"]
+    found = one(values)
+    assert [step.name for step in found.steps] == ["02", "03+04", "05"]
+    assert found.steps[1].parts == ("03", "04")
+    assert found.steps[1].ratio == pytest.approx(0.81, rel=0.01)
+    assert found.steps[1].word == "better"
+    assert found.gaps == ("no measurement of 03",)
+
+
+def test_a_variant_that_mostly_crashed_is_a_gap() -> None:
+    failures = {("w", "{}", "04"): (2, 10)}
+    (found,) = attribute(frame(stack(4, {})), [TIME], STACK, Options(), failures)
+    assert [step.name for step in found.steps] == ["02", "03", "04+05"]
+    assert "2 of 10 trials of 04 failed" in found.gaps[0]
+
+
+@pytest.mark.parametrize(
+    ("missing", "unknown", "known"), [("2.5.59", "02", ["03", "04", "05"]), ("05", "05", ["02", "03", "04"])]
+)
+def test_without_an_end_of_the_stack_only_the_step_next_to_it_is_unknown(
+    missing: str, unknown: str, known: list[str]
+) -> None:
+    values = stack(5, {})
+    del values[missing]
+    found = one(values)
+    assert [step.name for step in found.steps if isnan(step.ratio)] == [unknown]
+    assert [step.name for step in found.steps if not isnan(step.ratio)] == known
+    assert next(step for step in found.steps if step.name == unknown).reason == f"no measurement of {missing}"
+
+
+def test_a_row_without_any_measurement_is_told_not_judged() -> None:
+    found = one({name: np.array([]) for name in STACK})
+    assert isnan(found.ratio)
+    assert {step.word for step in found.steps} == {"inconclusive"}
+    assert all(step.reason for step in found.steps)
+
+
+def test_rows_are_corrected_for_each_step_or_over_the_whole_run() -> None:
+    rows = [Question("w", f'{{"g":{i}}}', "time", "s", "lower") for i in range(3)]
+    table = pl.concat(frame(stack(6 + i, {"03": 0.9}), row) for i, row in enumerate(rows))
+    each = attribute(table, rows, STACK, Options())
+    run = attribute(table, rows, STACK, Options(family="run"))
+    for of_each, of_run in zip(each, run, strict=True):
+        step, strict = of_each.steps[1], of_run.steps[1]
+        # Ten blocks that agree: 2 of 1,024 flips; three rows by Holm, or twelve steps of three rows.
+        assert step.p == pytest.approx(2 / 1024)
+        assert step.p_adjusted == pytest.approx(3 * 2 / 1024)
+        assert strict.p_adjusted == pytest.approx(12 * 2 / 1024)
+
+
+def test_a_single_effect_is_judged_as_a_paired_row_is() -> None:
+    logs = np.random.default_rng(8).normal(0.3, 1, size=10)
+    found = joint(logs[:, None], 0.95, 0)
+    assert found.p[0] == pytest.approx(p_value(logs, 0))
+    assert (found.low[0], found.high[0]) == pytest.approx(interval(logs, 0.95, 0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_p_is_westfall_and_young_s_by_listing_every_flip(seed: int) -> None:
+    """Student's t of every flipped effect with scipy, the largest against the largest of all, and so on down."""
+    effects = np.random.default_rng(seed).normal([0.9, 0.5, 0.0], 1, size=(7, 3))
+    signs = np.array(list(product((1, -1), repeat=7)))
+    under = np.array([np.abs(stats.ttest_1samp(s[:, None] * effects, 0).statistic) for s in signs])
+    observed = np.abs(stats.ttest_1samp(effects, 0).statistic)
+    order, expected, worst = np.argsort(-observed), np.empty(3), 0.0
+    for rank, i in enumerate(order):
+        worst = max(worst, float(np.mean(under[:, order[rank:]].max(axis=1) >= observed[i] - 1e-9)))
+        expected[i] = worst
+    assert joint(effects, 0.95, 0).p == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("blocks", [6, 10])
+def test_intervals_of_all_steps_hold_at_once_as_often_as_they_say(blocks: int) -> None:
+    """Four steps between five noisy variants, some with an effect; nominal 95 %."""
+    rng, runs, held, truth = np.random.default_rng(41), 300, 0, np.array([0.0, 3.0, 0.0, -1.0])
+    for _ in range(runs):
+        found = joint(np.diff(rng.normal(size=(blocks, 5)), axis=1) + truth, 0.95, 0)
+        held += bool(np.all((found.low <= truth) & (truth <= found.high)))
+    assert held / runs >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def test_false_alarms_over_all_steps_stay_within_the_promised_rate() -> None:
+    rng, runs = np.random.default_rng(43), 400
+    alarms = 0
+    for _ in range(runs):
+        effects = np.diff(rng.standard_t(3, size=(8, 5)), axis=1)
+        # One step does have an effect: the others must be no likelier to seem to have one.
+        effects[:, 1] += 5
+        alarms += bool(np.any(np.delete(joint(effects, 0.95, 0).p, 1) <= 0.05))
+    assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def test_few_blocks_have_student_s_intervals_after_bonferroni() -> None:
+    effects = np.random.default_rng(9).normal(size=(4, 3))
+    theirs = stats.ttest_1samp(effects, 0).confidence_interval(1 - 0.05 / 3)
+    found = joint(effects, 0.95, 0)
+    assert found.low == pytest.approx(theirs.low)
+    assert found.high == pytest.approx(theirs.high)
+
+
+def test_beyond_the_flips_that_can_be_listed_bounds_stay_near_student_s() -> None:
+    effects = np.random.default_rng(10).normal(size=(24, 2))
+    theirs = stats.ttest_1samp(effects, 0).confidence_interval(1 - 0.05 / 2)
+    found = joint(effects, 0.95, 3)
+    assert found.low == pytest.approx(theirs.low, abs=0.1)
+    assert found.high == pytest.approx(theirs.high, abs=0.1)
+    assert np.all(found.p >= 1 / 20_000)

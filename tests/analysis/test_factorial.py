@@ -1,0 +1,123 @@
+"""Switches turned on in every combination: main effects, interactions, and what a fraction cannot tell apart."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import isnan
+
+import numpy as np
+import polars as pl
+import pytest
+
+from schedlab.analysis.factorial import Layout, SwitchEffect, contrasts, effects
+from schedlab.analysis.verdicts import Options, Question
+
+TIME = Question("w", "{}", "time", "s", "lower")
+
+
+def layout(switches: str, generated: dict[str, str] | None = None) -> Layout:
+    """Runs named after the switches that are on; a generated switch is on as the product of others says."""
+    runs = {}
+    for levels in product((False, True), repeat=len(switches)):
+        on = dict(zip(switches, levels, strict=True))
+        signs = {name: 1 if state else -1 for name, state in on.items()}
+        if all(signs[name] == np.prod([signs[w] for w in word]) * (-1) ** (len(word) + 1)
+               for name, word in (generated or {}).items()):  # fmt: skip
+            runs["".join(name for name in switches if on[name]) or "base"] = levels
+    return Layout(tuple(switches), runs)
+
+
+def frame(design: Layout, response: dict[str, float], blocks: int = 10, noise: float = 0.004) -> pl.DataFrame:
+    """Each variant's factor: the product of those in ``response`` whose switches are all on."""
+    rng = np.random.default_rng(3)
+    luck = rng.lognormal(0, 0.05, size=blocks)
+    rows = []
+    for variant, levels in design.runs.items():
+        on = {name for name, state in zip(design.switches, levels, strict=True) if state}
+        factor = np.prod([value for names, value in response.items() if set(names) <= on])
+        values = 100 * factor * luck * rng.lognormal(0, noise, size=blocks)
+        rows += [("w", "{}", "time", variant, block, value) for block, value in enumerate(values, start=1)]
+    return pl.DataFrame(rows, schema=["workload", "parameters", "metric", "variant", "block", "value"], orient="row")
+
+
+def by_name(found: list[SwitchEffect]) -> dict[str, SwitchEffect]:
+    return {effect.name: effect for effect in found}
+
+
+def test_two_switches_by_hand() -> None:
+    """Means 100, 90, 80, 36 with nothing, A, B, both: A is worth sqrt(0.9 · 0.45), B sqrt(0.8 · 0.4), and with B on A
+    is worth half of what it is worth alone."""
+    found = by_name(
+        effects(frame(layout("AB"), {"A": 0.9, "B": 0.8, "AB": 0.5}, noise=0.0), [TIME], layout("AB"), Options())
+    )
+    assert found["A"].ratio == pytest.approx((0.9 * 0.45) ** 0.5)
+    assert found["B"].ratio == pytest.approx((0.8 * 0.4) ** 0.5)
+    assert found["A × B"].ratio == pytest.approx(0.5)
+
+
+def test_main_effects_and_interactions_of_three_switches_get_their_words() -> None:
+    design = layout("ABC")
+    found = by_name(effects(frame(design, {"A": 0.9, "BC": 1.2}), [TIME], design, Options()))
+    assert list(found) == ["A", "B", "C", "A × B", "A × C", "B × C"]
+    assert found["A"].word == "better"
+    assert found["A"].low < 0.9 < found["A"].high
+    assert found["B × C"].word == "worse"
+    assert found["B × C"].ratio == pytest.approx(1.2, rel=0.01)
+    # A combination that hurts also makes each of its switches look worse on the whole: half of the settings hold it.
+    assert found["B"].ratio == pytest.approx(1.2**0.5, rel=0.01)
+    assert found["A × B"].word == "equivalent"
+
+
+def test_a_half_fraction_of_three_names_what_it_cannot_tell_apart() -> None:
+    """C = −AB: the textbook's 2^(3−1) of resolution III, every main effect mixed with the other two's interaction."""
+    design = layout("ABC", {"C": "AB"})
+    assert len(design.runs) == 4
+    assert "base" in design.runs
+    assert {term.name: [" × ".join(alias) for alias in term.aliases] for term in contrasts(design)} == {
+        "A": ["B × C"], "B": ["A × C"], "C": ["A × B"],
+    }  # fmt: skip
+
+
+def test_a_half_fraction_of_four_keeps_main_effects_clear_of_pairs() -> None:
+    """D = ABC, resolution IV: pairs are mixed with pairs alone (Box, Hunter & Hunter 1978, table 12.5)."""
+    design = layout("ABCD", {"D": "ABC"})
+    assert len(design.runs) == 8
+    found = {term.name: [" × ".join(alias) for alias in term.aliases] for term in contrasts(design)}
+    assert found == {
+        "A": [], "B": [], "C": [], "D": [], "A × B": ["C × D"], "A × C": ["B × D"], "A × D": ["B × C"],
+    }  # fmt: skip
+    told = by_name(effects(frame(design, {"A": 0.9, "CD": 1.2}), [TIME], design, Options()))
+    assert told["A × B"].aliases == ("C × D",)
+    assert told["A"].word == "better"
+    # In each fraction half of the settings with an odd pair hold C and D: the pair's ratio appears under its alias.
+    assert told["A × B"].word == "worse"
+
+
+def test_a_variant_that_never_ran_costs_only_what_it_alone_could_tell() -> None:
+    design = layout("ABC")
+    full = frame(design, {"A": 0.9, "BC": 1.2})
+    found = by_name(effects(full.filter(pl.col("variant") != "AB"), [TIME], design, Options()))
+    # Seven runs still tell a mean, three main effects and three interactions.
+    assert all(not isnan(effect.ratio) for effect in found.values())
+    assert found["A"].ratio == pytest.approx(0.9, rel=0.02)
+    assert found["B × C"].ratio == pytest.approx(1.2, rel=0.03)
+    two = layout("AB")
+    told = by_name(effects(frame(two, {"A": 0.9}).filter(pl.col("variant") != "AB"), [TIME], two, Options()))
+    assert isnan(told["A × B"].ratio)
+    assert told["A × B"].reason == "no measurement of AB"
+    assert told["A × B"].word == "inconclusive"
+
+
+def test_all_effects_hold_together_and_nothing_is_found_in_noise() -> None:
+    design, rng, runs, alarms = layout("AB"), np.random.default_rng(47), 300, 0
+    for _ in range(runs):
+        rows = [
+            ("w", "{}", "time", variant, block, float(rng.lognormal(0, 0.02)))
+            for variant in design.runs
+            for block in range(1, 9)
+        ]
+        table = pl.DataFrame(
+            rows, schema=["workload", "parameters", "metric", "variant", "block", "value"], orient="row"
+        )
+        alarms += any(effect.word in ("better", "worse") for effect in effects(table, [TIME], design, Options()))
+    assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)

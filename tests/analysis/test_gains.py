@@ -1,0 +1,177 @@
+"""Printed percentages against printed values: rounding is allowed for, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from scipy import stats
+
+from schedlab.analysis.gains import disagreements, recompute, summary_test
+from schedlab.importers.model import Cell, Table, TableRow
+from schedlab.workloads.base import Direction
+
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+def _table(
+    cells: list[tuple[str, str]],
+    direction: Direction | None = "higher",
+    gains: Literal["improvement", "change"] = "improvement",
+    baseline: int = 0,
+) -> Table:
+    """A table of one row: each cell's value and change as printed, empty where it has none."""
+    made = tuple(
+        Cell(float(value.replace(",", "")) if value else None, value, float(gain) if gain else None, gain)
+        for value, gain in cells
+    )
+    row = TableRow("Hmean", "64", {}, "", direction, made, 7)
+    names = tuple(f"column {k}" for k in range(len(cells)))
+    return Table("mmtests", "", "", names, (row,), 1, baseline, gains)
+
+
+@pytest.mark.parametrize(
+    ("base", "value", "gain", "direction", "agrees"),
+    [
+        # tbench4 and pipetest of the schedstats report: 100·1017.92/984.66 − 100 = 3.378; 100 − 100·3.99/4.13 = 3.390.
+        ("984.66", "1017.92", "3.38", "higher", True),
+        ("984.66", "1017.92", "3.39", "higher", False),
+        ("4.13", "3.99", "3.39", "lower", True),
+        # Two decimals of 4.13 and 3.99 leave 3.15 to 3.63: rounding explains much.
+        ("4.13", "3.99", "3.16", "lower", True),
+        ("4.13", "3.99", "3.14", "lower", False),
+        ("4.13", "3.99", "-3.39", "lower", False),
+        ("4.13", "3.99", "3.39", "higher", False),
+        ("1,000", "1,100", "10", "higher", True),
+        ("5.129e+08", "7.286e+08", "+42.0", "higher", True),
+        ("5.129e+08", "7.286e+08", "+42.2", "higher", False),
+    ],
+)
+def test_a_printed_gain_agrees_or_not(base: str, value: str, gain: str, direction: Direction, agrees: bool) -> None:
+    wrong = disagreements(_table([(base, "0.00"), (value, gain)], direction))
+    assert (wrong == []) is agrees
+
+
+def test_a_disagreement_tells_line_row_column_both_figures_and_what_rounding_allows() -> None:
+    (wrong,) = disagreements(_table([("100.0", "0.00"), ("110.0", "12.0")]))
+    assert (wrong.line, wrong.row, wrong.column, wrong.printed) == (7, "Hmean 64", "column 1", 12.0)
+    assert wrong.recomputed == pytest.approx(10.0)
+    # 109.95 / 100.05 and 110.05 / 99.95, less and more half a unit of 12.0.
+    assert wrong.low == pytest.approx(100 * 109.95 / 100.05 - 100 - 0.05)
+    assert wrong.high == pytest.approx(100 * 110.05 / 99.95 - 100 + 0.05)
+
+
+def test_plain_changes_follow_the_values_whatever_is_better() -> None:
+    assert disagreements(_table([("10.0", ""), ("12.0", "20.0")], "lower", "change")) == []
+    assert len(disagreements(_table([("10.0", ""), ("12.0", "20.0")], "lower", "improvement"))) == 1
+
+
+def test_a_baseline_other_than_the_first_column_is_the_one_compared_with() -> None:
+    table = _table([("110.00", "10.00"), ("100.00", "0.00")], baseline=1)
+    assert [(c.column, c.agrees) for c in recompute(table)] == [("column 0", True)]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [("", ""), ("12.0", "20.0")],
+        [("10.0", ""), ("", "20.0")],
+        [("10.0", ""), ("12.0", "")],
+        # May have been anything up to 0.005.
+        [("0.00", "0.00"), ("12.0", "-99.0")],
+        # The changes are over a column that is not shown.
+        [("10.0", "5.00"), ("12.0", "20.0")],
+    ],
+)
+def test_nothing_is_recomputed_where_there_is_nothing_to_compute_from(cells: list[tuple[str, str]]) -> None:
+    assert recompute(_table(cells)) == []
+
+
+def test_a_value_brought_to_another_unit_keeps_the_precision_that_was_printed() -> None:
+    # "1.96s" beside "917.71ms": half a unit of the first is 5 ms.
+    row = TableRow("lock", "", {}, "ms", "lower", (Cell(1960.0, "1.96s"), Cell(917.71, "917.71", -53.0, "-53")), 3)
+    table = Table("columns", "", "", ("a", "b"), (row,), 1, gains="change")
+    (found,) = recompute(table)
+    assert found.agrees
+    assert found.low == pytest.approx(100 * 917.705 / 1965 - 100 - 0.5)
+
+
+@EXAMPLES
+@given(
+    st.floats(0.5, 1e6),
+    st.floats(0.5, 1e6),
+    st.integers(0, 4),
+    st.integers(0, 3),
+    st.sampled_from(["higher", "lower"]),
+)
+def test_a_gain_computed_before_rounding_always_agrees(
+    base: float, value: float, places: int, digits: int, direction: Direction
+) -> None:
+    assume(round(base, places) > 0)
+    gain = 100 * value / base - 100
+    gain = gain if direction == "higher" else -gain
+    table = _table([(f"{base:.{places}f}", ""), (f"{value:.{places}f}", f"{gain:.{digits}f}")], direction)
+    assert disagreements(table) == []
+
+
+@EXAMPLES
+@given(st.floats(100, 1e6), st.floats(100, 1e6), st.floats(0.5, 50))
+def test_a_gain_that_is_off_by_more_than_rounding_never_agrees(base: float, value: float, off: float) -> None:
+    gain = 100 * value / base - 100 + off
+    # Values to 0.005 of at least 100 leave at most 0.0001 of the quotient, which is at most 10,000.
+    assume(off > 0.02 + 0.0002 * (100 + abs(gain)))
+    assert len(disagreements(_table([(f"{base:.2f}", ""), (f"{value:.2f}", f"{gain:.2f}")]))) == 1
+
+
+def _cell(
+    mean: float, spread: float, kind: Literal["standard deviation", "standard error", "unknown"], n: int | None
+) -> Cell:
+    return Cell(mean, f"{mean}", spread_percent=spread, spread_kind=kind, n=n)
+
+
+def test_the_test_from_summaries_is_that_of_the_samples() -> None:
+    generator = np.random.default_rng(1)
+    old, new = generator.normal(100, 3, 12), generator.normal(103, 6, 9)
+    expected = stats.ttest_ind(new, old, equal_var=False)
+    by_deviation = [
+        _cell(float(x.mean()), float(100 * x.std(ddof=1) / x.mean()), "standard deviation", len(x)) for x in (old, new)
+    ]
+    by_error = [
+        _cell(float(x.mean()), float(100 * stats.sem(x) / x.mean()), "standard error", len(x)) for x in (old, new)
+    ]
+    for base, other in (by_deviation, by_error):
+        found = summary_test(base, other)
+        assert found is not None
+        assert found.statistic == pytest.approx(expected.statistic)
+        assert found.p == pytest.approx(expected.pvalue)
+        assert found.freedom == pytest.approx(expected.df)
+        assert found.change == pytest.approx(100 * new.mean() / old.mean() - 100)
+
+
+def test_the_slow_start_measurements_tell_numa_from_not_numa() -> None:
+    # !NUMA and +NUMA of the report, ten repeats each: se 0.1812 and 0.1385 s, t = 0.8812 / 0.2281.
+    found = summary_test(
+        _cell(45.291088843, 0.40, "standard error", 10), _cell(46.172308123, 0.30, "standard error", 10)
+    )
+    assert found is not None
+    assert found.statistic == pytest.approx(3.864, abs=0.001)
+    assert found.change == pytest.approx(1.9457, abs=0.0001)
+    assert found.p < 0.002
+
+
+@pytest.mark.parametrize(
+    ("base", "other"),
+    [
+        (_cell(10, 1, "unknown", 10), _cell(11, 1, "standard error", 10)),
+        (_cell(10, 1, "standard error", None), _cell(11, 1, "standard error", 10)),
+        (_cell(10, 1, "standard error", 10), _cell(11, 1, "standard error", 1)),
+        (_cell(10, 0, "standard error", 10), _cell(11, 0, "standard error", 10)),
+        (Cell(10.0, "10"), _cell(11, 1, "standard error", 10)),
+        (Cell(None), _cell(11, 1, "standard error", 10)),
+    ],
+)
+def test_no_test_without_repeats_or_a_spread_that_is_known(base: Cell, other: Cell) -> None:
+    assert summary_test(base, other) is None

@@ -1,0 +1,203 @@
+"""How large a run has to be: components by hand, the textbook's optimum, and designs that keep what they promise."""
+
+from __future__ import annotations
+
+from math import ceil, exp, inf, isnan, log1p, nan, sqrt
+
+import numpy as np
+import polars as pl
+import pytest
+
+from schedlab.analysis.planning import (
+    MOST_ITERATIONS,
+    Costs,
+    Size,
+    Wanted,
+    best_iterations,
+    cheapest,
+    row_plan,
+    size_for,
+)
+from schedlab.analysis.signflip import p_value
+from schedlab.analysis.spending import spent
+from schedlab.analysis.variance import Noise, noise
+from schedlab.analysis.verdicts import Question
+
+TIME = Question("w", "{}", "time", "s", "lower")
+WANTED = Wanted(effect=0.02, power=0.8, level=0.05)
+
+
+def known(pair_within: float, pair_between: float, blocks: int = 10) -> Noise:
+    return Noise(blocks, 2, pair_within / sqrt(2), 0.0, pair_within, pair_between, False)
+
+
+def campaign(seed: int, blocks: int, iterations: int, within: float, effect: float, shared: float) -> list[dict]:
+    """A baseline and a variant: blocks with luck of both, an effect that differs by block, iterations that scatter."""
+    rng = np.random.default_rng(seed)
+    luck = rng.normal(0, shared, size=blocks)
+    sides = []
+    for own in (0.0, effect):
+        level = luck + rng.normal(0, own, size=blocks)
+        logs = level[:, None] + rng.normal(0, within, size=(blocks, iterations))
+        sides.append({block + 1: np.exp(values).tolist() for block, values in enumerate(logs)})
+    return sides
+
+
+def test_components_by_hand() -> None:
+    """Logs 0 and 2 in block 1, 4 and 6 in block 2: within 2 + 2 over 2 degrees of freedom = 2; means 1 and 5 have
+    variance 8, of which 2 / 2 are the iterations', so 7 between. The baseline has the same within and means 0 and 2:
+    2 − 1 = 1 between; averaged 4. The paired log-ratios are taken of means of values, not of logs."""
+    variant = {1: [exp(0), exp(2)], 2: [exp(4), exp(6)]}
+    baseline = {1: [exp(-1), exp(1)], 2: [exp(1), exp(3)]}
+    found = noise(baseline, [variant])
+    assert found is not None
+    assert found.within == pytest.approx(sqrt(2))
+    assert found.between == pytest.approx(sqrt(4))
+    assert found.pair_within == pytest.approx(sqrt(4))
+    # Log-ratios 1 and 3: variance 2, all of it what iterations explain (2 / 2 on either side).
+    assert found.pair_between == pytest.approx(0, abs=1e-7)
+    assert found.iterations == pytest.approx(2)
+
+
+def test_planted_components_are_found() -> None:
+    baseline, variant = campaign(1, 4000, 3, within=0.02, effect=0.01, shared=0.05)
+    found = noise(baseline, [variant])
+    assert found is not None
+    assert found.within == pytest.approx(0.02, rel=0.03)
+    # The baseline's level differs by block by 0.05, the variant's by sqrt(0.05² + 0.01²) = 0.051.
+    assert found.between == pytest.approx(0.0505, rel=0.03)
+    assert found.pair_within == pytest.approx(0.02 * sqrt(2), rel=0.03)
+    assert found.pair_between == pytest.approx(0.01, rel=0.1)
+    assert found.of_ratio(3) == pytest.approx(sqrt(0.01**2 + 0.0008 / 3), rel=0.05)
+    assert not found.clamped
+
+
+def test_a_variance_below_zero_is_taken_for_zero_and_said_to_be() -> None:
+    """Iterations that scatter around block means which agree more than chance lets them."""
+    cell = {block: [0.9, 1 / 0.9] for block in range(1, 6)}
+    found = noise(cell, [cell])
+    assert found is not None
+    assert found.clamped
+    assert (found.between, found.pair_between) == (0.0, 0.0)
+
+
+def test_single_iterations_tell_the_whole_but_not_its_parts() -> None:
+    baseline, variant = campaign(2, 50, 1, within=0.02, effect=0.01, shared=0.05)
+    found = noise(baseline, [variant])
+    assert found is not None
+    assert isnan(found.within)
+    assert found.of_ratio(1) == pytest.approx(0.03, rel=0.2)
+    assert isnan(found.of_ratio(2))
+    assert best_iterations(found, 5.0) is None
+
+
+@pytest.mark.parametrize("variant", [{}, {1: [1.0]}, {7: [1.0], 8: [1.0]}])
+def test_without_two_shared_blocks_nothing_is_known(variant: dict[int, list[float]]) -> None:
+    assert noise({1: [1.0, 1.0], 2: [1.0, 1.1]}, [variant]) is None
+
+
+@pytest.mark.parametrize(
+    ("cost_ratio", "within", "between", "best"),
+    [
+        (4.0, 0.03, 0.01, ceil(sqrt(4 * 9))),
+        (100.0, 0.01, 0.01, 10),
+        (0.5, 0.01, 0.04, 1),
+        (0.0, 0.05, 0.01, 1),
+        (3.0, 0.05, 0.0, MOST_ITERATIONS),
+        (3.0, 0.0, 0.01, 1),
+        (1e9, 1.0, 1e-9, MOST_ITERATIONS),
+    ],
+)
+def test_the_best_iterations_are_those_of_kalibera_and_jones(
+    cost_ratio: float, within: float, between: float, best: int
+) -> None:
+    """⌈√(c₂/c₁ · T₁²/T₂²)⌉, at least 1."""
+    assert best_iterations(known(within, between), cost_ratio) == best
+
+
+def test_the_best_iterations_cost_the_least_time_for_the_same_certainty() -> None:
+    """Variance of a block's ratio times seconds a block is what has to be small, over all numbers of iterations."""
+    row, place = known(0.06, 0.02), 7.0
+    cost = {n: (0.02**2 + 0.06**2 / n) * (place + n) for n in range(1, 40)}
+    assert best_iterations(row, place) in (n for n in cost if cost[n] <= min(cost.values()) * 1.01)
+
+
+def test_a_row_is_told_what_the_design_sees_and_what_it_needs() -> None:
+    found = row_plan(TIME, known(0.04, 0.01), blocks=12, iterations=4, wanted=WANTED, cost_ratio=1.0)
+    assert found.blocks is not None
+    larger = row_plan(TIME, known(0.04, 0.01), found.blocks, 4, WANTED, 1.0)
+    smaller = row_plan(TIME, known(0.04, 0.01), found.blocks - 1, 4, WANTED, 1.0)
+    assert larger.sees <= WANTED.effect < smaller.sees
+    assert row_plan(TIME, known(0.04, 0.01), 3, 4, WANTED, 1.0).sees == inf
+    assert isnan(row_plan(TIME, known(nan, 0.01), 12, 4, WANTED, 1.0).sees)
+
+
+def test_the_blocks_needed_find_the_effect_as_often_as_wanted() -> None:
+    found = row_plan(TIME, known(0.04, 0.01), 12, 4, WANTED, 1.0)
+    assert found.blocks is not None
+    rng = np.random.default_rng(53)
+    hits = [
+        p_value(
+            rng.normal(log1p(WANTED.effect), 0.01, size=found.blocks)
+            + rng.normal(0, 0.04, size=(found.blocks, 4)).mean(axis=1),
+            0,
+        ) <= 0.05
+        for _ in range(300)
+    ]  # fmt: skip
+    assert 0.8 - 3 * sqrt(0.16 / 300) <= np.mean(hits) <= 0.9
+
+
+def test_a_size_is_what_the_noisiest_row_needs_and_its_time() -> None:
+    quiet, noisy = (row_plan(TIME, known(0.01, between), 8, 2, WANTED, 1.0) for between in (0.001, 0.03))
+    costs = Costs(place=3.0, places=1, variants=3, row_pass=5.0, before=20.0)
+    size = size_for([quiet, noisy], 2, WANTED, costs)
+    assert size == Size(2, noisy.blocks, 20.0 + noisy.blocks * 3 * (3.0 + 2 * 5.0))
+    assert quiet.blocks < noisy.blocks
+
+
+def test_the_cheapest_size_takes_no_longer_than_any_other() -> None:
+    rows = [row_plan(TIME, known(0.06, 0.01), 8, 2, WANTED, 1.0)]
+    costs = Costs(place=30.0, places=1, variants=3, row_pass=1.0, before=0.0)
+    best = cheapest(rows, WANTED, costs)
+    assert best is not None
+    others = [size_for(rows, n, WANTED, costs) for n in range(1, 30)]
+    assert best.seconds == min(other.seconds for other in others if other is not None)
+    # Putting in place costs thirty iterations: one iteration a block would be waste.
+    assert best.iterations > 3
+    free = cheapest(rows, WANTED, Costs(place=0.0, places=1, variants=3, row_pass=1.0, before=0.0))
+    assert free is not None
+    assert free.iterations < best.iterations
+
+
+def test_hopeless_or_unknown_noise_has_no_size() -> None:
+    costs = Costs(place=0.0, places=1, variants=2, row_pass=1.0, before=0.0)
+    assert cheapest([row_plan(TIME, known(90.0, 90.0), 8, 2, WANTED, 1.0)], WANTED, costs) is None
+    assert size_for([row_plan(TIME, known(nan, 0.01), 8, 2, WANTED, 1.0)], 2, WANTED, costs) is None
+    assert cheapest([], WANTED, costs) is None
+
+
+def test_time_is_told_apart_into_trials_and_putting_in_place() -> None:
+    """Trials of 10 s, 1 s between two of one variant, 4 s where it changes, and once an hour's interruption."""
+    lines, now = [], 0.0
+    for block in range(1, 4):
+        for variant in ("base", "new"):
+            for _ in range(4):
+                lines.append(("measure", block, variant, "w", "{}", now, 10.0))
+                now += 11.0
+            now += 3.0
+        now += 3600.0 if block == 2 else 0.0
+    frame = pl.DataFrame(
+        lines, schema=["phase", "block", "variant", "workload", "parameters", "started", "elapsed"], orient="row"
+    )
+    found = spent(frame)
+    assert found.trial == {("w", "{}"): pytest.approx(11.0)}
+    assert found.place == pytest.approx(3.0)
+
+
+def test_a_run_of_one_trial_tells_its_length_and_no_gaps() -> None:
+    frame = pl.DataFrame(
+        [("measure", 1, "base", "w", "{}", 5.0, 2.0)],
+        schema=["phase", "block", "variant", "workload", "parameters", "started", "elapsed"],
+        orient="row",
+    )
+    assert (spent(frame).trial, spent(frame).place) == ({("w", "{}"): 2.0}, 0.0)

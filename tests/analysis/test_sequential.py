@@ -1,0 +1,172 @@
+"""Looks at a run before its end: published boundaries, the promised error rate, and what few blocks can say."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from schedlab.analysis.sequential import boundaries, course, levels, nominal, overall
+from schedlab.analysis.verdicts import Options, Question, Verdict, judge
+
+PUBLISHED = {
+    2: (2.963, 1.969),
+    3: (3.710, 2.511, 1.993),
+    4: (4.333, 2.963, 2.359, 2.014),
+    5: (4.877, 3.357, 2.680, 2.290, 2.031),
+}
+"""Lan–DeMets boundaries of O'Brien–Fleming shape, two-sided 0.05, equally spaced looks: Reboussin, DeMets, Kim & Lan,
+"Computations for group sequential boundaries using the Lan-DeMets spending function method", Controlled Clinical Trials
+21 (2000), whose program R's ldbounds is."""
+
+
+def equal(looks: int) -> list[float]:
+    return [(k + 1) / looks for k in range(looks)]
+
+
+@pytest.mark.parametrize("looks", PUBLISHED)
+def test_boundaries_are_those_of_published_tables(looks: int) -> None:
+    assert boundaries(0.05, equal(looks)) == pytest.approx(PUBLISHED[looks], abs=6e-4)
+
+
+def test_a_single_look_is_an_ordinary_test() -> None:
+    assert levels(0.05, [1.0]) == pytest.approx((0.05,))
+    assert levels(0.03, [1.0], 1) == pytest.approx((0.03,))
+    assert overall([0.0312], (8,), 2) == pytest.approx((0.0312,), rel=1e-4)
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("shares", [(0.5, 1.0), (0.3, 0.7, 1.0)])
+def test_boundaries_are_crossed_as_often_as_they_spend(sides: int, shares: tuple[float, ...]) -> None:
+    """Against the multivariate normal distribution of scipy: the chance to stay inside at every look."""
+    found = np.array(boundaries(0.05, shares, sides))  # type: ignore[arg-type]
+    covariance = np.sqrt(np.minimum.outer(shares, shares) / np.maximum.outer(shares, shares))
+    normal = stats.multivariate_normal(cov=covariance)
+    low = -found if sides == 2 else np.full_like(found, -np.inf)
+    assert 1 - normal.cdf(found, lower_limit=low) == pytest.approx(0.05, abs=2e-4)
+
+
+@given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=6, unique=True), st.sampled_from([0.001, 0.01, 0.05, 0.2]))
+def test_a_stricter_overall_level_is_stricter_at_every_look(shares: list[float], alpha: float) -> None:
+    shares = sorted({round(share, 2) for share in shares})
+    strict, lax = levels(alpha / 2, shares), levels(alpha, shares)
+    assert all(one <= other for one, other in zip(strict, lax, strict=True))
+    assert max(lax) <= alpha + 1e-9
+
+
+@pytest.mark.parametrize("looks", [(5, 10, 15, 20), (8, 12), (12,)])
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 7, 0.2])
+def test_a_p_value_just_at_its_look_s_level_is_worth_the_overall_level(looks: tuple[int, ...], alpha: float) -> None:
+    at_looks = nominal(looks, alpha)
+    for k, level in enumerate(at_looks):
+        p_values = [1.0] * k + [level]
+        if level > 1e-9:
+            assert overall(p_values, looks, 2)[-1] == pytest.approx(alpha, rel=2e-4)
+
+
+def test_a_sequential_p_value_never_rises_again() -> None:
+    found = overall([0.5, 0.0005, 0.3, 0.9], (5, 10, 15, 20), 2)
+    assert all(later <= earlier for earlier, later in pairwise(found))
+    assert found[1] == found[3]
+
+
+def test_a_course_tells_the_looks_taken_and_their_level() -> None:
+    begun, halfway = course((5, 10, 15, 20), 0.05, 4), course((5, 10, 15, 20), 0.05, 13)
+    assert (begun.taken, begun.blocks) == (0, 0)
+    assert (halfway.taken, halfway.blocks) == (2, 10)
+    # 2 (1 − Φ(2.963)), the second of four looks in the published table.
+    assert halfway.level == pytest.approx(2 * stats.norm.sf(2.963), rel=2e-3)
+
+
+LOOKS = (6, 9, 12)
+ROWS = [Question("w", f'{{"g":{i}}}', "time", "s", "lower") for i in range(2)]
+
+
+def frame(values: np.ndarray) -> pl.DataFrame:
+    """Values of shape (rows, variants, blocks), the first variant the baseline."""
+    lines = [
+        (ROWS[r].workload, ROWS[r].parameters, "time", ("base", "new")[v], b + 1, float(values[r, v, b]))
+        for r, v, b in np.ndindex(values.shape)
+    ]
+    return pl.DataFrame(lines, schema=["workload", "parameters", "metric", "variant", "block", "value"], orient="row")
+
+
+def sequential(values: np.ndarray, done: int | None = None, **options: object) -> list[Verdict]:
+    found = Options(looks=LOOKS, **options)  # type: ignore[arg-type]
+    return judge(frame(values), ROWS[: len(values)], ["base", "new"], None, found, done=done)
+
+
+def noise(seed: int, rows: int, blocks: int = 12) -> np.ndarray:
+    return np.random.default_rng(seed).lognormal(0, 0.01, size=(rows, 2, blocks))
+
+
+def test_a_large_change_is_decided_at_the_first_look_that_can() -> None:
+    values = noise(1, 1)
+    values[0, 1] *= 1.2
+    (verdict,) = sequential(values)
+    # The first look's level, 0.0031 at half of the blocks, lies below the smallest p of 6 blocks, 0.031.
+    assert verdict.decided == 9
+    assert verdict.word == "worse"
+    (early,) = sequential(values, done=6)
+    assert (early.word, early.decided, early.n) == ("inconclusive", None, 6)
+
+
+def test_only_blocks_up_to_the_last_look_taken_count() -> None:
+    (verdict,) = sequential(noise(1, 1), done=11)
+    assert verdict.n == 9
+    assert verdict.level == pytest.approx(nominal(LOOKS, 0.05)[1])
+
+
+def test_before_the_first_look_nothing_is_judged() -> None:
+    (verdict,) = sequential(noise(1, 1), done=5)
+    assert verdict.word == "inconclusive"
+    assert verdict.reason == "not looked at before block 6"
+
+
+def test_a_row_stays_decided_whatever_later_blocks_bring() -> None:
+    values = noise(2, 1)
+    values[0, 1, :9] *= 1.05
+    (then,) = sequential(values, done=9)
+    values[0, 1, 9:] *= 0.99
+    (later,) = sequential(values)
+    assert (then.word, then.decided) == (later.word, later.decided) == ("worse", 9)
+
+
+def test_a_shown_sameness_is_decided_too() -> None:
+    values = np.random.default_rng(5).lognormal(0, 0.001, size=(1, 2, 12))
+    (verdict,) = sequential(values, done=9)
+    assert (verdict.word, verdict.decided) == ("equivalent", 6)
+
+
+def test_the_interval_is_drawn_at_the_look_s_level_and_so_is_wider() -> None:
+    values = noise(3, 1)
+    (fixed,) = judge(frame(values).filter(pl.col("block") <= 9), ROWS[:1], ["base", "new"], None, Options())
+    (looked,) = sequential(values, done=9)
+    assert looked.low < fixed.low < fixed.high < looked.high
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy-tailed"])
+def test_false_alarms_over_all_looks_and_rows_stay_within_the_promised_rate(kind: str) -> None:
+    """The chance that any row of two is called better or worse at any of three looks, where nothing changed."""
+    rng, runs, alarms = np.random.default_rng(29), 400, 0
+    for _ in range(runs):
+        logs = rng.normal(size=(2, 2, 12)) if kind == "normal" else rng.standard_t(2, size=(2, 2, 12))
+        alarms += any(verdict.word in ("better", "worse") for verdict in sequential(np.exp(0.02 * logs)))
+    assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def test_peeking_without_spending_would_raise_false_alarms() -> None:
+    """The same p values held against 5 % at each of the looks: what the boundaries are for."""
+    from schedlab.analysis.signflip import p_value
+
+    rng, runs = np.random.default_rng(31), 600
+    alarms = 0
+    for _ in range(runs):
+        logs = rng.normal(size=12)
+        alarms += any(p_value(logs[:n], 0) <= 0.05 for n in LOOKS)
+    assert alarms / runs > 0.07

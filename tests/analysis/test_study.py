@@ -1,0 +1,204 @@
+"""The study behind docs/statistics.md, small: our verdicts keep their promises, and it can tell rules that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from benches.study import arrange, coverage, equivalence, false_alarms, looks, noise, power, real, record, rules, tables
+from benches.study.__main__ import PAGE, TABLES, put
+from benches.study.false_alarms import ALPHA, ROWS, bound, shares
+from benches.study.ours import judged, run
+from benches.study.recorded import Components, Recording, campaigns, components, recording, recordings, windows
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sqlalchemy import Engine
+
+from schedlab.analysis.verdicts import Options
+from schedlab.experiment.plan import Trial
+
+CAMPAIGNS, BLOCKS, ITERATIONS, SEED = 300, 8, 5, 2
+"""Two standard errors are exceeded by chance once in 40 shares: the seed is one that does not."""
+
+TIME_BOUND = ("drifting", "AR(1)", "two-level")
+
+
+@pytest.fixture(scope="module")
+def alarms() -> dict[str, false_alarms.Shares]:
+    return {kind: shares(kind, BLOCKS, ITERATIONS, CAMPAIGNS, SEED) for kind in noise.KINDS}
+
+
+@pytest.mark.parametrize("kind", noise.KINDS)
+def test_our_false_alarms_stay_within_alpha(alarms: dict[str, false_alarms.Shares], kind: str) -> None:
+    found = alarms[kind]
+    assert found.one <= bound(CAMPAIGNS)
+    assert found.campaigns <= bound(CAMPAIGNS)
+    assert found.rows <= bound(CAMPAIGNS * ROWS)
+
+
+@pytest.mark.parametrize("kind", noise.KINDS)
+def test_a_test_of_pooled_trials_keeps_alpha_on_independent_trials_only(
+    alarms: dict[str, false_alarms.Shares], kind: str
+) -> None:
+    found = alarms[kind]
+    if kind in TIME_BOUND:
+        assert found.welch > 2 * bound(CAMPAIGNS)
+        assert found.star_2018 > 2 * bound(CAMPAIGNS, rules.STAR_2018_LEVEL)
+    else:
+        assert found.welch <= bound(CAMPAIGNS)
+        assert found.star_2018 <= bound(CAMPAIGNS, rules.STAR_2018_LEVEL)
+
+
+def test_five_boots_pooled_as_a_hundred_samples_give_57_percent_false_alarms() -> None:
+    found = false_alarms.pooled_boots(CAMPAIGNS, SEED)
+    # With s boots of equal spread between and within, the pooled t is too large by a factor of 3.4: 57 %.
+    assert found.welch == pytest.approx(0.57, abs=2 * (0.57 * 0.43 / CAMPAIGNS) ** 0.5)
+    assert found.one == 0
+
+
+def test_without_a_drawn_order_the_same_test_fails_under_drift(alarms: dict[str, false_alarms.Shares]) -> None:
+    assert alarms["drifting"].fixed > 2 * bound(CAMPAIGNS)
+
+
+@pytest.mark.parametrize(("kind", "blocks"), [("normal", 6), ("log-normal", 8), ("heavy-tailed", 8), ("AR(1)", 12)])
+def test_intervals_cover_and_the_margin_is_not_called_equivalent(kind: str, blocks: int) -> None:
+    found = coverage.covered(kind, blocks, CAMPAIGNS, SEED)
+    # Six blocks cover 96.9 %; two standard errors are 2.5 % here.
+    assert 0.93 - 0.025 <= found.ours <= 0.97 + 0.025
+    assert equivalence.called_equivalent(kind, blocks, CAMPAIGNS, SEED).at_margin <= bound(CAMPAIGNS)
+
+
+def test_equal_variants_are_called_equivalent_once_there_are_blocks_enough() -> None:
+    few, many = (equivalence.called_equivalent("two-level", blocks, 200, SEED).equal for blocks in (6, 20))
+    assert few < 0.3
+    assert many > 0.6
+
+
+def test_spent_looks_keep_alpha_and_looking_until_it_is_significant_does_not() -> None:
+    found = looks.looking("AR(1)", CAMPAIGNS, SEED, blocks=12)
+    assert found.spending <= bound(CAMPAIGNS)
+    assert found.until > bound(CAMPAIGNS)
+    assert found.blocks_used < 12
+
+
+def test_rows_judged_at_once_get_the_words_of_campaigns_judged_by_themselves() -> None:
+    rng = np.random.default_rng(3)
+    series = noise.normal(rng, 20 * ROWS, 2 * BLOCKS, ITERATIONS)
+    baseline, variant = arrange.in_blocks(series, arrange.drawn_orders(SEED, 20, BLOCKS))
+    variant = variant * rng.choice((1.0, 1.05), size=(20 * ROWS, 1, 1))
+    at_once = judged(baseline, variant, Options()).campaigns_called(ROWS, ALPHA)
+    alone = [
+        [verdict.word in {"better", "worse"} for verdict in run(baseline[rows], variant[rows], Options())]
+        for rows in (slice(start, start + ROWS) for start in range(0, 20 * ROWS, ROWS))
+    ]
+    assert at_once.tolist() == alone
+    assert 0 < at_once.sum() < at_once.size
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3), st.integers(0, 99))
+def test_arranging_keeps_every_trial_and_pairs_visits_of_one_block(
+    campaigns_: int, blocks: int, iterations: int, seed: int
+) -> None:
+    series = np.arange(float(campaigns_ * 2 * blocks * iterations)).reshape(campaigns_, 2 * blocks, iterations)
+    first = arrange.drawn_orders(seed, campaigns_, blocks)
+    baseline, variant = arrange.in_blocks(series, first)
+    assert np.array_equal(np.sort(np.concatenate([baseline, variant], axis=None)), series.ravel())
+    assert np.array_equal(variant < baseline, np.broadcast_to(first[:, :, None], variant.shape))
+    assert np.array_equal(np.abs(variant - baseline), np.full(variant.shape, float(iterations)))
+    a, b = arrange.apart(series)
+    assert a.max(axis=1).tolist() == (b.min(axis=1) - 1).tolist()
+
+
+def test_orders_are_drawn_with_even_odds() -> None:
+    orders = arrange.drawn_orders(SEED, 500, 20)
+    # Four standard errors of 10,000 even draws.
+    assert abs(orders.mean() - 0.5) < 0.02
+    assert len(np.unique(orders[:, :12], axis=0)) > 400
+
+
+@pytest.mark.parametrize("kind", noise.KINDS)
+def test_noise_is_drawn_from_its_seed_and_positive(kind: str) -> None:
+    once, again = (noise.KINDS[kind](np.random.default_rng(5), 50, 16, 5) for _ in range(2))
+    assert np.array_equal(once, again)
+    assert once.shape == (50, 16, 5)
+    assert (once > 0).all()
+
+
+def test_star_rules_are_those_of_their_descriptions() -> None:
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(1, 0.1, size=(60, 10)), rng.normal(1.06, 0.2, size=(60, 10))
+    # With groups of equal size the t of unequal variances is Student's.
+    assert rules.star_2018(a, b).tolist() == (stats.ttest_ind(a, b, axis=1).pvalue < 0.10).tolist()
+    # Standard deviations 1 and 1: the means have to be more than 3.92 apart.
+    steady = np.array([[-1.0, 0.0, 1.0]] * 2)
+    assert rules.star_2024(steady, steady + np.array([[3.9], [3.95]])).tolist() == [False, True]
+
+
+def test_variance_components_are_those_that_the_noise_was_made_from() -> None:
+    rng = np.random.default_rng(2)
+    logs = 0.05 * rng.standard_normal((3000, 1, 1)) + 0.02 * rng.standard_normal((3000, 2, 1))
+    logs = logs + 0.01 * rng.standard_normal((3000, 2, 4))
+    made = Recording("", "", np.exp(logs.reshape(6000, 4)), np.zeros(3000, dtype=np.bool_))
+    found = components(made)
+    # Of a block's two visits, each the mean of four iterations: 2 (0.02² + 0.01²/4).
+    expected = Components(0.01, 0.02, 0.05, (2 * (0.02**2 + 0.01**2 / 4)) ** 0.5, float("nan"))
+    for name in ("within", "visits", "blocks", "paired"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0.05)
+
+
+def test_only_whole_blocks_of_a_recording_count_and_keep_their_order() -> None:
+    rows = [("pipetest", 1, "control", 0, 1.0), ("pipetest", 1, "base", 0, 2.0), ("pipetest", 2, "base", 0, 3.0)]
+    rows += [("pipetest", 3, "base", 0, 4.0), ("hackbench", 1, "base", 0, 9.0), ("pipetest", 3, "control", 0, 5.0)]
+    trials = pl.DataFrame(rows, schema=["workload", "block", "variant", "iteration", "value"], orient="row")
+    made = recording(trials, "one CPU", "pipetest")
+    assert made.visits.tolist() == [[1.0], [2.0], [4.0], [5.0]]
+    assert made.control_first.tolist() == [True, False]
+    assert campaigns(made, 1)[0].tolist() == [[[1.0], [2.0]], [[4.0], [5.0]]]
+    assert windows(made, 1, [1]).tolist() == [[[4.0], [5.0]]]
+
+
+def test_a_run_is_recorded_trial_by_trial_in_the_order_of_time(run_script: Callable[..., Any], engine: Engine) -> None:
+    run_id, target = run_script(lambda trial: 1 + trial.index)
+    measured = [trial for trial in target.log if isinstance(trial, Trial) and trial.phase == "measure"]
+    kept = record.trials(engine, run_id)
+    assert kept["value"].to_list() == [1.0 + trial.index for trial in measured]
+    assert kept["variant"].to_list() == [trial.variant.name for trial in measured]
+    assert kept["block"].to_list() == [trial.block for trial in measured]
+
+
+def test_on_recorded_noise_ours_is_right_and_pooling_is_not() -> None:
+    cuts = [cut for _, several in real.study() for cut in several]
+    total, ours, welch = (sum(getattr(cut, name) for cut in cuts) for name in ("campaigns", "ours", "welch"))
+    assert total > 100
+    assert ours / total <= bound(total)
+    assert welch / total > 4 * bound(total)
+
+
+def test_a_change_is_found_in_recorded_noise_and_the_right_way_round() -> None:
+    quiet = next(source for source in recordings() if source.label == "pipetest, one CPU")
+    found = power.power(quiet, 20, 60, SEED)
+    assert found.ours.shifts[0] < found.ours.shifts[-1]
+    assert found.ours.shifts[-1] > 0.9
+    assert found.ours.reversed == 0
+    assert found.star_2024.shifts[0] == 0
+
+
+def test_a_table_goes_between_its_markers_and_nowhere_else() -> None:
+    page = "a\n<!-- table: x -->\nold\n<!-- end -->\nb\n<!-- table: y -->\n<!-- end -->\n"
+    assert put(page, "y", "\\1") == page.replace("y -->\n", "y -->\n\\1\n")
+    assert put(page, "x", "new") == page.replace("old", "new")
+    with pytest.raises(LookupError, match="no place"):
+        put(page, "z", "")
+
+
+def test_the_page_shows_every_table_and_the_recorded_one_is_today_s() -> None:
+    page = Path(PAGE).read_text(encoding="utf-8")
+    for name in TABLES:
+        _, _, after = page.partition(f"<!-- table: {name} -->\n")
+        assert after.startswith("| "), f"{name} is missing: python -m benches.study --write"
+    assert tables.real(real.study()) in page

@@ -1,0 +1,159 @@
+"""Two groups that nothing pairs: scipy's own figures, words like those of paired rows, and what cannot be told."""
+
+from __future__ import annotations
+
+from math import exp, inf, isnan, log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from schedlab.analysis.unpaired import (
+    Group,
+    UnpairedRow,
+    compare_unpaired,
+    group,
+    judge_unpaired,
+    unpaired_warnings,
+)
+from schedlab.analysis.verdicts import Options, Question
+from schedlab.analysis.warnings import Kind
+
+TIME = Question("w", "{}", "time", "s", "lower")
+positive = st.lists(st.floats(0.5, 2), min_size=2, max_size=12, unique=True).map(np.array)
+
+
+def row(*groups: list[float] | None, question: Question = TIME, independent: bool = True) -> UnpairedRow:
+    made = (None if values is None else Group(np.array(values), independent) for values in groups)
+    return UnpairedRow(question, tuple(made))
+
+
+@given(positive, positive)
+def test_ratio_interval_and_p_are_scipy_s_welch_on_logarithms(baseline: np.ndarray, variant: np.ndarray) -> None:
+    theirs = stats.ttest_ind(np.log(variant), np.log(baseline), equal_var=False)
+    low, high = theirs.confidence_interval(0.9)
+    found = compare_unpaired(baseline, variant, 0.9, ranks=False)
+    assert found.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((exp(low), exp(high)), rel=1e-6)
+    assert found.ratio == pytest.approx(stats.gmean(variant) / stats.gmean(baseline))
+    assert (found.n_baseline, found.n_variant) == (len(baseline), len(variant))
+
+
+def test_mann_whitney_stands_beside_it() -> None:
+    # All five of one side above all five of the other: 2 of the 252 ways to choose five of ten.
+    found = compare_unpaired(np.arange(1.0, 6.0), np.arange(6.0, 11.0), 0.95)
+    assert found.p_mann_whitney == pytest.approx(2 / 252)
+
+
+def test_a_comparison_of_unequal_spreads_done_by_hand() -> None:
+    """Variances 1/3 and 6 of four logarithms each: error² = 1/12 + 6/4 = 1.58333, t = 3 / 1.25831 = 2.38415, degrees
+    of freedom = 1.58333² / ((1/12)²/3 + 1.5²/3) = 3.33231."""
+    found = compare_unpaired(np.exp([0.0, 1.0, 0.0, 1.0]), np.exp([0.5, 3.5, 3.5, 6.5]), 0.95)
+    assert log(found.ratio) == pytest.approx(3.0)
+    assert found.p == pytest.approx(2 * stats.t.sf(2.38415, 3.33231), rel=1e-5)
+    assert log(found.high) - 3.0 == pytest.approx(1.25831 * stats.t.ppf(0.975, 3.33231), rel=1e-5)
+
+
+@given(positive, positive)
+def test_swapping_the_sides_inverts_the_ratio_and_keeps_p(baseline: np.ndarray, variant: np.ndarray) -> None:
+    one = compare_unpaired(baseline, variant, 0.95)
+    other = compare_unpaired(variant, baseline, 0.95)
+    assert (other.ratio, other.low, other.high) == pytest.approx((1 / one.ratio, 1 / one.high, 1 / one.low), rel=1e-9)
+    assert (other.p, other.p_mann_whitney) == pytest.approx((one.p, one.p_mann_whitney))
+
+
+@pytest.mark.parametrize("zero", [0.0, -1.0])
+def test_what_is_not_above_zero_has_no_ratio(zero: float) -> None:
+    with pytest.raises(ValueError, match="has no ratio"):
+        compare_unpaired(np.array([1.0, zero]), np.ones(2), 0.95)
+    (verdict,) = judge_unpaired([row([1.0, zero], [1.0, 2.0])], ["base", "new"], Options())
+    assert "has no ratio" in verdict.reason
+
+
+def test_single_values_and_values_without_spread_have_a_ratio_and_no_p() -> None:
+    one = compare_unpaired(np.array([2.0]), np.array([3.0, 3.1]), 0.95)
+    same = compare_unpaired(np.full(4, 2.0), np.full(4, 3.0), 0.95)
+    for found in (one, same):
+        assert found.ratio == pytest.approx(1.5, rel=0.02)
+        assert isnan(found.p)
+        assert isnan(found.low)
+    few, flat = judge_unpaired([row([2.0], [3.0, 3.1]), row([2.0] * 4, [3.0] * 4)], ["base", "new"], Options())
+    assert few.reason == "one value of base: no spread to judge by"
+    assert flat.reason == "neither side has any spread: nothing can be tested"
+    assert {few.word, flat.word} == {"inconclusive"}
+
+
+@pytest.mark.parametrize(("below", "above"), [(17.0, 19.0), (0.1, 0.3), (4881.16, 5409.0)])
+def test_equal_values_have_no_spread_however_their_mean_is_rounded(below: float, above: float) -> None:
+    for n in (3, 5, 7, 10):
+        found = compare_unpaired(np.full(n, below), np.full(n, above), 0.95, ranks=False)
+        assert isnan(found.p), n
+        assert isnan(found.low)
+
+
+NOISE = [0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, -0.0015]
+
+
+def near(factor: float) -> list[float]:
+    return [factor * (1 + noise) for noise in NOISE]
+
+
+@pytest.mark.parametrize(
+    ("direction", "factor", "word"),
+    [("lower", 0.95, "better"), ("lower", 1.05, "worse"), ("higher", 0.95, "worse"), ("lower", 1.0, "equivalent")],
+)
+def test_words_are_those_of_paired_rows(direction: str, factor: float, word: str) -> None:
+    question = Question("w", "{}", "m", "s", direction)  # type: ignore[arg-type]
+    (verdict,) = judge_unpaired([row(near(1.0), near(factor), question=question)], ["base", "new"], Options())
+    assert (verdict.word, verdict.method, verdict.n) == (word, "unpaired", 8)
+    assert 0 < verdict.p_mann_whitney <= 1
+
+
+def test_rows_are_corrected_together_and_missing_groups_are_named() -> None:
+    rows = [row(near(1.0), near(1.002)), row(near(1.0), None), row(near(1.0), near(1.0))]
+    first, missing, _ = judge_unpaired(rows, ["base", "new"], Options(), ranks=False)
+    assert first.p_adjusted == pytest.approx(min(1.0, 3 * first.p))
+    assert missing.reason == "no measurement of new"
+    assert isnan(missing.ratio)
+    assert isnan(first.p_mann_whitney)
+
+
+def test_verdicts_come_row_by_row_in_the_order_of_columns() -> None:
+    rows = [row(near(1.0), near(1.1), near(1.2)), row(near(2.0), near(2.1), near(2.2))]
+    found = judge_unpaired(rows, ["base", "b", "a"], Options())
+    assert [(v.variant, round(v.baseline_mean)) for v in found] == [("b", 1), ("a", 1), ("b", 2), ("a", 2)]
+
+
+def test_a_group_is_block_means_where_there_are_several_blocks() -> None:
+    samples = np.array([1.0, 3.0, 5.0, 7.0])
+    several, only = group(samples, [2.0, 6.0]), group(samples, [4.0])
+    assert (several.values.tolist(), several.independent) == ([2.0, 6.0], True)
+    assert (only.values.tolist(), only.independent) == ([1.0, 3.0, 5.0, 7.0], False)
+
+
+def test_order_effects_and_pooled_samples_are_warned_of() -> None:
+    names = ["base", "new"]
+    blocks = list(unpaired_warnings([row([1.0], [1.0])], names))
+    pooled = list(unpaired_warnings([row([1.0], [1.0], independent=False)], names))
+    assert [warning.kind for warning in blocks] == [Kind.UNPAIRED]
+    assert [warning.kind for warning in pooled] == [Kind.UNPAIRED, Kind.POOLED]
+    assert all(warning.todo for warning in pooled)
+    assert not list(unpaired_warnings([row([1.0], None)], names))
+
+
+def test_false_alarms_of_independent_groups_stay_within_the_promised_rate() -> None:
+    rng, runs = np.random.default_rng(19), 2000
+    alarms = sum(
+        compare_unpaired(*rng.lognormal(0, 0.03, size=(2, 8)), 0.95, ranks=False).p <= 0.05 for _ in range(runs)
+    )
+    assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def test_what_could_have_been_seen_is_told() -> None:
+    noisy = np.random.default_rng(2).normal(1, 0.05, size=(2, 8))
+    (verdict,) = judge_unpaired([row(*noisy.tolist())], ["base", "new"], Options())
+    assert verdict.word == "inconclusive"
+    assert 0.02 < verdict.detectable < inf
+    assert verdict.blocks_needed is None

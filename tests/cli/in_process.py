@@ -1,0 +1,47 @@
+"""The command line without a process of its own: the same entry, arguments and exit codes, many times faster."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from schedlab.cli.app import run
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and all that it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def words(self) -> str:
+        """What went to stderr, as one line."""
+        return " ".join(self.err.split())
+
+
+Schedlab = Callable[..., Done]
+
+
+def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
+    """A function that runs the command line with these arguments."""
+
+    def schedlab(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["schedlab", *map(str, arguments)])
+        code: object = 0
+        try:
+            run()
+        except SystemExit as end:
+            code = end.code
+        finally:
+            gc.enable()  # a command's process is short and does without
+        captured = capsys.readouterr()
+        return Done(int(str(code or 0)), captured.out, captured.err)
+
+    return schedlab

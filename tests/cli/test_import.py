@@ -1,0 +1,218 @@
+"""``schedlab import`` as a user meets it: what it says, what it stores, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+from typer.testing import CliRunner, Result
+
+from schedlab.cli.app import app
+from schedlab.errors import SchedlabError
+from schedlab.execution.estimate import estimate
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import plan
+from schedlab.importers.detect import formats
+from schedlab.store import reading
+from schedlab.store.file import open_store
+from tests.conftest import TWO_VARIANTS
+from tests.importers.logs.recorded import SAMPLES, text
+
+FIELDS = {
+    "operation", "label", "parameters", "metric", "unit", "direction", "line", "values", "printed_gains",
+    "recomputed_gains", "stars", "spreads", "samples", "blocks", "sources",
+}  # fmt: skip
+"""The fields of a row, as docs/importing.md documents them."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two logs of hackbench."""
+    (tmp_path / "before.log").write_text(text("hackbench.log"))
+    (tmp_path / "after.log").write_text(text("hackbench.log").replace("0.288", "0.188"))
+    return tmp_path
+
+
+def schedlab(*words: object) -> Result:
+    """The command in this process; its output may be as wide as 80 columns."""
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "80"})
+
+
+def imported(folder: Path, *words: object) -> Engine:
+    """A store with what was imported."""
+    store = folder / "store.sqlite"
+    result = schedlab("import", *words, "--to", store)
+    assert result.exit_code == 0, result.output
+    return open_store(store, create=False)
+
+
+def refused(result: Result) -> SchedlabError:
+    assert isinstance(result.exception, SchedlabError), result.output
+    return result.exception
+
+
+def test_every_column_becomes_a_run_and_the_next_command_is_told(folder: Path) -> None:
+    result = schedlab("import", folder / "before.log", folder / "after.log", "--to", folder / "store.sqlite")
+    assert "hackbench: 6 samples in 1 row of before, after" in result.output
+    assert "run 1: before\nrun 2: after" in result.output
+    for command in ("compare 1 2", "report 1 2 --format mmtests"):
+        assert f"next: schedlab {command} --store {folder / 'store.sqlite'}" in result.output
+    runs = reading.runs(open_store(folder / "store.sqlite", create=False))
+    assert [(run.id, run.name, run.kind, run.experiment_path) for run in reversed(runs)] == [
+        (1, "before", "imported", str(folder / "before.log")),
+        (2, "after", "imported", str(folder / "after.log")),
+    ]
+
+
+def test_the_commands_that_are_told_work(folder: Path) -> None:
+    imported(folder, folder / "before.log", folder / "after.log")
+    for words in (["compare", "1", "2"], ["report", "1", "2", "--format", "mmtests"]):
+        result = schedlab(*words, "--store", folder / "store.sqlite")
+        assert (result.exit_code, "before" in result.output, "after" in result.output) == (0, True, True)
+
+
+def test_a_dry_run_writes_nothing(folder: Path) -> None:
+    result = schedlab("import", folder / "before.log", "--dry-run", "--to", folder / "new" / "store.sqlite")
+    assert (result.exit_code, (folder / "new").exists()) == (0, False)
+    assert "hackbench: 1 row × 1, 3 samples" in result.output
+    # (0.288 + 0.261 + 0.264) / 3
+    assert "0.2710" in result.output
+
+
+def test_the_json_of_a_dry_run_has_the_documented_fields(folder: Path) -> None:
+    result = schedlab(
+        "import", folder / "before.log", SAMPLES / "perf-stat-repeat.csv", "--dry-run", "--format", "json"
+    )
+    told = json.loads(result.output)
+    assert (told["schema"], set(told)) == (1, {"schema", "imports"})
+    (found,) = told["imports"]
+    assert set(found) == {"format", "source", "columns", "notes", "tables", "disagreements"}
+    samples, printed = found["tables"]
+    assert {frozenset(row) for table in (samples, printed) for row in table["rows"]} == {frozenset(FIELDS)}
+    assert set(samples) == {"layout", "title", "workload", "line", "baseline", "columns", "gains", "rows"}
+    assert samples["rows"][0]["samples"] == [[0.288, 0.261, 0.264]]
+    assert (printed["layout"], printed["rows"][0]["values"], printed["rows"][0]["spreads"]) == (
+        "perf-stat",
+        [0.75],
+        [{"percent": 1.81, "kind": "standard error", "n": None}],
+    )
+    documented = (Path(__file__).parents[2] / "docs" / "importing.md").read_text()
+    assert [name for name in FIELDS | set(found) | set(samples) if f"`{name}`" not in documented] == []
+
+
+def test_an_import_can_be_told_as_json_with_the_runs_it_made(folder: Path) -> None:
+    result = schedlab("import", folder / "before.log", "--to", folder / "store.sqlite", "--format", "json")
+    told = json.loads(result.output)
+    assert told["runs"] == [{"id": 1, "name": "before", "path": str(folder / "before.log")}]
+
+
+def test_the_same_is_not_imported_twice_unless_asked(folder: Path) -> None:
+    imported(folder, folder / "before.log")
+    shutil.copy(folder / "before.log", folder / "copy.log")
+    again = ("import", folder / "copy.log", "--name", "before", "--to", folder / "store.sqlite")
+    problem = refused(schedlab(*again))
+    assert "before is run 1" in problem.what
+    assert "--again" in problem.todo
+    assert schedlab(*again, "--again").exit_code == 0
+    assert len(reading.runs(open_store(folder / "store.sqlite", create=False))) == 2
+
+
+def test_nothing_is_stored_when_one_of_several_paths_is_bad(folder: Path) -> None:
+    (folder / "bad.log").write_text(text("tbench.log")[:500])
+    problem = refused(schedlab("import", folder / "before.log", folder / "bad.log", "--to", folder / "store.sqlite"))
+    assert problem.where.startswith(str(folder / "bad.log"))
+    assert not (folder / "store.sqlite").exists()
+
+
+def test_columns_can_be_named_by_path_or_renamed(folder: Path) -> None:
+    engine = imported(folder, folder / "before.log", folder / "after.log", "--name", "base", "--name", "slice")
+    assert {run.name for run in reading.runs(engine)} == {"base", "slice"}
+    engine = imported(folder, folder / "before.log", "--name", "before=vanilla")
+    assert reading.runs(engine)[0].name == "vanilla"
+    engine = imported(folder, SAMPLES / "hyperfine-parameters.json", "--name", "ms=10=slow")
+    assert {run.name for run in reading.runs(engine)} >= {"slow", "ms=11", "ms=12"}
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "todo"),
+    [
+        (["--name", "a", "--name", "b"], "2 names for 1 paths", "one for each PATH"),
+        (["--name", "x=y"], "renames no column", "before"),
+        (["--baseline", "x"], "no column is called 'x'", "before"),
+        (["--higher", "x"], "no metric is called x", "time"),
+        (["--as", "x"], "'x' is no format", "hackbench"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_with_what_can(folder: Path, words: Sequence[str], what: str, todo: str) -> None:
+    problem = refused(schedlab("import", folder / "before.log", *words, "--to", folder / "store.sqlite"))
+    assert what in problem.what
+    assert todo in problem.todo
+    assert not (folder / "store.sqlite").exists()
+
+
+def test_the_baseline_is_the_first_run(folder: Path) -> None:
+    engine = imported(folder, folder / "before.log", folder / "after.log", "--baseline", "after")
+    assert [run.name for run in reversed(reading.runs(engine))] == ["after", "before"]
+
+
+def test_a_direction_can_be_told(folder: Path) -> None:
+    (folder / "score.csv").write_text("base,patched\n1,2\n3,4\n")
+    engine = imported(folder, folder / "score.csv")
+    assert {question.direction for run in reading.runs(engine) for question in run.design.questions} == {"higher"}
+    (folder / "things.csv").write_text("base,patched\n1,2\n3,4\n")
+    assert "nothing tells whether" in schedlab("import", folder / "things.csv", "--dry-run").output
+    told = schedlab("import", folder / "things.csv", "--dry-run", "--higher", "value", "--format", "json")
+    (found,) = json.loads(told.output)["imports"]
+    assert (found["notes"], found["tables"][0]["rows"][0]["direction"]) == ([], "higher")
+
+
+def test_runs_lists_imports_and_says_that_they_have_no_experiment_file(folder: Path) -> None:
+    imported(folder, folder / "before.log", folder / "after.log")
+    listed = schedlab("runs", "--store", folder / "store.sqlite").output
+    assert [line.split()[:6] for line in listed.splitlines()[1:]] == [
+        ["2", "after", "complete", "-", "hackbench", "imported"],
+        ["1", "before", "complete", "-", "hackbench", "imported"],
+    ]
+    problem = refused(schedlab("runs", "--file", "1", "--store", folder / "store.sqlite"))
+    assert f"imported from {folder / 'before.log'}" in problem.what
+
+
+def test_imports_are_no_earlier_runs_for_estimates(folder: Path) -> None:
+    engine = imported(folder, folder / "before.log")
+    made = plan(parse(TWO_VARIANTS, "test.toml"), 1)
+    assert estimate(made, engine) == estimate(made, None)
+
+
+def test_what_is_printed_fits_80_columns(folder: Path) -> None:
+    paths = sorted(path for path in SAMPLES.iterdir() if path.is_file() and path.name != "iperf3-error.json")
+    shown = schedlab("import", *paths, "--dry-run").output
+    assert shown
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+
+
+def test_the_help_names_what_is_read() -> None:
+    shown = " ".join(schedlab("import", "--help").output.split())
+    missing = [
+        name for name in formats() if name.removesuffix("-json").removesuffix("-log").split("-")[0] not in shown.lower()
+    ]
+    assert missing == []
+
+
+def test_a_problem_ends_the_process_with_words_and_its_exit_code(folder: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "schedlab", "import", "-", "--dry-run"],
+        input=text("hackbench.log"), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, "stdin" in ended.stdout) == (0, True)
+    ended = subprocess.run(
+        [sys.executable, "-m", "schedlab", "import", "-", "--dry-run"],
+        input="", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "error: standard input:1: is empty" in ended.stderr

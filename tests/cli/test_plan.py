@@ -1,0 +1,134 @@
+"""``schedlab plan``: sizes without a run, needs with one, and what it cannot know said in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from schedlab.cli.app import app
+from schedlab.errors import SchedlabError
+from schedlab.experiment.plan import Trial
+from schedlab.targets.scripted import Scripted
+from tests.conftest import TWO_VARIANTS
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RunScript = Callable[..., tuple[int, Scripted]]
+PILOT = TWO_VARIANTS.replace("blocks = 8", "blocks = 12\niterations = 3")
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("SCHEDLAB_STORE", str(tmp_path / "store.sqlite"))
+
+
+def plan(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["plan", *map(str, arguments)], catch_exceptions=False)
+
+
+def scatter(trial: Trial) -> float:
+    """Blocks with luck of 5 % that all variants share, iterations that scatter by 2 %."""
+    luck = np.random.default_rng(trial.block).normal(0, 0.05)
+    return float(np.exp(luck + np.random.default_rng(1000 + trial.index).normal(0, 0.02)))
+
+
+@pytest.fixture
+def pilot(run_script: RunScript, tmp_path: Path) -> Path:
+    """The file of a run that the store holds as its first."""
+    run_script(scatter, PILOT)
+    path = tmp_path / "pilot.toml"
+    path.write_text(PILOT)
+    return path
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_example_has_a_plan_that_fits_80_columns(path: Path) -> None:
+    done = plan(path)
+    assert done.exit_code == 0
+    assert "is not known" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_sequential_plan_says_which_looks_are_too_early_for_a_difference() -> None:
+    # 8 blocks have no p below 2/2^8 = 0.0078; Lan–DeMets' first of four looks is held against 1.5e-05.
+    lines = plan(EXAMPLES / "sequential.toml").stdout.splitlines()
+    first = next(line for line in lines if line.startswith("1 "))
+    assert "0.0078" in first
+    assert "1.5e-05" in first
+    assert first.endswith("no")
+    assert next(line for line in lines if line.startswith("4 ")).endswith("yes")
+
+
+def test_a_fraction_names_what_it_cannot_tell_apart(tmp_path: Path) -> None:
+    text = (EXAMPLES / "switches.toml").read_text().replace("# generators", "generators")
+    (tmp_path / "half.toml").write_text(text)
+    told = plan(tmp_path / "half.toml").stdout
+    assert "4 of 8 combinations of 3 switches, resolution 3" in told
+    assert "one-cpu cannot be told from batch × slice" in told
+
+
+def test_a_run_s_noise_becomes_iterations_and_blocks(pilot: Path) -> None:
+    done = plan(pilot, "--from", 1)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for words in ("Noise of run 1 (12 blocks × 3 iterations, complete)", "hackbench groups=4 time", "To find 1 %"):
+        assert words in done.stdout
+    told = json.loads(plan(pilot, "--from", 1, "--format", "json").stdout)
+    row = told["from"]["rows"][0]
+    assert row["within"] == pytest.approx(0.02, rel=0.3)
+    assert row["between"] == pytest.approx(0.05, rel=0.5)
+    # What both variants share in a block is not in their ratio: sqrt(2 · 0.02² / 3) = 0.0163 of iterations alone.
+    assert row["of_ratio"] == pytest.approx(0.0163, rel=0.4)
+    assert told["from"]["effect"] == 0.01
+    assert told["from"]["as_in_file"]["iterations"] == 3
+    assert told["from"]["as_in_file"]["blocks"] == max(row["blocks"] for row in told["from"]["rows"])
+    assert told["from"]["least_time"]["seconds"] <= told["from"]["as_in_file"]["seconds"]
+
+
+def test_larger_effects_and_less_power_need_fewer_blocks(pilot: Path) -> None:
+    def needed(*arguments: object) -> int:
+        told = json.loads(plan(pilot, "--from", 1, "--format", "json", *arguments).stdout)
+        return int(told["from"]["as_in_file"]["blocks"])
+
+    assert needed("--effect", "3%") < needed("--effect", "1%")
+    assert needed("--power", "0.5") < needed("--power", "0.95")
+
+
+def test_rows_that_the_run_did_not_measure_are_named(pilot: Path) -> None:
+    pilot.write_text(PILOT.replace("groups = [1, 4]", "groups = [1, 16]"))
+    told = plan(pilot, "--from", 1).stdout
+    assert "not known: hackbench groups=16 time: run 1 did not measure it" in told
+    assert "hackbench groups=1 time" in told
+
+
+def test_a_run_of_other_rows_alone_is_refused(pilot: Path) -> None:
+    pilot.write_text(PILOT.replace("groups = [1, 4]", "groups = 16"))
+    with pytest.raises(SchedlabError, match="has nothing to plan this experiment by"):
+        plan(pilot, "--from", 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--from", 1, "--effect", "1"), "per cent sign"),
+        (("--from", 1, "--effect", "100%"), "no change to look for"),
+        (("--effect", "1%"), "nothing is known of the noise"),
+        (("--from", 7), "no run 7"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_words(pilot: Path, arguments: tuple[object, ...], words: str) -> None:
+    with pytest.raises(SchedlabError, match=words):
+        plan(pilot, *arguments)
+
+
+def test_a_pilot_of_single_iterations_says_what_it_does_not_tell(run_script: RunScript, tmp_path: Path) -> None:
+    run_script(scatter)
+    (tmp_path / "one.toml").write_text(TWO_VARIANTS)
+    told = plan(tmp_path / "one.toml", "--from", 1).stdout
+    assert "does not tell within from between" in told
+    (tmp_path / "three.toml").write_text(PILOT)
+    assert "not known, or more blocks than anybody runs" in plan(tmp_path / "three.toml", "--from", 1).stdout

@@ -1,0 +1,210 @@
+"""``schedlab report``: every format from the store, to stdout or to a file, and what happens when it cannot be."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.cli import files
+from schedlab.experiment.plan import Trial
+from schedlab.importers.model import Import, Series
+from schedlab.measurement import Measurement
+from schedlab.store.importing import record_imports
+from tests.cli.in_process import Schedlab, runner
+
+FORMATS = ("text", "mmtests", "markdown", "changelog", "csv", "json", "html")
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/report.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
+    return runner(monkeypatch, capsys)
+
+
+def slower(trial: Trial) -> float | Measurement:
+    if trial.index == 20:
+        return Measurement("failed", 0, 1, reason="crashed")
+    return (1.1 if trial.variant.name == "changed" else 1.0) * (1 + 0.001 * ((trial.index * 7919) % 13))
+
+
+@pytest.fixture
+def store(tmp_path: Path, run_script: Callable[..., object]) -> Path:
+    run_script(slower)
+    return tmp_path / "store.sqlite"
+
+
+def tree(*columns: str, workload: str = "tbench") -> Import:
+    held = [
+        Series(name, workload, "throughput", "MB/s", "higher", {"clients": 4}, (i + 1) * np.array([1.0, 1.1]), "log")
+        for i, name in enumerate(columns)
+    ]  # fmt: skip
+    return Import("mmtests", "results", columns, tuple(held))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_each_format_goes_to_stdout_or_alike_to_a_file(schedlab: Schedlab, store: Path, form: str) -> None:
+    printed = schedlab("report", "--store", store, "--format", form)
+    assert (printed.code, printed.err) == (0, "")
+    written = schedlab("report", "--store", store, "--format", form, "--output", store.parent / "out")
+    assert (written.code, written.out) == (0, "")
+    assert (store.parent / "out").read_text(encoding="utf-8") == printed.out
+    assert "changed" in printed.out
+    assert "\x1b" not in printed.out
+    assert "scripted" in printed.out
+
+
+def test_json_holds_to_its_schema_with_counters_too(schedlab: Schedlab, store: Path) -> None:
+    told = json.loads(schedlab("report", "--store", store, "--format", "json", "--counters").out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(told)
+    assert told["counters"] == []
+
+
+def test_the_text_is_as_wide_as_asked_for(schedlab: Schedlab, store: Path) -> None:
+    for width in (60, 80, 120):
+        lines = schedlab("report", "--store", store, "--width", width).out.splitlines()
+        assert max(map(len, lines)) <= width
+
+
+def test_samples_as_csv_and_parquet_are_the_same(schedlab: Schedlab, store: Path) -> None:
+    text = schedlab("report", "--store", store, "--format", "csv", "--samples").out
+    assert len(text.splitlines()) == 48
+    file = store.parent / "samples.parquet"
+    assert schedlab("report", "--store", store, "--format", "parquet", "--output", file).code == 0
+    assert pl.read_parquet(file).write_csv() == text
+
+
+def test_parquet_is_refused_without_a_file(schedlab: Schedlab, store: Path) -> None:
+    done = schedlab("report", "--store", store, "--format", "parquet")
+    assert (done.code, done.out) == (2, "")
+    assert "name a file with --output FILE" in done.words
+
+
+def test_the_control_of_the_mmtests_view_is_labelled_and_stars_are_verdicts(schedlab: Schedlab, store: Path) -> None:
+    told = schedlab("report", "--store", store, "--format", "mmtests").out
+    assert "control (A/A)" in told
+    means = [line for line in told.splitlines() if line.startswith("Amean")]
+    assert len(means) == 2
+    # The control's figure in parentheses, that of the changed variant between asterisks.
+    assert all(line.count("(") == 2 and line.count("*") == 2 for line in means)
+    assert "[scripted]" in told
+    plain = schedlab("report", "--store", store, "--format", "mmtests", "--stars", "none").out
+    assert "*" not in plain
+    theirs = schedlab("report", "--store", store, "--format", "mmtests", "--stars", "mmtests-2018").out
+    assert "MMTests' rule of 2018-10" in theirs
+
+
+def test_all_imports_with_common_rows_stand_side_by_side_unnamed(schedlab: Schedlab, engine: Engine) -> None:
+    record_imports(engine, [tree("base", "new"), tree("else", workload="hackbench"), tree("newest")])
+    for form in ("mmtests", "changelog", "markdown", "text"):
+        told = schedlab("report", "--store", engine.url.database, "--format", form).out
+        assert "base" in told
+        assert "newest" in told
+        assert "hackbench" not in told
+    other = schedlab("report", "--store", engine.url.database, "--format", "mmtests", "--baseline", "new")
+    assert other.out.splitlines()[1].split() == ["new", "base", "newest"]
+    named = schedlab("report", "new", "4", "--store", engine.url.database, "--format", "mmtests")
+    assert named.out.splitlines()[1].split() == ["new", "newest"]
+
+
+def test_another_baseline_of_a_measured_run_is_still_paired(schedlab: Schedlab, store: Path) -> None:
+    told = json.loads(schedlab("report", "--store", store, "--baseline", "changed", "--format", "json").out)
+    assert (told["baseline"], told["paired"]) == ("changed", True)
+    assert {(row["variant"], row["verdict"]) for row in told["rows"]} == {("base", "better")}
+
+
+REFUSED = {
+    ("7",): "holds no run '7'",
+    ("tset",): "holds no run 'tset'",
+    ("1:changed",): "is one variant, which is no comparison",
+    ("1", "1:base"): "compared with itself",
+    ("--baseline", "bse"): "no column is called 'bse' ; the columns are base, changed",
+    ("--output", "/nowhere/at/all"): "/nowhere/at/all: cannot be written",
+    ("--output", "/dev"): "/dev: is a folder",
+    ("--output", "/dev/full"): "/dev/full: cannot be written: No space left on device",
+}
+
+
+def test_what_cannot_be_is_told_with_what_to_do(schedlab: Schedlab, store: Path) -> None:
+    for arguments, what in REFUSED.items():
+        done = schedlab("report", *arguments, "--store", store, "--format", "json")
+        assert (done.code, done.out) == (2, "")
+        assert what in done.words.replace("→", ";")
+        assert "→" in done.err
+
+
+def test_options_that_a_format_would_ignore_are_refused(schedlab: Schedlab, store: Path) -> None:
+    for form, option in (
+        ("json", ["--samples"]), ("csv", ["--width", "90"]), ("changelog", ["--counters"]),
+        ("text", ["--stars", "none"]), ("html", ["--layout", "2016"]),
+    ):  # fmt: skip
+        done = schedlab("report", "--store", store, "--format", form, *option)
+        assert (done.code, done.out) == (2, "")
+        assert f"{option[0]}: has no meaning for {form}" in done.words
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report"
+    path.write_text("old")
+    path.chmod(0o640)
+    files.write_whole(path, "new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", fail)
+    with pytest.raises(files.OutputError, match="No space left"):
+        files.write_whole(path, "half")
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_is_written_through_and_a_device_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    files.write_whole(tmp_path / "link", b"x")
+    assert (tmp_path / "real").read_bytes() == b"x"
+    assert (tmp_path / "link").is_symlink()
+    files.write_whole(Path("/dev/null"), "gone")
+    assert not Path("/dev/null").is_file()
+
+
+def on_a_terminal(*arguments: object, env: dict[str, str]) -> str:
+    """What the command writes to a terminal of 90 columns."""
+    ours, theirs = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "schedlab", *map(str, arguments)],
+        stdout=theirs, env=environment | {"TERM": "xterm-256color", "COLUMNS": "90"} | env,
+    )  # fmt: skip
+    os.close(theirs)
+    told = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        told += part
+    os.close(ours)
+    assert process.wait(60) == 0
+    return told.decode()
+
+
+def test_colours_are_for_terminals_that_want_them(store: Path) -> None:
+    coloured = on_a_terminal("report", "--store", store, env={})
+    assert "\x1b[31m" in coloured  # red: worse
+    plain = on_a_terminal("report", "--store", store, env={"NO_COLOR": "1"})
+    assert "\x1b[31m" not in plain
+    assert "worse" in plain

@@ -1,0 +1,158 @@
+"""From the file to the findings: stacks, factorials, sequential runs and the bootstrap, on a scripted target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.analysis.bootstrap import bca
+from schedlab.analysis.warnings import Kind
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import Trial, plan
+from schedlab.findings import findings
+from schedlab.measurement import Measurement
+from schedlab.store import reading, samples
+from schedlab.store.columns import variants_of
+from schedlab.targets.scripted import Scripted
+from tests.conftest import TWO_VARIANTS, begin
+
+RunScript = Callable[..., tuple[int, Scripted]]
+
+
+def noise(trial: Trial) -> float:
+    """A wobble of half a per cent that differs from trial to trial."""
+    return 1.0 + 0.0005 * ((trial.index * 7919) % 13)
+
+
+SEQUENTIAL = TWO_VARIANTS.replace("blocks = 8", 'blocks = 12\nstopping = "sequential"\nlooks = 3').replace(
+    "groups = [1, 4]", "groups = 1"
+)
+
+
+def test_a_stopped_run_is_judged_at_its_look_and_is_not_called_incomplete(
+    run_script: RunScript, engine: Engine
+) -> None:
+    run_id, _ = run_script(lambda t: noise(t) * (1.1 if t.variant.name == "changed" else 1.0), SEQUENTIAL)
+    found = findings(engine, run_id)
+    assert found.course is not None
+    assert (found.course.taken, found.course.blocks, found.course.stopped) == (2, 8, True)
+    (changed,) = [verdict for verdict in found.verdicts if not verdict.control]
+    assert (changed.word, changed.decided, changed.n) == ("worse", 8, 8)
+    # 2 (1 − Φ(2.511)), the second of three looks in the published table.
+    assert changed.level == pytest.approx(0.0120, abs=2e-4)
+    assert found.notes[0].startswith("stopped after block 8 of 12, at look 2 of 3")
+    assert Kind.INCOMPLETE not in {warning.kind for warning in found.warnings}
+
+
+def test_an_interrupted_sequential_run_is_judged_by_its_last_look(engine: Engine) -> None:
+    made = plan(parse(SEQUENTIAL, "f"), 1)
+
+    def script(trial: Trial) -> float:
+        if trial.block == 6:
+            raise KeyboardInterrupt
+        return noise(trial)
+
+    run_id = begin(engine, made, SEQUENTIAL)
+    with pytest.raises(KeyboardInterrupt):
+        execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
+    found = findings(engine, run_id)
+    assert {verdict.n for verdict in found.verdicts} == {4}
+    assert "the run goes on" in found.notes[0]
+    assert Kind.INCOMPLETE in {warning.kind for warning in found.warnings}
+
+
+def test_a_fixed_run_has_no_course(run_script: RunScript, engine: Engine) -> None:
+    found = findings(engine, run_script(noise)[0])
+    assert (found.course, found.attribution, found.effects, found.notes) == (None, (), (), ())
+
+
+STACK = """
+[experiment]
+name = "stack"
+
+[design]
+blocks = 10
+
+[attribution]
+stack = ["base", "02", "03"]
+
+[[variant]]
+name = "base"
+
+[[variant]]
+name = "02"
+nice = 1
+
+[[variant]]
+name = "03"
+nice = 2
+
+[[workload]]
+use = "hackbench"
+groups = [1, 4]
+"""
+
+
+def test_a_stack_s_steps_are_found_where_they_are_planted(run_script: RunScript, engine: Engine) -> None:
+    run_id, _ = run_script(lambda t: noise(t) * (0.9 if t.variant.name == "03" else 1.0), STACK)
+    for row in findings(engine, run_id).attribution:
+        assert [(step.name, step.word) for step in row.steps] == [("02", "equivalent"), ("03", "better")]
+        assert prod(step.ratio for step in row.steps) == pytest.approx(row.ratio)
+
+
+def test_a_prefix_that_crashes_leaves_a_gap(run_script: RunScript, engine: Engine) -> None:
+    def script(trial: Trial) -> float | Measurement:
+        if trial.variant.name == "02":
+            return Measurement("failed", 0.0, 1.0, reason="oops")
+        return noise(trial) * (0.9 if trial.variant.name == "03" else 1.0)
+
+    run_id, _ = run_script(script, STACK)
+    (step,) = findings(engine, run_id).attribution[0].steps
+    assert (step.name, step.word) == ("02+03", "better")
+
+
+FACTORIAL = """
+[experiment]
+name = "switches"
+
+[design]
+blocks = 10
+control = false
+
+[factorial]
+switches = { batch = { policy = "batch" }, slice = { slice = "100ms" } }
+
+[[variant]]
+name = "base"
+
+[[workload]]
+use = "hackbench"
+"""
+
+
+def test_a_factorial_s_effects_are_found_where_they_are_planted(run_script: RunScript, engine: Engine) -> None:
+    def script(trial: Trial) -> float:
+        return noise(trial) * (0.8 if trial.variant.slice else 1.0)
+
+    found = findings(engine, run_script(script, FACTORIAL)[0])
+    assert [(effect.name, effect.word) for effect in found.effects] == [
+        ("batch", "equivalent"), ("slice", "better"), ("batch × slice", "equivalent"),
+    ]  # fmt: skip
+    assert found.effects[1].ratio == pytest.approx(0.8, rel=0.01)
+
+
+def test_the_bootstrap_resamples_the_iterations_that_the_store_holds(run_script: RunScript, engine: Engine) -> None:
+    text = TWO_VARIANTS.replace("blocks = 8", "blocks = 8\niterations = 3").replace("groups = [1, 4]", "groups = 1")
+    text = text.replace("[design]", '[analysis]\ninterval = "bootstrap"\n\n[design]')
+    run_id, _ = run_script(noise, text, seed=5)
+    run = reading.run(engine, run_id)
+    held = samples.long(engine, variants_of(run)).sort("block", "iteration")
+    values = {
+        name: held.filter(column=name, metric="time")["value"].to_numpy().reshape(8, 3) for name in ("base", "changed")
+    }
+    verdict = findings(engine, run_id).verdicts[-1]
+    assert (verdict.low, verdict.high) == pytest.approx(bca(values["base"], values["changed"], 0.95, run.seed))

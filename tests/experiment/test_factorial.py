@@ -1,0 +1,156 @@
+"""A factorial becomes variants: every combination or a fraction of them, the baseline always among them."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedlab.errors import ExperimentError
+from schedlab.experiment.factorial import resolution, runs
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import FactorialTable
+from schedlab.experiment.plan import plan
+from schedlab.store.describing import describe
+
+SWITCHES = """
+[experiment]
+name = "switches"
+
+[factorial]
+switches = { batch = { policy = "batch" }, slice = { slice = "100ms" }, one-cpu = { cpus = "0" } }
+
+[[variant]]
+name = "base"
+nice = 3
+environment = { A = "1" }
+
+[[workload]]
+use = "hackbench"
+"""
+
+
+def table(count: int, *generators: str) -> FactorialTable:
+    """Switches a, b, c, … that set nothing."""
+    return FactorialTable.model_validate(
+        {"switches": {chr(97 + i): {} for i in range(count)}, "generators": list(generators)}
+    )
+
+
+def error_of(text: str) -> str:
+    with pytest.raises(ExperimentError) as caught:
+        parse(text, "file.toml")
+    return str(caught.value)
+
+
+def test_every_combination_is_a_variant_named_after_what_is_on() -> None:
+    experiment = parse(SWITCHES, "f")
+    assert [variant.name for variant in experiment.variant] == [
+        "base", "one-cpu", "slice", "slice+one-cpu", "batch", "batch+one-cpu", "batch+slice", "batch+slice+one-cpu",
+    ]  # fmt: skip
+    whole = experiment.variant[-1]
+    assert (whole.policy, whole.slice, whole.cpus, whole.nice) == ("batch", 100_000_000, "0", 3)
+    assert whole.environment == {"A": "1"}
+
+
+def test_tables_of_a_switch_are_added_to_the_baseline_s_and_win_over_them() -> None:
+    text = SWITCHES.replace('policy = "batch"', 'environment = { A = "2", B = "3" }').replace(
+        'slice = "100ms"', 'tunables = { "stat_interval" = 5 }'
+    ).replace("nice = 3", 'tunables = { "vm.stat_interval" = 2 }')  # fmt: skip
+    both = parse(text, "f").variant[-2]
+    assert both.name == "batch+slice"
+    assert both.environment == {"A": "2", "B": "3"}
+    # The short name is the same tunable's: one of the two is left.
+    assert both.tunables == {"stat_interval": 5}
+
+
+def test_the_plan_holds_the_expanded_variants_and_the_store_their_switches() -> None:
+    made = plan(parse(SWITCHES, "f"), seed=1)
+    assert len(made.variants) == 9  # with the control
+    layout = describe(made).factorial
+    assert layout is not None
+    assert layout.switches == ("batch", "slice", "one-cpu")
+    assert layout.runs["batch+one-cpu"] == (True, False, True)
+    assert layout.runs["base"] == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("generator", "kept"),
+    [("c = a*b", {"", "ac", "bc", "ab"}), ("d = a*b*c", {"", "ad", "bd", "cd", "ab", "ac", "bc", "abcd"})],
+)
+def test_a_generator_keeps_the_half_that_holds_the_baseline(generator: str, kept: set[str]) -> None:
+    """Hand-made: c is on when just one of a and b is; d when an odd number of a, b and c is."""
+    made = table(3 if generator[0] == "c" else 4, generator)
+    assert {name.replace("+", "") for name in runs(made, "")} == kept
+
+
+@pytest.mark.parametrize(
+    ("count", "generators", "expected"),
+    [
+        (3, (), None),
+        (3, ("c = a*b",), 3),
+        (4, ("d = a*b*c",), 4),
+        (5, ("e = a*b*c*d",), 5),
+        (5, ("d = a*b", "e = a*c"), 3),
+        (6, ("e = a*b*c", "f = b*c*d"), 4),
+        (7, ("d = a*b", "e = a*c", "f = b*c", "g = a*b*c"), 3),
+    ],
+)
+def test_resolutions_are_those_of_the_textbook(count: int, generators: tuple[str, ...], expected: int | None) -> None:
+    """Box, Hunter & Hunter 1978, table 12.15: 2^(3-1), 2^(5-2) and 2^(7-4) III, 2^(4-1) and 2^(6-2) IV, 2^(5-1) V."""
+    assert resolution(table(count, *generators)) == expected
+
+
+@given(st.integers(3, 6), st.data())
+def test_a_fraction_is_balanced_and_its_switches_uncorrelated(count: int, data: st.DataObject) -> None:
+    others = [chr(97 + i) for i in range(count - 1)]
+    word = data.draw(st.lists(st.sampled_from(others), min_size=2, unique=True))
+    made = list(runs(table(count, f"{chr(96 + count)} = {'*'.join(word)}"), "base").values())
+    assert len(made) == 2 ** (count - 1)
+    for i, k in combinations(range(count), 2):
+        pairs = [(run[i], run[k]) for run in made]
+        assert {pairs.count(pair) for pair in product((False, True), repeat=2)} == {len(made) // 4}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('slice = "100ms"', 'policy = "idle"', "factorial.switches.slice: sets policy as 'batch' does"),
+        ('slice = "100ms"', "slise = 5", "unknown key; did you mean 'slice'?"),
+        ('slice = "100ms"', "", "factorial.switches.slice: sets nothing"),
+        ('cpus = "0"', 'tunables = { "sched.migration_cost" = 5 }', "sched.migration_cost_ns"),
+        ("slice = {", "control = {", "is the name of the A/A control"),
+        ("slice = {", '"a/b" = {', "letters, digits"),
+        ("\n\n[[variant]]", '\ngenerators = ["slice = batch"]\n\n[[variant]]', 'write "c = a*b"'),
+        ("\n\n[[variant]]", '\ngenerators = ["slice = batch*cpu"]\n\n[[variant]]', "'cpu' in"),
+        ("\n\n[[variant]]", '\ngenerators = ["slice = slice*batch"]\n\n[[variant]]', "names a switch twice"),
+        (
+            "\n\n[[variant]]",
+            '\ngenerators = ["one-cpu = batch*slice", "slice = batch*one-cpu"]\n\n[[variant]]',
+            "cannot generate another",
+        ),
+        ("[[workload]]", '[[variant]]\nname = "more"\n\n[[workload]]', "give the baseline alone"),
+        ('policy = "batch"', 'policy = "fifo"', "with batch: policy 'fifo' needs a priority"),
+        ('policy = "batch"', 'policy = "idle"', "a slice goes with policy"),
+    ],
+)
+def test_what_cannot_be_expanded_is_told_with_its_place(old: str, new: str, words: str) -> None:
+    assert old in SWITCHES
+    told = error_of(SWITCHES.replace(old, new, 1))
+    assert words in told
+    assert told.startswith("file.toml:")
+
+
+def test_switches_that_could_not_be_told_apart_are_refused() -> None:
+    text = SWITCHES.replace(
+        'one-cpu = { cpus = "0" } }',
+        'one-cpu = { cpus = "0" }, calm = { nice = 9 } }\ngenerators = ["one-cpu = batch*slice", "calm = batch*slice"]',
+    )
+    assert "nothing could tell them apart" in error_of(text)
+
+
+def test_a_mistake_elsewhere_is_told_beside_the_factorial_s() -> None:
+    told = error_of(SWITCHES.replace('slice = "100ms"', "").replace('"hackbench"', '"hackbensh"'))
+    assert len(told.splitlines()) == 2

@@ -1,0 +1,89 @@
+"""Pages made once a session, and a real Chromium to open them in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.report.html import cases
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+CASES = ("measured", "failed", "alone", "stack", "imported", "hostile_file", "hostile_import", "printed")
+
+
+@pytest.fixture(scope="session")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The page of a case, as a file; made when it is first asked for."""
+    made: dict[str, Path] = {}
+
+    def file(case: str) -> Path:
+        if case not in made:
+            folder = tmp_path_factory.mktemp(case)
+            made[case] = folder / "report.html"
+            made[case].write_text(getattr(cases, case)(folder), encoding="utf-8")
+        return made[case]
+
+    return file
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The system's own browser, with a profile of its own."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium, chromium-browser or google-chrome in $PATH: the page was not opened in a browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+Visit = Callable[..., Page]
+
+
+def open_row(page: Page, number: int = 0) -> None:
+    """Unfold a row, and wait until its first plot is drawn."""
+    page.locator("details.row > summary").nth(number).click()
+    page.locator("details.row").nth(number).locator("figure").first.scroll_into_view_if_needed()
+    drawn = "n => [...document.querySelectorAll('details.row')][n].querySelector('[data-drawn]')"
+    page.wait_for_function(drawn, arg=number)
+    page.locator("details.row").nth(number).scroll_into_view_if_needed()
+
+
+@pytest.fixture
+def visit(chromium: Browser, page_file: Callable[[str], Path]) -> Iterator[Visit]:
+    """Opens a case's page offline; at the end no console message, error or request but the file's own may have come."""
+    contexts: list[BrowserContext] = []
+    seen: list[str] = []
+
+    def visited(case: str, width: int = 1400, scheme: str = "light", scripts: bool = True) -> Page:
+        context = chromium.new_context(
+            offline=True,
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,  # type: ignore[arg-type]
+            java_script_enabled=scripts,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        address = page_file(case).as_uri()
+        page.on("console", lambda message: seen.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: seen.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: seen.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: request.url.split("#")[0] == address or seen.append(f"to {request.url}"))
+        page.goto(address)
+        return page
+
+    yield visited
+    for context in contexts:
+        context.close()
+    assert seen == []

@@ -1,0 +1,82 @@
+"""What a keyboard and a screen reader meet: order, names, headings, alternatives to pictures."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.report.html.conftest import CASES, Visit, open_row
+
+LEVELS = "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(one => Number(one.tagName[1]))"
+
+UNNAMED = """() => [
+  ...[...document.querySelectorAll('input, select, output')]
+    .filter(one => !one.labels?.length && !one.getAttribute('aria-label') && one.tagName !== 'OUTPUT'),
+  ...[...document.querySelectorAll('[role=img], [role=region], form, nav')]
+    .filter(one => !one.getAttribute('aria-label') && !one.getAttribute('aria-labelledby')),
+  ...[...document.querySelectorAll('button, a, summary, th')].filter(one => !one.textContent.trim()),
+  ...[...document.querySelectorAll('th')].filter(one => !one.scope),
+  ...[...document.querySelectorAll('[aria-labelledby]')]
+    .filter(one => !document.getElementById(one.getAttribute('aria-labelledby'))),
+  ...[...document.querySelectorAll('a[href^="#"]')].filter(one => !document.getElementById(one.hash.slice(1))),
+].map(one => one.outerHTML.slice(0, 120))"""
+
+TWICE = """() => { const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
+  return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
+
+FOCUSED_AT = """() => { const one = document.activeElement;
+  return one === document.body ? null : one.getBoundingClientRect().top + scrollY; }"""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_kind_of_page_opens_offline_without_an_error_and_names_everything(visit: Visit, case: str) -> None:
+    page = visit(case)
+    if page.locator("details.row figure").count():
+        open_row(page)
+        for figure in page.locator("details.row[open] figure").all():
+            figure.scroll_into_view_if_needed()
+            expect(figure).to_have_attribute("data-drawn", "")
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert "schedlab" in page.title()
+    levels = page.evaluate(LEVELS)
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert page.evaluate(UNNAMED) == []
+    assert page.evaluate(TWICE) == []
+
+
+def test_the_first_stop_skips_to_the_results_and_focus_is_seen(visit: Visit) -> None:
+    page = visit("measured")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the results")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("How to read this")).to_be_focused()
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def test_the_tab_key_reaches_controls_in_the_order_of_the_page(visit: Visit) -> None:
+    page = visit("measured")
+    places = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        place = page.evaluate(FOCUSED_AT)
+        if place is None:
+            break
+        places.append(place)
+    # Within a line controls differ by a few pixels, and the skip link lies above the page until it is reached.
+    assert len(places) > 30
+    assert all(after >= before - 60 for before, after in itertools.pairwise(places))
+
+
+def test_rows_stay_rows_for_a_screen_reader_when_they_are_cards(visit: Visit) -> None:
+    page = visit("measured", 400)
+    table = page.get_by_role("table", name="Results")
+    expect(table.get_by_role("row")).to_have_count(13)
+    expect(table.get_by_role("row").nth(2).get_by_role("cell").filter(visible=True)).not_to_have_count(0)
+    expect(table.get_by_role("columnheader").filter(has=page.get_by_role("button"))).to_have_count(8)

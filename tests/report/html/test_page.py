@@ -1,0 +1,177 @@
+"""The file itself: everything said, nothing fetched, nothing taken for markup; no browser needed."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedlab.analysis.columns import ColumnRow, Columns
+from schedlab.report.html.payload import MOST, script_safe, thinned
+from tests.report.html import cases
+
+Made = Callable[[str], Path]
+
+SCRIPT = re.compile(r"<script(?P<about>[^>]*)>(?P<text>.*?)</script>", re.DOTALL)
+
+
+def body(page: str) -> str:
+    """The page's text without scripts, styles and tags."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", bare)).split())
+
+
+def data(page: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(next(m["text"] for m in SCRIPT.finditer(page) if 'id="data"' in m["about"]))
+    return found
+
+
+@pytest.fixture
+def made(page_file: Made) -> Callable[[str], str]:
+    return lambda case: page_file(case).read_text(encoding="utf-8")
+
+
+def test_the_page_names_no_address_and_its_policy_allows_none(made: Callable[[str], str]) -> None:
+    page = made("measured")
+    own = "".join(match["text"] for match in SCRIPT.finditer(page) if "vegaEmbed=" not in match["text"])
+    shown = SCRIPT.sub("", page)
+    assert re.findall(r"https?://|//\w+\.\w+/", own + shown) == []
+    assert re.findall(r"<(?:link|img|iframe|base|object)\b|@import|url\(", shown) == []
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert unescape(policy).startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
+    scripts = [match["text"] for match in SCRIPT.finditer(page) if "application/json" not in match["about"]]
+    assert len(scripts) == 2
+    for script in scripts:
+        assert b64encode(sha256(script.encode()).digest()).decode() in unescape(policy)
+
+
+def test_the_answer_counts_verdicts_and_names_the_largest(made: Callable[[str], str]) -> None:
+    text = body(made("measured"))
+    assert "SCRIPTED" in text
+    assert "is it there?" in text
+    assert "Of 8 comparisons, 4 better, 4 worse, none equivalent and none inconclusive." in text
+    assert re.search(r"worse in 4 of 4 rows hackbench groups=\d+ time \+1\d\.\d %, .* and 1 more", text)
+
+
+def test_what_is_not_known_is_a_dash_and_never_a_zero_or_nan(made: Callable[[str], str]) -> None:
+    page = made("failed")
+    text = body(page)
+    assert re.search(r"\bnan\b|\bNone\b|0\.00 %", text) is None
+    row = re.search(r'<tr role="row"[^>]*data-variant="changed".*?</tr>', page, re.DOTALL)
+    assert row is not None
+    cells = [body(cell) for cell in re.findall(r"<td.*?</td>", row[0], re.DOTALL)]
+    assert cells[4:7] + cells[8:9] == ["-", "-", "-", "-"]
+    assert "no measurement of changed" in text
+    assert "Failed trials: 18" in text
+    assert "fork failed: <b>ENOMEM</b> second line" in text
+
+
+def test_one_variant_has_values_and_no_verdicts(made: Callable[[str], str]) -> None:
+    page = made("alone")
+    assert "there is nothing to compare" in body(page)
+    assert 'class="results"' not in page
+    assert {key: len(row["values"]) for key, row in data(page)["rows"].items()} == {"row-1": 8, "row-2": 8}
+
+
+def test_an_import_says_so_and_lists_what_did_not_match(made: Callable[[str], str]) -> None:
+    text = body(made("imported"))
+    assert "IMPORTED" in text
+    assert "new against old" in text
+    assert "Rows that not every column has: 1" in text
+    assert "ranks" in text
+    assert "Course of the run" not in text
+
+
+def test_it_tells_how_to_repeat_the_run(made: Callable[[str], str]) -> None:
+    page = made("measured")
+    assert "schedlab run test.toml --seed 1" in body(page)
+    (link,) = re.findall(r'href="data:application/toml;base64,([^"]*)" download="test\.toml"', page)
+    assert b64decode(unescape(link)).decode() == cases.THREE
+    assert cases.THREE.strip() in unescape(page)
+
+
+def test_counters_that_moved_stand_beside_their_row(made: Callable[[str], str]) -> None:
+    text = body(made("measured"))
+    found = re.search(r"CPU migrations (\d+) (\d+) (\+[\d.]+ %) \+\d\S* … \+\d\S*", text)
+    assert found is not None
+    # 1000 to 1006 against 2000 to 2006 migrations.
+    assert found[1].startswith("100")
+    assert found[2].startswith("200")
+    assert 99 < float(found[3].split()[0]) < 100
+
+
+def test_printed_gains_are_held_against_their_values(made: Callable[[str], str]) -> None:
+    page = made("printed")
+    text = body(page)
+    assert "1 printed table without samples: nothing can be judged." in text
+    assert "printed gains that cannot come from them: 1." in text
+    # 110 / 100 is + 10 %; 210 / 200 is + 5 % and not + 9 %; 230 / 200 is + 15 %.
+    assert "Hmean mb/sec-1 [MB/s] 100.00 110.00 (+10.00 %) * ✓ - -" in text
+    assert "Hmean mb/sec-2 [MB/s] 200.00 210.00 (+9.00 %) ≠ +5.00 % 230.00 [+15.00 %]" in text
+    assert len(page) < 200_000
+
+
+def test_steps_of_a_stack_have_a_forest_plot_and_a_gap_is_told(made: Callable[[str], str]) -> None:
+    page = made("stack")
+    (section,) = re.findall(r'<section id="parts".*?</section>', page, re.DOTALL)
+    # 01, 02, 03 and the whole; then 01, 02+03 and the whole.
+    assert section.count('class="strip ') == section.count('class="point"') == 7
+    text = body(section)
+    # 5 %, nothing, 10 % and 1.05 × 1.1 of them together, with a wobble of 0.1 %.
+    five, none = r"▼ \+[45]\.\d % worse", r"= [+-]0\.\d % equivalent"
+    ten, whole = r"▼ \+(?:9\.9|10\.\d) % worse", r"\+15\.\d %"
+    assert re.search(rf"groups=1 time \[s\] {five} {none} {ten} - {whole}", text)
+    assert re.search(rf"groups=4 time \[s\] {five} - - {ten} {whole}", text)
+    assert "no measurement of 02" in text
+
+
+def test_a_sequential_run_says_when_each_row_was_decided(made: Callable[[str], str]) -> None:
+    text = body(made("sequential"))
+    assert "stopped after block 8 of 12, at look 2 of 3" in text
+    assert text.count("block 8 ") >= 2
+    assert "98.8 % interval" in text
+
+
+def test_two_hundred_rows_stay_below_three_megabytes(made: Callable[[str], str]) -> None:
+    page = made("two_hundred")
+    assert page.count('class="strip ') == 199
+    assert len(page.encode()) < 3_000_000
+    held = [column for row in data(page)["rows"].values() for column in row["samples"] or [] if column]
+    assert sum(map(len, held)) < 62_000
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.text() | st.sampled_from(["</script>", "<!--", "]]>", "\u2028"]), json_values))
+def test_json_in_a_script_comes_back_whole_and_cannot_end_it(value: dict[str, Any]) -> None:
+    text = script_safe(value)
+    assert "<" not in text
+    assert ">" not in text
+    assert json.loads(text) == value
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=1, max_size=3 * MOST))
+def test_thinned_samples_keep_their_ends_and_their_order(values: list[float]) -> None:
+    row = ColumnRow("tbench", "throughput", "MB/s", "higher", {"clients": 4}, (np.array(values), None))
+    ((drawn, missing),) = thinned(Columns(("old", "new"), (row,))).values()
+    assert missing is None
+    assert drawn is not None
+    assert len(drawn) == min(len(values), MOST)
+    assert drawn == sorted(drawn)  # type: ignore[type-var]
+    assert (drawn[0], drawn[-1]) == pytest.approx((min(values), max(values)), rel=1e-5)

@@ -1,0 +1,96 @@
+"""Which part does it: steps of a stack and effects of switches stand in every report, with what could not be told."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.experiment.plan import Trial
+from schedlab.findings import Findings, findings
+from schedlab.report import changelog, markdown, text
+from schedlab.report import json as json_report
+
+HEAD = '[experiment]\nname = "parts"\n[design]\nblocks = 10\n'
+ROWS = '[[workload]]\nuse = "hackbench"\ngroups = [1, 4]\n'
+STACK = (
+    HEAD
+    + "".join(f'[[variant]]\nname = "{name}"\nnice = {i}\n' for i, name in enumerate(("base", "01", "02", "03")))
+    + '[attribution]\nstack = ["base", "01", "02", "03"]\n'
+    + ROWS
+)
+SWITCHES = HEAD + (
+    '[[variant]]\nname = "base"\n[factorial.switches.batch]\npolicy = "batch"\n'
+    "[factorial.switches.nice]\nnice = 3\n" + ROWS
+)
+SIZES = {"01": 1.05, "02": 1.05, "03": 1.155, "batch": 1.1, "nice": 1.2, "batch+nice": 1.32}
+
+
+@pytest.fixture
+def told(run_script: Callable[..., tuple[int, object]], engine: Engine) -> Callable[[str], Findings]:
+    def found(experiment: str) -> Findings:
+        draw = random.Random(1)
+
+        def script(trial: Trial) -> float:
+            return SIZES.get(trial.variant.name, 1.0) * draw.lognormvariate(0, 0.0002)
+
+        return findings(engine, run_script(script, experiment)[0])
+
+    return found
+
+
+def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(told: Callable[[str], Findings]) -> None:
+    found = told(STACK)
+    shown = text.to_text(found, 80)
+    assert max(map(len, shown.splitlines())) <= 80
+    lines = [line.split() for line in shown.split("Steps of the stack")[1].splitlines()]
+    assert next([line[0], line[4]] for line in lines if line[:1] == ["01"]) == ["01", "+5.0"]
+    assert next([line[0], line[4]] for line in lines if line[:1] == ["whole"]) == ["whole", "+15.5"]
+    assert "| 03    | 02 → 03   | +10.0 % |" in markdown.render(found)
+    assert "03 +10.0% (+10.0% to" in " ".join(changelog.render(found).split())
+    for row in json.loads(json_report.render(found))["stacks"]:
+        product = 1.0
+        for step in row["steps"]:
+            product *= step["ratio"]
+        assert product == pytest.approx(row["ratio"])
+        assert [step["verdict"] for step in row["steps"]] == ["worse", "equivalent", "worse"]
+
+
+def test_the_effects_of_switches_are_told_with_their_interaction(told: Callable[[str], Findings]) -> None:
+    found = told(SWITCHES)
+    shown = text.to_text(found, 80)
+    assert "batch × nice  interaction" in shown
+    assert "## Effects of the switches" in markdown.render(found)
+    effects = json.loads(json_report.render(found))["factorials"][0]["effects"]
+    assert [(e["name"], round(e["ratio"], 2), e["verdict"]) for e in effects] == [
+        ("batch", 1.1, "worse"),
+        ("nice", 1.2, "worse"),
+        ("batch × nice", 1.0, "equivalent"),
+    ]
+
+
+def test_reports_without_parts_say_nothing_of_them(measured: Findings) -> None:
+    for shown in (text.to_text(measured, 80), markdown.render(measured), changelog.render(measured)):
+        assert "Steps" not in shown
+        assert "switches" not in shown
+    assert json.loads(json_report.render(measured))["stacks"] == []
+
+
+def test_a_sequential_run_says_how_far_it_has_come(
+    run_script: Callable[..., tuple[int, object]], engine: Engine
+) -> None:
+    experiment = HEAD.replace("blocks = 10\n", 'blocks = 20\nstopping = "sequential"\nlooks = 4\n') + (
+        '[[variant]]\nname = "base"\n[[variant]]\nname = "slow"\nnice = 1\n' + ROWS
+    )
+    draw = random.Random(1)
+    run_id, _ = run_script(
+        lambda trial: (2 if trial.variant.name == "slow" else 1) * draw.lognormvariate(0, 0.01), experiment
+    )
+    found = findings(engine, run_id)
+    course = json.loads(json_report.render(found))["course"]
+    assert (course["looks"], course["stopped"]) == ([5, 10, 15, 20], course["blocks"] < 20)
+    assert f"{100 * (1 - course['level']):.3g} % interval" in text.to_text(found, 80)
+    assert found.notes[0] in " ".join(text.to_text(found, 80).split())

@@ -1,0 +1,125 @@
+"""Printed tables in every report: figures as printed, gains beside them, disagreements told, nothing judged."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.comparison.comparing import compare
+from schedlab.comparison.refusing import ComparisonError
+from schedlab.findings import Findings, findings
+from schedlab.importers.model import Cell, Import, Table, TableRow
+from schedlab.report import changelog, markdown, text
+from schedlab.report import csv as csv_report
+from schedlab.report import json as json_report
+from schedlab.store.importing import record_imports
+from schedlab.store.selection import select, with_baseline
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/report.schema.json").read_text(encoding="utf-8"))
+TABLE = Table(
+    "mmtests", "tbench4 on two machines", "tbench", ("vanilla", "patched", "patched-again"),
+    (
+        TableRow(
+            "Hmean", "mb/sec-1", {"clients": 1}, "MB/s", "higher",
+            (
+                Cell(500.85, "500.85", 0.0, "0.00%"),
+                Cell(522.43, "522.43", 4.31, "4.31%", star=True),
+                Cell(560.00, "560.00", 21.0, "21.00%", star=False),
+            ), 7,
+        ),
+        TableRow(
+            "Hmean", "mb/sec-2", {"clients": 2}, "MB/s", "higher",
+            (Cell(984.66, "984.66"), Cell(None, "-"), Cell(1000.0, "1000.00")), 8,
+        ),
+        TableRow(
+            "elapsed", "", {}, "s", "lower",
+            tuple(Cell(v, f"{v}", spread_percent=1.0, spread_kind="standard error", n=10) for v in (45.0, 40.0, 45.1)),
+            9,
+        ),
+    ), 4,
+)  # fmt: skip
+
+
+@pytest.fixture
+def printed(engine: Engine) -> Findings:
+    (run_id,) = record_imports(engine, [Import("mail", "mail.txt", tables=(TABLE,), notes=("line 9: a remark",))])
+    return findings(engine, run_id)
+
+
+def row(told: str, name: str) -> list[str]:
+    return next(line for line in told.splitlines() if line.startswith(name)).split()
+
+
+def test_the_text_shows_printed_figures_gains_tests_and_disagreements(printed: Findings) -> None:
+    told = text.to_text(printed, 80)
+    assert max(map(len, told.splitlines())) <= 80
+    assert row(told, "Hmean mb/sec-1")[3:] == ["500.85", "522.43", "*+4.31%*", "560.00", "(+21.00%!)"]
+    assert row(told, "Hmean mb/sec-2")[3:] == ["984.66", "-", "1000.00", "[+1.56%]"]
+    flat = " ".join(told.split())
+    assert "! line 7, Hmean mb/sec-1, patched-again: printed +21.00 %, the values give +11.81 %" in flat
+    assert "elapsed [s], patched: -11.11 %, p = <0.001 (Welch on the printed figures, n = 10 and 10)" in flat
+    assert "there are no samples to judge" in flat
+    assert "line 9: a remark" in flat
+    for word in ("better:", "worse", "inconclusive", "nothing to compare"):
+        assert word not in flat
+
+
+def test_many_columns_are_broken_into_parts_that_fit(printed: Findings) -> None:
+    narrow = text.to_text(printed, 60)
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert narrow.count("Hmean mb/sec-2") == 2
+
+
+def test_every_format_has_every_figure(printed: Findings) -> None:
+    figures = [cell.text for of_row in TABLE.rows for cell in of_row.cells if cell.value is not None]
+    for told in (
+        text.to_text(printed, 80),
+        markdown.render(printed),
+        changelog.render(printed),
+        csv_report.render(printed),
+        json_report.render(printed),
+    ):
+        assert all(figure in told for figure in figures)
+
+
+def test_json_and_csv_have_the_cells_with_what_follows(printed: Findings) -> None:
+    told = json.loads(json_report.render(printed))
+    jsonschema.Draft202012Validator(SCHEMA).validate(told)
+    cells = [cell for of_row in told["printed"][0]["rows"] for cell in of_row["cells"]]
+    assert [cell["agrees"] for cell in cells[:3]] == [None, True, False]
+    assert cells[4]["value"] is None
+    lines = list(csv.DictReader(io.StringIO(csv_report.render(printed))))
+    assert [line["value"] for line in lines] == ["" if c["value"] is None else str(c["value"]) for c in cells]
+    assert [float(line["p"]) < 0.001 for line in lines[7:8]] == [True]
+
+
+def test_another_baseline_and_a_second_source_are_compared_by_values(engine: Engine, printed: Findings) -> None:
+    chosen = select(engine, "1")
+    found = compare(engine, with_baseline(chosen, "patched"))
+    assert row(text.to_text(found, 100), "Hmean mb/sec-1")[3:5] == ["500.85", "[-4.13%]"]
+    again = replace(TABLE, rows=TABLE.rows[:1], columns=("vanilla", "other", "third"))
+    record_imports(engine, [Import("mail", "second.txt", tables=(again,))])
+    found = compare(engine, [*chosen, *select(engine, "2")])
+    (merged,) = found.printed
+    assert merged.columns == ("1:vanilla", "patched", "patched-again", "2:vanilla", "other", "third")
+    assert [one.question.metric for one in found.unmatched] == ["Hmean mb/sec-2", "elapsed"]
+    assert "not in 2" in text.to_text(found, 80)
+
+
+def test_tables_without_a_common_row_or_beside_samples_are_refused(engine: Engine, imported: Findings) -> None:
+    other = replace(TABLE, workload="pgbench")
+    tables = record_imports(
+        engine, [Import("mail", f"{name}.txt", tables=(t,)) for name, t in (("a", TABLE), ("b", other))]
+    )
+    columns = [column for run_id in tables for column in select(engine, str(run_id))]
+    with pytest.raises(ComparisonError, match="no printed row of 3, 4 is in another"):
+        compare(engine, columns)
+    with pytest.raises(ComparisonError, match="vanilla is a column of printed figures"):
+        compare(engine, [*select(engine, "1"), *columns])

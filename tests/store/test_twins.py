@@ -1,0 +1,45 @@
+"""What is in the store already is found there; anything that differs is new."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sqlalchemy import Engine
+
+from schedlab.importers.model import Cell, Import, Series, Table, TableRow
+from schedlab.store.importing import record_imports
+from schedlab.store.twins import twins
+
+ONE = Series("base", "tbench", "throughput", "MB/s", "higher", {"clients": 4}, np.array([1.0, 2.5]), "log")
+TWO = replace(ONE, metric="latency", unit="ms", direction="lower", values=np.array([0.25]), block=2)
+FOUND = Import("dbench", "base.log", ("base",), (ONE, TWO))
+ROW = TableRow("Hmean", "1", {"clients": 1}, "MB/s", "higher", (Cell(1.5, "1.50"),), 3)
+TABLES = Import("printed tables", "mail.txt", tables=(Table("mmtests", "tbench", "tbench", ("base",), (ROW,), 1),))
+
+
+def test_the_same_samples_are_found_by_their_run(engine: Engine) -> None:
+    assert twins(engine, [FOUND]) == []
+    (run_id,) = record_imports(engine, [FOUND])
+    assert [(twin.run_id, twin.name) for twin in twins(engine, [replace(FOUND, source="elsewhere")])] == [
+        (run_id, "base")
+    ]
+
+
+def test_other_values_columns_or_rows_are_new(engine: Engine) -> None:
+    record_imports(engine, [FOUND])
+    others = [
+        replace(FOUND, series=(replace(ONE, values=np.array([1.0, 2.6])), TWO)),
+        replace(FOUND, series=(ONE,)),
+        replace(FOUND, series=(ONE, TWO, replace(TWO, block=3))),
+        replace(FOUND, columns=("new",), series=(replace(ONE, column="new"), replace(TWO, column="new"))),
+        replace(FOUND, series=(replace(ONE, direction="lower"), TWO)),
+    ]
+    assert [twins(engine, [other]) for other in others] == [[], [], [], [], []]
+
+
+def test_the_same_tables_are_found_and_others_are_not(engine: Engine) -> None:
+    (run_id,) = record_imports(engine, [TABLES])
+    assert [(twin.run_id, twin.name) for twin in twins(engine, [TABLES])] == [(run_id, "mail.txt")]
+    more = replace(TABLES, tables=(*TABLES.tables, *TABLES.tables))
+    assert twins(engine, [more]) == []
