@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.cache import made_once
 from schedlab.errors import CannotRunHere
 from schedlab.workloads import kernel_tree
 from schedlab.workloads.base import Place, Tool
 from schedlab.workloads.kernbench import Kernbench, KernbenchParameters
-from schedlab.workloads.once import made_once
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line
 
 

@@ -20,10 +20,11 @@ def read(root: Path, release: str) -> dict[str, str] | None:
                 content = zlib.decompress(content, wbits=31)
         except (OSError, zlib.error):
             continue
-        return _options(content.decode(errors="replace"))
+        return options(content.decode(errors="replace"))
     return None
 
 
-def _options(text: str) -> dict[str, str]:
+def options(text: str) -> dict[str, str]:
+    """The options that the text of a ``.config`` sets, with their names (``CONFIG_SMP``), strings without quotes."""
     pairs = (line.partition("=") for line in text.splitlines() if line.startswith("CONFIG_"))
     return {name: value.strip('"') for name, _, value in pairs}

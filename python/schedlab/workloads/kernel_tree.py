@@ -9,8 +9,8 @@ import subprocess
 from glob import glob
 from pathlib import Path
 
+from schedlab.cache import made_once
 from schedlab.errors import CannotRunHere
-from schedlab.workloads.once import made_once
 
 TARBALLS = "/usr/src/linux-source-*.tar.*"
 """Where Debian's and Ubuntu's package ``linux-source`` puts it."""

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from schedlab import cache
 from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
@@ -66,7 +67,7 @@ class Host:
             stack.enter_context(machine_lock())
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-", dir=scratch_root())))
             switch = stack.enter_context(self._switching(plan, run_id))
-            prepared = {row.key: _Prepared(row, Place(_cache_folder(), scratch)) for row in plan.rows}
+            prepared = {row.key: _Prepared(row, Place(cache.folder(), scratch)) for row in plan.rows}
             for item in prepared.values():
                 stack.enter_context(item.adapter.prepared(item.parameters, item.place))
             counters = stack.enter_context(Counters.open())
@@ -98,11 +99,6 @@ class Host:
             finally:
                 outcomes = [*journal.left_alone, *journal.close()]
                 self.leftovers = [str(outcome) for outcome in outcomes if not isinstance(outcome, Restored)]
-
-
-def _cache_folder() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "schedlab"
 
 
 class _Prepared:

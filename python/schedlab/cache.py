@@ -1,11 +1,18 @@
-"""Making a folder of the cache once, whoever asks for it and however often."""
+"""The cache: where it is, and making a folder of it once, whoever asks for it and however often."""
 
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+
+
+def folder() -> Path:
+    """``$XDG_CACHE_HOME/schedlab``, by default ``~/.cache/schedlab``; what is in it can be made again."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "schedlab"
 
 
 def made_once(folder: Path, make: Callable[[Path], None]) -> Path:

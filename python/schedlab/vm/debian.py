@@ -1,0 +1,179 @@
+"""Debian's cloud kernels: found and downloaded with apt, unpacked once into the cache, never installed.
+
+A name is ``debian-SERIES`` (6.12: of what the cache holds the newest, else the newest that apt knows) or
+``debian-RELEASE`` (6.12.117+deb12: exactly this). What is in the cache is used without asking anybody, so a name means
+the same kernel today and tomorrow until somebody fetches a newer one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from pathlib import Path
+
+from schedlab import cache
+from schedlab.errors import CannotRunHere
+from schedlab.vm.bzimage import checksum
+
+_NAME = re.compile(r"debian-(?P<version>\d+\.\d+[A-Za-z0-9.+~-]*)")
+_PACKAGE = re.compile(r"linux-image-(?P<release>\d+\.\d+\.\d+[a-z0-9.+~-]*)-cloud-amd64")
+"""A signed kernel; the metapackages' names lack the third number, unsigned and debugging ones end otherwise."""
+
+_ELSEWHERE = "or name a bzImage or a built tree instead"
+_SECONDS = 900.0
+"""For a download of 35 MB; a mirror that is slower than that is down."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """A kernel package in one version, with the checksum that apt's signed metadata holds for it."""
+
+    name: str
+    version: str
+    sha256: str
+
+    @property
+    def release(self) -> str:
+        """What the package is called after: ``6.12.117+deb12``, ``6.1.0-56``."""
+        match = _PACKAGE.fullmatch(self.name)
+        assert match
+        return match["release"]
+
+
+def is_name(name: str) -> bool:
+    """Whether the name is one of this module's."""
+    return _NAME.fullmatch(name) is not None
+
+
+def files(name: str, cache_folder: Path | None = None) -> tuple[Path, Path]:
+    """The image and its configuration; downloaded and unpacked when the cache has none. CannotRunHere says why not."""
+    folder = _store(cache_folder)
+    cached = newest(held for held in _held(folder) if _matches(held, name))
+    return _contents(folder, cached or fetch(name, cache_folder))
+
+
+def fetch(name: str, cache_folder: Path | None = None) -> Package:
+    """Bring the newest kernel of that name that apt knows into the cache, if it is not there."""
+    package = _known(name)
+    folder = _store(cache_folder)
+    cache.made_once(folder / _key(package), lambda part: _download(package, part))
+    return package
+
+
+def newest(packages: Iterable[Package]) -> Package | None:
+    """The one with the highest version by Debian's rules; None of none."""
+    return max(packages, key=cmp_to_key(_compare), default=None)
+
+
+def _store(cache_folder: Path | None) -> Path:
+    return (cache_folder or cache.folder()) / "kernels" / "debian"
+
+
+def _key(package: Package) -> str:
+    return f"{package.name}_{package.version}_{package.sha256}"
+
+
+def _held(folder: Path) -> list[Package]:
+    keys = [path.name.split("_") for path in folder.glob("linux-image-*")]
+    return [Package(*key) for key in keys if len(key) == 3 and _PACKAGE.fullmatch(key[0])]
+
+
+def _matches(package: Package, name: str) -> bool:
+    match = _NAME.fullmatch(name)
+    assert match
+    wanted = match["version"].removesuffix("-cloud-amd64")
+    return re.fullmatch(re.escape(wanted) + r"([.+~-].*)?", package.release) is not None
+
+
+def _contents(folder: Path, package: Package) -> tuple[Path, Path]:
+    boot = folder / _key(package) / "boot"
+    full = package.name.removeprefix("linux-image-")
+    return boot / f"vmlinuz-{full}", boot / f"config-{full}"
+
+
+def _known(name: str) -> Package:
+    """The newest package of that name in apt's lists; nothing is downloaded for the answer."""
+    for program in ("apt-cache", "apt-get", "dpkg", "dpkg-deb"):
+        if shutil.which(program) is None:
+            todo = f"run it on a Debian-like system, {_ELSEWHERE}"
+            raise CannotRunHere(
+                f"Debian's kernels are fetched with apt, and there is no {program}", where=name, todo=todo
+            )
+    listed = _run(["apt-cache", "pkgnames", "linux-image-"], name, "apt update").split()
+    kernels = sorted(package for package in listed if _PACKAGE.fullmatch(package))
+    packages = _described(kernels, name)
+    if found := newest(package for package in packages if _matches(package, name)):
+        return found
+    series = sorted({".".join(package.release.split(".")[:2]) for package in packages}, key=_numbers)
+    some = f"it knows of debian-{', debian-'.join(series)}" if series else "it knows of no kernel package at all"
+    todo = f"apt-get update as root (Debian 12 has 6.12 in bookworm-backports), {_ELSEWHERE}"
+    raise CannotRunHere(f"apt knows no such cloud kernel; {some}", where=name, todo=todo)
+
+
+def _described(kernels: Sequence[str], name: str) -> list[Package]:
+    if not kernels:
+        return []
+    text = _run(["apt-cache", "show", *kernels], name, "apt update")
+    found = []
+    for stanza in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if re.match(r"[A-Za-z0-9-]+: ", line))
+        # A kernel that is installed but in no archive any more has no file to download.
+        if "Filename" in fields and "SHA256" in fields:
+            found.append(Package(fields["Package"], fields["Version"], fields["SHA256"]))
+    return found
+
+
+def _download(package: Package, part: Path) -> None:
+    """Fill the folder with the package's files, its checksum checked against apt's metadata before anything is used."""
+    todo = f"try again with a network, {_ELSEWHERE}"
+    _run(["apt-get", "download", "-q", f"{package.name}={package.version}"], package.name, todo, part)
+    archives = list(part.glob("*.deb"))
+    if len(archives) != 1 or checksum(archives[0]) != package.sha256:
+        raise CannotRunHere(
+            f"what apt downloaded is not version {package.version} as its lists describe it (SHA-256 differs)",
+            where=package.name,
+            todo="apt-get update as root, and try again",
+        )
+    _run(["dpkg-deb", "-x", str(archives[0]), str(part)], package.name, "make room in the cache", part)
+    archives[0].unlink()
+    image = _contents(part.parent, package)[0].name
+    if not (part / "boot" / image).is_file():
+        raise CannotRunHere(f"the package holds no boot/{image}", where=package.name, todo=_ELSEWHERE)
+
+
+def _run(argv: Sequence[str], where: str, todo: str, folder: Path | None = None) -> str:
+    """What the command prints; CannotRunHere with its last words when it fails or hangs."""
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd=folder,
+            env=os.environ | {"LC_ALL": "C"},
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CannotRunHere(f"'{argv[0]} {argv[1]}' hung for {_SECONDS:g} s", where=where, todo=todo) from error
+    if done.returncode != 0:
+        words = done.stderr.strip()[-300:] or f"status {done.returncode}"
+        raise CannotRunHere(f"'{argv[0]} {argv[1]}' failed: {words}", where=where, todo=todo)
+    return done.stdout
+
+
+def _compare(one: Package, other: Package) -> int:
+    if one.version == other.version:
+        return (one.name > other.name) - (one.name < other.name)
+    done = subprocess.run(["dpkg", "--compare-versions", one.version, "gt", other.version], check=False)
+    return 1 if done.returncode == 0 else -1
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
