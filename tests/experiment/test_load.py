@@ -59,6 +59,39 @@ def test_a_slice_lies_between_a_tenth_and_a_hundred_milliseconds(value: str, ok:
         assert "outside the range of a slice, 0.1ms to 100ms" in error_of(text)
 
 
+@pytest.mark.parametrize("given", ['"scx_rusty --slice-us 5000"', '["scx_rusty", "--slice-us", "5000"]'])
+def test_a_sched_ext_scheduler_is_a_line_or_a_list_of_words(given: str) -> None:
+    variant = parse(with_line(f"sched_ext = {given}", "[[variant]]"), "f").variant[0]
+    assert variant.sched_ext == ("scx_rusty", "--slice-us", "5000")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ('""', "is empty: name the program"),
+        ("[]", "is empty: name the program"),
+        ('["", "x"]', "is empty: name the program"),
+        ('"scx_rusty \'open"', "is no command: no closing quotation"),
+        ("5", "a command is a string or a list of strings"),
+        ('["scx_rusty", 5]', "a command is a string or a list of strings"),
+        ('"scx_rusty \\u0000"', "holds a NUL byte"),
+    ],
+)
+def test_a_sched_ext_scheduler_that_is_no_command_is_refused_in_its_place(given: str, words: str) -> None:
+    told = error_of(with_line(f"sched_ext = {given}", "[[variant]]"))
+    assert "file.toml:10: variant[1].sched_ext: " in told
+    assert words in told
+
+
+def test_a_sched_ext_scheduler_may_be_a_switch() -> None:
+    switches = '[factorial]\nswitches = { ext = { sched_ext = "scx_rusty" }, nice = { nice = 1 } }\n'
+    base = TWO_VARIANTS.replace('[[variant]]\nname = "changed"\nnice = 1\n', "")
+    made = parse(base + switches, "f").variant
+    assert {variant.name: variant.sched_ext for variant in made} == {
+        "base": None, "ext": ("scx_rusty",), "nice": None, "ext+nice": ("scx_rusty",),
+    }  # fmt: skip
+
+
 def test_an_unknown_tunable_names_the_nearest_one() -> None:
     told = error_of(with_line('tunables = { "sched.migration_cost" = 5 }', "[[variant]]"))
     assert "variant[1].tunables.sched.migration_cost" in told

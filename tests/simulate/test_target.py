@@ -218,6 +218,7 @@ def obstacles(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
         ('kernel = "linux-5.14"', 'kernel = "linux-5.14"\nslice = "1ms"', ["'cfs'", "slice", "linux-6.12"]),
         ('cpus = "0-1"', 'cpus = "3-9"', ["'eevdf'", "not among 0 to 3"]),
         ('cpus = "0-1"', 'cmdline = "quiet"', ["'eevdf'", "quiet", "isolcpus="]),
+        ('cpus = "0-1"', 'sched_ext = "scx_rusty"', ["'eevdf'", "sched_ext", "runs no BPF programs"]),
         ('cpus = "0-1"', 'environment = { A = "b" }', ["'eevdf'", "environment"]),
         ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "cyclictest"', ["cyclictest", "wakeup"]),
         ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "schbench"\nmetrics = ["request-p99"]',

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::fs;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
@@ -158,6 +159,23 @@ fn stop_signals_reach_the_command_and_end_everything() {
         eventually("the tree is up", || family.members().len() >= 6);
         kill(run.id() as i32, signal);
         assert_eq!(run.wait().unwrap().code(), Some(128 + number));
+        family.assert_gone();
+    }
+}
+
+#[test]
+fn a_command_has_its_last_words_after_a_stop_signal_and_no_longer() {
+    for (time, expected) in [("20s", "goodbye"), ("10ms", "")] {
+        let family = Family::new();
+        let scratch = Scratch::new();
+        let (up, said) = (scratch.path("up"), scratch.path("said"));
+        let leave = format!("sleep 0.5; echo goodbye >{said}; exit 0");
+        let script = format!("trap '{leave}' INT; touch {up}; while :; do sleep 0.05; done");
+        let mut run = start(&mut launch(&family, &["--last-words", time], &script));
+        eventually("the command is up", || fs::exists(&up).unwrap());
+        kill(run.id() as i32, "INT");
+        assert_eq!(run.wait().unwrap().code(), Some(130));
+        assert_eq!(fs::read_to_string(&said).unwrap_or_default().trim(), expected);
         family.assert_gone();
     }
 }

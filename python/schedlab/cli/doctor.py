@@ -19,6 +19,7 @@ def doctor() -> None:
     recover(console)
     _machine(console)
     _tunables(console)
+    _sched_ext(console)
     _simulator(console)
     _workloads(console)
 
@@ -59,6 +60,16 @@ def _tunables(console: Console) -> None:
     console.say("tunables ", f"{told} ('schedlab tunables list' names them)", "bold")
     for reason, number in reasons.items():
         console.say("refused  ", f"{number}: {reason}", "yellow")
+
+
+def _sched_ext(console: Console) -> None:
+    """Whether a variant's sched_ext scheduler could be loaded, and else why not."""
+    from schedlab.targets.sched_ext.check import faults
+    from schedlab.tunables import System
+
+    reasons = [reason for reason, _ in faults(System())]
+    told = "; ".join(reasons) or "ready: a variant may load a scheduler"
+    console.say("sched_ext", told, "yellow" if reasons else "bold")
 
 
 def _simulator(console: Console) -> None:

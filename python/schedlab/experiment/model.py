@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from math import ceil
 from typing import Annotated, Any, Literal
 
@@ -32,9 +33,26 @@ def _cpu_list(value: object) -> str:
     return value
 
 
+def _command(value: object) -> tuple[str, ...]:
+    """The words of a command; a string is taken apart as a shell would, without running one."""
+    if isinstance(value, str):
+        try:
+            value = shlex.split(value)
+        except ValueError as error:
+            raise ValueError(f"{value!r} is no command: {str(error).lower()}") from error
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise ValueError("a command is a string or a list of strings")
+    if not value or not value[0].strip():
+        raise ValueError("is empty: name the program")
+    if any("\0" in word for word in value):
+        raise ValueError("holds a NUL byte")
+    return tuple(value)
+
+
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
 Limit = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 SliceNs = Annotated[int, BeforeValidator(_slice_ns)]
+CommandWords = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n]*$")]
@@ -126,11 +144,13 @@ class Judging(_Table):
 class State(_Table):
     """What a variant sets; what it does not name stays as the machine has it.
 
-    ``kernel`` and ``cmdline``, its command line, are for targets that can start another one.
+    ``kernel`` and ``cmdline``, its command line, are for targets that can start another one. ``sched_ext`` is the
+    command that loads a sched_ext scheduler, for targets with a real kernel.
     """
 
     kernel: Annotated[str, Field(min_length=1)] | None = None
     cmdline: str | None = None
+    sched_ext: CommandWords | None = None
     tunables: dict[str, int | bool | float | str] = Field(default_factory=dict)
     policy: Literal["other", "batch", "idle", "fifo", "rr"] | None = None
     priority: Annotated[int, Field(ge=1, le=99)] | None = None

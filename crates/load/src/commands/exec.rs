@@ -40,6 +40,9 @@ pub struct Arguments {
     /// Kill the command after this time; exit status 124.
     #[arg(long, value_parser = notation::duration, value_name = "DURATION")]
     timeout: Option<Duration>,
+    /// How long the command may take to end after a stop signal before it is killed.
+    #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "300ms")]
+    last_words: Duration,
     /// Write a JSON report to this descriptor (a number) or file, instead of a line to standard error.
     #[arg(long, value_name = "FD|PATH")]
     report: Option<String>,
@@ -94,6 +97,7 @@ impl Arguments {
             command: self.command.clone(),
             wanted,
             timeout: self.timeout,
+            last_words: self.last_words,
             servers: self.servers().map_err(usage)?,
             plain_servers: self.plain_servers,
             ready_timeout: self.ready_timeout,

@@ -45,6 +45,8 @@ pub struct Order {
     pub wanted: Wanted,
     /// Longest time for the command.
     pub timeout: Option<Duration>,
+    /// How long the command may take to end after a stop signal before it is killed.
+    pub last_words: Duration,
     /// Servers to start before the command, in order.
     pub servers: Vec<Server>,
     /// Servers keep the launcher's own attributes.

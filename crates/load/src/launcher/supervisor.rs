@@ -43,7 +43,7 @@ fn carry_out(order: &Order, events: &mut Events, servers: &mut Vec<Running>) -> 
         Err(NotStarted::Attributes(text)) => return Err(LoadError::Attribute(text)),
         Err(NotStarted::System(text)) => return Err(LoadError::Usage(text)),
     };
-    let why = await_end(started.pid, deadline, events)?;
+    let why = await_end(started.pid, deadline, order.last_words, events)?;
     let elapsed_ns = clock::now_ns() - begin;
     // Between its end and its reaping the command's own figures are those of its whole life.
     let sched = fs::read_to_string(format!("/proc/{}/sched", started.pid)).unwrap_or_default();
@@ -59,9 +59,6 @@ fn carry_out(order: &Order, events: &mut Events, servers: &mut Vec<Running>) -> 
     })
 }
 
-/// How long a command that has been given a stop signal may take to end before it is killed.
-const LAST_WORDS: Duration = Duration::from_millis(300);
-
 /// Why the command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
@@ -70,8 +67,14 @@ enum Why {
     Signal(i32),
 }
 
-/// Waits for the command's end, or brings it about; the command stays to be reaped.
-fn await_end(pid: Pid, mut deadline: Option<Instant>, events: &mut Events) -> Result<Why, LoadError> {
+/// Waits for the command's end, or brings it about; the command stays to be reaped. After a stop signal it has
+/// `last_words` to end by itself.
+fn await_end(
+    pid: Pid,
+    mut deadline: Option<Instant>,
+    last_words: Duration,
+    events: &mut Events,
+) -> Result<Why, LoadError> {
     let mut why = Why::Itself;
     let mut until = deadline;
     loop {
@@ -86,7 +89,7 @@ fn await_end(pid: Pid, mut deadline: Option<Instant>, events: &mut Events) -> Re
             Event::Stop(signal) => {
                 why = Why::Signal(signal);
                 process::kill(-pid, signal);
-                deadline = Some(Instant::now() + LAST_WORDS);
+                deadline = Some(Instant::now() + last_words);
                 until = deadline;
             }
             Event::Time | Event::Gone => {

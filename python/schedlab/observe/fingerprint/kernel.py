@@ -19,10 +19,16 @@ def kernel(root: Path) -> dict[str, Any]:
         "machine": platform.machine(),
         "command_line": text(root / "proc/cmdline"),
         "clocksource": text(clock / "current_clocksource"),
-        "sched_ext": text(root / "sys/kernel/sched_ext/state"),
+        "sched_ext": _sched_ext(root),
         "hostname": text(root / "proc/sys/kernel/hostname"),
         "uptime_seconds": float(uptime.split()[0]) if uptime else None,
     }
+
+
+def _sched_ext(root: Path) -> str | None:
+    """State of sched_ext, with the name of a loaded scheduler: it is a part of the machine as much as the kernel is."""
+    state, ops = (text(root / "sys/kernel/sched_ext" / name) for name in ("state", "root/ops"))
+    return f"{state}: {ops}" if state and ops else state
 
 
 def mitigations(root: Path) -> dict[str, str | None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan
 from schedlab.simulation.models import kernels_with
+from schedlab.targets import sched_ext
 from schedlab.targets.host.launch import attributes, launch
 from schedlab.targets.host.lock import BUSY, WAIT, holder
 from schedlab.targets.protocol import Obstacle
@@ -19,7 +20,7 @@ PROBE_SECONDS = 10.0
 
 
 def obstacles(plan: Plan, system: System) -> Iterator[Obstacle]:
-    """Everything that would stop this plan here: tools, attributes, tunables."""
+    """Everything that would stop this plan here: tools, attributes, tunables, sched_ext schedulers."""
     if find(SCHEDLOAD) is None:
         yield Obstacle("schedload", "the load generator and launcher is not built", "make build")
         return
@@ -29,6 +30,7 @@ def obstacles(plan: Plan, system: System) -> Iterator[Obstacle]:
     for variant in plan.variants:
         yield from _attributes(variant)
     yield from _tunables(plan, system)
+    yield from sched_ext.obstacles(plan, system)
 
 
 def _tools(plan: Plan) -> Iterator[Obstacle]:

@@ -19,11 +19,13 @@ from schedlab.measurement import Measurement
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters import Counters
 from schedlab.observe.fingerprint import differences, stable_hash, take
+from schedlab.targets import sched_ext
 from schedlab.targets.host.check import obstacles
 from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
 from schedlab.targets.host.launch import launch, scratch_root
 from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.protocol import Obstacle
+from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.tunables import Journal, Restored, System, default_journal_dir
 from schedlab.workloads.base import AnyAdapter, Parameters, Place
 from schedlab.workloads.registry import adapter
@@ -43,6 +45,7 @@ class Host:
         self._journal_dir = journal_dir or default_journal_dir()
         self.kind = "real" if self._system.real else "real, tunables in a tree of files"
         self.leftovers: Sequence[str] = ()
+        self._slot: sched_ext.Slot | None = None
 
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """See :mod:`schedlab.targets.host.check`."""
@@ -53,8 +56,10 @@ class Host:
         return take() | {"tunables": str(self._system.root)}
 
     def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
-        """See :func:`schedlab.observe.fingerprint.differences`."""
-        return differences(fingerprint, self.fingerprint())
+        """See :func:`schedlab.observe.fingerprint.differences`; a scheduler that this run has loaded is none."""
+        own = "kernel.sched_ext " if self._slot is not None and self._slot.holds else None
+        found = differences(fingerprint, self.fingerprint())
+        return [path for path in found if own is None or not path.startswith(own)]
 
     def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
         """See :func:`schedlab.observe.fingerprint.stable_hash`."""
@@ -71,7 +76,25 @@ class Host:
             for item in prepared.values():
                 stack.enter_context(item.adapter.prepared(item.parameters, item.place))
             counters = stack.enter_context(Counters.open())
-            yield HostSession(prepared, switch, counters)
+            # Last in, first out: what is put back afterwards is put back under the machine's own scheduler.
+            slot = stack.enter_context(self._scheduling(plan))
+            yield HostSession(prepared, switch, counters, slot)
+
+    @contextmanager
+    def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:
+        """The place for the variants' sched_ext schedulers; None where none has one: then it is not this run's."""
+        if not sched_ext.wanted(plan.variants):
+            yield None
+            return
+        self._slot = slot = sched_ext.Slot(Kernel(self._system.root))
+        try:
+            yield slot
+        finally:
+            self._slot = None
+            try:
+                slot.clear()
+            except CannotRunHere as error:
+                self.leftovers = [error.what]
 
     @contextmanager
     def _switching(self, plan: Plan, run_id: int) -> Iterator[Switch]:
@@ -98,7 +121,10 @@ class Host:
                 yield switch
             finally:
                 outcomes = [*journal.left_alone, *journal.close()]
-                self.leftovers = [str(outcome) for outcome in outcomes if not isinstance(outcome, Restored)]
+                self.leftovers = [
+                    *self.leftovers,
+                    *(str(outcome) for outcome in outcomes if not isinstance(outcome, Restored)),
+                ]
 
 
 class _Prepared:
@@ -113,21 +139,35 @@ class _Prepared:
 class HostSession:
     """Runs trials on the host; see :class:`schedlab.targets.protocol.Session`."""
 
-    def __init__(self, prepared: Mapping[tuple[str, str], _Prepared], switch: Switch, counters: Counters) -> None:
+    def __init__(
+        self,
+        prepared: Mapping[tuple[str, str], _Prepared],
+        switch: Switch,
+        counters: Counters,
+        slot: sched_ext.Slot | None = None,
+    ) -> None:
         self._prepared = prepared
         self._switch = switch
         self._counters = counters
+        self._slot = slot
         self._watch = Watch()
         self._cpus = os.cpu_count() or 1
 
     @property
     def notes(self) -> Sequence[str]:
-        """What could not be counted, and what would turn it on."""
-        return self._counters.notes
+        """What could not be counted, and what would turn it on; which sched_ext schedulers were loaded."""
+        return [*self._counters.notes, *(self._slot.notes if self._slot else ())]
 
     def put_in_place(self, variant: Variant) -> None:
-        """Write the variant's tunables, and put back those that it does not name; attributes go with each launch."""
+        """Write the variant's tunables, and put back those that it does not name; attributes go with each launch.
+
+        The variant's sched_ext scheduler is loaded after that, and stays until another variant takes its place.
+        """
+        if self._slot and not self._slot.serves(variant):
+            self._slot.clear()
         self._switch(variant.tunables)
+        if self._slot:
+            self._slot.put(variant)
 
     def run(self, trial: Trial) -> Measurement:
         """One trial; a failure, a timeout or unreadable output is a measurement with its reason."""
@@ -135,13 +175,23 @@ class HostSession:
         try:
             row.adapter.before_trial(row.parameters, row.place)
             command = row.adapter.command(row.parameters, row.place)
+            self._look()
         except TrialFailure as failure:
             return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
         before, started, first = self._watch.look(), time.time(), self._counters.snapshot()
         during: list[int] = []
-        launched = launch(command, trial.variant, trial.row.timeout, lambda: during.extend(self._watch.frequencies()))
-        last, after = self._counters.snapshot(), self._watch.look()
-        elapsed = time.time() - started
+
+        def every_second() -> None:
+            during.extend(self._watch.frequencies())
+            self._look()
+
+        try:
+            launched = launch(command, trial.variant, trial.row.timeout, every_second)
+            last, after = self._counters.snapshot(), self._watch.look()
+            elapsed = time.time() - started
+            self._look()
+        except TrialFailure as failure:
+            return Measurement("failed", started, time.time() - started, reason=str(failure))
         state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
         return Measurement(
             state=state,
@@ -155,3 +205,8 @@ class HostSession:
             stdout=launched.stdout,
             stderr=launched.stderr,
         )
+
+    def _look(self) -> None:
+        """Raise TrialFailure when the scheduler is not what the variant says: what runs now is no trial of it."""
+        if self._slot:
+            self._slot.watch()

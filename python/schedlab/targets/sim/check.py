@@ -67,6 +67,8 @@ def _faults(variant: Variant, made: list[RowProgram], machine: Model, target_ker
     """Reason and mend of each fault: everything that the variant sets is tried by itself."""
     if variant.environment:
         yield "sets environment variables, and simulated programs read none", "take them out"
+    if variant.sched_ext is not None:
+        yield "sets sched_ext, and a simulated kernel runs no BPF programs", "run it on a real kernel, or take it out"
     try:
         kernel = kernel_of(variant, target_kernel)
     except SchedlabError as error:

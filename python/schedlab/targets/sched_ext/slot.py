@@ -1,0 +1,96 @@
+"""Which scheduler is loaded as the variants of a run take turns, and what is wrong with that at a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schedlab.errors import TrialFailure
+from schedlab.experiment.model import Variant
+from schedlab.targets.sched_ext.kernel import Kernel
+from schedlab.targets.sched_ext.scheduler import Scheduler
+from schedlab.tunables.signals import deferred_signals
+
+
+class Slot:
+    """The kernel's one place for a sched_ext scheduler, for the time of a run that has variants with one.
+
+    A scheduler is loaded when its variant is put in place and stays through that variant's trials; whoever makes this
+    calls :meth:`clear` in the end.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._variant: str | None = None
+        self._scheduler: Scheduler | None = None
+        self._failure = ""
+        self._sequence: int | None = None
+        self.notes: list[str] = []
+
+    @property
+    def holds(self) -> bool:
+        """Whether a scheduler of this run is loaded."""
+        return self._scheduler is not None
+
+    def clear(self) -> None:
+        """Stop the scheduler, if there is one; CannotRunHere when the kernel keeps it."""
+        self._variant = None
+        scheduler, self._scheduler = self._scheduler, None
+        if scheduler is None:
+            return
+        with deferred_signals():
+            self._note(scheduler.stop())
+
+    def put(self, variant: Variant) -> None:
+        """Have the variant's scheduler loaded, or none; what fails is told by :meth:`fault`.
+
+        A scheduler that has failed since is stopped and started again. CannotRunHere when one cannot be taken out.
+        """
+        if self.serves(variant):
+            return
+        self.clear()
+        self._variant, self._failure = variant.name, ""
+        if variant.sched_ext is None:
+            status = self._kernel.status()
+            self._sequence = status.enable_seq if status else None
+            return
+        self._scheduler = Scheduler(variant.sched_ext, self._kernel)
+        try:
+            self._scheduler.start()
+        except TrialFailure as failure:
+            self._failure = str(failure)
+            self.clear()
+            self._variant = variant.name
+        else:
+            name, line = self._scheduler.ops, self._scheduler.line
+            self._note(f"sched_ext: variant {variant.name!r} ran under {name!r} ('{line}')")
+
+    def serves(self, variant: Variant) -> bool:
+        """Whether it is as this variant wants it, and was put so for it: another of the same command starts afresh."""
+        return variant.name == self._variant and not self.fault()
+
+    def fault(self) -> str:
+        """Why a trial now does not count: the scheduler is not, or no longer, what the variant wants. Else empty."""
+        if self._failure:
+            return self._failure
+        if self._scheduler is not None:
+            return self._scheduler.fault()
+        now = self._kernel.status()
+        if now and now.loaded:
+            return f"sched_ext: {now.shown} is loaded, by somebody else; this variant has none"
+        if now and now.enable_seq != self._sequence:
+            return "sched_ext: somebody else loaded a scheduler meanwhile; this variant has none"
+        return ""
+
+    def watch(self) -> None:
+        """Raise TrialFailure where there is a :meth:`fault`."""
+        if fault := self.fault():
+            raise TrialFailure(fault)
+
+    def _note(self, remark: str) -> None:
+        if remark and remark not in self.notes:
+            self.notes.append(remark)
+
+
+def wanted(variants: Sequence[Variant]) -> bool:
+    """Whether any variant has a scheduler: else what is loaded is a part of the machine, and left alone."""
+    return any(variant.sched_ext is not None for variant in variants)

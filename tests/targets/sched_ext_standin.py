@@ -1,0 +1,139 @@
+"""A kernel with sched_ext and schedulers for it that are none: files, a script, and a thread in the kernel's place.
+
+What a real kernel does is done by :class:`FakeKernel` alone: when the process that loaded a scheduler has ended,
+however that came to be, the scheduler is out. The script loads one, prints, and is ejected or misbehaves as it is told.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+SCRIPT = r"""#!/bin/sh
+# standin ROOT NAME HOW
+root=$1 name=$2 how=$3 folder=$1/sys/kernel/sched_ext
+put() { echo "$2" >"$folder/.$1"; mv "$folder/.$1" "$folder/$1"; }
+
+[ "$(cat "$folder/state")" = disabled ] || { echo "Device or resource busy" >&2; exit 16; }
+case $how in
+refused) echo "libbpf: the verifier does not like it" >&2; exit 7 ;;
+never) sleep 600 ;;
+stubborn) trap '' INT TERM ;;
+*) trap 'echo "EXIT: unregistered from user space"; exit 0' INT TERM ;;
+esac
+
+mkdir "$folder/root"
+echo "$name" >"$folder/root/ops"
+put enable_seq $(($(cat "$folder/enable_seq") + 1))
+echo $$ >"$root/.loader"
+mv "$root/.loader" "$root/loader"
+put state enabled
+echo "$name is up"
+[ "$how" = chatty ] && yes "statistics" | head -c 3000000
+[ "$how" = child ] && { sleep 600 & }
+
+while :; do
+    if [ -e "$root/eject" ]; then
+        rm "$root/eject" "$root/loader"
+        echo "3,77,123456,-;sched_ext: BPF scheduler \"$name\" disabled (runnable task stall)" >>"$root/dev/kmsg"
+        rm -r "$folder/root"
+        put state disabled
+        echo "DEBUG DUMP: a task was not run for 30 s" >&2
+        exit 1
+    fi
+    [ -e "$root/leave" ] && { rm "$root/leave"; exit 3; }
+    sleep 0.01
+done
+"""
+
+
+ENABLED_BEFORE = 4
+"""Schedulers that this kernel had since its boot."""
+
+
+class FakeKernel:
+    """A tree of files below ``root``. ``keeps``: as with a pinned one, a scheduler stays when its process is gone."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / "sys/kernel/sched_ext"
+        self.keeps = False
+        self.folder.mkdir(parents=True)
+        files = {"state": "disabled", "enable_seq": ENABLED_BEFORE, "nr_rejected": 0, "switch_all": 0}
+        for name, text in files.items():
+            (self.folder / name).write_text(f"{text}\n")
+        (root / "dev").mkdir()
+        (root / "dev/kmsg").write_text("6,1,2,-;sched_ext: of an earlier day\n")
+        (root / "proc/sys/kernel").mkdir(parents=True)
+        (root / "proc/sys/kernel/osrelease").write_text("6.12.1\n")
+        self._script = root / "standin"
+        self._script.write_text(SCRIPT)
+        self._script.chmod(0o755)
+
+    def standin(self, name: str = "simple", how: str = "well") -> list[str]:
+        """The command of a scheduler."""
+        return [str(self._script), str(self.root), name, how]
+
+    def line(self, name: str = "simple", how: str = "well") -> str:
+        """The same as a line."""
+        return shlex.join(self.standin(name, how))
+
+    def read(self, name: str) -> str:
+        """A file of the kernel's; empty where there is none."""
+        try:
+            return (self.folder / name).read_text().strip()
+        except FileNotFoundError:
+            return ""
+
+    def load(self, ops: str) -> None:
+        """Somebody else loads a scheduler."""
+        (self.folder / "root").mkdir()
+        (self.folder / "root/ops").write_text(f"{ops}\n")
+        (self.folder / "enable_seq").write_text(f"{int(self.read('enable_seq')) + 1}\n")
+        self._put("state", "enabled")
+
+    def unload(self) -> None:
+        """The scheduler goes."""
+        self._put("state", "disabling")
+        with suppress(FileNotFoundError):
+            (self.folder / "root/ops").unlink()
+            (self.folder / "root").rmdir()
+        self._put("state", "disabled")
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """In the block, a scheduler whose process has ended is out soon after."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(0.005):
+                with suppress(FileNotFoundError, ValueError):
+                    loader = int((self.root / "loader").read_text())
+                    if not self.keeps and not Path(f"/proc/{loader}").exists():
+                        (self.root / "loader").unlink()
+                        self.unload()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _put(self, name: str, text: str) -> None:
+        (self.folder / f".{name}").write_text(f"{text}\n")
+        (self.folder / f".{name}").rename(self.folder / name)
+
+
+def eventually(condition: object, seconds: float = 30.0) -> None:
+    """Poll until it holds; the limit only bounds a failing test."""
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen"
+        time.sleep(0.02)

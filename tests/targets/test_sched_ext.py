@@ -1,0 +1,360 @@
+"""sched_ext schedulers of variants on the host target: loaded for their trials alone, watched, and never left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.errors import CannotRunHere
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import Plan, Trial, permutation, plan
+from schedlab.measurement import Measurement
+from schedlab.store import reading
+from schedlab.targets.host import Host
+from schedlab.targets.sched_ext import obstacles, scheduler
+from schedlab.targets.sched_ext.check import faults
+from schedlab.tunables import System
+from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.conftest import begin
+from tests.targets.sched_ext_standin import ENABLED_BEFORE, FakeKernel, eventually
+
+pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+
+EXPERIMENT = """
+[experiment]
+name = "sched_ext"
+[design]
+blocks = {blocks}
+warmup = 0
+control = false
+timeout = "60s"
+[[variant]]
+name = "base"
+[[variant]]
+name = "ext"
+sched_ext = '''{line}'''
+[[workload]]
+use = "command"
+run = '''{run}'''
+"""
+
+BASELINE_FIRST = next(seed for seed in range(100) if permutation(seed, 1, "variant", 2) == [0, 1])
+"""A seed with which the first block begins with the baseline."""
+
+TELL = "sh -c 'cat {root}/sys/kernel/sched_ext/root/ops 2>/dev/null || echo none'"
+"""A workload that prints under what it runs."""
+
+WHEN_ENABLED = (
+    "sh -c 'if [ -e {root}/armed ] && grep -q enabled {root}/sys/kernel/sched_ext/state; then "
+    "mv {root}/armed {root}/{action}; while grep -q enabled {root}/sys/kernel/sched_ext/state; do sleep 0.01; done; fi'"
+)
+"""A workload in whose first trial under a scheduler something happens to that, if the trap is armed."""
+
+Done = list[tuple[Trial, Measurement]]
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
+    """A kernel with sched_ext and nothing loaded."""
+    made = FakeKernel(tmp_path / "kernel")
+    with made.running():
+        yield made
+
+
+def planned(kernel: FakeKernel, *, how: str = "well", run: str = TELL, blocks: int = 2, action: str = "") -> Plan:
+    """Two variants, the second under a stand-in."""
+    workload = run.format(root=kernel.root, action=action)
+    text = EXPERIMENT.format(blocks=blocks, line=kernel.line("simple_1.0", how), run=workload)
+    return plan(parse(text, "f"), BASELINE_FIRST)
+
+
+@pytest.fixture
+def host(kernel: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A host with that kernel's files. These tests measure nothing, so others may run meanwhile."""
+    monkeypatch.setattr("schedlab.targets.host.target.machine_lock", nullcontext)
+    return Host(kernel.root, tmp_path / "journal")
+
+
+@pytest.fixture
+def run(host: Host, engine: Engine) -> Run:
+    """Takes a plan through the real loop and store; the trials and what they yielded."""
+
+    def go(made: Plan, at: Callable[[Trial, Measurement | None], None] = lambda trial, measurement: None) -> Done:
+        seen: Done = []
+
+        def tell(trial: Trial, measurement: Measurement | None) -> None:
+            if measurement is not None:
+                seen.append((trial, measurement))
+            at(trial, measurement)
+
+        execute(made, host, engine, begin(engine, made), tell)
+        return seen
+
+    return go
+
+
+def processes(kernel: FakeKernel) -> list[str]:
+    """Command lines of what runs for this kernel."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if f"{kernel.root}/standin {kernel.root} " in line:
+            found.append(line)
+    return found
+
+
+def assert_nothing_left(kernel: FakeKernel) -> None:
+    assert kernel.read("state") == "disabled"
+    assert processes(kernel) == []
+
+
+def states(done: Done) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for trial, measurement in done:
+        found.setdefault(trial.variant.name, []).append(measurement.state)
+    return found
+
+
+def failure(done: Done) -> str:
+    """The reason of the one trial that failed."""
+    (reason,) = [measurement.reason for _, measurement in done if measurement.state != "ok"]
+    return reason
+
+
+def test_a_scheduler_is_loaded_for_its_variant_s_trials_and_for_no_others(kernel, run, engine) -> None:
+    made = planned(kernel, blocks=3)
+    done = run(made)
+    under = {(trial.variant.name, measurement.stdout.strip()) for trial, measurement in done}
+    assert under == {("base", "none"), ("ext", "simple_1.0")}
+    times = [name for name, _ in groupby(trial.variant.name for trial in made.trials)].count("ext")
+    assert int(kernel.read("enable_seq")) == ENABLED_BEFORE + times
+    assert_nothing_left(kernel)
+    stored = reading.run(engine, None)
+    assert stored.state == "complete"
+    told = [note for note in stored.notes if note.startswith("sched_ext:")]
+    assert told == [f"sched_ext: variant 'ext' ran under 'simple_1.0' ('{kernel.line('simple_1.0')}')"]
+
+
+def test_an_ejected_scheduler_fails_that_trial_with_the_reason_and_the_run_goes_on(kernel, run) -> None:
+    (kernel.root / "armed").touch()
+    done = run(planned(kernel, run=WHEN_ENABLED, action="eject"))
+    assert states(done) == {"base": ["ok", "ok"], "ext": ["failed", "ok"]}
+    for words in (
+        "'simple_1.0'",
+        "no longer loaded (state 'disabled')",
+        "its process has ended (exit code 1)",
+        'the kernel says: sched_ext: BPF scheduler "simple_1.0" disabled (runnable task stall);',
+        "DEBUG DUMP: a task was not run for 30 s",
+    ):
+        assert words in failure(done)
+    assert "an earlier day" not in failure(done)
+    assert_nothing_left(kernel)
+
+
+def test_a_trial_is_ended_when_its_scheduler_is_ejected_and_not_run_to_its_end(kernel, run) -> None:
+    endless = "sh -c 'if grep -q enabled {root}/sys/kernel/sched_ext/state; then touch {root}/eject; sleep 600; fi'"
+    done = run(planned(kernel, run=endless, blocks=1))
+    assert states(done) == {"base": ["ok"], "ext": ["failed"]}
+    assert "runnable task stall" in failure(done)
+
+
+def test_a_scheduler_that_ends_by_itself_fails_the_trial(kernel, run) -> None:
+    (kernel.root / "armed").touch()
+    done = run(planned(kernel, run=WHEN_ENABLED, action="leave"))
+    assert states(done) == {"base": ["ok", "ok"], "ext": ["failed", "ok"]}
+    assert "its process has ended (exit code 3)" in failure(done)
+
+
+def test_a_scheduler_that_was_replaced_meanwhile_fails_the_trial(kernel, run) -> None:
+    again = f"sh -c 'grep -q enabled {kernel.folder}/state && echo 99 >{kernel.folder}/enable_seq; true'"
+    done = run(planned(kernel, blocks=1, run=again))
+    assert states(done) == {"base": ["ok"], "ext": ["failed"]}
+    assert "'simple_1.0' was loaded after it" in failure(done)
+
+
+def test_a_program_that_ends_before_it_is_loaded_fails_its_trials_with_its_words(kernel, run) -> None:
+    done = run(planned(kernel, how="refused"))
+    assert states(done) == {"base": ["ok", "ok"], "ext": ["failed", "failed"]}
+    reason = done[-1][1].reason or done[-2][1].reason
+    assert "was not loaded; its process has ended (exit code 7)" in reason
+    assert "the verifier does not like it" in reason
+    assert_nothing_left(kernel)
+
+
+def test_a_program_that_loads_nothing_is_given_up(kernel, run, monkeypatch) -> None:
+    monkeypatch.setattr(scheduler, "START_SECONDS", 0.2)
+    done = run(planned(kernel, how="never", blocks=1))
+    assert "was not loaded within 0.2 s: state 'disabled'" in failure(done)
+    assert_nothing_left(kernel)
+
+
+def test_a_program_that_ignores_its_end_is_killed_and_that_is_told(kernel, run, engine, monkeypatch) -> None:
+    monkeypatch.setattr(scheduler, "LAST_WORDS", 0.1)
+    done = run(planned(kernel, how="stubborn", blocks=2))
+    assert {measurement.state for _, measurement in done} == {"ok"}
+    assert_nothing_left(kernel)
+    (told,) = [note for note in reading.run(engine, None).notes if "was killed" in note]
+    assert "did not end within 0.1 s of SIGINT" in told
+
+
+def test_a_scheduler_that_the_kernel_keeps_ends_the_run(kernel, run, monkeypatch) -> None:
+    monkeypatch.setattr(scheduler, "GRACE", 0.2)
+    kernel.keeps = True
+    with pytest.raises(CannotRunHere, match=r"'simple_1\.0' is still loaded 0\.2 s after the end of"):
+        run(planned(kernel))
+    assert processes(kernel) == []
+
+
+def test_a_scheduler_that_the_kernel_keeps_at_the_very_end_is_told(kernel, run, host, monkeypatch) -> None:
+    monkeypatch.setattr(scheduler, "GRACE", 0.2)
+    kernel.keeps = True
+    made = planned(kernel, blocks=1)
+    assert made.trials[-1].variant.name == "ext"
+    run(made)
+    (told,) = host.leftovers
+    assert "'simple_1.0' is still loaded" in told
+
+
+def test_a_large_output_is_kept_at_its_end_only(kernel, run, monkeypatch) -> None:
+    sizes = []
+    bound = scheduler.Scheduler._bound
+
+    def measured(self: scheduler.Scheduler) -> None:
+        bound(self)
+        sizes.append(os.fstat(self._output).st_size)
+
+    monkeypatch.setattr(scheduler.Scheduler, "_bound", measured)
+    run(planned(kernel, how="chatty", blocks=1, run="sleep 1.5"))
+    assert 0 < max(sizes) <= scheduler.LARGEST_OUTPUT
+
+
+def test_somebody_else_s_scheduler_during_the_baseline_fails_its_trial(kernel, run) -> None:
+    def intrude(trial: Trial, measurement: Measurement | None) -> None:
+        if trial.variant.name == "base" and trial.block == 1:
+            kernel.unload() if measurement else kernel.load("rusty")
+
+    done = run(planned(kernel), intrude)
+    assert states(done) == {"base": ["failed", "ok"], "ext": ["ok", "ok"]}
+    assert "'rusty' is loaded, by somebody else" in failure(done)
+
+
+def test_somebody_else_s_scheduler_in_its_place_fails_the_variant_s_trial(kernel, run) -> None:
+    def intrude(trial: Trial, measurement: Measurement | None) -> None:
+        if trial.variant.name == "ext" and trial.block == 1:
+            kernel.unload() if measurement else kernel.load("rusty")
+
+    done = run(planned(kernel), intrude)
+    assert states(done)["ext"] == ["failed", "ok"]
+    assert "was not started: 'rusty' is loaded already" in failure(done)
+
+
+def test_an_interrupt_stops_the_scheduler(kernel, run, engine) -> None:
+    def interrupt(trial: Trial, measurement: Measurement | None) -> None:
+        if trial.variant.name == "ext" and measurement:
+            assert kernel.read("root/ops") == "simple_1.0"
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(planned(kernel), interrupt)
+    assert_nothing_left(kernel)
+    assert reading.run(engine, None).state == "interrupted"
+
+
+HARNESS = """
+import sys
+from contextlib import nullcontext
+from itertools import groupby
+from pathlib import Path
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import plan
+from schedlab.store.file import open_store
+from schedlab.targets.host import Host, target
+from schedlab.tunables import restore_on_signals
+from tests.conftest import begin
+target.machine_lock = nullcontext
+root, text = Path(sys.argv[1]), sys.argv[2]
+made, engine = plan(parse(text, "f"), 1), open_store(root / "store.sqlite", create=True)
+with restore_on_signals():
+    execute(made, Host(root, root / "journal"), engine, begin(engine, made), lambda trial, measurement: None)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_after_a_signal_to_schedlab(kernel, number) -> None:
+    run = f"sh -c 'grep -q enabled {kernel.root}/sys/kernel/sched_ext/state && sleep 600; true'"
+    text = EXPERIMENT.format(blocks=2, line=kernel.line("simple_1.0", "child"), run=run)
+    harness = subprocess.Popen([sys.executable, "-c", HARNESS, kernel.root, text], cwd=Path(__file__).parents[2])
+    try:
+        eventually(lambda: kernel.read("state") == "enabled")
+        assert processes(kernel)
+        harness.send_signal(number)
+        harness.wait(30)
+    finally:
+        harness.kill()
+        harness.wait()
+    eventually(lambda: not processes(kernel))
+    eventually(lambda: kernel.read("state") == "disabled")
+
+
+def told(made: Plan, system: System) -> str:
+    return "\n".join(map(str, obstacles(made, system)))
+
+
+def test_a_kernel_without_it_is_an_obstacle_with_the_reason(kernel, tmp_path) -> None:
+    made, bare = planned(kernel), tmp_path / "bare"
+    (bare / "proc/sys/kernel").mkdir(parents=True)
+    release = bare / "proc/sys/kernel/osrelease"
+    for version, reason in {
+        "6.11.3": "it came with Linux 6.12",
+        "6.12.9": "/sys/kernel/sched_ext/state is not there",
+    }.items():
+        release.write_text(f"{version}\n")
+        assert f"sched_ext (variant 'ext'): this kernel ({version}) has none: {reason}" in told(made, System(bare))
+    (bare / "boot").mkdir()
+    (bare / "boot/config-6.12.9").write_text("CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n")
+    assert "it was built without CONFIG_SCHED_CLASS_EXT" in told(made, System(bare))
+
+
+def test_this_machine_s_kernel_refuses_or_takes_it_as_its_files_say(kernel) -> None:
+    has = Path("/sys/kernel/sched_ext/state").exists()
+    reasons = [reason for reason, _ in faults(System())]
+    assert any("has none" in reason for reason in reasons) is not has
+    if not has:
+        assert f"this kernel ({os.uname().release}) has none" in "\n".join(map(str, Host().obstacles(planned(kernel))))
+
+
+def test_a_scheduler_that_is_loaded_already_is_an_obstacle_with_its_name(kernel, host) -> None:
+    kernel.load("rusty_1.0")
+    assert "'rusty_1.0' is loaded already" in "\n".join(map(str, host.obstacles(planned(kernel))))
+
+
+def test_a_program_that_is_not_there_is_an_obstacle(kernel) -> None:
+    made = plan(parse(EXPERIMENT.format(blocks=1, line="scx_nowhere --fast", run="true"), "f"), 1)
+    assert "variant 'ext': sched_ext: 'scx_nowhere' is no program here" in told(made, System(kernel.root))
+
+
+def test_loading_needs_root_on_a_real_kernel(kernel, monkeypatch) -> None:
+    monkeypatch.setattr(System, "real", True)
+    assert [reason for reason, _ in faults(System(kernel.root, uid=1000))] == ["loading a BPF scheduler needs root"]
+    assert list(faults(System(kernel.root, uid=0))) == []
+
+
+def test_without_such_a_variant_nothing_is_asked_of_the_kernel(kernel, tmp_path) -> None:
+    kernel.load("rusty")
+    text = EXPERIMENT.format(blocks=1, line="x", run="true").replace("sched_ext = '''x'''", "nice = 1")
+    assert told(plan(parse(text, "f"), 1), System(kernel.root)) == ""
