@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.cli.doctor import obstacles
+from schedlab.cli.doctor import doctor, obstacles
 from schedlab.workloads import kernel_tree
 from schedlab.workloads.registry import adapter
 
@@ -19,3 +19,10 @@ def test_missing_kernel_source_is_told_with_its_package(monkeypatch: pytest.Monk
 
 def test_a_workload_that_must_be_given_something_has_no_obstacle_of_its_own() -> None:
     assert obstacles(adapter("command")) == []
+
+
+def test_whether_this_kernel_takes_sched_ext_schedulers_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    doctor()
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("sched_ext")]
+    state = Path("/sys/kernel/sched_ext/state")
+    assert ("has none" in told) is not state.exists()

@@ -19,6 +19,7 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, Trial, permutation, plan
 from schedlab.measurement import Measurement
+from schedlab.observe.fingerprint.kernel import _sched_ext
 from schedlab.store import reading
 from schedlab.targets.host import Host
 from schedlab.targets.sched_ext import obstacles, scheduler
@@ -272,6 +273,22 @@ def test_an_interrupt_stops_the_scheduler(kernel, run, engine) -> None:
         run(planned(kernel), interrupt)
     assert_nothing_left(kernel)
     assert reading.run(engine, None).state == "interrupted"
+
+
+def test_a_scheduler_of_the_run_s_own_is_no_change_of_the_machine_and_another_s_is(
+    kernel, run, host, monkeypatch
+) -> None:
+    monkeypatch.setattr("schedlab.targets.host.target.take", lambda: {"kernel": {"sched_ext": _sched_ext(kernel.root)}})
+    before, seen = host.fingerprint(), []
+
+    def look(trial: Trial, measurement: Measurement | None) -> None:
+        if measurement is not None:
+            seen.append((trial.variant.name, _sched_ext(kernel.root), host.changes(before)))
+
+    run(planned(kernel, blocks=1), look)
+    assert seen == [("base", "disabled", []), ("ext", "enabled: simple_1.0", [])]
+    kernel.load("rusty")
+    assert host.changes(before) == ["kernel.sched_ext (disabled → enabled: rusty)"]
 
 
 HARNESS = """

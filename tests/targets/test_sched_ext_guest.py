@@ -1,0 +1,132 @@
+"""The shell side of sched_ext for guests, under the shells it is written for, against files in a kernel's place."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab.targets.sched_ext import guest
+from tests.targets.sched_ext_standin import ENABLED_BEFORE, FakeKernel
+
+SHELLS = {"busybox": ["busybox", "sh"], "sh": ["sh"]}
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> list[str]:
+    """A shell to run the script with."""
+    words = SHELLS[request.param]
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"{words[0]} is not installed: apt-get install busybox-static")
+    return words
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
+    """A kernel with sched_ext and nothing loaded."""
+    made = FakeKernel(tmp_path / "kernel")
+    with made.running():
+        yield made
+
+
+SETTINGS = (
+    "scx_root={root} scx_folder={root}/run scx_log='cat {root}/dev/kmsg' "
+    "scx_start_seconds={start} scx_last_words=0 scx_grace=0"
+)
+"""The script's waits end between these and one second more."""
+
+
+def does(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", start: int = 20) -> str:
+    """What a first process prints that sources the script and then does this."""
+    settings = SETTINGS.format(root=kernel.root, start=start)
+    text = f"{settings}\n{guest.script(kernel.standin('simple_1.0', how))}\n{body}\n"
+    done = subprocess.run(
+        [*shell, "-c", text], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+STATE = 'echo "$(scx_read state) $(scx_read root/ops)"'
+
+
+def test_it_is_loaded_stays_through_the_jobs_and_is_out_after_them(shell, kernel) -> None:
+    job = f"scx_ready && {STATE}; scx_fault || echo well\n"
+    out = does(shell, kernel, f'{job}{job}scx_stop && echo "out $scx_reason"')
+    assert out.split("\n") == ["enabled simple_1.0", "well"] * 2 + ["out ", ""]
+    assert kernel.read("state") == "disabled"
+    assert int(kernel.read("enable_seq")) == ENABLED_BEFORE + 1
+
+
+def test_an_ejected_scheduler_is_a_fault_with_its_reason_and_is_loaded_again(shell, kernel) -> None:
+    wait = 'while [ "$(scx_read state)" = enabled ]; do sleep 0.02; done'
+    body = (
+        f'scx_ready; touch {kernel.root}/eject; {wait}; scx_fault && echo "$scx_reason"; scx_ready && {STATE}; scx_stop'
+    )
+    out = does(shell, kernel, body)
+    for words in (
+        f"sched_ext: '{kernel.root}/standin {kernel.root} simple_1.0 well' is no longer loaded (state 'disabled')",
+        "its process has ended (status 1)",
+        'the kernel says: sched_ext: BPF scheduler "simple_1.0" disabled (runnable task stall);',
+        "DEBUG DUMP",
+        "\nenabled simple_1.0\n",
+    ):
+        assert words in out
+    assert "earlier day" not in out
+    assert kernel.read("state") == "disabled"
+
+
+def test_one_that_was_replaced_is_a_fault(shell, kernel) -> None:
+    out = does(
+        shell, kernel, f'scx_ready; echo 99 >{kernel.folder}/enable_seq; scx_fault && echo "$scx_reason"; scx_stop'
+    )
+    assert "was ejected or ended, and 'simple_1.0' is loaded" in out
+
+
+def test_one_that_the_kernel_refuses_is_told_with_its_words(shell, kernel) -> None:
+    out = does(shell, kernel, 'scx_ready || echo "$scx_reason"; scx_fault && echo fault', how="refused")
+    assert "was not loaded; its process has ended (status 7); it printed: libbpf: the verifier does not like it" in out
+    assert out.endswith("fault\n")
+
+
+def test_one_that_loads_nothing_is_given_up_and_gone(shell, kernel) -> None:
+    out = does(shell, kernel, 'scx_ready || echo "$scx_reason"', how="never", start=0)
+    assert "was not loaded; it printed: nothing" in out
+    assert not (kernel.root / "run").exists()
+
+
+def test_one_that_ignores_its_end_is_killed(shell, kernel) -> None:
+    out = does(shell, kernel, f"scx_ready; {STATE}; scx_stop && {STATE}", how="stubborn")
+    assert out == "enabled simple_1.0\ndisabled \n"
+
+
+def test_one_that_the_kernel_keeps_is_told(shell, kernel) -> None:
+    kernel.keeps = True
+    out = does(shell, kernel, 'scx_ready; scx_stop || echo "$scx_reason"')
+    assert "sched_ext: 'simple_1.0' is still loaded after the end of" in out
+
+
+def test_a_large_output_is_cut_short(shell, kernel) -> None:
+    size = f"wc -c <{kernel.root}/run/output"
+    printed = f"while [ $({size}) -lt 3000000 ]; do sleep 0.02; done"
+    out = does(shell, kernel, f"scx_ready; {printed}; scx_fault; {size}; scx_stop", how="chatty")
+    assert int(out) == 65536
+
+
+def test_a_kernel_without_it_and_one_that_is_taken_are_told(shell, kernel) -> None:
+    kernel.load("rusty")
+    assert "'rusty' is loaded already" in does(shell, kernel, 'scx_ready || echo "$scx_reason"')
+    kernel.unload()
+    shutil.rmtree(kernel.folder)
+    assert "has none" in does(shell, kernel, 'scx_ready || echo "$scx_reason"')
+
+
+def test_a_guest_s_kernel_is_refused_by_its_configuration() -> None:
+    assert guest.refusal({"CONFIG_SCHED_CLASS_EXT": "y"}, "6.12") is None
+    assert guest.refusal(None, "6.12") is None
+    told = guest.refusal({"CONFIG_BPF": "y"}, "6.12.0-debian")
+    assert told is not None
+    assert told[0] == "kernel 6.12.0-debian is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext"
