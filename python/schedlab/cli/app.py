@@ -13,6 +13,7 @@ from schedlab.cli import (
     compare_command,
     doctor,
     import_command,
+    kernel_build_command,
     models_command,
     plan_command,
     report,
@@ -44,6 +45,7 @@ app.command("doctor")(doctor.doctor)
 app.command("workloads")(workloads.workloads)
 app.command("simulate")(simulate_command.simulate)
 app.add_typer(models_command.machines, name="machines")
+models_command.kernels.command("build")(kernel_build_command.build)
 app.add_typer(models_command.kernels, name="kernels")
 app.add_typer(tunables.app, name="tunables")
 

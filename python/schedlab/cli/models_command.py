@@ -1,4 +1,4 @@
-"""``schedlab machines`` and ``schedlab kernels``: what can be simulated."""
+"""``schedlab machines`` and ``schedlab kernels``: what can be simulated, and the kernels that can be booted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import typer
 from schedlab.cli.options import Sysroot
 
 machines = typer.Typer(help="The machines that can be simulated, and a machine file of the one at hand.")
-kernels = typer.Typer(help="The kernel models that a simulated machine can run.")
+kernels = typer.Typer(help="Kernel models that a simulated machine runs; kernels that a virtual machine boots.")
 
 MachineName = Annotated[str, typer.Argument(help="A shipped machine, or the path of a TOML file.")]
-KernelName = Annotated[str, typer.Argument(help="A shipped kernel model, or the path of a TOML file.")]
+KernelName = Annotated[
+    str, typer.Argument(help="A shipped kernel model, the path of a TOML file, or a built kernel: built:NAME+01.")
+]
 
 
 @machines.command("list")
@@ -55,7 +57,8 @@ def from_host(
 
 @kernels.command("list")
 def list_kernels() -> None:
-    """List the shipped kernel models."""
+    """List the shipped kernel models, and the kernels that were built or downloaded on this machine."""
+    from schedlab.cli import kernel_building
     from schedlab.simulation import models
 
     shipped = [models.kernel(name) for name in models.kernel_names()]
@@ -63,14 +66,37 @@ def list_kernels() -> None:
         ("kernel", "policy", "tunables", "what sets it apart"),
         [(k.name, str(k.data["policy"]).upper(), str(len(k.tunables)), k.about) for k in shipped],
     )
+    if held := kernel_building.held():
+        typer.echo()
+        _table(("to boot", "release", "size", "what it is"), held)
 
 
 @kernels.command("show")
 def show_kernel(name: KernelName) -> None:
-    """Print a kernel model's definition: policy, variants of the mechanisms, tunables with defaults and ranges."""
+    """Print a kernel model's definition (policy, mechanisms, tunables), or how a built kernel was made."""
+    from schedlab.kernelbuild.shelf import BUILT
     from schedlab.simulation import models
 
+    if name.startswith(BUILT):
+        from schedlab.cli import kernel_building
+
+        typer.echo(kernel_building.account(name), nl=False)
+        return
     typer.echo(models.kernel(name).text, nl=False)
+
+
+@kernels.command("fetch")
+def fetch_kernel(
+    name: Annotated[str, typer.Argument(help="debian-6.12, debian-6.1, or a release: debian-6.12.117+deb12.")],
+) -> None:
+    """Download the newest of Debian's cloud kernels of that name into the cache; nothing is installed."""
+    from schedlab.errors import SchedlabError
+    from schedlab.vm import debian
+
+    if not debian.is_name(name):
+        raise SchedlabError(f"{name!r} is no kernel of Debian", todo="debian-6.12, debian-6.1 or a release of them")
+    package = debian.fetch(name)
+    typer.echo(f"{package.name} {package.version}")
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -53,7 +53,7 @@ def is_name(name: str) -> bool:
 def files(name: str, cache_folder: Path | None = None) -> tuple[Path, Path]:
     """The image and its configuration; downloaded and unpacked when the cache has none. CannotRunHere says why not."""
     folder = _store(cache_folder)
-    cached = newest(held for held in _held(folder) if _matches(held, name))
+    cached = newest(package for package in held(cache_folder) if _matches(package, name))
     return _contents(folder, cached or fetch(name, cache_folder))
 
 
@@ -63,6 +63,12 @@ def fetch(name: str, cache_folder: Path | None = None) -> Package:
     folder = _store(cache_folder)
     cache.made_once(folder / _key(package), lambda part: _download(package, part))
     return package
+
+
+def held(cache_folder: Path | None = None) -> list[Package]:
+    """The packages that the cache holds, by name."""
+    keys = [path.name.split("_") for path in sorted(_store(cache_folder).glob("linux-image-*"))]
+    return [Package(*key) for key in keys if len(key) == 3 and _PACKAGE.fullmatch(key[0])]
 
 
 def newest(packages: Iterable[Package]) -> Package | None:
@@ -76,11 +82,6 @@ def _store(cache_folder: Path | None) -> Path:
 
 def _key(package: Package) -> str:
     return f"{package.name}_{package.version}_{package.sha256}"
-
-
-def _held(folder: Path) -> list[Package]:
-    keys = [path.name.split("_") for path in folder.glob("linux-image-*")]
-    return [Package(*key) for key in keys if len(key) == 3 and _PACKAGE.fullmatch(key[0])]
 
 
 def _matches(package: Package, name: str) -> bool:

@@ -5,6 +5,7 @@
 | ``debian-6.12``, ``debian-6.12.117+deb12`` | Debian's cloud kernel of that series or release, see :mod:`.debian` |
 | ``/path/to/bzImage`` | this file; its configuration is taken from ``config-RELEASE`` beside it, where there is one |
 | ``tree``, ``tree:PATH`` | the x86 kernel built in this folder (or ``O=`` folder); ``tree`` is the working directory |
+| ``built:NAME``, ``built:NAME+01`` | what ``schedlab kernels build`` made: a series' base, and with its first patch |
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
+from schedlab.kernelbuild.shelf import BUILT, Shelf
 from schedlab.tunables import kconfig
 from schedlab.vm import bzimage, debian
 
@@ -46,8 +48,13 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
         name: see the module.
         cache_folder: where downloads are kept; default ``$XDG_CACHE_HOME/schedlab``.
 
-    SchedlabError says what is wrong with the name or the file; CannotRunHere what this machine lacks.
+    SchedlabError says what is wrong with the name or the file; CannotRunHere what this machine lacks; KernelGap that
+    the kernel is a prefix of a series that could not be built: the trials of its variant fail with that reason.
     """
+    if name.startswith(BUILT):
+        shelf = Shelf.of(cache_folder)
+        folder = shelf.place(shelf.find(name).key)
+        return _image(name, folder / "bzImage", folder / "config")
     if debian.is_name(name):
         return _image(name, *debian.files(name, cache_folder))
     if name == "tree" or name.startswith("tree:"):
@@ -56,7 +63,7 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
     if "/" not in name and not path.is_file():
         raise UnknownKernel(
             f"{name!r} is no kernel",
-            todo="debian-6.12, debian-6.1, the path of a bzImage, or tree:PATH of a built kernel tree",
+            todo="debian-6.12, debian-6.1, the path of a bzImage, tree:PATH of a built kernel tree, or built:NAME",
         )
     return _image(name, path, path.parent / f"config-{bzimage.release(path)}")
 

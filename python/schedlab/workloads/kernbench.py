@@ -12,16 +12,9 @@ from pydantic import Field
 
 from schedlab.errors import TrialFailure
 from schedlab.workloads import kernel_tree
-from schedlab.workloads.base import Adapter, Command, Equivalent, Metric, Output, Parameters, Place, Tool
+from schedlab.workloads.base import Adapter, Command, Equivalent, Metric, Output, Parameters, Place
 from schedlab.workloads.command import METRICS, times
-from schedlab.workloads.kernel_build import ENVIRONMENT, MAKE, Build
-
-_PROGRAMS = tuple(Tool(program, program) for program in ("gcc", "flex", "bison", "bc"))
-_HEADERS = (
-    Tool("libelf.h", "libelf-dev", ("/usr/include/libelf.h", "/usr/include/*/libelf.h")),
-    Tool("openssl/opensslv.h", "libssl-dev", ("/usr/include/openssl/opensslv.h", "/usr/include/*/openssl/opensslv.h")),
-)
-"""What building a kernel needs beside a shell (Documentation/process/changes.rst)."""
+from schedlab.workloads.kernel_build import COMPILES, ENVIRONMENT, LIBSSL, MAKE, Build
 
 _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, "allmodconfig": 16_000.0}
 """Of a whole build of Linux 6.1, about, on a 3 GHz core."""
@@ -52,7 +45,7 @@ class Kernbench(Adapter[KernbenchParameters]):
     summary = "make -j N of a kernel tree: elapsed, user, system, CPU %"
     parameters = KernbenchParameters
     metrics = METRICS
-    tools = (MAKE, *_PROGRAMS, *_HEADERS)
+    tools = (MAKE, *COMPILES, LIBSSL)
     note = "comparable only between builds of one source, configuration, target and compiler"
 
     @contextmanager

@@ -17,6 +17,15 @@ from schedlab.workloads.base import Place, Tool
 from schedlab.workloads.tools import need
 
 MAKE = Tool("make", "make")
+COMPILES = (
+    *(Tool(program, program) for program in ("gcc", "flex", "bison", "bc")),
+    Tool("libelf.h", "libelf-dev", ("/usr/include/libelf.h", "/usr/include/*/libelf.h")),
+)
+"""What building a kernel needs beside a shell and make (Documentation/process/changes.rst)."""
+LIBSSL = Tool(
+    "openssl/opensslv.h", "libssl-dev", ("/usr/include/openssl/opensslv.h", "/usr/include/*/openssl/opensslv.h")
+)
+"""What signing modules and keys needs beside that."""
 
 ENVIRONMENT = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
