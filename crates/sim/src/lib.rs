@@ -11,6 +11,7 @@
 //!            sched/     who runs on a CPU: real-time tasks, Cfs, Eevdf, O1
 //!            balance/   on which CPU: wake-up, fork, exec, periodic and new-idle balancing
 //!            tasks/     what tasks do: messages, locks, children, the start gate
+//!            vmstat/    counters of virtual memory, and the workers that fold them
 //!            physics/   what slows them: cold caches, remote memory, bandwidth, SMT
 //! ```
 //! The crate does no I/O, reads no clock and keeps no global state: an outcome is a function of machine, kernel, program
@@ -28,6 +29,7 @@ pub mod sched;
 mod simulation;
 mod tasks;
 pub mod time;
+pub mod vmstat;
 
 pub use error::{SimError, Waiting};
 pub use kernel::{Change, Kernel, kernel, kernel_names};

@@ -1,6 +1,6 @@
 //! Random machines, programs and tunables. In debug builds, as these tests are run, every event is followed by a check of
 //! the engine's invariants: no task lost or on two queues, no CPU idle beside a waiting task, accounts that sum to the
-//! clock, sums and lags of the policies' queues, affinity.
+//! clock, sums and lags of the policies' queues, affinity, counters of virtual memory.
 
 use std::collections::BTreeMap;
 
@@ -182,6 +182,7 @@ proptest! {
         attributes in (classes(), -20i32..20, prop::option::of(0usize..24)),
         luck in prop::collection::vec(any::<u64>(), Tunable::ALL.len()), seed in any::<u64>(),
     ) {
+        let memory_mib = machine.memory_mib;
         let simulation = simulation(machine, kernel_at, program, attributes, &luck, seed);
         let outcome = simulation.run();
         // Locks are not nested and everything given is taken, so nothing can lock up for good.
@@ -192,6 +193,13 @@ proptest! {
         }
         let idle = outcome.ledger.total(Account::Idle);
         prop_assert!(outcome.observed.user_ns <= outcome.ledger.closed_ns() * outcome.ledger.cpus() as u64 - idle);
+        // Nobody has a stack any more, and pages are either free or somebody's.
+        let counted = |at: usize| {
+            let it = &outcome.vmstat[at];
+            it.global + it.differentials.iter().sum::<i64>()
+        };
+        let memory = outcome.vmstat[0].zones.len() as i64 * memory_mib as i64 * 256;
+        prop_assert_eq!((counted(0) + counted(1), counted(2)), (memory, 0));
         prop_assert_eq!(simulation.run().unwrap().digest(), outcome.digest());
     }
 

@@ -120,9 +120,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let mut at = it.timer_at.min(it.ipi_at);
         if it.current != NOBODY {
             at = at.min(it.end());
-            if self.tick_wanted(cpu) {
-                at = at.min(it.tick_at);
-            }
+            // Deferrable timers are looked at by ticks; a busy CPU without them is interrupted.
+            at = at.min(if self.tick_wanted(cpu) { it.tick_at } else { self.workers.due[cpu] });
         } else if self.is_o1() {
             at = at.min(it.tick_at);
         }

@@ -13,7 +13,8 @@ const WHOLE_EVERY: u64 = 256;
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Panics where an invariant does not hold.
-    pub(super) fn check(&self) {
+    pub(super) fn check(&mut self) {
+        self.counts.verify();
         let small = self.cpus.len() <= 8 && self.tasks.len() <= 64;
         if small || self.counters.events.is_multiple_of(WHOLE_EVERY) {
             self.check_all();
@@ -34,7 +35,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 "task {task} ({:?}) is on as many queues as it should",
                 it.state
             );
-            alive += usize::from(it.state != State::Dead);
+            alive += usize::from(it.state != State::Dead && !it.kernel);
             stuck += usize::from(it.state == State::Blocked);
         }
         assert_eq!((self.alive, self.stuck), (alive, stuck), "no task is lost");

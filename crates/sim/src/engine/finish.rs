@@ -25,6 +25,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.save_user(cpu);
         }
         self.ledger.close(close);
+        self.finish_vmstat(close);
         for task in 0..self.tasks.len() {
             self.write_off(task);
         }
@@ -49,6 +50,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             counters: self.counters,
             ledger: self.ledger,
             histograms: self.histograms,
+            vmstat: crate::vmstat::ItemReport::all(&self.counts),
             tasks: self.reports,
             end_ns: close,
         }
@@ -57,6 +59,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Moves what a task has used into the sums, and into its report if it is one of the program's own.
     pub(crate) fn write_off(&mut self, task: usize) {
         let it = &mut self.tasks[task];
+        // Kernel threads are nobody's.
+        if it.kernel {
+            return;
+        }
         let (ran, user) = (std::mem::take(&mut it.ran_ns), std::mem::take(&mut it.user_ns));
         self.ended_ran_ns += ran;
         self.ended_user_ns += user.min(ran);

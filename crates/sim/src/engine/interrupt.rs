@@ -30,6 +30,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
     }
 
+    /// The interrupt of a deferrable timer on a CPU that has work and no tick.
+    pub(super) fn deferrable_interrupt(&mut self, cpu: usize) {
+        self.book(cpu, Account::Timer, self.costs.timer_irq);
+        self.counters.timer_interrupts += 1;
+        self.fold_is_due(cpu);
+    }
+
     /// Wakes the owners of due timers. A timer fires by itself when its slack is used up, and before, from when it was set
     /// for on, together with any other interrupt's (timerfd and nanosleep under `PR_SET_TIMERSLACK`, prctl(2)).
     fn expire(&mut self, cpu: usize) {
@@ -53,6 +60,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].note_timers();
     }
 
+    /// Lets a kernel thread sleep on a CPU until `at`.
+    pub(crate) fn arm_exact(&mut self, cpu: usize, task: TaskIx, at: Ns) {
+        self.cpus[cpu].timers.arm(at, task | EXACT);
+        self.cpus[cpu].note_timers();
+    }
+
     /// The tick of a busy CPU.
     pub(super) fn tick(&mut self, cpu: usize) {
         self.counters.ticks += 1;
@@ -64,6 +77,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.book(cpu, Account::Tick, self.costs.tick);
         if self.cpus[cpu].timer_soft_at <= self.now {
             self.expire(cpu);
+        }
+        if self.workers.due[cpu] <= self.now {
+            self.fold_is_due(cpu);
         }
         self.charge(cpu);
         let current = self.cpus[cpu].current;

@@ -29,6 +29,7 @@ use crate::tasks::{
     Condition, Flow, GateState, Latencies, Lock, Meeting, Script, Semaphore, Task, TaskSettings,
 };
 use crate::time::{Agenda, Ns, Random, Timers};
+use crate::vmstat::{Counts, Workers};
 
 pub(crate) use cpu::EXTRAS;
 pub(crate) use cpu::{BANDWIDTH, CACHE, CARRY, Cpu, DomainState, FULL, MESSAGES, NOBODY, REMOTE, Segment};
@@ -111,6 +112,8 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub regions: Vec<Region>,
     pub memory: Memory,
     pub caches: Caches,
+    pub counts: Counts,
+    pub workers: Workers,
 
     pub ledger: Ledger,
     pub counters: Counters,
@@ -172,6 +175,12 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             self.tick(cpu);
         } else if it.current == NOBODY && it.tick_at <= self.now && self.is_o1() {
             self.idle_tick(cpu);
+        } else if it.nohz_full
+            && it.current != NOBODY
+            && self.workers.due[cpu] <= self.now
+            && !self.tick_wanted(cpu)
+        {
+            self.deferrable_interrupt(cpu);
         }
         if self.cpus[cpu].ipi_at <= self.now {
             self.ipi_arrives(cpu);
@@ -202,5 +211,6 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             self.charge(cpu);
         }
         self.policy.retune(&self.tunables);
+        self.retune_vmstat();
     }
 }

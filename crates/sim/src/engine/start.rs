@@ -12,6 +12,7 @@ use crate::physics::{Caches, Memory, Region};
 use crate::sched::{Policy, Setting};
 use crate::tasks::{Condition, Flow, GateState, Lock, Meeting, Semaphore};
 use crate::time::{Agenda, MS, NEVER, Ns, Random, SECOND, Timers};
+use crate::vmstat::{Counts, Workers};
 
 impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// A machine on which nothing runs yet.
@@ -26,6 +27,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let setting = Setting { cpus, tick_ns };
         let policy = P::new(world.kernel, &tunables, setting);
         let cost = tunables.ns(Tunable::MigrationCostNs);
+        let folds = tunables.has(Tunable::VmStatInterval);
         let resources = &plan.program().resources;
         let mut global = Timers::default();
         let mut agenda = Agenda::new(cpus + 1);
@@ -110,6 +112,8 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 machine.costs.refill_kib,
                 machine.costs.random_percent,
             ),
+            counts: Counts::new(cpus, machine.nodes(), machine.memory_mib, folds),
+            workers: Workers::new(cpus, folds),
             ledger: Ledger::new(cpus),
             counters: Counters::default(),
             histograms: Histograms {

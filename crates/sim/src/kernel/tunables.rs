@@ -97,6 +97,10 @@ tunables! {
     D7OldMm = "sched.d7.04",
     /// D7 patch 05-activate_task: activation without the bonus.
     D7ActivateTask = "sched.d7.05",
+    /// Seconds from one fold of a CPU's vmstat differentials to the next.
+    VmStatInterval = "vm.stat_interval",
+    /// The patch of on-demand vmstat workers: a shepherd starts them where there is something to fold.
+    VmStatShepherd = "vm.stat_shepherd",
 }
 
 /// A tunable as a kernel model has it.

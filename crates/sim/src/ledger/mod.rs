@@ -71,6 +71,8 @@ accounts! {
     Family = "fork_exec_exit",
     /// Balancing passes of busy and idle CPUs.
     Balance = "balance",
+    /// Folding counters of virtual memory, and looking where it is needed.
+    Vmstat = "vmstat",
 }
 
 impl Account {

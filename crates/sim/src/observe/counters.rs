@@ -75,4 +75,6 @@ pub struct Counters {
     pub page_faults: u64,
     /// Changes of tunables.
     pub retunes: u64,
+    /// Virtual memory's statistics.
+    pub vmstat: crate::vmstat::VmstatCounters,
 }

@@ -71,6 +71,10 @@ impl TaskReport {
     }
 }
 
+/// Accounts that are always part of a digest. Of others only what was spent is, so that a mechanism that did nothing
+/// leaves digests as they were before it existed.
+const ALWAYS_DIGESTED: usize = Account::Balance as usize + 1;
+
 /// The result of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -88,6 +92,8 @@ pub struct Outcome {
     pub ledger: Ledger,
     /// Distributions.
     pub histograms: Histograms,
+    /// Virtual memory's counters, as they stood.
+    pub vmstat: Vec<crate::vmstat::ItemReport>,
     /// The program's tasks in order of creation, without children that they forked.
     pub tasks: Vec<TaskReport>,
     /// Virtual time from the machine's start to the end.
@@ -103,7 +109,12 @@ impl Outcome {
         digest.words(observed.counters.iter().copied());
         observed.series.iter().for_each(|series| digest.words(series.iter().copied()));
         for cpu in 0..self.ledger.cpus() {
-            digest.words(Account::ALL.iter().map(|account| self.ledger.of(cpu, *account)));
+            let of = |account: &Account| self.ledger.of(cpu, *account);
+            let (always, used) = Account::ALL.split_at(ALWAYS_DIGESTED);
+            digest.words(always.iter().map(of));
+            for account in used.iter().filter(|account| of(account) > 0) {
+                digest.words([*account as u64, of(account)]);
+            }
         }
         let counters = &self.counters;
         digest.words([

@@ -113,14 +113,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
             return;
         }
+        // A task that is not alone any more needs ticks again.
+        if self.cpus[target].nohz_full && self.running[target] == 2 {
+            self.resume_ticks(target);
+        }
         if !self.takes_over(target, current, task) {
             // Charging may have found that the current task's time is over.
             if self.cpus[target].need_resched && target != cpu {
                 self.send_ipi(cpu, target);
-            }
-            // A task that is not alone any more needs ticks again.
-            if self.cpus[target].nohz_full && self.running[target] == 2 {
-                self.resume_ticks(target);
             }
             return;
         }

@@ -19,6 +19,7 @@ use crate::observe::Observer;
 use crate::sched::{Policy, TaskIx};
 use crate::tasks::{Action, Phase, State};
 use crate::time::{NEVER, Ns};
+use crate::vmstat::Duty;
 
 /// Small work that is not worth an event of its own, and how far a CPU may be ahead when it acts on others, in ns: less
 /// than a line's way across a large machine.
@@ -35,6 +36,8 @@ pub(crate) enum Script<'c> {
     Program(Cursor<'c>),
     /// The main task's list of actions.
     Main,
+    /// A kernel thread's single action.
+    Vmstat(Duty),
     /// Nothing more: the task is ending, or its place is free.
     None,
 }
@@ -73,6 +76,8 @@ pub(crate) enum Effect {
     Begin,
     /// The task waits, and begins again when it is woken.
     Wait,
+    /// The action is done, and the task sleeps until a timer.
+    Asleep,
     /// The task has ended.
     Ended,
     /// The task begins its action on another CPU.
@@ -188,6 +193,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                         self.tasks[at].phase = Phase::Begin;
                         return Next::Blocks(State::Blocked);
                     }
+                    Effect::Asleep => {
+                        self.tasks[at].phase = Phase::Next;
+                        return Next::Blocks(State::Sleeping);
+                    }
                     Effect::Ended => return Next::Blocks(State::Dead),
                     Effect::Move(target) => {
                         self.tasks[at].phase = Phase::Begin;
@@ -238,7 +247,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let clock = self.cpus[cpu].clock - self.gate.opened_at.unwrap_or(0).min(self.cpus[cpu].clock);
         let (read, carry) = (self.costs.clock_read, &mut self.tasks[task as usize].carry);
         let Script::Program(cursor) = &mut self.scripts[task as usize] else {
-            let action = if task == self.gate.main { self.next_of_main() } else { Action::Exit };
+            let action = match self.scripts[task as usize] {
+                Script::Vmstat(duty) => Action::Vmstat(duty),
+                _ if task == self.gate.main => self.next_of_main(),
+                _ => Action::Exit,
+            };
             return self.note_action(task, action);
         };
         let step = cursor.next(|| {

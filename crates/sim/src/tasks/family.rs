@@ -45,6 +45,23 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         task.slice_left = self.rr_slice();
         let entity = self.policy.entity(weight, nice, slice);
         self.alive += 1;
+        self.place(task, entity, script)
+    }
+
+    /// A kernel thread that is bound to a CPU and sleeps.
+    pub(crate) fn spawn_kernel(&mut self, cpu: usize, script: Script<'c>) -> TaskIx {
+        let mut task = Task::new(NOBODY, NOBODY, Action::Exit);
+        (task.state, task.phase, task.kernel, task.cpu) = (State::Sleeping, Phase::Next, true, cpu as u16);
+        task.mask = self.mask(&[cpu].into_iter().collect());
+        task.footprint_kib = self.costs.footprint_kib;
+        let entity = self.policy.entity(crate::sched::weight::of_nice(0), 0, None);
+        let task = self.place(task, entity, script);
+        self.observer.created(self.now, task, &self.name(task));
+        task
+    }
+
+    /// Gives a task a free place of the table.
+    fn place(&mut self, task: Task, entity: P::Entity, script: Script<'c>) -> TaskIx {
         if let Some(free) = self.free_tasks.pop() {
             let at = free as usize;
             self.tasks[at] = task;
@@ -106,7 +123,10 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// Puts a new task on a CPU.
     fn start_new(&mut self, cpu: usize, task: TaskIx) {
         self.counters.forks += 1;
-        self.tasks[task as usize].cpu = cpu as u16;
+        let node = self.topology.places[cpu].node;
+        let it = &mut self.tasks[task as usize];
+        (it.cpu, it.stack_node) = (cpu as u16, node);
+        self.note_stack(cpu, node.into(), true);
         let target = self.select_new(cpu, task);
         if target != cpu {
             self.counters.spread_migrations[self.topology.distance(cpu, target) as usize] += 1;
@@ -135,10 +155,15 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 let pages = bytes.div_ceil(PAGE);
                 self.counters.page_faults += pages;
                 let place = self.topology.places[cpu];
+                let it = &mut self.tasks[task as usize];
+                let node = it.memory_node.map_or(place.node, u16::from);
+                (it.image_node, it.image_pages) = (node, pages.try_into().unwrap_or(u32::MAX));
+                self.note_faults(cpu, node.into(), pages);
                 self.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
                 Begun::Segment(Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault)))
             }
             Action::Work { ns } => Begun::Segment(Segment::new(Account::User, ns)),
+            Action::Vmstat(duty) => Begun::Segment(self.begin_vmstat(cpu, duty)),
             Action::Exit => {
                 let thread = self.tasks[task as usize].thread;
                 let cost = if thread { self.costs.exit_thread } else { self.costs.exit };
@@ -163,6 +188,10 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 Effect::Begin
             }
             Action::Exit => self.effect_exit(cpu, task),
+            Action::Vmstat(duty) => {
+                self.end_vmstat(cpu, duty);
+                Effect::Asleep
+            }
             _ => self.effect_gate(cpu, task),
         }
     }
@@ -210,6 +239,11 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         self.counters.exits += 1;
         let it = &self.tasks[task as usize];
         let (ordinal, is_child, parent, thread) = (it.ordinal, it.is_child, it.parent, it.thread);
+        let (stack, image, pages) = (it.stack_node.into(), it.image_node.into(), it.image_pages);
+        if task != self.gate.main {
+            self.note_stack(cpu, stack, false);
+            self.note_frees(cpu, image, pages.into());
+        }
         self.observer.ended(self.cpus[cpu].clock, task);
         self.scripts[task as usize] = Script::None;
         if task == self.gate.main {

@@ -70,6 +70,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let first = self.open.lowest().unwrap_or(0);
         self.activate(first, main, crate::sched::Enqueue::New);
         self.start_idle_at(first, 0);
+        self.start_vmstat();
         let global = self.global.next();
         self.agenda.set(self.cpus.len(), global);
     }

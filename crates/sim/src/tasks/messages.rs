@@ -105,7 +105,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
             let closed = match &mut self.scripts[task as usize] {
                 Script::Program(cursor) => cursor.closed(),
-                Script::Main | Script::None => false,
+                Script::Main | Script::Vmstat(_) | Script::None => false,
             };
             self.book(cpu, Account::Syscall, self.costs.syscall);
             return if closed {

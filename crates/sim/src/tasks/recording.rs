@@ -35,6 +35,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// What messages call a task.
     pub(crate) fn name(&self, task: TaskIx) -> String {
         let it = &self.tasks[task as usize];
+        if it.kernel {
+            return format!("kworker/{}:vmstat", it.cpu);
+        }
         if it.ordinal == NOBODY {
             return "the main task".to_owned();
         }

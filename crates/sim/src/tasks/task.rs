@@ -7,6 +7,7 @@ use crate::observe::TaskReport;
 use crate::physics::Warmth;
 use crate::sched::TaskIx;
 use crate::time::Ns;
+use crate::vmstat::Duty;
 
 /// How a task is scheduled (sched(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +74,8 @@ pub(crate) enum Action {
     Work { ns: Ns },
     /// Ends.
     Exit,
+    /// A kernel thread: virtual memory's statistics.
+    Vmstat(Duty),
 }
 
 /// Where a task is in its action.
@@ -151,6 +154,12 @@ pub(crate) struct Task {
     pub next_slice: Option<Ns>,
     /// Forked by a program's task, not created by the main one.
     pub is_child: bool,
+    /// A kernel thread.
+    pub kernel: bool,
+    /// Node of its stack in the kernel; pages of a fresh image, and their node.
+    pub stack_node: u16,
+    pub image_node: u16,
+    pub image_pages: u32,
 }
 
 impl Task {
@@ -191,6 +200,10 @@ impl Task {
             next_class: Class::Normal,
             next_slice: None,
             is_child: false,
+            kernel: false,
+            stack_node: 0,
+            image_node: 0,
+            image_pages: 0,
         }
     }
 }

@@ -35,6 +35,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             now,
         );
         self.counters.page_faults += cost.pages;
+        if cost.pages > 0 {
+            let node = it.memory_node.map_or(self.topology.places[cpu].node, u16::from);
+            self.note_faults(cpu, node.into(), cost.pages);
+        }
         let it = &mut self.tasks[task as usize];
         it.left -= bytes;
         it.moved += bytes;

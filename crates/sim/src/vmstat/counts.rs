@@ -1,0 +1,328 @@
+//! Zone and global counters with differentials of each CPU.
+
+use crate::machine::CpuMask;
+
+/// A counter that is kept with differentials (`enum zone_stat_item`, `node_stat_item`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Item {
+    /// Pages that nobody has.
+    FreePages,
+    /// Anonymous pages in page tables.
+    AnonPages,
+    /// Stacks of tasks in the kernel, in KiB.
+    KernelStack,
+}
+
+impl Item {
+    /// All of them.
+    pub const ALL: [Self; ITEMS] = [Self::FreePages, Self::AnonPages, Self::KernelStack];
+
+    /// Name in /proc/vmstat (proc_vmstat(5)).
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FreePages => "nr_free_pages",
+            Self::AnonPages => "nr_anon_pages",
+            Self::KernelStack => "nr_kernel_stack",
+        }
+    }
+}
+
+const ITEMS: usize = 3;
+
+/// Pages of 4 KiB in a MiB.
+const PAGES_PER_MIB: i64 = 256;
+
+/// No CPU has written a line yet.
+const NOBODY: u16 = u16::MAX;
+
+/// All counters. Each node has one zone.
+#[derive(Debug, Clone)]
+pub(crate) struct Counts {
+    threshold: i64,
+    nodes: usize,
+    /// Of each CPU, for each zone.
+    differentials: Vec<[i8; ITEMS]>,
+    zones: Vec<[i64; ITEMS]>,
+    global: [i64; ITEMS],
+    /// Which CPU wrote the line of each zone last, and at the end that of the global counters.
+    writers: Vec<u16>,
+    /// CPUs whose differentials may be other than 0.
+    changed: CpuMask,
+    /// What it must all come to.
+    #[cfg(any(debug_assertions, feature = "check"))]
+    truth: [i64; ITEMS],
+    #[cfg(any(debug_assertions, feature = "check"))]
+    verified: bool,
+}
+
+/// What a fold did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Folded {
+    /// Differentials that were other than 0.
+    pub items: u64,
+    /// Lines written, of which others had written that many last.
+    pub lines: u64,
+    pub foreign: u64,
+}
+
+/// Number of the highest bit that is set, from 1; 0 for 0 (`fls()`).
+fn fls(value: u64) -> i64 {
+    i64::from(u64::BITS - value.leading_zeros())
+}
+
+/// A differential's threshold on a machine of so many CPUs with so much memory in the zone: 2 × fls(CPUs) × (1 + fls(memory
+/// in units of 128 MiB)), at most 125 (`calculate_normal_threshold()`, mm/vmstat.c, unchanged from 2.6.18 to 6.12).
+fn threshold(cpus: usize, zone_mib: u64) -> i64 {
+    (2 * fls(cpus as u64) * (1 + fls(zone_mib / 128))).min(125)
+}
+
+impl Counts {
+    /// Counters of a machine on which nothing runs. `folds`: whether the kernel keeps differentials at all.
+    pub fn new(cpus: usize, nodes: usize, node_mib: u64, folds: bool) -> Self {
+        let mut empty = [0; ITEMS];
+        empty[Item::FreePages as usize] = node_mib as i64 * PAGES_PER_MIB;
+        let mut global = [0; ITEMS];
+        global[Item::FreePages as usize] = empty[Item::FreePages as usize] * nodes as i64;
+        Self {
+            threshold: if folds { threshold(cpus, node_mib) } else { 0 },
+            nodes,
+            differentials: vec![[0; ITEMS]; cpus * nodes],
+            zones: vec![empty; nodes],
+            global,
+            writers: vec![NOBODY; nodes + 1],
+            changed: CpuMask::EMPTY,
+            #[cfg(any(debug_assertions, feature = "check"))]
+            truth: global,
+            #[cfg(any(debug_assertions, feature = "check"))]
+            verified: false,
+        }
+    }
+
+    /// A CPU changes a counter of a node's zone by `steps` steps of `step` each, as it does page by page. How often the
+    /// differential went over the threshold, whereupon all of it was folded at once.
+    pub fn change(&mut self, cpu: usize, node: usize, item: Item, step: i64, steps: u64) -> u64 {
+        #[cfg(any(debug_assertions, feature = "check"))]
+        {
+            self.truth[item as usize] += step * steps as i64;
+            self.verified = false;
+        }
+        let differential = &mut self.differentials[cpu * self.nodes + node][item as usize];
+        let (mut value, mut left, mut over, mut folded) = (i64::from(*differential), steps, 0, 0);
+        while left > 0 {
+            // Steps until the threshold is exceeded, counted from where the differential is.
+            let ahead = if step > 0 { self.threshold - value } else { self.threshold + value };
+            let fits = (ahead / step.abs()) as u64;
+            if left <= fits {
+                value += step * left as i64;
+                break;
+            }
+            folded += value + step * (fits as i64 + 1);
+            left -= fits + 1;
+            over += 1;
+            value = 0;
+            if left > fits {
+                // From 0 on every round is like the others.
+                let fits = (self.threshold / step.abs()) as u64;
+                let rounds = left / (fits + 1);
+                folded += step * (rounds * (fits + 1)) as i64;
+                left -= rounds * (fits + 1);
+                over += rounds;
+            }
+        }
+        *differential = value as i8;
+        if value != 0 {
+            self.changed.insert(cpu);
+        }
+        if over > 0 {
+            self.zones[node][item as usize] += folded;
+            self.global[item as usize] += folded;
+            self.writers[node] = cpu as u16;
+            self.writers[self.nodes] = cpu as u16;
+        }
+        over
+    }
+
+    /// Differentials of a CPU that a fold would take, and the lines that it would write.
+    pub fn pending(&self, cpu: usize) -> Folded {
+        let mut found = Folded::default();
+        if !self.changed.contains(cpu) {
+            return found;
+        }
+        let mut write = |line: usize| {
+            found.lines += 1;
+            found.foreign += u64::from(self.writers[line] != cpu as u16);
+        };
+        for node in 0..self.nodes {
+            let own = &self.differentials[cpu * self.nodes + node];
+            let items = own.iter().filter(|each| **each != 0).count() as u64;
+            if items > 0 {
+                write(node);
+            }
+            found.items += items;
+        }
+        if found.items > 0 {
+            found.lines += 1;
+            found.foreign += u64::from(self.writers[self.nodes] != cpu as u16);
+        }
+        found
+    }
+
+    /// Adds a CPU's differentials to the counters of their zones and to the global ones.
+    pub fn fold(&mut self, cpu: usize) -> Folded {
+        let found = self.pending(cpu);
+        self.changed.remove(cpu);
+        if found.items == 0 {
+            return found;
+        }
+        #[cfg(any(debug_assertions, feature = "check"))]
+        {
+            self.verified = false;
+        }
+        for node in 0..self.nodes {
+            let own = std::mem::take(&mut self.differentials[cpu * self.nodes + node]);
+            if own == [0; ITEMS] {
+                continue;
+            }
+            for (item, each) in own.into_iter().enumerate() {
+                self.zones[node][item] += i64::from(each);
+                self.global[item] += i64::from(each);
+            }
+            self.writers[node] = cpu as u16;
+        }
+        self.writers[self.nodes] = cpu as u16;
+        found
+    }
+
+    /// CPUs whose differentials may be other than 0; [`Counts::pending`] knows.
+    pub fn changed(&self) -> CpuMask {
+        self.changed
+    }
+
+    /// A global counter, as a reader of /proc/vmstat sees it.
+    pub fn global(&self, item: Item) -> i64 {
+        self.global[item as usize]
+    }
+
+    /// A counter of each zone.
+    pub fn zones(&self, item: Item) -> impl Iterator<Item = i64> {
+        self.zones.iter().map(move |zone| zone[item as usize])
+    }
+
+    /// Sum of a counter's differentials for each CPU.
+    pub fn differentials(&self, item: Item) -> impl Iterator<Item = i64> {
+        let sum = move |zones: &[[i8; ITEMS]]| zones.iter().map(|zone| i64::from(zone[item as usize])).sum();
+        self.differentials.chunks(self.nodes).map(sum)
+    }
+
+    /// Panics unless global counters and differentials are together the true count, zones and global counters agree, and
+    /// no differential is over the threshold.
+    #[cfg(any(debug_assertions, feature = "check"))]
+    pub fn verify(&mut self) {
+        if std::mem::replace(&mut self.verified, true) {
+            return;
+        }
+        for item in Item::ALL {
+            let known = self.global(item) + self.differentials(item).sum::<i64>();
+            assert_eq!(known, self.truth[item as usize], "{} is right", item.name());
+            assert_eq!(self.zones(item).sum::<i64>(), self.global(item), "zones of {} add up", item.name());
+        }
+        let most = self.differentials.iter().flatten().map(|each| i64::from(*each).abs()).max();
+        assert!(most <= Some(self.threshold), "a differential of {most:?} is over the threshold");
+        let cpu_of = |(at, own): (usize, &[i8; ITEMS])| (*own != [0; ITEMS]).then_some(at / self.nodes);
+        let missed =
+            self.differentials.iter().enumerate().filter_map(cpu_of).find(|cpu| !self.changed.contains(*cpu));
+        assert_eq!(missed, None, "CPU with differentials that the shepherd would not find");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Counts, Folded, ITEMS, Item, threshold};
+
+    #[test]
+    fn thresholds_are_those_of_the_kernels_table() {
+        // mm/vmstat.c: 8 for one CPU and 0.9 to 1 GB, 16 for two, 20 for 1 to 2 GB, 24 for 2 to 4, 48 for four CPUs and 8
+        // to 16 GB, 125 for 1024 CPUs and as much.
+        for (cpus, mib, expected) in
+            [(1, 1000, 8), (2, 1000, 16), (2, 1500, 20), (2, 3000, 24), (4, 12_000, 48), (1024, 12_000, 125)]
+        {
+            assert_eq!(threshold(cpus, mib), expected, "{cpus} CPUs, {mib} MiB");
+        }
+    }
+
+    #[test]
+    fn a_differential_over_the_threshold_is_folded_at_once() {
+        // Two CPUs, 1000 MiB: 16. Sixteen steps stay, the seventeenth takes all along.
+        let mut counts = Counts::new(2, 1, 1000, true);
+        assert_eq!(counts.change(0, 0, Item::AnonPages, 1, 16), 0);
+        assert_eq!((counts.global(Item::AnonPages), counts.pending(0).items), (0, 1));
+        assert_eq!(counts.change(0, 0, Item::AnonPages, 1, 1), 1);
+        assert_eq!((counts.global(Item::AnonPages), counts.pending(0).items), (17, 0));
+        // 40 steps down: 17, 17, and 6 that stay.
+        assert_eq!(counts.change(1, 0, Item::AnonPages, -1, 40), 2);
+        assert_eq!(counts.global(Item::AnonPages), 17 - 34);
+        assert_eq!(counts.differentials(Item::AnonPages).collect::<Vec<_>>(), [0, -6]);
+        counts.verify();
+    }
+
+    #[test]
+    fn a_fold_writes_lines_that_others_wrote_last_and_its_own_again() {
+        let mut counts = Counts::new(2, 2, 1000, true);
+        counts.change(0, 0, Item::AnonPages, 1, 3);
+        counts.change(0, 0, Item::FreePages, -1, 3);
+        counts.change(0, 1, Item::AnonPages, 1, 2);
+        // Two zones' lines and the global one, which nobody had.
+        assert_eq!(counts.fold(0), Folded { items: 3, lines: 3, foreign: 3 });
+        assert_eq!(counts.fold(0), Folded::default());
+        counts.change(0, 0, Item::AnonPages, 1, 1);
+        assert_eq!(counts.fold(0), Folded { items: 1, lines: 2, foreign: 0 });
+        counts.change(1, 0, Item::AnonPages, 1, 1);
+        assert_eq!(counts.fold(1), Folded { items: 1, lines: 2, foreign: 2 });
+        assert_eq!(counts.global(Item::AnonPages), 7);
+        counts.verify();
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_fold_counts_globally() {
+        let mut counts = Counts::new(2, 1, 1000, false);
+        counts.change(0, 0, Item::KernelStack, 16, 1);
+        counts.change(1, 0, Item::FreePages, -1, 9);
+        assert_eq!((counts.global(Item::KernelStack), counts.global(Item::FreePages)), (16, 256_000 - 9));
+        assert!(counts.changed().is_empty());
+        counts.verify();
+    }
+
+    proptest! {
+        #[test]
+        fn the_global_count_and_the_differentials_are_always_the_truth(
+            cpus in 1usize..9, nodes in 1usize..4, mib in 1u64..100_000,
+            acts in prop::collection::vec((0usize..8, 0usize..3, 0usize..ITEMS, -20i64..21, 0u64..400), 1..80),
+        ) {
+            let mut counts = Counts::new(cpus, nodes, mib, true);
+            let mut stepwise = counts.clone();
+            let mut truth = Item::ALL.map(|item| counts.global(item));
+            for (cpu, node, item, step, steps) in acts {
+                let (cpu, node) = (cpu % cpus, node % nodes);
+                if step == 0 {
+                    counts.fold(cpu);
+                    stepwise.fold(cpu);
+                } else {
+                    let item = Item::ALL[item];
+                    let over = counts.change(cpu, node, item, step, steps);
+                    let one_by_one: u64 = (0..steps).map(|_| stepwise.change(cpu, node, item, step, 1)).sum();
+                    prop_assert_eq!(over, one_by_one);
+                    truth[item as usize] += step * steps as i64;
+                }
+                counts.verify();
+                for item in Item::ALL {
+                    let known = counts.global(item) + counts.differentials(item).sum::<i64>();
+                    prop_assert_eq!(known, truth[item as usize]);
+                    prop_assert_eq!(counts.global(item), stepwise.global(item));
+                }
+            }
+        }
+    }
+}

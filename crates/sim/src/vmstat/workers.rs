@@ -1,0 +1,284 @@
+//! The workers: kernel threads that fold, and the one that starts them where it is needed.
+
+use crate::engine::{Engine, NOBODY, Segment, Table};
+use crate::kernel::Tunable;
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::tasks::Script;
+use crate::time::{NEVER, Ns, Random, SECOND};
+
+use super::counts::{Counts, Item};
+use super::report::VmstatCounters;
+
+/// KiB of a task's stack in the kernel: THREAD_SIZE of x86-64 since 3.15, and of arm64 with pages of 4 KiB.
+const STACK_KIB: i64 = 16;
+
+const STACK_PAGES: u64 = STACK_KIB as u64 / 4;
+
+/// A CPU's timers are as many ticks apart from the next one's, lest all fold at the same moment (`round_jiffies()`,
+/// kernel/time/timer.c).
+const SKEW_TICKS: Ns = 3;
+
+/// Sets the draw of the second's phase apart from the simulation's other draws, which it is not to move.
+const SALT: u64 = 0x766d_7374_6174_3031;
+
+/// What a worker is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Duty {
+    /// Folds the differentials of its CPU.
+    Fold,
+    /// Looks for CPUs with differentials.
+    Look,
+}
+
+/// A CPU's worker.
+#[derive(Debug, Clone, Copy)]
+struct Worker {
+    /// Its thread, once it has been needed.
+    task: TaskIx,
+    /// A timer is set for it or it is running; otherwise the CPU is the shepherd's.
+    active: bool,
+    quiet_since: Ns,
+}
+
+/// Who folds, and when.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    /// Whether the kernel folds at all, and whether a shepherd says where.
+    folds: bool,
+    shepherds: bool,
+    /// When the deferrable timer of each CPU is due.
+    pub due: Table<Ns>,
+    each: Vec<Worker>,
+    shepherd: TaskIx,
+    /// A timer is set for it, or it looks.
+    watching: bool,
+    /// Where a second begins that timers are rounded to.
+    phase: Ns,
+}
+
+impl Workers {
+    pub fn new(cpus: usize, folds: bool) -> Self {
+        Self {
+            folds,
+            shepherds: false,
+            due: vec![NEVER; cpus].into(),
+            each: vec![Worker { task: NOBODY, active: false, quiet_since: 0 }; cpus],
+            shepherd: NOBODY,
+            watching: false,
+            phase: 0,
+        }
+    }
+}
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// At boot: the seconds that timers are rounded to lie anywhere, as the machine has been up for long.
+    pub(crate) fn start_vmstat(&mut self) {
+        if !self.workers.folds {
+            return;
+        }
+        self.workers.phase = Random::new(self.world.config.seed ^ SALT).below(SECOND);
+        self.workers.shepherds = self.tunables.on(Tunable::VmStatShepherd);
+        if self.workers.shepherds { self.watch() } else { self.keep_all_workers() }
+    }
+
+    /// Tunables have changed. A new interval counts from where the running one ends; a change of mode takes effect at
+    /// once.
+    pub(crate) fn retune_vmstat(&mut self) {
+        let shepherds = self.tunables.on(Tunable::VmStatShepherd);
+        if !self.workers.folds || shepherds == self.workers.shepherds {
+            return;
+        }
+        self.workers.shepherds = shepherds;
+        if !shepherds {
+            self.keep_all_workers();
+            return;
+        }
+        // Those who wait for their deferrable timers hand their CPUs over; others will when they find nothing to do.
+        for cpu in 0..self.cpus.len() {
+            if std::mem::replace(&mut self.workers.due[cpu], NEVER) != NEVER {
+                self.hand_over(cpu, self.now);
+                self.rekey(cpu);
+            }
+        }
+        if !self.workers.watching {
+            self.watch();
+        }
+    }
+
+    /// Sets the shepherd's timer.
+    fn watch(&mut self) {
+        let cpu = self.open.lowest().unwrap_or(0);
+        if self.workers.shepherd == NOBODY {
+            self.workers.shepherd = self.spawn_kernel(cpu, Script::Vmstat(Duty::Look));
+        }
+        self.workers.watching = true;
+        let at = self.next_fold(cpu, self.now);
+        self.arm_exact(cpu, self.workers.shepherd, at);
+        self.rekey(cpu);
+    }
+
+    /// Periodic mode: every CPU keeps its worker.
+    fn keep_all_workers(&mut self) {
+        for cpu in 0..self.cpus.len() {
+            if !self.workers.each[cpu].active {
+                self.take(cpu, self.now);
+                self.workers.due[cpu] = self.next_fold(cpu, self.now);
+                self.rekey(cpu);
+            }
+        }
+    }
+
+    fn take(&mut self, cpu: usize, at: Ns) {
+        let it = &mut self.workers.each[cpu];
+        it.active = true;
+        self.counters.vmstat.quiet_ns += at.saturating_sub(it.quiet_since);
+    }
+
+    fn hand_over(&mut self, cpu: usize, at: Ns) {
+        let it = &mut self.workers.each[cpu];
+        (it.active, it.quiet_since) = (false, at);
+    }
+
+    /// One interval later, rounded to a second where that is near: down in the second's first quarter, up behind it
+    /// (`round_jiffies_relative()`).
+    fn next_fold(&self, cpu: usize, now: Ns) -> Ns {
+        let at = now
+            .saturating_add(self.tunables.ns(Tunable::VmStatInterval).saturating_mul(SECOND))
+            .min(NEVER / 2);
+        let skew = SKEW_TICKS * self.tick_ns * cpu as Ns;
+        // Later by one second than what is rounded, so that nothing falls below 0.
+        let whole = at + skew + SECOND - self.workers.phase;
+        let part = whole % SECOND;
+        let rounded = if part < SECOND / 4 { whole - part } else { whole - part + SECOND };
+        let rounded = (rounded + self.workers.phase).saturating_sub(skew + SECOND);
+        if rounded > now { rounded } else { at }
+    }
+
+    /// A CPU's deferrable timer is due.
+    pub(crate) fn fold_is_due(&mut self, cpu: usize) {
+        self.workers.due[cpu] = NEVER;
+        let worker = self.worker(cpu);
+        self.cpus[cpu].in_interrupt = true;
+        self.wake(cpu, worker, false);
+        self.cpus[cpu].in_interrupt = false;
+    }
+
+    /// The thread of a CPU's worker.
+    fn worker(&mut self, cpu: usize) -> TaskIx {
+        if self.workers.each[cpu].task == NOBODY {
+            self.workers.each[cpu].task = self.spawn_kernel(cpu, Script::Vmstat(Duty::Fold));
+        }
+        self.workers.each[cpu].task
+    }
+
+    /// What a worker is about to do, as a segment of its CPU's time.
+    pub(crate) fn begin_vmstat(&mut self, cpu: usize, duty: Duty) -> Segment {
+        let (local, remote) = (u64::from(self.costs.stats_local), u64::from(self.costs.stats_remote));
+        let ns = match duty {
+            Duty::Fold => {
+                // Behind the walk over all zones, each counter that is folded is added to its zone's and the global one.
+                let found = self.counts.pending(cpu);
+                Ns::from(self.costs.vmstat_fold)
+                    + 2 * found.items * local
+                    + found.foreign * remote.saturating_sub(local)
+            }
+            Duty::Look => {
+                // A look at each CPU's differentials of each zone: those that have changed are no longer in its caches.
+                let changed = self.counts.changed().count() as u64;
+                let all = self.cpus.len() as u64;
+                (changed * remote + (all - changed) * local) * self.world.machine.nodes() as u64
+            }
+        };
+        Segment::new(Account::Vmstat, ns.max(1))
+    }
+
+    /// A worker has done it, and waits for the next time.
+    pub(crate) fn end_vmstat(&mut self, cpu: usize, duty: Duty) {
+        match duty {
+            Duty::Fold => self.fold_differentials(cpu),
+            Duty::Look => self.look_for_differentials(cpu),
+        }
+    }
+
+    fn fold_differentials(&mut self, cpu: usize) {
+        let folded = self.counts.fold(cpu).items;
+        self.counters.vmstat.updates += 1;
+        self.counters.vmstat.folds += folded;
+        self.counters.vmstat.idle_updates += u64::from(folded == 0);
+        let at = self.next_fold(cpu, self.cpus[cpu].clock);
+        if !self.workers.shepherds {
+            self.workers.due[cpu] = at;
+        } else if folded > 0 {
+            // Not deferrable under the shepherd, as from 4.0 to 4.4 ("vmstat: do not use deferrable delayed work for
+            // vmstat_update"): otherwise what a CPU leaves when it goes idle would not be folded for as long as it idles.
+            self.arm_exact(cpu, self.workers.each[cpu].task, at);
+        } else {
+            self.hand_over(cpu, self.cpus[cpu].clock);
+        }
+    }
+
+    fn look_for_differentials(&mut self, cpu: usize) {
+        self.counters.vmstat.looks += 1;
+        if !self.workers.shepherds {
+            self.workers.watching = false;
+            return;
+        }
+        for other in self.counts.changed().iter() {
+            if !self.workers.each[other].active && self.counts.pending(other).items > 0 {
+                self.counters.vmstat.started += 1;
+                self.take(other, self.cpus[cpu].clock);
+                let worker = self.worker(other);
+                self.wake(cpu, worker, false);
+            }
+        }
+        let at = self.next_fold(cpu, self.cpus[cpu].clock);
+        self.arm_exact(cpu, self.workers.shepherd, at);
+    }
+
+    /// Pages are taken from a node by a task on a CPU, for memory of its own.
+    pub(crate) fn note_faults(&mut self, cpu: usize, node: usize, pages: u64) {
+        self.counters.vmstat.pgfault += pages;
+        self.counters.vmstat.pgalloc_normal += pages;
+        self.count_pages(cpu, node, Item::FreePages, -1, pages);
+        self.count_pages(cpu, node, Item::AnonPages, 1, pages);
+    }
+
+    /// The opposite.
+    pub(crate) fn note_frees(&mut self, cpu: usize, node: usize, pages: u64) {
+        self.counters.vmstat.pgfree += pages;
+        self.count_pages(cpu, node, Item::FreePages, 1, pages);
+        self.count_pages(cpu, node, Item::AnonPages, -1, pages);
+    }
+
+    /// A task has got its stack in the kernel, or given it back.
+    pub(crate) fn note_stack(&mut self, cpu: usize, node: usize, born: bool) {
+        let sign = if born { 1 } else { -1 };
+        let pages =
+            if born { &mut self.counters.vmstat.pgalloc_normal } else { &mut self.counters.vmstat.pgfree };
+        *pages += STACK_PAGES;
+        // The stack is one piece of several pages.
+        self.count_pages(cpu, node, Item::FreePages, -sign * STACK_PAGES as i64, 1);
+        self.count_pages(cpu, node, Item::KernelStack, sign * STACK_KIB, 1);
+    }
+
+    fn count_pages(&mut self, cpu: usize, node: usize, item: Item, step: i64, steps: u64) {
+        let over = self.counts.change(cpu, node, item, step, steps);
+        if self.workers.folds {
+            self.counters.vmstat.overflows += over;
+        }
+    }
+
+    /// At the end: gauges, and how long CPUs were left alone.
+    pub(crate) fn finish_vmstat(&mut self, close: Ns) {
+        let quiet = |it: &Worker| if it.active { 0 } else { close.saturating_sub(it.quiet_since) };
+        let quiet: Ns = self.workers.each.iter().map(quiet).sum();
+        let gauge = |counts: &Counts, item| counts.global(item).max(0) as u64;
+        let it: &mut VmstatCounters = &mut self.counters.vmstat;
+        it.quiet_ns += quiet;
+        it.nr_free_pages = gauge(&self.counts, Item::FreePages);
+        it.nr_anon_pages = gauge(&self.counts, Item::AnonPages);
+        it.nr_kernel_stack = gauge(&self.counts, Item::KernelStack);
+    }
+}

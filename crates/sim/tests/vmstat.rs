@@ -1,0 +1,385 @@
+//! Virtual memory's statistics: who folds, when, and what it does to a CPU that wants to be left alone. In debug builds,
+//! as these tests are run, every event is followed by a check that global counters and differentials are together the
+//! true count.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use schedlab_sim::{
+    Account, Attributes, Change, Config, Kernel, Observer, Outcome, Simulation, kernel, machine,
+};
+use schedlab_workload::Plan;
+use schedlab_workload::program::{
+    Expr, Image, Mode, Op, Pattern, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, compute, fork,
+    group, higher, region, times, wait_all,
+};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
+
+/// CPU that nobody uses unasked, without ticks while one task runs.
+const ISOLATED: usize = 3;
+
+const KERNELS: [&str; 3] = ["linux-4.5", "linux-5.14", "linux-6.12"];
+
+fn program(groups: Vec<TaskGroup>) -> Program {
+    Program {
+        schema: SCHEMA,
+        name: "test".to_owned(),
+        seed: 0,
+        replicas: 1,
+        gate: Default::default(),
+        window: None,
+        resources: Resources {
+            regions: vec![region("memory", 64 << 20, Scope::Program)],
+            ..Resources::default()
+        },
+        counters: vec!["turns".to_owned()],
+        series: Vec::new(),
+        groups,
+        metrics: vec![higher("turns", "1", Quantity::Total("turns".to_owned()), 1.0)],
+    }
+}
+
+fn works(name: &str, body: Vec<Op>) -> TaskGroup {
+    group(name, 1, Mode::Process, body)
+}
+
+fn sleep(ns: u64) -> Op {
+    Op::Sleep { ns: ns.into() }
+}
+
+/// Touches so many pages for the first time, from so many on.
+fn touch(from: u64, pages: u64) -> Op {
+    Op::Touch {
+        region: "memory".into(),
+        offset: Expr::Const(from * 4096),
+        bytes: Expr::Const(pages * 4096),
+        stride: 64,
+        pattern: Pattern::Sequential,
+        write: true,
+    }
+}
+
+fn on(cpu: usize) -> Attributes {
+    Attributes { cpus: Some([cpu].into_iter().collect()), ..Attributes::default() }
+}
+
+/// Groups on CPUs; the mode and the interval in seconds.
+fn config<const N: usize>(groups: [(&str, usize); N], shepherd: bool, interval: i64) -> Config {
+    let groups: BTreeMap<_, _> = groups.into_iter().map(|(name, cpu)| (name.to_owned(), on(cpu))).collect();
+    let tunables =
+        vec![("vm.stat_shepherd".to_owned(), i64::from(shepherd)), ("vm.stat_interval".to_owned(), interval)];
+    Config { groups, tunables, ..Config::default() }
+}
+
+fn isolated(config: Config) -> Config {
+    Config { command_line: format!("isolcpus={ISOLATED} nohz_full={ISOLATED}"), ..config }
+}
+
+fn simulation(kernel_name: &str, program: Program, config: Config) -> Simulation {
+    let (machine, kernel) = (machine("laptop-4").unwrap(), kernel(kernel_name).unwrap());
+    Simulation::new(machine, kernel, Plan::new(program).unwrap(), config).unwrap()
+}
+
+fn run(kernel_name: &str, program: Program, config: Config) -> Outcome {
+    simulation(kernel_name, program, config).run().unwrap()
+}
+
+/// What happened on a CPU but work of programs and idleness, from a moment on.
+#[derive(Default)]
+struct Watch {
+    cpu: usize,
+    from: u64,
+    until: u64,
+    /// Beginnings and lengths.
+    kernel: Vec<(u64, Account, u64)>,
+    switches: Vec<u64>,
+    created: Vec<String>,
+}
+
+impl Watch {
+    fn new(cpu: usize, from: u64, until: u64) -> Self {
+        Self { cpu, from, until, ..Self::default() }
+    }
+
+    fn of(&self, account: Account) -> Vec<u64> {
+        self.kernel.iter().filter(|it| it.1 == account).map(|it| it.0).collect()
+    }
+}
+
+impl Observer for Watch {
+    fn created(&mut self, _: u64, _: u32, name: &str) {
+        self.created.push(name.to_owned());
+    }
+
+    fn switched(&mut self, at: u64, cpu: usize, _: Option<u32>, _: Option<u32>) {
+        if cpu == self.cpu && (self.from..self.until).contains(&at) {
+            self.switches.push(at);
+        }
+    }
+
+    fn spent(&mut self, from: u64, cpu: usize, account: Account, ns: u64) {
+        let own = account.is_user() || account == Account::Idle;
+        if cpu == self.cpu && (self.from..self.until).contains(&from) && !own && ns > 0 {
+            self.kernel.push((from, account, ns));
+        }
+    }
+}
+
+fn observe(kernel_name: &str, program: Program, config: Config, mut watch: Watch) -> (Outcome, Watch) {
+    let outcome = simulation(kernel_name, program, config).run_observed(&mut watch).unwrap();
+    (outcome, watch)
+}
+
+/// A task that computes for so many seconds on the isolated CPU.
+fn hog(seconds: u64) -> Program {
+    program(vec![works("hog", vec![compute(seconds * SECOND)])])
+}
+
+#[test]
+fn the_shepherd_leaves_a_quiet_cpu_alone_for_sixty_seconds() {
+    for kernel_name in KERNELS {
+        let watch = Watch::new(ISOLATED, 100 * MS, 60 * SECOND);
+        let config = isolated(config([("hog", ISOLATED)], true, 1));
+        let (outcome, watch) = observe(kernel_name, hog(61), config, watch);
+        assert_eq!((watch.kernel, watch.switches), (vec![], vec![]), "{kernel_name}");
+        // The shepherd looked all the time, and others than the quiet CPU had something to fold.
+        let counted = outcome.counters.vmstat;
+        assert!((60..=62).contains(&counted.looks), "{kernel_name}: {counted:?}");
+        assert!(counted.started > 0 && counted.folds > 0, "{kernel_name}: {counted:?}");
+        assert_eq!(counted.updates, counted.started + counted.idle_updates, "{kernel_name}: {counted:?}");
+        assert!(counted.quiet_ns > 4 * 58 * SECOND, "{kernel_name}: {counted:?}");
+        assert!(outcome.ledger.of(0, Account::Vmstat) > 0);
+        assert_eq!(outcome.ledger.of(ISOLATED, Account::Vmstat), 0);
+    }
+}
+
+#[test]
+fn a_periodic_worker_interrupts_every_busy_cpu_each_interval() {
+    for (interval, expected) in [(1, 20), (5, 4)] {
+        for kernel_name in KERNELS {
+            let watch = Watch::new(ISOLATED, 100 * MS, 20 * SECOND);
+            let config = isolated(config([("hog", ISOLATED)], false, interval));
+            let (outcome, watch) = observe(kernel_name, hog(21), config, watch);
+            let folds = watch.of(Account::Vmstat);
+            assert!(folds.len().abs_diff(expected) <= 1, "{kernel_name}, {interval} s: {}", folds.len());
+            // One interrupt, and a switch to the worker and back, each.
+            assert_eq!(watch.of(Account::Timer).len(), folds.len());
+            assert_eq!(watch.switches.len(), 2 * folds.len());
+            assert_eq!(outcome.counters.vmstat.looks, 0);
+            // Rounded to whole seconds: from fold to fold the interval, but for the time until the worker had its turn.
+            for pair in folds.windows(2) {
+                assert!((pair[1] - pair[0]).abs_diff(interval as u64 * SECOND) < 20 * MS, "{folds:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_worker_runs_as_a_thread_that_is_bound_to_its_cpu() {
+    let watch = Watch::new(ISOLATED, 0, 3 * SECOND);
+    let (outcome, watch) =
+        observe("linux-5.14", hog(3), isolated(config([("hog", ISOLATED)], false, 1)), watch);
+    assert!(watch.created.contains(&format!("kworker/{ISOLATED}:vmstat")), "{:?}", watch.created);
+    // It is no task of the program: neither its time nor its switches are.
+    assert!(outcome.observed.user_ns.abs_diff(3 * SECOND) < MS, "{}", outcome.observed.user_ns);
+    assert_eq!(outcome.tasks.len(), 1);
+    let vmstat = outcome.ledger.of(ISOLATED, Account::Vmstat);
+    assert!(vmstat >= 2 * u64::from(machine("laptop-4").unwrap().costs.vmstat_fold), "{vmstat}");
+}
+
+#[test]
+fn a_cpu_that_starts_to_change_counters_again_is_folded_within_two_intervals() {
+    for interval in [1, 3] {
+        for seed in 0..6 {
+            // Quiet for 10 s, then 20 pages (the threshold on this machine is 2 × 3 × (1 + 7) = 48 or above).
+            let body = vec![compute(10 * SECOND), touch(0, 20), compute(3 * interval * SECOND)];
+            let config = Config { seed, ..isolated(config([("hog", ISOLATED)], true, interval as i64)) };
+            let watch = Watch::new(ISOLATED, 9 * SECOND, 10 * SECOND + 2 * interval * SECOND);
+            let (outcome, watch) = observe("linux-4.5", program(vec![works("hog", body)]), config, watch);
+            let (faults, folds) = (watch.of(Account::Fault), watch.of(Account::Vmstat));
+            assert_eq!(faults.len(), 1);
+            let first = *folds.first().expect("it is folded within two intervals");
+            assert!(
+                first > faults[0] && first - faults[0] <= 2 * interval * SECOND,
+                "seed {seed}: {folds:?}"
+            );
+            let pages = outcome.vmstat.iter().find(|it| it.name == "nr_anon_pages").unwrap();
+            assert_eq!((pages.global, pages.differentials[ISOLATED]), (20, 0));
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_finds_nothing_to_do_hands_its_cpu_back() {
+    // Pages in the first three seconds, then none: the worker goes on while there are, looks once more in vain, and is
+    // not seen again.
+    let page = Op::Touch {
+        region: "memory".into(),
+        offset: Expr::loop_index(0) * 4096u64,
+        bytes: Expr::Const(4096),
+        stride: 64,
+        pattern: Pattern::Sequential,
+        write: true,
+    };
+    let body = vec![times(30u64, vec![page, compute(100 * MS)]), compute(17 * SECOND)];
+    let watch = Watch::new(ISOLATED, 0, 20 * SECOND);
+    let (_, watch) = observe(
+        "linux-5.14",
+        program(vec![works("hog", body)]),
+        isolated(config([("hog", ISOLATED)], true, 1)),
+        watch,
+    );
+    let folds = watch.of(Account::Vmstat);
+    assert!((4..=5).contains(&folds.len()), "{folds:?}");
+    assert!(folds.last() < Some(&(5 * SECOND + 100 * MS)), "{folds:?}");
+}
+
+#[test]
+fn a_differential_over_the_threshold_is_folded_at_once() {
+    // 1000 pages at once, with the next interval far away: nothing but the rest below the threshold is missing.
+    let body = vec![compute(MS), touch(0, 1000), compute(MS)];
+    let mut config = isolated(config([("hog", ISOLATED)], true, 1000));
+    config.horizon_ns = Some(500 * MS);
+    let outcome = run("linux-6.12", program(vec![works("hog", body)]), config);
+    assert_eq!(outcome.counters.vmstat.updates, 0);
+    let pages = outcome.vmstat.iter().find(|it| it.name == "nr_anon_pages").unwrap();
+    let rest = pages.differentials[ISOLATED];
+    assert_eq!(pages.global + rest, 1000);
+    // 16 GiB in one zone and four CPUs: 2 × 3 × (1 + 8) = 54; so 1000 = 18 × 55 + 10.
+    assert_eq!((outcome.counters.vmstat.overflows >= 18, rest), (true, 10), "{:?}", outcome.counters.vmstat);
+}
+
+#[test]
+fn periodic_workers_do_not_wake_idle_cpus() {
+    // CPU 2 works for a moment at the beginning and after 30 s; between, it is left alone for 30 times the interval.
+    let body = || vec![compute(50 * MS), sleep(30 * SECOND), compute(50 * MS)];
+    let config = config([("sleeper", 2)], false, 1);
+    let watch = Watch::new(2, 200 * MS, 29 * SECOND);
+    let (outcome, watch) =
+        observe("linux-5.14", program(vec![works("sleeper", body())]), config.clone(), watch);
+    assert_eq!((watch.kernel, watch.switches), (vec![], vec![]));
+    // With its next activity the timer that has long been due is not forgotten.
+    assert!(outcome.ledger.of(2, Account::Vmstat) > 0);
+    let watch = Watch::new(2, 29 * SECOND, 40 * SECOND);
+    let (_, watch) = observe("linux-5.14", program(vec![works("sleeper", body())]), config, watch);
+    assert_eq!(watch.of(Account::Vmstat).len(), 1);
+}
+
+#[test]
+fn the_interval_changes_while_the_machine_runs() {
+    // From 20 s on every 4 s instead of every second.
+    let change = Change { at_ns: 20 * SECOND, tunable: "vm.stat_interval".to_owned(), value: 4 };
+    for shepherd in [false, true] {
+        let config =
+            Config { changes: vec![change.clone()], ..isolated(config([("hog", ISOLATED)], shepherd, 1)) };
+        let outcome = run("linux-4.5", hog(40), config);
+        let counted = outcome.counters.vmstat;
+        if shepherd {
+            assert!(counted.looks.abs_diff(25) <= 2, "{counted:?}");
+        } else {
+            let folds = outcome.ledger.of(ISOLATED, Account::Vmstat) / 1200;
+            assert!(folds.abs_diff(25) <= 2, "{folds}");
+        }
+    }
+}
+
+#[test]
+fn the_mode_changes_while_the_machine_runs() {
+    let change =
+        |at: u64, value| Change { at_ns: at * SECOND, tunable: "vm.stat_shepherd".to_owned(), value };
+    let config = |shepherd, changes| Config { changes, ..isolated(config([("hog", ISOLATED)], shepherd, 1)) };
+    let folds = |config: Config| {
+        let watch = Watch::new(ISOLATED, 100 * MS, 30 * SECOND);
+        let (outcome, watch) = observe("linux-5.14", hog(31), config, watch);
+        (watch.of(Account::Vmstat), outcome.counters.vmstat.looks)
+    };
+    let (on, looks) = folds(config(false, vec![change(10, 1)]));
+    assert!(on.len().abs_diff(10) <= 1 && on.last() <= Some(&(10 * SECOND)), "{on:?}");
+    assert!(looks.abs_diff(21) <= 1, "{looks}");
+    let (off, looks) = folds(config(true, vec![change(10, 0)]));
+    assert!(off.len().abs_diff(20) <= 1 && off.first() >= Some(&(10 * SECOND)), "{off:?}");
+    assert!(looks.abs_diff(11) <= 1, "{looks}");
+    let (both, looks) = folds(config(true, vec![change(10, 0), change(20, 1)]));
+    assert!(both.len().abs_diff(10) <= 1, "{both:?}");
+    assert!(looks.abs_diff(21) <= 2, "{looks}");
+}
+
+#[test]
+fn counters_are_the_counts_of_what_happened() {
+    // Four processes of 100 pages each: while they live 5 stacks less the main task's; at the end none.
+    let body = |task: u64| vec![touch(task * 100, 100), compute(10 * MS)];
+    let groups = (0..4).map(|task| works(&format!("t{task}"), body(task))).collect();
+    let outcome = run("linux-5.14", program(groups), Config::default());
+    let item = |name: &str| {
+        let it = outcome.vmstat.iter().find(|it| it.name == name).unwrap();
+        assert_eq!(it.zones.iter().sum::<i64>(), it.global);
+        it.global + it.differentials.iter().sum::<i64>()
+    };
+    assert_eq!(item("nr_anon_pages"), 400);
+    assert_eq!(item("nr_kernel_stack"), 0);
+    let counted = outcome.counters.vmstat;
+    // Memory of the program outlives its tasks; their stacks of 4 pages do not.
+    assert_eq!((counted.pgfault, counted.pgalloc_normal, counted.pgfree), (400, 400 + 16, 16));
+    let machine = machine("laptop-4").unwrap();
+    assert_eq!(item("nr_free_pages"), machine.memory_mib as i64 * 256 - 400);
+}
+
+#[test]
+fn a_kernel_without_folding_has_no_workers_and_says_so() {
+    let outcome =
+        run("linux-2.5.59", hog(5), Config { tunables: vec![], ..config([("hog", ISOLATED)], false, 1) });
+    assert_eq!((outcome.counters.vmstat.updates, outcome.ledger.total(Account::Vmstat)), (0, 0));
+    assert!(outcome.vmstat.iter().all(|it| it.differentials.iter().all(|each| *each == 0)));
+    let (machine, kernel): (_, Kernel) = (machine("laptop-4").unwrap(), kernel("linux-2.5.59").unwrap());
+    let refused =
+        Simulation::new(machine, kernel, Plan::new(hog(1)).unwrap(), config([], true, 1)).unwrap_err();
+    assert!(refused.to_string().contains("these have it: linux-4.5, linux-5.14, linux-6.12"), "{refused}");
+}
+
+fn acts() -> impl Strategy<Value = Vec<Op>> {
+    let act = prop_oneof![
+        (0u64..4000, 1u64..300).prop_map(|(from, pages)| vec![touch(from, pages)]),
+        (1u64..700 * MS).prop_map(|ns| vec![compute(ns)]),
+        (1u64..900 * MS).prop_map(|ns| vec![sleep(ns)]),
+        (1u64..200).prop_map(|pages| {
+            let image = Image::Work { ns: MS.into(), bytes: (pages * 4096).into() };
+            vec![fork(vec![Op::Exec { image }]), wait_all()]
+        }),
+    ];
+    prop::collection::vec(act, 1..10).prop_map(|acts| acts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_counts_are_right_at_every_instant_whatever_programs_do_and_whoever_folds(
+        bodies in prop::collection::vec(acts(), 1..6), kernel_at in 0..KERNELS.len(), shepherd in any::<bool>(),
+        interval in 1i64..3, changes in prop::collection::vec((0u64..4000, any::<bool>(), 0i64..4), 0..4),
+        alone in any::<bool>(), seed in any::<u64>(),
+    ) {
+        let groups = bodies.into_iter().enumerate().map(|(at, body)| works(&format!("t{at}"), body)).collect();
+        let changes = changes.into_iter().map(|(at, mode, value)| {
+            let (tunable, value) =
+                if mode { ("vm.stat_shepherd", value % 2) } else { ("vm.stat_interval", value.max(1)) };
+            Change { at_ns: at * MS, tunable: tunable.to_owned(), value }
+        });
+        let config = Config { seed, changes: changes.collect(), ..config([("t0", ISOLATED)], shepherd, interval) };
+        let config = if alone { isolated(config) } else { config };
+        let simulation = simulation(KERNELS[kernel_at], program(groups), config);
+        let outcome = simulation.run().map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let item = |name: &str| {
+            let it = outcome.vmstat.iter().find(|it| it.name == name).unwrap();
+            it.global + it.differentials.iter().sum::<i64>()
+        };
+        let counted = outcome.counters.vmstat;
+        prop_assert_eq!(item("nr_kernel_stack"), 0);
+        // Of the pages that were taken, those of images and stacks are back; the shared region's are not.
+        prop_assert_eq!(item("nr_anon_pages"), (counted.pgalloc_normal - counted.pgfree) as i64);
+        let memory = machine("laptop-4").unwrap().memory_mib as i64 * 256;
+        prop_assert_eq!(item("nr_free_pages"), memory - item("nr_anon_pages"));
+        prop_assert_eq!(simulation.run().unwrap().digest(), outcome.digest());
+    }
+}
