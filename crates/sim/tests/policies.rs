@@ -168,8 +168,8 @@ fn eevdf_runs_the_eligible_task_with_the_earliest_deadline() {
 }
 
 #[test]
-fn eevdf_lets_the_current_task_run_to_its_deadline() {
-    let mut bench = Bench::<Eevdf>::new("linux-6.12", &[0, 0]);
+fn eevdf_lets_an_eligible_current_task_run_to_its_deadline() {
+    let mut bench = Bench::<Eevdf>::new("linux-6.12", &[0, 0, 0]);
     bench.enqueue(0, WAKE);
     assert_eq!(bench.pick(None), Some(0));
     bench.charge(0, 500_000);
@@ -177,10 +177,28 @@ fn eevdf_lets_the_current_task_run_to_its_deadline() {
     bench.enqueue(1, WAKE);
     assert_eq!(bench.all[1].deadline(), 1_250_000);
     assert!(!bench.preempts(0, 1));
-    // At 600000 the current task is after V = 550000 and not eligible, but protected until 750000.
-    bench.charge(0, 100_000);
-    assert!(!bench.preempts(0, 1));
-    assert!(bench.charge(0, 150_000));
+    // 2, of four times the weight, is placed at V too, with its deadline before the current task's, which is eligible
+    // (v = V) and so protected.
+    bench.all[2] = bench.policy.entity(4096, 0, None);
+    bench.enqueue(2, WAKE);
+    assert_eq!(bench.all[2].deadline(), 687_500);
+    assert!(!bench.preempts(0, 2));
+    // The end of its slice ends the protection: 1 and 2 have v = 500000 < V, and 2 the earlier deadline.
+    assert!(bench.charge(0, 250_000));
+    assert_eq!(bench.pick(Some(0)), Some(2));
+}
+
+#[test]
+fn eevdf_protects_nobody_who_is_not_eligible() {
+    let mut bench = Bench::<Eevdf>::new("linux-6.12", &[0, 0]);
+    bench.enqueue(0, WAKE);
+    bench.enqueue(1, WAKE);
+    assert_eq!(bench.pick(None), Some(0));
+    bench.charge(0, 200_000);
+    // Alone it is eligible wherever it is; with 1 (v = 0) beside it V = 100000, and it is not, 550 µs before its deadline.
+    // No tick asks for that, but a wake-up does.
+    assert!(!bench.charge(0, 100_000));
+    assert!(bench.preempts(0, 1));
     assert_eq!(bench.pick(Some(0)), Some(1));
 }
 

@@ -44,7 +44,8 @@ pub struct Entity {
     deadline: i64,
     /// V − v when it left a queue.
     lag: i64,
-    /// The deadline with which it became current: until that changes it is protected from preemption.
+    /// The deadline with which it became current: until that changes it is protected from preemption while eligible
+    /// (RUN_TO_PARITY, pick_eevdf() of v6.12).
     parity: i64,
     weight: u32,
     own_slice: Option<Ns>,
@@ -165,14 +166,19 @@ impl Eevdf {
 
     /// Who should run, the current task included if it is `runnable`.
     fn best(&self, queue: &Queue, all: &[Entity], runnable: Option<TaskIx>) -> Option<TaskIx> {
+        if queue.waiting.is_empty() {
+            return runnable;
+        }
         let sums = Self::sums(queue, all);
-        let current = runnable.map(|task| (task, &all[task as usize]));
+        // One that is not eligible is not considered, protected or not: protection ends where eligibility does.
+        let current = runnable
+            .map(|task| (task, &all[task as usize]))
+            .filter(|(_, entity)| Self::eligible(queue, sums, entity.vruntime));
         if let Some((task, entity)) = current
-            && (queue.waiting.is_empty() || self.protected(entity))
+            && self.protected(entity)
         {
             return Some(task);
         }
-        let current = current.filter(|(_, entity)| Self::eligible(queue, sums, entity.vruntime));
         let best = queue.waiting.first_that(|vruntime| Self::eligible(queue, sums, vruntime));
         match (best, current) {
             (Some(best), Some((task, entity))) => {
