@@ -188,12 +188,26 @@ def _decode(raw: bytes, *, cut: bool = False) -> str:
     return _COLOURS.sub("", text) if "\x1b" in text else text
 
 
+_WIDE = {"UTF-16LE": slice(1, 64, 2), "UTF-16BE": slice(0, 64, 2)}
+"""Which of the first bytes are zero where text of mostly Latin letters is in UTF-16."""
+
+_MANUAL = re.compile(rb"(?:[.']\\\"[^\n]*\n)*\.(?:TH|Dd) ")
+"""How the source of a manual page begins: comments, then its title (man(7), mdoc(7))."""
+
+
 def _require_text(name: str, raw: bytes) -> None:
     for magic, (what, todo) in _BINARIES.items():
         if raw.startswith(magic):
             raise NotResults(f"is {what}, not text", where=name, todo=todo)
+    if _MANUAL.match(raw):
+        todo = "import what the tool printed; the examples of its manual are nobody's results"
+        raise NotResults("is the source of a manual page", where=f"{name}:1", todo=todo)
     at = raw.find(b"\0")
     if at >= 0 and _BOMS.get(raw[:2]) != "utf-16":
+        for encoding, zeros in _WIDE.items():
+            if len(raw) > 1 and not any(raw[zeros]) and all(raw[:2].replace(b"\0", b"")):
+                todo = f"iconv -f {encoding} -t UTF-8 makes UTF-8 of it"
+                raise NotResults(f"is {encoding} without a byte order mark", where=f"{name}:1", todo=todo)
         line = raw.count(b"\n", 0, at) + 1
         raise NotResults(
             f"is no text: byte {at + 1} is zero", where=f"{name}:{line}", todo="import the text that the tool printed"
