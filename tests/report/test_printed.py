@@ -19,6 +19,7 @@ from schedlab.importers.model import Cell, Import, Table, TableRow
 from schedlab.report import changelog, markdown, text
 from schedlab.report import csv as csv_report
 from schedlab.report import json as json_report
+from schedlab.report.numbers import spread
 from schedlab.store.importing import record_imports
 from schedlab.store.selection import select, with_baseline
 
@@ -64,11 +65,19 @@ def test_the_text_shows_printed_figures_gains_tests_and_disagreements(printed: F
     assert row(told, "Hmean mb/sec-2")[3:] == ["984.66", "-", "1000.00", "[+1.56%]"]
     flat = " ".join(told.split())
     assert "! line 7, Hmean mb/sec-1, patched-again: printed +21.00 %, the values give +11.81 %" in flat
-    assert "elapsed [s], patched: -11.11 %, p = <0.001 (Welch on the printed figures, n = 10 and 10)" in flat
+    assert "elapsed [s], patched: -11.11 %, p = <0.001 (n = 10 and 10)" in flat
+    assert told.count("Welch") == 1
     assert "there are no samples to judge" in flat
     assert "line 9: a remark" in flat
     for word in ("better:", "worse", "inconclusive", "nothing to compare"):
         assert word not in flat
+
+
+@pytest.mark.parametrize(
+    ("percent", "shown"), [(2.0, "2.0%"), (2.04, "2.0%"), (0.457, "0.46%"), (12.3, "12%"), (0.0, "0%")]
+)
+def test_a_spread_has_two_digits(percent: float, shown: str) -> None:
+    assert spread(percent) == shown
 
 
 def test_many_columns_are_broken_into_parts_that_fit(printed: Findings) -> None:

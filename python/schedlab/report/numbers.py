@@ -31,6 +31,11 @@ def interval(low: float, high: float) -> str:
     return f"{100 * (low - 1):+.1f} … {100 * (high - 1):+.1f}"
 
 
+def spread(percent: float) -> str:
+    """A spread in per cent with two significant digits: ``2.0%``, ``0.46%``, ``12%``."""
+    return f"{figure(percent, 2)}%"
+
+
 def p_value(p: float) -> str:
     """A p value with two digits, ``-`` when not known."""
     if not isfinite(p):

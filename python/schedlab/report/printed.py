@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from schedlab.analysis.tables import Checked, Gain
 from schedlab.importers.model import Cell, TableRow
-from schedlab.report.numbers import figure, p_value
+from schedlab.report.numbers import figure, p_value, spread
 
 GAP = "  "
 
@@ -55,8 +55,8 @@ def cell(held: Cell, found: Gain | None) -> str:
 
 def value(held: Cell) -> str:
     """The figure as printed, ``-`` where there is none, with its spread, which may be that of a gain alone."""
-    spread = "" if held.spread_percent is None else f" ±{held.spread_percent:g}%"
-    return f"{'-' if held.value is None else held.text or figure(held.value)}{spread}"
+    about = "" if held.spread_percent is None else f" ±{spread(held.spread_percent)}"
+    return f"{'-' if held.value is None else held.text or figure(held.value)}{about}"
 
 
 def gain(found: Gain | None, held: Cell) -> str:
@@ -74,7 +74,7 @@ def remarks(checked: Checked) -> list[str]:
     table = checked.table
     told = [
         f"{row_name(row)}, {column}: {found.test.change:+.2f} %, p = {p_value(found.test.p)} "
-        f"(Welch on the printed figures, n = {row.cells[table.baseline].n} and {held.n})"
+        f"(n = {row.cells[table.baseline].n} and {held.n})"
         for row, of_row in zip(table.rows, checked.gains, strict=True)
         for column, held, found in zip(table.columns, row.cells, of_row, strict=True)
         if found is not None and found.test is not None
@@ -101,7 +101,7 @@ def explanation(checked: Sequence[Checked]) -> str:
     if any(one.agrees is False for one in found):
         told.append("! cannot come from the printed values.")
     if any(one.test for one in found):
-        told.append("p is for a row by itself, not corrected for their number.")
+        told.append("p: Welch's test on the printed figures, of a row by itself, not corrected for their number.")
     return " ".join(told)
 
 
