@@ -198,6 +198,25 @@ def test_what_is_printed_fits_80_columns(folder: Path) -> None:
     assert [line for line in shown.splitlines() if len(line) > 80] == []
 
 
+def test_names_of_columns_are_whole_where_two_have_room_and_a_folded_head_makes_it(folder: Path) -> None:
+    columns = ["5.19.0-rc3-long-vanilla", "5.19.0-rc3-long-patched", "5.19.0-rc3-long-another"]
+    head = "of-a-long-benchmark-with-many-words"
+    lines = [f"{'':36}" + "".join(f"{name:>26}" for name in columns)]
+    lines += [f"Hmean {head}-{i:<2}" + "".join(f"{v + i:>14}.00 (   0.00%)" for v in (100, 200, 300)) for i in (1, 2)]
+    (folder / "table.txt").write_text("\n".join(lines) + "\n")
+    shown = schedlab("import", folder / "table.txt", "--dry-run").output
+    assert (columns[0] in shown, columns[1] in shown, "and 1 more" in shown) == (True, True, True), shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_a_note_of_an_import_that_became_several_runs_is_told_once(folder: Path) -> None:
+    for name in ("one", "other"):
+        shutil.copy(SAMPLES / "perf-stat.csv", folder / f"{name}.csv")
+    imported(folder, folder / "one.csv", folder / "other.csv")
+    shown = schedlab("compare", "1", "2", "--store", folder / "store.sqlite").output
+    assert shown.count("never counted: cycles") == 2  # one for each file
+
+
 def test_the_help_names_what_is_read() -> None:
     shown = " ".join(schedlab("import", "--help").output.split())
     missing = [

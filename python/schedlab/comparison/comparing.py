@@ -53,5 +53,5 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
         unmatched=found.unmatched,
         printed=printed,
         checked=tuple(map(check, printed)),
-        notes=tuple(remarks.notes(sides)),
+        notes=tuple(dict.fromkeys(remarks.notes(sides))),
     )

@@ -21,7 +21,11 @@ SCHEMA = 1
 MOST_ROWS = 8
 """Rows of a table that the summary shows; the JSON has all."""
 MOST_COLUMNS = 3
-"""Columns likewise: as many as fit beside a row's head into 80 characters."""
+"""Columns likewise, where they fit."""
+ROOM = 80
+"""Characters that a table of the summary has."""
+LONGEST_HEAD, SHORTEST_HEAD = 28, 16
+"""Characters of a row's head beyond which it is folded for the columns' sake, and below which it never is."""
 
 
 def to_json(outlines: Sequence[Outline], runs: Sequence[Mapping[str, Any]] | None = None) -> str:
@@ -125,18 +129,40 @@ def _title(table: OutlineTable) -> Text:
 
 
 def _table(table: OutlineTable) -> Table:
-    shown = list(range(min(len(table.columns), MOST_COLUMNS)))
+    heads = [_head(row) for row in table.rows[:MOST_ROWS]]
+    cells = [[_cell(row, index) for index in range(len(table.columns))] for row in table.rows[:MOST_ROWS]]
+    shown, room = _fitting(table, heads, cells)
     view = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
-    view.add_column("", overflow="fold")
+    view.add_column("", overflow="fold", max_width=room)
     for index in shown:
-        view.add_column(table.columns[index], justify="right", overflow="fold", max_width=22)
+        view.add_column(table.columns[index], justify="right", overflow="fold")
     if len(table.columns) > len(shown):
         view.add_column(f"and {len(table.columns) - len(shown)} more", no_wrap=True)
-    for row in table.rows[:MOST_ROWS]:
-        view.add_row(_head(row), *(_cell(row, index) for index in shown))
+    for head, of_row in zip(heads, cells, strict=True):
+        view.add_row(head, *(of_row[index] for index in shown))
     if len(table.rows) > MOST_ROWS:
         view.add_row(Text(f"and {counted(len(table.rows) - MOST_ROWS, 'more row')}", style="dim"))
     return view
+
+
+def _fitting(table: OutlineTable, heads: Sequence[Text], cells: Sequence[Sequence[Text]]) -> tuple[list[int], int]:
+    """The first columns that have room beside the heads with their names and figures whole, and the room for heads.
+
+    Two at least, where there are two: a second is worth a broken name, as the first has no changes to show.
+    """
+    longest = max((head.cell_len for head in heads), default=0)
+    more = len(f"and {len(table.columns)} more") + 2
+    left = ROOM - 2
+    shown: list[int] = []
+    for index, name in enumerate(table.columns[:MOST_COLUMNS]):
+        width = max([len(name), *(of_row[index].cell_len for of_row in cells)]) + 2
+        after = left - width - (more if index + 1 < len(table.columns) else 0)
+        if index > 1 and after < min(longest, LONGEST_HEAD):
+            break
+        left -= width
+        shown.append(index)
+    left -= more if len(shown) < len(table.columns) else 0
+    return shown, max(min(longest, left), SHORTEST_HEAD)
 
 
 def _head(row: Row) -> Text:
