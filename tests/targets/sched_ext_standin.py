@@ -28,7 +28,7 @@ esac
 
 mkdir "$folder/root"
 echo "$name" >"$folder/root/ops"
-put enable_seq $(($(cat "$folder/enable_seq") + 1))
+[ -e "$folder/enable_seq" ] && put enable_seq $(($(cat "$folder/enable_seq") + 1))
 echo $$ >"$root/.loader"
 mv "$root/.loader" "$root/loader"
 put state enabled

@@ -150,6 +150,13 @@ def test_a_scheduler_is_loaded_for_its_variant_s_trials_and_for_no_others(kernel
     assert told == [f"sched_ext: variant 'ext' ran under 'simple_1.0' ('{kernel.line('simple_1.0')}')"]
 
 
+def test_a_kernel_that_does_not_count_schedulers_will_do(kernel, run) -> None:
+    (kernel.folder / "enable_seq").unlink()
+    done = run(planned(kernel, blocks=1))
+    assert [measurement.stdout.strip() for _, measurement in done] == ["none", "simple_1.0"]
+    assert_nothing_left(kernel)
+
+
 def test_an_ejected_scheduler_fails_that_trial_with_the_reason_and_the_run_goes_on(kernel, run) -> None:
     (kernel.root / "armed").touch()
     done = run(planned(kernel, run=WHEN_ENABLED, action="eject"))

@@ -79,6 +79,12 @@ def test_an_ejected_scheduler_is_a_fault_with_its_reason_and_is_loaded_again(she
     assert kernel.read("state") == "disabled"
 
 
+def test_a_kernel_that_does_not_count_schedulers_will_do(shell, kernel) -> None:
+    (kernel.folder / "enable_seq").unlink()
+    assert does(shell, kernel, f"scx_ready; {STATE}; scx_fault || echo well; scx_stop") == "enabled simple_1.0\nwell\n"
+    assert kernel.read("state") == "disabled"
+
+
 def test_one_that_was_replaced_is_a_fault(shell, kernel) -> None:
     out = does(
         shell, kernel, f'scx_ready; echo 99 >{kernel.folder}/enable_seq; scx_fault && echo "$scx_reason"; scx_stop'

@@ -16,18 +16,22 @@ scx_reason=
 
 scx_read() { cat "$scx_root/sys/kernel/sched_ext/$1" 2>/dev/null; }
 
+# How many were loaded since boot; kernels with a backport from before 6.12 do not say.
+scx_sequence() { scx_read enable_seq || echo unknown; }
+
 # Whether the process has ended; a child that was not waited for would still look alive to kill -0.
 scx_ended() { [ -s "$scx_folder/exit" ]; }
 
 scx_loaded() {
-    [ "$(scx_read state)" = enabled ] && [ -n "$(scx_read root/ops)" ] && [ "$(scx_read enable_seq)" != "$scx_before" ]
+    [ "$(scx_read state)" = enabled ] && [ -n "$(scx_read root/ops)" ] || return 1
+    [ "$scx_before" = unknown ] || [ "$(scx_sequence)" != "$scx_before" ]
 }
 
 scx_loaded_or_ended() { scx_ended || scx_loaded; }
 
 # Whether nothing is loaded, or what is loaded came after ours.
 scx_out() {
-    [ "$(scx_read state)" = disabled ] || { [ -n "$scx_own" ] && [ "$(scx_read enable_seq)" != "$scx_own" ]; }
+    [ "$(scx_read state)" = disabled ] || { [ -n "$scx_own" ] && [ "$(scx_sequence)" != "$scx_own" ]; }
 }
 
 # scx_within SECONDS COMMAND…: waits until it succeeds, for so long; by the uptime, as a guest's date may be fixed.
@@ -57,7 +61,7 @@ scx_explain() {
 
 scx_start() {
     scx_line=$* scx_own= scx_reason=
-    scx_before=$(scx_read enable_seq)
+    scx_before=$(scx_sequence)
     case $(scx_read state) in
     disabled) ;;
     '') scx_reason="sched_ext: this kernel ($(uname -r)) has none" && return 1 ;;
@@ -74,7 +78,7 @@ scx_start() {
     } </dev/null >>"$scx_folder/output" 2>&1 &
     scx_within "$scx_start_seconds" scx_loaded_or_ended
     if scx_loaded; then
-        scx_own=$(scx_read enable_seq)
+        scx_own=$(scx_sequence)
         scx_name=$(scx_read root/ops)
         return 0
     fi
@@ -93,7 +97,7 @@ scx_fault() {
     fi
     if [ "$(scx_read state)" != enabled ]; then
         scx_explain "is no longer loaded (state '$(scx_read state)'): ejected by the kernel, or ended by itself"
-    elif [ "$(scx_read enable_seq)" != "$scx_own" ] || [ "$(scx_read root/ops)" != "$scx_name" ]; then
+    elif [ "$(scx_sequence)" != "$scx_own" ] || [ "$(scx_read root/ops)" != "$scx_name" ]; then
         scx_explain "was ejected or ended, and '$(scx_read root/ops)' is loaded"
     elif scx_ended; then
         scx_explain "is loaded without it"

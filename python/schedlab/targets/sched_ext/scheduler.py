@@ -126,7 +126,9 @@ class Scheduler:
             ended, now = self._process.poll() is not None, self._kernel.status()
             if ended:
                 raise TrialFailure(self._explained("was not loaded"))
-            if now and now.state == "enabled" and now.ops and now.enable_seq != before.enable_seq:
+            # Counted last of all (scx_enable); kernels with a backport from before 6.12 do not count.
+            counted = before.enable_seq is None or (now is not None and now.enable_seq != before.enable_seq)
+            if now and now.state == "enabled" and now.ops and counted:
                 return now
             if time.monotonic() > deadline:
                 state = f"state {now.state!r}" if now else "no state"
