@@ -13,6 +13,7 @@
 //!            tasks/     what tasks do: messages, locks, children, the start gate
 //!            vmstat/    counters of virtual memory, and the workers that fold them
 //!            physics/   what slows them: cold caches, remote memory, bandwidth, SMT
+//!            numa/      pages and tasks brought together: scans, hinting faults, preferred nodes
 //! ```
 //! The crate does no I/O, reads no clock and keeps no global state: an outcome is a function of machine, kernel, program
 //! and configuration, the same on every platform and in every build. Time is in integer nanoseconds.
@@ -23,6 +24,7 @@ pub mod error;
 pub mod kernel;
 pub mod ledger;
 pub mod machine;
+mod numa;
 pub mod observe;
 mod physics;
 pub mod sched;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use schedlab_sim::kernel::Tunable;
+use schedlab_sim::kernel::{Definition, Tunable};
 use schedlab_sim::machine::Numbering;
 use schedlab_sim::{
     Account, Attributes, Change, Class, Config, CpuMask, End, Machine, SimError, Simulation, kernel,
@@ -135,6 +135,9 @@ fn classes() -> impl Strategy<Value = Class> {
 fn value(kernel_name: &str, tunable: Tunable, luck: u64) -> Option<(String, i64)> {
     let definition = *kernel(kernel_name).unwrap().tunables.get(tunable.name())?;
     let width = (definition.max - definition.min) as u64 + 1;
+    // Programs are over in milliseconds: scans of NUMA balancing have to come early to come at all.
+    let scan = tunable.name().ends_with("scan_delay_ms") || tunable.name().contains("scan_period");
+    let definition = if scan { Definition { default: 4, ..definition } } else { definition };
     let near = definition.default / 4 + (luck % (definition.default.unsigned_abs() * 4 + 1)) as i64;
     let anywhere = definition.min + (luck % width) as i64;
     let value = if luck.is_multiple_of(3) { anywhere } else { near.clamp(definition.min, definition.max) };

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from schedlab.workloads.base import (
     Adapter,
@@ -45,6 +46,29 @@ class PipeParameters(Parameters):
 
     loops: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_000_000
     mode: Literal["process", "thread"] = "process"
+
+
+def messaging_of(words: Sequence[str]) -> MessagingParameters | None:
+    """The parameters of a command line ``perf bench sched messaging …``; None of any other and of unknown options."""
+    if list(words[:4]) != ["perf", "bench", "sched", "messaging"]:
+        return None
+    numbers = {"-g": "groups", "--group": "groups", "-l": "loops", "--nr_loops": "loops"}
+    flags = {"-p": ("ipc", "pipe"), "--pipe": ("ipc", "pipe"), "-t": ("mode", "thread"), "--thread": ("mode", "thread")}
+    given: dict[str, str] = {}
+    rest = iter(words[4:])
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option in numbers:
+            given[numbers[option]] = value if equals else next(rest, "")
+        elif word in flags:
+            name, chosen = flags[word]
+            given[name] = chosen
+        else:
+            return None
+    try:
+        return MessagingParameters.model_validate(given, strict=False)
+    except ValidationError:
+        return None
 
 
 def _seek(pattern: re.Pattern[str], output: Output, what: str) -> float:

@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from schedlab.workloads.base import (
     Adapter,
     Command,
+    Equivalent,
     Metric,
     MetricSpec,
     NotUnderstood,
@@ -21,7 +22,7 @@ from schedlab.workloads.base import (
     Parameters,
     Place,
 )
-from schedlab.workloads.perf_bench import PERF
+from schedlab.workloads.perf_bench import PERF, PerfSchedMessaging, messaging_of
 from schedlab.workloads.perf_stat_lines import parse as parse_line
 from schedlab.workloads.tools import find, need
 
@@ -95,6 +96,14 @@ class Perfstat(Adapter[PerfstatParameters]):
         if find(PERF) is None or (words := _refusal()) is None:
             return []
         return [f"perf cannot count here ({words}): run as root or lower kernel.perf_event_paranoid"]
+
+    def equivalent(self, parameters: PerfstatParameters) -> Equivalent | None:
+        """That of ``perf bench sched messaging`` without counters: one run of it, whatever ``repeat`` is."""
+        messaging = messaging_of(shlex.split(parameters.run))
+        if messaging is None or parameters.counters != "none":
+            return None
+        same = PerfSchedMessaging().equivalent(messaging)
+        return Equivalent(same.use, same.parameters, {"elapsed": same.metrics["time"]})
 
 
 @cache

@@ -317,7 +317,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             if !self.allowed(task).contains(cpu) {
                 return true;
             }
-            if failed <= Self::nice_tries(domain) && self.hot(source, task, domain) {
+            let stays_put = |task| {
+                self.numa_verdict(source, cpu, task, domain).unwrap_or_else(|| self.hot(source, task, domain))
+            };
+            if failed <= Self::nice_tries(domain) && stays_put(task) {
                 counts.hot += 1;
                 return true;
             }
@@ -360,6 +363,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let task = self.cpus[source].current;
         let fair = task != NOBODY && self.tasks[task as usize].class.realtime().is_none();
         if !fair || !self.allowed(task).contains(cpu) || !self.idle.contains(cpu) {
+            return false;
+        }
+        if self.numa_settled(source, cpu, task) {
             return false;
         }
         self.settle(source);

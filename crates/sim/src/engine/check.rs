@@ -39,6 +39,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             stuck += usize::from(it.state == State::Blocked);
         }
         assert_eq!((self.alive, self.stuck), (alive, stuck), "no task is lost");
+        let living = self.tasks.iter().enumerate().filter(|(_, it)| it.state != State::Dead);
+        self.numa.verify(&self.counters, &self.regions, living.map(|(task, _)| task as u32));
     }
 
     fn check_cpu(&self, cpu: usize, seen: &mut [u8]) {

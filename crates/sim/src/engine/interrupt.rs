@@ -83,12 +83,19 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         self.charge(cpu);
         let current = self.cpus[cpu].current;
+        let mut leaves = false;
         if self.tasks[current as usize].class.realtime().is_some() {
             self.realtime_tick(cpu);
-        } else if self.policy.tick(&mut self.queues[cpu], &mut self.entities, current, self.now) {
-            self.cpus[cpu].need_resched = true;
+        } else {
+            if self.policy.tick(&mut self.queues[cpu], &mut self.entities, current, self.now) {
+                self.cpus[cpu].need_resched = true;
+            }
+            leaves = self.numa.on && self.numa_tick(cpu, current);
         }
         self.balance_tick(cpu);
+        if leaves && self.cpus[cpu].current == current {
+            self.numa_move(cpu);
+        }
     }
 
     /// SCHED_RR: when the slice is over the task goes behind its equals.

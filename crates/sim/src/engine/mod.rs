@@ -21,6 +21,7 @@ use crate::error::SimError;
 use crate::kernel::{Change, Kernel, Tunables};
 use crate::ledger::Ledger;
 use crate::machine::{Costs, CpuMask, Domains, Machine, Topology};
+use crate::numa::Numa;
 use crate::observe::{Counters, End, Histograms, Observer, Outcome, Series, TaskReport};
 use crate::physics::{Caches, Memory, Region};
 use crate::sched::{Policy, SwitchLocks, TaskIx};
@@ -114,6 +115,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub caches: Caches,
     pub counts: Counts,
     pub workers: Workers,
+    pub numa: Numa,
 
     pub ledger: Ledger,
     pub counters: Counters,
@@ -212,5 +214,6 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         }
         self.policy.retune(&self.tunables);
         self.retune_vmstat();
+        self.numa.retune(&self.tunables);
     }
 }

@@ -7,6 +7,7 @@ use crate::balance::{Memories, Shapes};
 use crate::kernel::{Tunable, Tunables};
 use crate::ledger::Ledger;
 use crate::machine::CpuMask;
+use crate::numa::Numa;
 use crate::observe::{Counters, Histogram, Histograms, Observer, Series, TaskReport};
 use crate::physics::{Caches, Memory, Region};
 use crate::sched::{Policy, Setting};
@@ -62,6 +63,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let meeting = |instance| Meeting::new(resources.barriers[plan.barriers().position(instance)].parties);
         let region = |instance| Region::new(resources.regions[plan.regions().position(instance)].bytes);
         let each = |total: u32| 0..total;
+        let numa = Numa::new(&world, &tunables);
         Self {
             topology: world.topology,
             costs: machine.costs.clone(),
@@ -114,6 +116,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             ),
             counts: Counts::new(cpus, machine.nodes(), machine.memory_mib, folds),
             workers: Workers::new(cpus, folds),
+            numa,
             ledger: Ledger::new(cpus),
             counters: Counters::default(),
             histograms: Histograms {

@@ -31,6 +31,9 @@ pub struct Kernel {
     /// What new-idle balancing compares `avg_idle` with before it begins.
     #[serde(default)]
     pub newidle_gate: NewidleGate,
+    /// Which pages NUMA balancing marks.
+    #[serde(default)]
+    pub numa_scan: NumaScan,
     /// Balancing between domains.
     #[serde(default)]
     pub domains: DomainSettings,
@@ -85,6 +88,17 @@ pub enum NewidleGate {
     DomainCost,
 }
 
+/// Which pages NUMA balancing marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NumaScan {
+    /// All that are there (until 4.9).
+    #[default]
+    Everything,
+    /// Not the private pages of a process of one thread that lie on its node already.
+    SparesLocal,
+}
+
 /// Numbers of `sd_init()` that differ between versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,6 +119,9 @@ impl Kernel {
         let wrong = |reason: String| SimError::Definition { what: "kernel", reason };
         let kernel: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let keys: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if kernel.policy == PolicyKind::O1 && keys.contains_key("numa_scan") {
+            return Err(wrong("`numa_scan` has no meaning under the policy o1".to_owned()));
+        }
         for key in ["wake_affine", "idle_search", "newidle_gate", "domains"] {
             match (kernel.policy, keys.contains_key(key)) {
                 (PolicyKind::O1, true) => {

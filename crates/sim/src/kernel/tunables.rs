@@ -101,6 +101,16 @@ tunables! {
     VmStatInterval = "vm.stat_interval",
     /// The patch of on-demand vmstat workers: a shepherd starts them where there is something to fold.
     VmStatShepherd = "vm.stat_shepherd",
+    /// NUMA balancing.
+    NumaBalancing = "kernel.numa_balancing",
+    /// Run time of an address space before its first scan: the slow start.
+    NumaScanDelayMs = "sched.numa_balancing.scan_delay_ms",
+    /// Shortest time in which an address space is scanned once.
+    NumaScanPeriodMinMs = "sched.numa_balancing.scan_period_min_ms",
+    /// Longest such time.
+    NumaScanPeriodMaxMs = "sched.numa_balancing.scan_period_max_ms",
+    /// Memory that one scan marks.
+    NumaScanSizeMb = "sched.numa_balancing.scan_size_mb",
 }
 
 /// A tunable as a kernel model has it.
@@ -134,8 +144,9 @@ impl Tunable {
     pub fn named(name: &str) -> Option<Self> {
         let bare = name.strip_prefix("kernel.").unwrap_or(name);
         let dotted = bare.strip_prefix("sched_").map(|rest| format!("sched.{rest}"));
-        let wanted = dotted.as_deref().unwrap_or(bare);
-        Self::ALL.iter().copied().find(|tunable| tunable.name() == wanted)
+        let scan = bare.strip_prefix("numa_balancing_").map(|rest| format!("sched.numa_balancing.{rest}"));
+        let wanted = scan.as_deref().or(dotted.as_deref()).unwrap_or(bare);
+        Self::ALL.iter().copied().find(|tunable| tunable.name() == name || tunable.name() == wanted)
     }
 }
 

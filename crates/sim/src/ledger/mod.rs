@@ -73,6 +73,14 @@ accounts! {
     Balance = "balance",
     /// Folding counters of virtual memory, and looking where it is needed.
     Vmstat = "vmstat",
+    /// Marking pages for hinting faults.
+    NumaScan = "numa_scan",
+    /// Hinting faults.
+    NumaFault = "numa_hint_fault",
+    /// Copying pages to another node.
+    NumaMigrate = "numa_migrate",
+    /// Looking for a CPU on a task's preferred node, and the move there.
+    NumaPlace = "numa_placement",
 }
 
 impl Account {

@@ -77,4 +77,20 @@ pub struct Counters {
     pub retunes: u64,
     /// Virtual memory's statistics.
     pub vmstat: crate::vmstat::VmstatCounters,
+    /// Scans of NUMA balancing.
+    pub numa_scans: u64,
+    /// Pages that they marked.
+    pub numa_pte_updates: u64,
+    /// Touches of marked pages.
+    pub numa_hint_faults: u64,
+    /// Of these, from the page's own node.
+    pub numa_hint_faults_local: u64,
+    /// Pages moved to the node that touches them.
+    pub numa_pages_migrated: u64,
+    /// Tasks moved to an idle CPU of their preferred node, or to one with less to do.
+    pub numa_task_migrated: u64,
+    /// Tasks that changed places with one that has less reason to be where it is; each pair counts once.
+    pub numa_task_swapped: u64,
+    /// Tasks for which their preferred node had no place.
+    pub numa_task_stayed: u64,
 }

@@ -13,7 +13,7 @@ const MOST_GRANULES: u64 = 4096;
 /// Home of a granule that nobody has touched.
 const UNTOUCHED: u8 = u8::MAX;
 
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 
 /// A region of memory.
 #[derive(Debug, Clone)]
@@ -22,8 +22,12 @@ pub(crate) struct Region {
     /// Granule size is 1 << shift.
     shift: u32,
     /// Node of each granule, and how many of its pages have been touched; empty before the first touch.
-    home: Vec<u8>,
-    touched: Vec<u32>,
+    pub home: Vec<u8>,
+    pub touched: Vec<u32>,
+    /// Sum of `touched`.
+    pub populated: u64,
+    /// Node of each granule's last hinting fault; empty before the first.
+    pub last_fault: Vec<u8>,
     /// What each last-level cache held of it, in KiB, and that cache's inflow then.
     cached: Vec<Cached>,
     /// The core whose private caches held it last.
@@ -66,6 +70,8 @@ impl Region {
             shift: PAGE.ilog2() + granules.ilog2(),
             home: Vec::new(),
             touched: Vec::new(),
+            populated: 0,
+            last_fault: Vec::new(),
             cached: Vec::new(),
             private,
         }
@@ -79,22 +85,34 @@ impl Region {
             self.home = vec![UNTOUCHED; granules];
             self.touched = vec![0; granules];
         }
-        let size = 1u64 << self.shift;
-        let (mut at, mut left, mut pages) = (touch.offset % self.bytes, touch.bytes.max(1), 0);
-        while left > 0 {
-            let (granule, within) = ((at >> self.shift) as usize, at & (size - 1));
-            let part = left.min(size - within).min(self.bytes - at);
+        let (size, mut pages) = (1u64 << self.shift, 0);
+        for (granule, number) in self.parts(touch) {
             if self.home[granule] == UNTOUCHED {
                 self.home[granule] = node as u8;
             }
             let fresh = (size / PAGE) as u32 - self.touched[granule];
-            let met = fresh.min(part.div_ceil(PAGE) as u32);
+            let met = fresh.min(number);
             self.touched[granule] += met;
             pages += u64::from(met);
-            left -= part;
-            at = (at + part) % self.bytes;
         }
+        self.populated += pages;
         pages
+    }
+
+    /// Granules that a touch meets, and how many pages of each.
+    pub fn parts(&self, touch: &Touch) -> impl Iterator<Item = (usize, u32)> + use<> {
+        let (bytes, shift) = (self.bytes, self.shift);
+        let (mut at, mut left) = (touch.offset % bytes, touch.bytes.max(1));
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let (granule, within) = ((at >> shift) as usize, at & ((1 << shift) - 1));
+            let part = left.min((1 << shift) - within).min(bytes - at);
+            left -= part;
+            at = (at + part) % bytes;
+            Some((granule, part.div_ceil(PAGE) as u32))
+        })
     }
 
     fn granules(&self, touch: &Touch) -> impl Iterator<Item = usize> + use<> {

@@ -4,5 +4,5 @@ mod memory;
 mod smt;
 mod warmth;
 
-pub(crate) use memory::{Memory, Region, Touch};
+pub(crate) use memory::{Memory, PAGE, Region, Touch};
 pub(crate) use warmth::{Caches, Warmth};

@@ -6,13 +6,11 @@ use schedlab_workload::{Cursor, Step};
 use crate::engine::{Engine, NOBODY, Segment};
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::physics::Warmth;
+use crate::physics::{PAGE, Warmth};
 use crate::sched::{Enqueue, Policy, TaskIx};
 use crate::tasks::exec::{Begun, Effect, Script};
 use crate::tasks::{Action, Class, Latencies, Phase, State, Task};
 use crate::time::Ns;
-
-const PAGE: u64 = 4096;
 
 impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// A task in a free place of the table; it cannot run yet.
@@ -56,6 +54,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         task.footprint_kib = self.costs.footprint_kib;
         let entity = self.policy.entity(crate::sched::weight::of_nice(0), 0, None);
         let task = self.place(task, entity, script);
+        self.numa.born_in_kernel(task);
         self.observer.created(self.now, task, &self.name(task));
         task
     }
@@ -127,6 +126,8 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let it = &mut self.tasks[task as usize];
         (it.cpu, it.stack_node) = (cpu as u16, node);
         self.note_stack(cpu, node.into(), true);
+        let thread = self.tasks[task as usize].thread;
+        self.numa.born(task, thread.then_some(self.gate.main), self.now);
         let target = self.select_new(cpu, task);
         if target != cpu {
             self.counters.spread_migrations[self.topology.distance(cpu, target) as usize] += 1;
@@ -179,12 +180,14 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     pub(super) fn effect_life(&mut self, cpu: usize, task: TaskIx) -> Effect {
         let it = &mut self.tasks[task as usize];
         match it.action {
-            Action::Image { ns, .. } => {
+            Action::Image { bytes, ns } => {
                 it.action = Action::Work { ns };
+                self.image_filled(cpu, task, bytes, ns);
                 Effect::Begin
             }
             Action::Work { .. } => {
                 it.action = Action::Exit;
+                self.image_done(cpu, task);
                 Effect::Begin
             }
             Action::Exit => self.effect_exit(cpu, task),
@@ -202,6 +205,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let it = &mut self.tasks[task as usize];
         it.action = Action::Image { bytes, ns };
         it.warmth = Warmth::COLD;
+        self.numa.execed(task);
         let target = self.select_exec(cpu, task);
         if target == cpu { Effect::Begin } else { Effect::Move(target) }
     }
@@ -246,6 +250,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         }
         self.observer.ended(self.cpus[cpu].clock, task);
         self.scripts[task as usize] = Script::None;
+        self.numa.died(task);
         if task == self.gate.main {
             self.finished = true;
         } else if is_child {

@@ -63,6 +63,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let main = self.new_task(NOBODY, NOBODY, Script::Main, Action::AwaitReady, Class::Normal);
         self.tasks[main as usize].phase = crate::tasks::Phase::Next;
         self.gate.main = main;
+        self.numa.born(main, None, self.now);
         self.gate.live = self.world.plan.task_count();
         if self.is_o1() {
             (0..self.cpus.len()).for_each(|cpu| self.rekey(cpu));

@@ -22,6 +22,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         };
         let bytes = it.left.min(PART);
         let touch = Touch { offset: offset.wrapping_add(it.moved), bytes, stride, pattern };
+        self.numa_touch(cpu, task, region, &touch);
+        let it = &self.tasks[task as usize];
         let (now, machine) = (self.cpus[cpu].clock, self.world.machine);
         let cost = self.memory.touch(
             &mut self.regions[region as usize],

@@ -10,6 +10,7 @@ from typing import Any
 from schedlab.experiment.plan import Trial
 from schedlab.measurement import Measurement
 from schedlab.simulation.errors import SimulationFailed
+from schedlab.simulation.models import Model
 from schedlab.simulation.running import Running, Simulation
 from schedlab.targets.sim.cases import RowProgram
 from schedlab.workloads.base import Metric, NotUnderstood
@@ -32,7 +33,13 @@ def measurement(trial: Trial, made: RowProgram, simulation: Simulation, running:
     except NotUnderstood as error:
         return Measurement("failed", started, running.seconds, reason=str(error), command=command, stdout=told)
     return Measurement(
-        "ok", started, running.seconds, metrics, counters=counters(outcome), command=command, stdout=told
+        "ok",
+        started,
+        running.seconds,
+        metrics,
+        counters=counters(outcome, simulation.kernel),
+        command=command,
+        stdout=told,
     )
 
 
@@ -49,7 +56,14 @@ def _metrics(made: RowProgram, outcome: Mapping[str, Any]) -> list[Metric]:
     ]
 
 
-def counters(outcome: Mapping[str, Any]) -> dict[str, float]:
+NUMA = (
+    "numa_pte_updates", "numa_hint_faults", "numa_hint_faults_local", "numa_pages_migrated", "numa_task_migrated",
+    "numa_task_swapped",
+)  # fmt: skip
+"""As /proc/vmstat names them (``numa_task_*`` since 6.16)."""
+
+
+def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     """Counters by the names of a real kernel's, the simulator's own (``sim.*``), and the ledger (``ledger.*_ns``).
 
     As in /proc/stat, a switch to or from idle is a context switch; a migration is a task that goes on on another CPU.
@@ -66,6 +80,8 @@ def counters(outcome: Mapping[str, Any]) -> dict[str, float]:
         "tree.involuntary-switches": own["preemptions"],
         "tree.minor-faults": own["page_faults"],
     }
+    if "kernel.numa_balancing" in kernel.tunables:
+        as_kernel |= {f"vmstat.{name}": own[name] for name in NUMA}
     accounts = {
         f"ledger.{name}_ns": sum(times)
         for name, times in zip(ledger["accounts"], zip(*ledger["cpus"], strict=True), strict=True)

@@ -1,0 +1,132 @@
+//! Hinting faults.
+
+use super::space::{Vote, vote};
+use super::{Image, NOWHERE};
+use crate::engine::Engine;
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::physics::{PAGE, Touch};
+use crate::sched::{Policy, TaskIx};
+use crate::time::Ns;
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// A task is about to touch a part of a region: the marked pages there fault first, and some of them move
+    /// (`do_numa_page()`).
+    pub(crate) fn numa_touch(&mut self, cpu: usize, task: TaskIx, region: u32, touch: &Touch) {
+        if !self.numa.present {
+            return;
+        }
+        let (node, on) = (self.topology.node(cpu) as u8, self.numa.on);
+        let space = self.numa.members[task as usize].space as usize;
+        if !self.numa.spaces[space].mapping(region).is_marked() {
+            return;
+        }
+        if on {
+            self.numa.conclude(task, &self.regions);
+        }
+        let (nodes, member) = (self.numa.nodes, &mut self.numa.members[task as usize]);
+        let map = self.numa.spaces[space].mapping(region);
+        let region = &mut self.regions[region as usize];
+        region.last_fault.resize(region.home.len(), NOWHERE);
+        let (mut faults, mut local, mut moved) = (0, 0, 0);
+        for (granule, pages) in region.parts(touch) {
+            let taken = u64::from(map.take(granule, pages));
+            if taken == 0 {
+                continue;
+            }
+            let home = &mut region.home[granule];
+            let was_local = *home == node;
+            faults += taken;
+            local += if was_local { taken } else { 0 };
+            let last = &mut region.last_fault[granule];
+            if vote(last, &mut map.marks[granule].fresh, *home, node) == Vote::Moves && on {
+                *home = node;
+                moved += u64::from(region.touched[granule]);
+            }
+            if on {
+                member.record(*home, taken, was_local, nodes);
+            }
+        }
+        self.book_faults(cpu, faults, local, moved);
+    }
+
+    /// A fresh image computes and touches its memory evenly the while: its marked pages fault as its run time goes on.
+    pub(super) fn image_faults(&mut self, cpu: usize, task: TaskIx) {
+        let ran = self.run_time(cpu, task);
+        self.image_faults_at(cpu, task, ran);
+    }
+
+    /// A fresh image has computed all that it was to.
+    pub(crate) fn image_done(&mut self, cpu: usize, task: TaskIx) {
+        if self.numa.present {
+            self.image_faults_at(cpu, task, Ns::MAX);
+        }
+    }
+
+    /// A fresh image has been filled by its task, which runs on `cpu`, and begins to compute.
+    pub(crate) fn image_filled(&mut self, cpu: usize, task: TaskIx, bytes: u64, total: Ns) {
+        let bound = self.tasks[task as usize].memory_node;
+        let node = bound.unwrap_or(self.topology.node(cpu) as u8);
+        let began = self.run_time(cpu, task);
+        self.numa.filled(task, Image { began, ..Image::new(bytes, node, total) });
+    }
+
+    fn image_faults_at(&mut self, cpu: usize, task: TaskIx, ran: Ns) {
+        let (node, on) = (self.topology.node(cpu) as u8, self.numa.on);
+        let space = self.numa.members[task as usize].space as usize;
+        let it = &mut self.numa.spaces[space].image;
+        let done = ran.saturating_sub(it.began).min(it.total);
+        let touched = (u128::from(it.pages) * u128::from(done) / u128::from(it.total.max(1))) as u64;
+        let faults = (touched - it.touched).min(it.marked);
+        it.touched = touched;
+        if faults == 0 {
+            return;
+        }
+        if on {
+            self.numa.conclude(task, &self.regions);
+        }
+        let (nodes, member) = (self.numa.nodes, &mut self.numa.members[task as usize]);
+        let it = &mut self.numa.spaces[space].image;
+        it.marked -= faults;
+        let was_local = it.node == node;
+        let mut moved = 0;
+        if vote(&mut it.last_fault, &mut it.fresh, it.node, node) == Vote::Moves && on {
+            (it.node, moved) = (node, it.pages);
+        }
+        if on {
+            member.record(it.node, faults, was_local, nodes);
+        }
+        self.book_faults(cpu, faults, if was_local { faults } else { 0 }, moved);
+    }
+
+    /// Pages of what a task has in use whatever it does: stack and heap beside its regions.
+    pub(super) fn footprint_pages(&self, task: TaskIx) -> u64 {
+        (u64::from(self.tasks[task as usize].footprint_kib) << 10).div_ceil(PAGE)
+    }
+
+    /// A scan has marked a task's footprint, unless it is spared because it is local: it goes where its task goes. It is
+    /// touched again as soon as the task goes on.
+    pub(super) fn footprint_faults(&mut self, cpu: usize, task: TaskIx, spared: bool) {
+        let pages = self.footprint_pages(task);
+        if spared || pages == 0 {
+            return;
+        }
+        self.counters.numa_pte_updates += pages;
+        let node = self.topology.node(cpu) as u8;
+        let nodes = self.numa.nodes;
+        self.numa.members[task as usize].record(node, pages, true, nodes);
+        self.book_faults(cpu, pages, pages, 0);
+    }
+
+    fn book_faults(&mut self, cpu: usize, faults: u64, local: u64, moved: u64) {
+        self.counters.numa_hint_faults += faults;
+        self.counters.numa_hint_faults_local += local;
+        self.counters.numa_pages_migrated += moved;
+        if faults > 0 {
+            self.book(cpu, Account::NumaFault, faults * u64::from(self.costs.hinting_fault));
+        }
+        if moved > 0 {
+            self.book(cpu, Account::NumaMigrate, moved * u64::from(self.costs.page_migrate));
+        }
+    }
+}

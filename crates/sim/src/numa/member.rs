@@ -1,0 +1,141 @@
+//! A task's part in NUMA balancing: its faults by node, what they say, and how often its memory is scanned.
+
+use super::NOWHERE;
+use crate::time::Ns;
+
+/// The scan period changes by tenths of itself (`NUMA_PERIOD_SLOTS`)…
+const SLOTS: u64 = 10;
+
+/// …and grows when at least so many tenths of the faults were local (`NUMA_PERIOD_THRESHOLD`).
+const THRESHOLD: u64 = 7;
+
+/// A task's state.
+#[derive(Debug)]
+pub(super) struct Member {
+    /// Its address space.
+    pub space: u32,
+    /// Run time from which the period is counted; 0 until the first scan (`node_stamp`).
+    pub stamp: Ns,
+    /// Run time between two scans.
+    pub period: Ns,
+    /// Passes of its address space that it has drawn its conclusions from.
+    pub passes: u32,
+    pub preferred: u8,
+    /// When it may next try to get to its preferred node.
+    pub retry_at: Ns,
+    /// By node, decaying with each pass; and of the current pass. Empty before the first fault.
+    faults: Vec<u64>,
+    recent: Vec<u64>,
+    /// Of the current pass, on pages of other nodes and of the own one.
+    locality: [u64; 2],
+}
+
+impl Member {
+    pub fn new(space: u32, delay: Ns) -> Self {
+        Self {
+            space,
+            stamp: 0,
+            period: delay,
+            passes: 0,
+            preferred: NOWHERE,
+            retry_at: 0,
+            faults: Vec::new(),
+            recent: Vec::new(),
+            locality: [0; 2],
+        }
+    }
+
+    /// Notes faults on pages that are on `node` now; `local` as they were found.
+    pub fn record(&mut self, node: u8, pages: u64, local: bool, nodes: usize) {
+        if self.recent.is_empty() {
+            (self.faults, self.recent) = (vec![0; nodes], vec![0; nodes]);
+        }
+        self.recent[usize::from(node)] += pages;
+        self.locality[usize::from(local)] += pages;
+    }
+
+    /// Whether it has ever faulted.
+    pub fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
+    /// Decayed faults on pages of a node.
+    pub fn faults(&self, node: usize) -> u64 {
+        self.faults.get(node).copied().unwrap_or(0)
+    }
+
+    /// What part of its faults is on pages of a node, in thousandths.
+    pub fn share(&self, node: usize) -> i64 {
+        let total: u64 = self.faults.iter().sum();
+        (self.faults(node) * 1000).checked_div(total).unwrap_or(0) as i64
+    }
+
+    /// A pass over its memory is complete, or so many are: faults decay by half, the node of the most is preferred (the first of equals), and
+    /// the scan period adapts within `(least, most)` (`task_numa_placement()`, `update_task_scan_period()`).
+    pub fn conclude(&mut self, passes: u32, periods: (Ns, Ns)) {
+        self.passes = passes;
+        if !self.has_faults() {
+            return;
+        }
+        for (all, recent) in self.faults.iter_mut().zip(&mut self.recent) {
+            *all = *all / 2 + std::mem::take(recent);
+        }
+        let [remote, local] = std::mem::take(&mut self.locality);
+        self.period = adapted(self.period, remote, local, periods);
+        let most = self.faults.iter().copied().max().unwrap_or(0);
+        if most > 0 {
+            let node = self.faults.iter().position(|faults| *faults == most);
+            self.preferred = node.map_or(NOWHERE, |node| node as u8);
+            // It is tried at once.
+            self.retry_at = 0;
+        }
+    }
+}
+
+/// The next scan period. Without any fault it doubles. If at least seven tenths of the faults were local, it grows by a
+/// tenth for each tenth above seven, and at least by one; otherwise it shrinks by a tenth for each tenth below.
+fn adapted(period: Ns, remote: u64, local: u64, (least, most): (Ns, Ns)) -> Ns {
+    if remote + local == 0 {
+        return period.saturating_mul(2).min(most);
+    }
+    let (slot, tenths) = (period.div_ceil(SLOTS), local * SLOTS / (local + remote));
+    let next = if tenths >= THRESHOLD {
+        period + slot * (tenths - THRESHOLD).max(1)
+    } else {
+        period.saturating_sub(slot * (THRESHOLD - tenths))
+    };
+    next.clamp(least, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Member, adapted};
+
+    #[test]
+    fn the_scan_period_grows_with_locality_and_shrinks_without() {
+        let next = |remote, local| adapted(2000, remote, local, (1000, 60_000));
+        // All local: three tenths more; seven and eight tenths local: one tenth more.
+        assert_eq!(next(0, 10), 2600);
+        assert_eq!((next(3, 7), next(2, 8)), (2200, 2200));
+        // Six tenths: one tenth less; none: seven tenths less, but not below the least.
+        assert_eq!(next(4, 6), 1800);
+        assert_eq!(next(10, 0), 1000);
+        // No fault at all: twice as long, up to the most.
+        assert_eq!(next(0, 0), 4000);
+        assert_eq!(adapted(50_000, 0, 0, (1000, 60_000)), 60_000);
+    }
+
+    #[test]
+    fn the_node_of_most_faults_is_preferred_and_old_faults_count_half() {
+        let mut it = Member::new(0, 0);
+        it.record(1, 100, false, 3);
+        it.record(0, 60, true, 3);
+        it.conclude(1, (1, 1));
+        assert_eq!((it.preferred, it.faults(0), it.faults(1)), (1, 60, 100));
+        // 60 / 2 + 30 against 100 / 2: the old ones still outweigh it by nothing: 60 to 50.
+        it.record(0, 30, true, 3);
+        it.conclude(2, (1, 1));
+        assert_eq!((it.preferred, it.faults(0), it.faults(1)), (0, 60, 50));
+        assert_eq!((it.share(0), it.share(1), it.share(2)), (545, 454, 0));
+    }
+}

@@ -1,0 +1,145 @@
+//! Bringing a task to its preferred node, and keeping it there.
+
+use super::NOWHERE;
+use crate::engine::{Engine, NOBODY};
+use crate::ledger::Account;
+use crate::machine::DomainKind;
+use crate::observe::Observer;
+use crate::sched::{Enqueue, Policy, TaskIx};
+
+/// Where a task goes.
+enum Place {
+    /// To a CPU that has room for it.
+    Free(usize),
+    /// To that of a task which comes here instead.
+    Swap(usize),
+}
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// The current task of a CPU tries to get to its preferred node (`task_numa_migrate()`).
+    pub(crate) fn numa_move(&mut self, cpu: usize) {
+        let task = self.cpus[cpu].current;
+        let node = usize::from(self.numa.preferred(task));
+        let looked_at = self.topology.node_cpus(node).count() as u64;
+        let base = u64::from(self.costs.balance_base);
+        self.book(cpu, Account::NumaPlace, base + looked_at * u64::from(self.costs.balance_cpu));
+        match self.place_on(cpu, task, node) {
+            None => self.counters.numa_task_stayed += 1,
+            Some(Place::Free(target)) => {
+                self.counters.numa_task_migrated += 1;
+                self.book(cpu, Account::NumaPlace, self.costs.balance_move);
+                self.take_current(cpu);
+                self.note_move(task, cpu, target);
+                self.activate(target, task, Enqueue::Moved);
+                self.schedule(cpu);
+                self.rekey(cpu);
+                self.check_preempt(cpu, target, task);
+            }
+            Some(Place::Swap(target)) => {
+                self.counters.numa_task_swapped += 1;
+                self.book(cpu, Account::NumaPlace, 2 * self.costs.balance_move);
+                self.settle(target);
+                self.book(target, Account::Ipi, self.costs.ipi_handler);
+                let other = self.cpus[target].current;
+                self.take_current(cpu);
+                self.take_current(target);
+                self.note_move(task, cpu, target);
+                self.note_move(other, target, cpu);
+                self.activate(target, task, Enqueue::Moved);
+                self.activate(cpu, other, Enqueue::Moved);
+                for each in [target, cpu] {
+                    self.schedule(each);
+                    self.rekey(each);
+                }
+            }
+        }
+    }
+
+    /// A place on a node for the current task of `cpu`: an idle core, an idle CPU, that of a task which is not worse off
+    /// here by more than this one gains, or the least loaded CPU if the nodes' loads come no further apart by it.
+    fn place_on(&self, cpu: usize, task: TaskIx, node: usize) -> Option<Place> {
+        let span = self.topology.node_cpus(node).and(self.allowed(task));
+        let cores = if self.topology.threads > 1 { &self.idle_cores } else { &self.idle };
+        let idle = cores.first_common_from(&span, 0).or_else(|| self.idle.first_common_from(&span, 0));
+        if let Some(idle) = idle.filter(|idle| !self.cpus[*idle].in_interrupt) {
+            return Some(Place::Free(idle));
+        }
+        let swap = span.iter().filter_map(|other| Some((self.gain(cpu, task, other, node)?, other)));
+        // The first of the best.
+        let best = swap.max_by_key(|(gain, other)| (*gain, std::cmp::Reverse(*other)));
+        if let Some((_, other)) = best {
+            return Some(Place::Swap(other));
+        }
+        let weight = u64::from(P::weight(&self.entities[task as usize]));
+        let load = |node| self.topology.node_cpus(node).iter().map(|cpu| self.loads[cpu]).sum::<u64>();
+        let (here, there) = (load(self.topology.node(cpu)), load(node));
+        let apart = (here.saturating_sub(weight)).abs_diff(there + weight);
+        if apart > here.abs_diff(there) {
+            return None;
+        }
+        span.iter().min_by_key(|cpu| self.loads[*cpu]).map(Place::Free)
+    }
+
+    /// What both tasks together gain if the current one of `cpu` changes places with that of `other` on `node`, in
+    /// thousandths of their faults, if it is something. A task on its own preferred node is left there.
+    fn gain(&self, cpu: usize, task: TaskIx, other: usize, node: usize) -> Option<i64> {
+        let it = &self.cpus[other];
+        let fair = it.current != NOBODY && self.tasks[it.current as usize].class.realtime().is_none();
+        if !fair || it.in_interrupt || !self.allowed(it.current).contains(cpu) {
+            return None;
+        }
+        let (ours, theirs) = (&self.numa.members[task as usize], &self.numa.members[it.current as usize]);
+        if usize::from(theirs.preferred) == node {
+            return None;
+        }
+        let here = self.topology.node(cpu);
+        let gain = ours.share(node) - ours.share(here) + theirs.share(here) - theirs.share(node);
+        (gain > 0).then_some(gain)
+    }
+
+    /// What NUMA balancing says about moving a waiting task (`migrate_degrades_locality()`): that it should stay, that it
+    /// may go although it is cache-hot, or nothing.
+    pub(crate) fn numa_verdict(
+        &self,
+        source: usize,
+        cpu: usize,
+        task: TaskIx,
+        domain: DomainKind,
+    ) -> Option<bool> {
+        if !self.numa.on || !matches!(domain, DomainKind::Numa(_)) {
+            return None;
+        }
+        let member = &self.numa.members[task as usize];
+        let (from, to) = (self.topology.node(source), self.topology.node(cpu));
+        if from == to || !member.has_faults() {
+            return None;
+        }
+        if usize::from(member.preferred) == from {
+            // If the others there could go instead.
+            return (self.running[source] > self.preferring(source)).then_some(true);
+        }
+        if usize::from(member.preferred) == to {
+            return Some(false);
+        }
+        (member.preferred != NOWHERE).then(|| member.faults(to) < member.faults(from))
+    }
+
+    /// Whether the running task of a CPU is where it prefers to be, and would be taken from there.
+    pub(crate) fn numa_settled(&self, source: usize, cpu: usize, task: TaskIx) -> bool {
+        let (from, to) = (self.topology.node(source), self.topology.node(cpu));
+        self.numa.on && from != to && usize::from(self.numa.preferred(task)) == from
+    }
+
+    /// Tasks of a CPU that are on their preferred node.
+    fn preferring(&self, cpu: usize) -> u32 {
+        let node = self.topology.node(cpu);
+        let prefers = |task: TaskIx| usize::from(self.numa.preferred(task)) == node;
+        let current = self.cpus[cpu].current;
+        let mut number = u32::from(current != NOBODY && prefers(current));
+        P::waiting(&self.queues[cpu], |task| {
+            number += u32::from(prefers(task));
+            true
+        });
+        number
+    }
+}

@@ -1,0 +1,225 @@
+//! Address spaces: what is mapped there, and which pages are marked.
+
+use crate::physics::{PAGE, Region};
+use crate::time::Ns;
+
+use super::NOWHERE;
+
+/// An address space.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    /// Its threads.
+    pub users: u32,
+    /// When the next scan may be; `None` for a fresh image, which has not been asked yet.
+    pub next_scan: Option<Ns>,
+    /// How often a scan has come to its end.
+    pub passes: u32,
+    /// Regions that have been touched, in the order of their first touches.
+    maps: Vec<Mapping>,
+    pub image: Image,
+    /// Where the next scan goes on: a mapping, or the image behind all of them, and a granule or page there.
+    at: (usize, usize),
+}
+
+/// A region in an address space.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    region: u32,
+    /// Sum of all marks' pages.
+    marked: u64,
+    /// By granule; empty before the first scan.
+    pub marks: Vec<Mark>,
+}
+
+/// A granule's marked pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub pages: u32,
+    /// No page of it has been touched since it was marked. The first touch speaks for all its pages.
+    pub fresh: bool,
+}
+
+/// The private memory of a fresh image: one piece, on one node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Image {
+    pub pages: u64,
+    pub node: u8,
+    /// Run time at which it began to compute, and how long it computes.
+    pub began: Ns,
+    pub total: Ns,
+    /// Pages touched since then.
+    pub touched: u64,
+    pub marked: u64,
+    pub fresh: bool,
+    pub last_fault: u8,
+}
+
+impl Default for Image {
+    fn default() -> Self {
+        Self {
+            pages: 0,
+            node: 0,
+            began: 0,
+            total: 0,
+            touched: 0,
+            marked: 0,
+            fresh: false,
+            last_fault: NOWHERE,
+        }
+    }
+}
+
+impl Image {
+    /// An image of so many bytes on a node.
+    pub fn new(bytes: u64, node: u8, total: Ns) -> Self {
+        Self { pages: bytes.div_ceil(PAGE), node, total, ..Self::default() }
+    }
+}
+
+/// Who touches or moves a granule's pages: what [`vote`] decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vote {
+    Stays,
+    Moves,
+}
+
+/// A marked page's fault from `node`: two in a row from the same node, other than the page's home, move it. Only the first
+/// touch of a granule since it was marked counts as a second one, for its other pages have not been touched twice.
+pub(super) fn vote(last: &mut u8, fresh: &mut bool, home: u8, node: u8) -> Vote {
+    let again = *fresh && *last == node;
+    (*last, *fresh) = (node, false);
+    if again && home != node { Vote::Moves } else { Vote::Stays }
+}
+
+impl Space {
+    /// The mapping of a region; a first touch makes it.
+    pub fn mapping(&mut self, region: u32) -> &mut Mapping {
+        let known = self.maps.iter().position(|map| map.region == region);
+        let at = known.unwrap_or_else(|| {
+            self.maps.push(Mapping { region, marked: 0, marks: Vec::new() });
+            self.maps.len() - 1
+        });
+        &mut self.maps[at]
+    }
+
+    pub fn mappings(&self) -> &[Mapping] {
+        &self.maps
+    }
+
+    /// Marked pages.
+    pub fn marked(&self) -> u64 {
+        self.maps.iter().map(|map| map.marked).sum::<u64>() + self.image.marked
+    }
+
+    /// Pages that are there.
+    pub fn pages(&self, regions: &[Region]) -> u64 {
+        let mapped = self.maps.iter().map(|map| regions[map.region as usize].populated);
+        mapped.sum::<u64>() + self.image.pages
+    }
+
+    /// Walks up to `budget` pages from where the last scan stopped to the end, and marks them, but no private ones that
+    /// lie on the node `spared`. Pages walked, and pages newly marked.
+    pub fn scan(
+        &mut self,
+        regions: &[Region],
+        shared: &[bool],
+        budget: u64,
+        spared: Option<u8>,
+    ) -> (u64, u64) {
+        let (mut walked, mut newly) = (0, 0);
+        while self.at.0 < self.maps.len() && walked < budget {
+            let map = &mut self.maps[self.at.0];
+            let region = &regions[map.region as usize];
+            let spared = spared.filter(|_| !shared[map.region as usize]);
+            map.marks.resize(region.home.len(), Mark::default());
+            while self.at.1 < map.marks.len() && walked < budget {
+                let (granule, there) = (self.at.1, region.touched[self.at.1]);
+                self.at.1 += 1;
+                walked += u64::from(there);
+                let mark = &mut map.marks[granule];
+                if there > mark.pages && Some(region.home[granule]) != spared {
+                    newly += u64::from(there - mark.pages);
+                    map.marked += u64::from(there - mark.pages);
+                    *mark = Mark { pages: there, fresh: true };
+                }
+            }
+            if self.at.1 == map.marks.len() {
+                self.at = (self.at.0 + 1, 0);
+            }
+        }
+        if self.at.0 == self.maps.len() {
+            let it = &mut self.image;
+            let part = (it.pages - (self.at.1 as u64).min(it.pages)).min(budget - walked.min(budget));
+            walked += part;
+            self.at.1 += part as usize;
+            let fresh = part.min(it.pages - it.marked);
+            if fresh > 0 && Some(it.node) != spared {
+                newly += fresh;
+                it.marked += fresh;
+                it.fresh = true;
+            }
+            if self.at.1 as u64 >= it.pages {
+                self.at = (0, 0);
+                self.passes += 1;
+            }
+        }
+        (walked, newly)
+    }
+}
+
+impl Mapping {
+    /// Whether any page is marked.
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.marked > 0
+    }
+
+    /// Takes the marks of up to `pages` pages of a granule away; how many there were.
+    pub fn take(&mut self, granule: usize, pages: u32) -> u32 {
+        let mark = &mut self.marks[granule];
+        let taken = mark.pages.min(pages);
+        mark.pages -= taken;
+        self.marked -= u64::from(taken);
+        taken
+    }
+
+    #[cfg(any(debug_assertions, feature = "check"))]
+    pub fn verify(&self, regions: &[Region]) {
+        let touched = &regions[self.region as usize].touched;
+        let sum: u64 = self.marks.iter().map(|mark| u64::from(mark.pages)).sum();
+        assert_eq!(self.marked, sum, "marks of region {} sum up", self.region);
+        let within = self.marks.iter().zip(touched).all(|(mark, touched)| mark.pages <= *touched);
+        assert!(within, "only pages that are there are marked in region {}", self.region);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Vote, vote};
+    use crate::numa::NOWHERE;
+
+    /// Votes of faults from `nodes` on a page of node 0 that is marked before each.
+    fn votes(nodes: &[u8]) -> Vec<Vote> {
+        let mut last = NOWHERE;
+        nodes.iter().map(|node| vote(&mut last, &mut true, 0, *node)).collect()
+    }
+
+    #[test]
+    fn two_faults_in_a_row_from_another_node_move_a_page() {
+        use Vote::{Moves, Stays};
+        assert_eq!(votes(&[1]), [Stays]);
+        assert_eq!(votes(&[1, 1]), [Stays, Moves]);
+        assert_eq!(votes(&[1, 0, 1, 0, 1]), [Stays; 5], "alternating ones do not");
+        assert_eq!(votes(&[1, 2, 2]), [Stays, Stays, Moves]);
+        assert_eq!(votes(&[0, 0, 0]), [Stays; 3], "it is there already");
+    }
+
+    #[test]
+    fn a_second_page_of_the_same_granule_is_no_second_fault() {
+        let (mut last, mut fresh) = (NOWHERE, true);
+        assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Stays);
+        assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Stays, "not marked anew between");
+        fresh = true;
+        assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Moves);
+    }
+}
