@@ -231,7 +231,7 @@ def test_what_the_simulated_machine_lacks_is_told_before_the_first_trial(old: st
 
 
 def test_a_fault_of_several_variants_is_told_once() -> None:
-    setting = 'tunables = { "kernel.numa_balancing" = 1 }'
+    setting = 'tunables = { "kernel.sched_autogroup_enabled" = 1 }'
     old = 'tunables = { "kernel.sched_wakeup_granularity_ns" = "2ms" }'
     (told,) = obstacles({'slice = "3ms"': setting, old: setting, 'kernel = "linux-5.14"': ""})
     assert "'cfs', 'eevdf'" in told
@@ -332,6 +332,79 @@ def test_a_tools_native_equivalent_takes_its_parameters_and_yields_its_metrics(n
         ours, theirs = adapter.spec(of_tool), native.spec(of_native)
         assert (ours.direction, ours.unit.removesuffix("/op")) == (theirs.direction, theirs.unit)
     assert {spec.name for spec in adapter.metrics if spec.judged} <= same.metrics.keys()
+
+
+@pytest.mark.parametrize(
+    ("run", "counters", "parameters"),
+    [
+        ("perf bench sched messaging", "none", {"fds": 20, "size": 100}),
+        (
+            "perf bench sched messaging -p --group 3 -t -l 7",
+            "none",
+            {"fds": 20, "size": 100, "ipc": "pipe", "groups": 3, "mode": "thread", "loops": 7},
+        ),
+        ("perf bench sched messaging", "all", None),
+        ("perf bench sched messaging -g 0", "none", None),
+        ("perf bench sched messaging --unknown", "none", None),
+        ("perf bench sched messaging -g", "none", None),
+        ("perf bench sched pipe", "none", None),
+    ],
+)
+def test_perf_stat_of_messaging_is_simulated_as_hackbench(
+    run: str, counters: str, parameters: dict[str, object] | None
+) -> None:
+    adapter = registry.adapter("perfstat")
+    same = adapter.equivalent(adapter.parameters.model_validate({"run": run, "counters": counters}))
+    if same is None or parameters is None:
+        assert same is parameters
+        return
+    assert (same.use, same.parameters, same.metrics) == ("hackbench", parameters, {"elapsed": "time"})
+    registry.adapter(same.use).parameters.model_validate(same.parameters)
+
+
+def test_numa_counters_have_the_names_of_a_hosts_vmstat(run: Run, engine: Engine) -> None:
+    made = planned(NUMA)
+    counted = {row[1]: json.loads(row[5]) for row in figures(engine, run(made, NUMA))}
+    off, on, old = (counted[name] for name in ("off", "on", "old"))
+    names = {"vmstat.numa_pte_updates", "vmstat.numa_hint_faults", "vmstat.numa_hint_faults_local"}
+    assert all(off[name] == 0 for name in names)
+    assert on["vmstat.numa_pte_updates"] >= on["vmstat.numa_hint_faults"] >= 8 * 256
+    assert on["vmstat.numa_pages_migrated"] == on["sim.numa_pages_migrated"]
+    # Each fault costs 1200 ns on this machine.
+    assert on["ledger.numa_hint_fault_ns"] == 1200 * on["vmstat.numa_hint_faults"]
+    assert not names & old.keys(), "a kernel without the mechanism has no such counters"
+
+
+NUMA = """
+[experiment]
+name = "numa"
+
+[target]
+kind = "sim"
+machine = "xeon-e5-2670v3"
+kernel = "linux-4.5"
+
+[design]
+blocks = 1
+
+[[variant]]
+name = "off"
+tunables = { "kernel.numa_balancing" = 0 }
+
+[[variant]]
+name = "on"
+tunables = { "kernel.numa_balancing" = true, "sched.numa_balancing.scan_delay_ms" = 0 }
+
+[[variant]]
+name = "old"
+kernel = "linux-2.5.59"
+
+[[workload]]
+use = "schedbench"
+processes = 8
+memory = 1
+walks = 100
+"""
 
 
 def test_a_tool_is_simulated_with_the_options_of_its_equivalent() -> None:

@@ -102,6 +102,7 @@ impl Space {
         &mut self.maps[at]
     }
 
+    #[cfg(any(debug_assertions, feature = "check"))]
     pub fn mappings(&self) -> &[Mapping] {
         &self.maps
     }
