@@ -129,6 +129,19 @@ def test_a_merge_is_one_step_with_all_that_it_brings(tmp_path: Path) -> None:
     assert applied(tmp_path / "copy", changes) == BOTH
 
 
+def test_a_linked_work_tree_and_a_bare_repository_are_sources_too(tmp_path: Path) -> None:
+    repository = repository_with_series(tmp_path / "linux")
+    repository.git("worktree", "add", "-q", str(tmp_path / "linked"), "HEAD~3")
+    repository.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
+    for tree, commits in ((tmp_path / "linked", None), (tmp_path / "bare.git", f"{repository.base}..")):
+        found = asked(str(tree), None, commits, tmp_path)
+        (copy := tmp_path / f"{tree.name}-copy").mkdir()
+        found.source.put(copy)
+        assert (copy / "kernel/fair.c").read_text() == FAIR
+        assert not (copy / ".git").exists()
+        assert found.name == tree.stem
+
+
 def test_a_patch_is_applied_wholly_or_not_at_all(tmp_path: Path) -> None:
     tree = tiny_tree(tmp_path / "linux")
     (tree / "kernel/core.c").write_text("int core;\n")
@@ -182,6 +195,11 @@ def test_a_range_that_makes_no_series_is_refused(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_kernel_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchedlabError, match=r"no Kconfig and Makefile(.|\n)*linux-source"):
         asked(str(tmp_path), None, None, tmp_path)
+    repository = Repository(tmp_path / "linux")
+    repository.git("mv", "Kconfig", "Kconfig.old")
+    repository.git("commit", "-qm", "no kernel any more")
+    with pytest.raises(SchedlabError, match="no Kconfig and Makefile"):
+        asked(str(repository.folder), None, None, tmp_path)
     with pytest.raises(SchedlabError, match="no such folder"):
         asked(str(tmp_path / "nothing"), None, None, tmp_path)
 

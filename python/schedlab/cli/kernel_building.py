@@ -61,7 +61,7 @@ def build_and_tell(wish: Wish) -> int:
         with restore_on_signals():
             outcomes = build(request, shelf, teller)
     except KeyboardInterrupt as error:
-        console.say("interrupted:", "no process and no copy of the source is left; what was built is kept")
+        console.say("interrupted:", "no process is left; what was built is kept")
         return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
     _end(wish, name, outcomes)
     return Exit.TRIALS_FAILED if any(outcome.state == "gap" for outcome in outcomes) else Exit.FINE

@@ -39,6 +39,11 @@ def title(repository: Path, revision: str) -> str:
     return _text(repository, "show", "--no-patch", "--format=%s", revision)
 
 
+def has_file(repository: Path, revision: str, path: str) -> bool:
+    """Whether a commit holds a file at this path."""
+    return _run(repository, ("cat-file", "-e", f"{revision}:{path}")).returncode == 0
+
+
 def is_ancestor(repository: Path, one: str, other: str) -> bool:
     """Whether the other commit comes after this one."""
     return _run(repository, ("merge-base", "--is-ancestor", one, other)).returncode == 0

@@ -12,6 +12,9 @@ from typing import Protocol
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.kernelbuild import git
 
+_MARKS = ("Kconfig", "Makefile")
+"""What the top of every kernel's source holds."""
+
 
 class NoSource(SchedlabError):
     """What was named is no kernel source."""
@@ -107,13 +110,18 @@ def open_source(path: Path, revision: str | None = None) -> Source:
     """The source at this path, of a repository in this revision (default HEAD); NoSource when there is none."""
     if git.is_repository(path):
         found = git.commit(path, revision or "HEAD")
+        _require(path, all(git.has_file(path, found, name) for name in _MARKS))
         return Commit(path.resolve(), found)
     if revision is not None:
         raise NoSource("is no git repository, so it has no commits", where=str(path), todo="give --patches instead")
-    if not (path / "Kconfig").is_file() or not (path / "Makefile").is_file():
+    _require(path, all((path / name).is_file() for name in _MARKS))
+    return Folder(path.resolve())
+
+
+def _require(path: Path, is_kernel: bool) -> None:
+    if not is_kernel:
         raise NoSource(
             "is no kernel source (no Kconfig and Makefile)",
             where=str(path),
             todo="name a kernel's git repository or its unpacked source, such as that of Debian's package linux-source",
         )
-    return Folder(path.resolve())
