@@ -13,6 +13,8 @@ pub enum Failure {
     RtApp(RtAppError),
     /// The core refuses something, or a simulation did not end well.
     Core(SimError),
+    /// The timeline cannot be written.
+    Timeline(std::io::Error),
 }
 
 impl From<SimError> for Failure {
@@ -54,6 +56,12 @@ fn exception(py: Python<'_>, told: Told) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((told.what,), Some(&words))?))
 }
 
+/// What the system says, without Rust's number behind it.
+fn sentence(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    format!("cannot be written: {}", text.split(" (os error").next().unwrap_or(&text))
+}
+
 fn told(failure: Failure) -> Told {
     let new = |class, what: String, place: &str, todo| Told { class, what, place: place.to_owned(), todo };
     let error = match failure {
@@ -66,6 +74,7 @@ fn told(failure: Failure) -> Told {
             return new("ProgramError", error.to_string(), "rt-app", todo);
         }
         Failure::Core(error) => error,
+        Failure::Timeline(error) => return new("TimelineError", sentence(&error), "timeline", ""),
     };
     let text = error.to_string();
     match error {

@@ -9,6 +9,9 @@
 mod error;
 mod outcome;
 mod setup;
+mod timeline;
+
+use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,18 +20,24 @@ use schedlab_workload::rtapp;
 use crate::error::raise;
 use crate::setup::{Settings, kernel_of, machine_of, simulation};
 
-/// Simulates a program and returns what is known about it; see `schedlab.simulation.native` for the keys.
+/// Simulates a program and returns what is known about it; see `schedlab.simulation.native` for the keys. A timeline is
+/// written to a file as it goes.
 #[pyfunction]
+#[pyo3(signature = (machine, kernel, program, settings, timeline=None))]
 fn run<'py>(
     py: Python<'py>,
     machine: &str,
     kernel: &str,
     program: &str,
     settings: Settings,
+    timeline: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let simulated = py.detach(|| {
         let simulation = simulation(machine, kernel, program, settings)?;
-        let outcome = simulation.run()?;
+        let outcome = match timeline {
+            Some(path) => timeline::run(&simulation, &path)?,
+            None => simulation.run()?,
+        };
         Ok((simulation, outcome))
     });
     let (simulation, outcome) = simulated.map_err(|error| raise(py, error))?;

@@ -37,6 +37,6 @@ pub use error::{SimError, Waiting};
 pub use kernel::{Change, Kernel, kernel, kernel_names};
 pub use ledger::{Account, Ledger};
 pub use machine::{CpuMask, Machine, machine, machine_names};
-pub use observe::{End, Observer, Outcome};
+pub use observe::{Birth, End, Observer, Outcome};
 pub use simulation::{Config, Simulation};
 pub use tasks::{Attributes, Class};

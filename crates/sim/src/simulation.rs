@@ -131,6 +131,16 @@ impl Simulation {
         test(&mut Engine::new(self.world(&codes, &code_of), self.tunables.clone(), ()))
     }
 
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The kernel model.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
     /// The checked program.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -1,6 +1,6 @@
 //! The O(1) scheduler of 2.5.59 on whole machines: when who looks for work, what may be pulled, and the D7 patches.
 
-use schedlab_sim::{Account, Config, Machine, Observer, Outcome, Simulation, kernel, machine};
+use schedlab_sim::{Account, Birth, Config, Machine, Observer, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
 use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
@@ -68,8 +68,8 @@ impl Moves {
 }
 
 impl Observer for Moves {
-    fn created(&mut self, at: u64, task: u32, _: &str) {
-        self.leave(task, at);
+    fn created(&mut self, at: u64, _: usize, birth: Birth<'_>) {
+        self.leave(birth.task, at);
     }
 
     fn switched(&mut self, at: u64, cpu: usize, _: Option<u32>, to: Option<u32>) {

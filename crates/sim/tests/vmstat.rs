@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use schedlab_sim::{
-    Account, Attributes, Change, Config, Kernel, Observer, Outcome, Simulation, kernel, machine,
+    Account, Attributes, Birth, Change, Config, Kernel, Observer, Outcome, Simulation, kernel, machine,
 };
 use schedlab_workload::Plan;
 use schedlab_workload::program::{
@@ -109,8 +109,8 @@ impl Watch {
 }
 
 impl Observer for Watch {
-    fn created(&mut self, _: u64, _: u32, name: &str) {
-        self.created.push(name.to_owned());
+    fn created(&mut self, _: u64, _: usize, birth: Birth<'_>) {
+        self.created.push((birth.name)());
     }
 
     fn switched(&mut self, at: u64, cpu: usize, _: Option<u32>, _: Option<u32>) {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
+from schedlab.whole import replacing
 
 
 class OutputError(SchedlabError):
@@ -19,39 +21,25 @@ def write_whole(path: Path, data: str | bytes) -> None:
     What is there before stays until then. A device or a pipe (``/dev/stdout``) is written to as it is.
     """
     raw = data.encode() if isinstance(data, str) else data
+    with output(path, "--output") as file, file.open("wb") as stream:
+        stream.write(raw)
+        stream.flush()
+        if file != path:
+            os.fsync(stream.fileno())
+
+
+@contextmanager
+def output(path: Path, option: str) -> Iterator[Path]:
+    """As :func:`schedlab.whole.replacing`; OutputError, which names the option, when the file cannot be written."""
     try:
-        if path.exists() and not path.is_file():
-            if path.is_dir():
-                raise OutputError("is a folder", where=str(path), todo="name a file with --output")
-            path.write_bytes(raw)
-        else:
-            _replace(path.resolve(), raw)
+        with replacing(path) as file:
+            yield file
     except OSError as error:
+        folder = isinstance(error, IsADirectoryError)
         raise OutputError(
-            f"cannot be written: {error.strerror or error}",
+            "is a folder" if folder else f"cannot be written: {error.strerror or error}",
             where=str(path),
-            todo="name a file in a folder that exists and may be written to, with --output",
+            todo=f"name a file with {option}"
+            if folder
+            else f"name a file in a folder that exists and may be written to, with {option}",
         ) from error
-
-
-def _replace(path: Path, raw: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, _rights(path))
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _rights(path: Path) -> int:
-    """Those of the file that is replaced, else what the process gives to new files."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -62,6 +62,10 @@ def simulate(
     horizon: Annotated[
         str | None, typer.Option(metavar="TIME", help="Virtual time at which it ends at the latest, such as 2s.")
     ] = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write what happened, moment by moment, for the viewer at ui.perfetto.dev."),
+    ] = None,
     form: Annotated[
         SimulateFormat, typer.Option("--format", help="text for people, json for scripts.")
     ] = SimulateFormat.TEXT,
@@ -86,6 +90,7 @@ def simulate(
         slice=slice_,
         cpus=cpus,
         horizon=horizon,
+        timeline=timeline,
     )
     done = simulating.simulate(asked)
     if form is SimulateFormat.JSON:

@@ -11,9 +11,10 @@ from typing import Any
 from rich.table import Table
 
 from schedlab.cli.console import make
+from schedlab.cli.files import output
 from schedlab.report.numbers import figure
 from schedlab.simulation import models
-from schedlab.simulation.errors import ProgramError, SettingRefused
+from schedlab.simulation.errors import ProgramError, SettingRefused, TimelineError
 from schedlab.simulation.native import build, extension
 from schedlab.simulation.options import attributes, nanoseconds, seed_of
 from schedlab.simulation.programs import Program, native_names, program, program_file
@@ -41,6 +42,7 @@ class Asked:
     slice: str | None
     cpus: str | None
     horizon: str | None
+    timeline: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,16 @@ def simulate(asked: Asked) -> Done:
     simulation = Simulation(machine, kernel, made, settings)
     simulation.check()
     with Pool(1) as pool:
-        return Done(simulation, parameters, pool.submit(simulation).result())
+        if asked.timeline is None:
+            return Done(simulation, parameters, pool.submit(simulation).result())
+        with output(asked.timeline, "--timeline") as file:
+            try:
+                return Done(simulation, parameters, pool.submit(simulation, file).result())
+            except TimelineError as error:
+                raise TimelineError(error.what, where=str(asked.timeline), todo=_ROOM) from error
+
+
+_ROOM = "a timeline takes tens of bytes for each switch and wake-up: --horizon ends a simulation earlier"
 
 
 def _program(asked: Asked, cpus: int) -> tuple[Program, Mapping[str, Any]]:

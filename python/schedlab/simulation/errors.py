@@ -27,6 +27,10 @@ class SettingRefused(SimulationError):
     """A tunable, a kernel parameter or an attribute that the model lacks, or a value out of its range."""
 
 
+class TimelineError(SimulationError):
+    """A timeline that cannot be written."""
+
+
 class SimulationFailed(SimulationError):
     """A simulation that began and did not end well."""
 

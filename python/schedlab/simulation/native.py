@@ -9,6 +9,9 @@ It returns a dictionary (times in nanoseconds):
 ``metrics``: name, unit, direction, value, samples, as ``schedload --json`` tells them; ``counters`` and
 ``program_counters`` by name; ``ledger``: the accounts' names, and for each CPU the time of each account;
 ``latencies``: distributions by name with count, mean, extremes, quantiles and buckets; ``tasks``.
+
+With ``timeline``, a path, it writes a trace in Perfetto's format there while the simulation runs; what is there after
+an error is no trace.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Self
@@ -33,9 +34,12 @@ class Simulation:
         """Raise what would keep it from beginning: see :mod:`schedlab.simulation.errors`."""
         extension().check(*self._plain())
 
-    def run(self) -> Outcome:
-        """What happened. Other threads run meanwhile."""
-        outcome: Outcome = extension().run(*self._plain())
+    def run(self, timeline: Path | None = None) -> Outcome:
+        """What happened. Other threads run meanwhile.
+
+        ``timeline``: where a trace for Perfetto's viewer is written while it runs; after an error it is not whole.
+        """
+        outcome: Outcome = extension().run(*self._plain(), None if timeline is None else str(timeline))
         return outcome
 
     def _plain(self) -> tuple[str, str, str, dict[str, Any]]:
@@ -61,27 +65,27 @@ class Pool:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self._queue: SimpleQueue[tuple[Simulation, Running] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Simulation, Path | None, Running] | None] = SimpleQueue()
         self._given: list[Running] = []
         self.workers = workers or cores()
         for _ in range(self.workers):
             Thread(target=self._work, daemon=True).start()
 
-    def submit(self, simulation: Simulation) -> Running:
-        """Have it run; ``result()`` waits for the outcome, or raises what it ended with."""
+    def submit(self, simulation: Simulation, timeline: Path | None = None) -> Running:
+        """Have it run, see :meth:`Simulation.run`; ``result()`` waits for the outcome, or raises what it ended with."""
         future = Running()
         self._given = [earlier for earlier in self._given if not earlier.done()] + [future]
-        self._queue.put((simulation, future))
+        self._queue.put((simulation, timeline, future))
         return future
 
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
-            simulation, future = item
+            simulation, timeline, future = item
             if not future.set_running_or_notify_cancel():
                 continue
             began = time.monotonic()
             try:
-                outcome = simulation.run()
+                outcome = simulation.run(timeline)
             except BaseException as error:
                 future.seconds = time.monotonic() - began
                 future.set_exception(error)

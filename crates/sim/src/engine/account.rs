@@ -21,7 +21,6 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let passed = at - it.clock;
         if it.current == NOBODY {
             self.spend(cpu, Account::Idle, passed);
-            self.cpus[cpu].clock = at;
             return;
         }
         let work = if it.rate == FULL { passed } else { (passed * it.rate / FULL).min(it.segment.left) };
@@ -30,7 +29,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.spend(cpu, Account::Smt, passed - work);
         }
         self.work(cpu, work);
-        self.cpus[cpu].clock = at;
+        debug_assert_eq!(self.cpus[cpu].clock, at, "all that has passed is accounted for");
     }
 
     /// Spends `work` ns of a CPU's segment.
@@ -62,10 +61,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.spend(cpu, account, work);
     }
 
+    /// A CPU's clock moves on.
     #[inline]
     fn spend(&mut self, cpu: usize, account: Account, ns: Ns) {
+        let from = self.cpus[cpu].clock;
+        self.cpus[cpu].clock = from + ns;
         self.ledger.add(cpu, account, ns);
-        self.observer.spent(self.cpus[cpu].clock, cpu, account, ns);
+        self.observer.spent(from, cpu, account, ns);
     }
 
     /// Books kernel work on a CPU, behind what is booked already.

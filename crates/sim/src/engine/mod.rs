@@ -200,6 +200,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             let change = &self.changes[timer.owner as usize];
             let changed = self.tunables.set(&change.tunable, change.value);
             debug_assert!(changed.is_ok(), "changes have been checked");
+            self.observer.retuned(self.now, &change.tunable, change.value);
             self.counters.retunes += 1;
             self.retuned();
         }

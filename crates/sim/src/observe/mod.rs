@@ -10,6 +10,6 @@ mod samples;
 pub use counters::{Balancing, ByDistance, Counters};
 pub use digest::Digest;
 pub use histogram::Histogram;
-pub use observer::Observer;
+pub use observer::{Birth, Observer};
 pub use outcome::{End, Histograms, Outcome, TaskReport};
 pub(crate) use samples::Series;

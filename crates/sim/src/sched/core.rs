@@ -28,7 +28,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(distance));
         self.tasks[task as usize].woken_at = self.cpus[cpu].clock;
         self.tasks[task as usize].wakeups += 1;
-        self.observer.woken(self.cpus[cpu].clock, cpu, task, target);
+        let it = &self.cpus[cpu];
+        self.observer.woken(it.clock, cpu, task, target, it.in_interrupt);
         self.activate(target, task, Enqueue::Wake { moved, sync });
         self.check_preempt(cpu, target, task);
     }

@@ -5,10 +5,11 @@ use schedlab_workload::{Cursor, Step};
 
 use crate::engine::{Engine, NOBODY, Segment};
 use crate::ledger::Account;
-use crate::observe::Observer;
+use crate::observe::{Birth, Observer};
 use crate::physics::{PAGE, Warmth};
 use crate::sched::{Enqueue, Policy, TaskIx};
 use crate::tasks::exec::{Begun, Effect, Script};
+use crate::tasks::recording::called;
 use crate::tasks::{Action, Class, Latencies, Phase, State, Task};
 use crate::time::Ns;
 
@@ -55,7 +56,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let entity = self.policy.entity(crate::sched::weight::of_nice(0), 0, None);
         let task = self.place(task, entity, script);
         self.numa.born_in_kernel(task);
-        self.observer.created(self.now, task, &self.name(task));
+        self.tell_birth(self.now, cpu, task);
         task
     }
 
@@ -140,10 +141,18 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)));
         let clock = self.cpus[cpu].clock;
         self.tasks[task as usize].woken_at = clock;
-        self.observer.created(clock, task, &self.name(task));
-        self.observer.woken(clock, cpu, task, target);
+        self.tell_birth(clock, cpu, task);
+        self.observer.woken(clock, cpu, task, target, false);
         self.activate(target, task, Enqueue::New);
         self.check_preempt(cpu, target, task);
+    }
+
+    /// Tells the observer of a new task.
+    pub(super) fn tell_birth(&mut self, at: Ns, cpu: usize, task: TaskIx) {
+        let (plan, it) = (self.world.plan, &self.tasks[task as usize]);
+        let parent = (it.parent != NOBODY).then_some(it.parent);
+        let name = || called(plan, it);
+        self.observer.created(at, cpu, Birth { task, parent, thread: it.thread, name: &name });
     }
 
     pub(super) fn begin_life(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {

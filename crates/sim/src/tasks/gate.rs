@@ -69,6 +69,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             (0..self.cpus.len()).for_each(|cpu| self.rekey(cpu));
         }
         let first = self.open.lowest().unwrap_or(0);
+        self.tell_birth(0, first, main);
         self.activate(first, main, crate::sched::Enqueue::New);
         self.start_idle_at(first, 0);
         self.start_vmstat();

@@ -1,8 +1,11 @@
 //! What programs record about themselves: counters and series, within the window.
 
+use schedlab_workload::Plan;
+
 use crate::engine::{Engine, NOBODY};
 use crate::observe::Observer;
 use crate::sched::{Policy, TaskIx};
+use crate::tasks::Task;
 use crate::time::{NEVER, Ns};
 
 /// Work of counting, beyond the clock's reading.
@@ -34,14 +37,18 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// What messages call a task.
     pub(crate) fn name(&self, task: TaskIx) -> String {
-        let it = &self.tasks[task as usize];
-        if it.kernel {
-            return format!("kworker/{}:vmstat", it.cpu);
-        }
-        if it.ordinal == NOBODY {
-            return "the main task".to_owned();
-        }
-        let name = self.world.plan.describe(self.world.plan.task(it.ordinal));
-        if it.is_child { format!("a child of {name}") } else { name }
+        called(self.world.plan, &self.tasks[task as usize])
     }
+}
+
+/// What messages call a task.
+pub(crate) fn called(plan: &Plan, task: &Task) -> String {
+    if task.kernel {
+        return format!("kworker/{}:vmstat", task.cpu);
+    }
+    if task.ordinal == NOBODY {
+        return "the main task".to_owned();
+    }
+    let name = plan.describe(plan.task(task.ordinal));
+    if task.is_child { format!("a child of {name}") } else { name }
 }

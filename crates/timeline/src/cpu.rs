@@ -1,0 +1,201 @@
+//! The kernel's events of a CPU, and the numbers of tasks in them.
+
+use std::io::Write;
+
+use schedlab_sim::Birth;
+use schedlab_sim::sched::TaskIx;
+
+use crate::schema::{
+    Bundle, CLONE_THREAD, DEAD, Data, Event, HARD_INTERRUPT, MigrateTask, PREEMPTED, Packet, ProcessFree,
+    RUNNABLE, SLEEPING, SchedSwitch, TaskNewtask, Waking, What,
+};
+use crate::writer::{Ns, Sink};
+
+/// Events that a CPU collects before it writes them: a packet of a few KiB.
+const MOST: usize = 128;
+
+/// The number of the idle task of each CPU, as in the kernel.
+const IDLE: i32 = 0;
+
+/// What is known of a task.
+#[derive(Clone, Copy, Default)]
+struct Task {
+    /// Its number in the trace. The simulator uses numbers of its tasks again, the trace does not.
+    pid: i32,
+    /// It has not been woken yet.
+    new: bool,
+    /// When it last left a CPU.
+    left_at: Ns,
+    leaving: Leaving,
+}
+
+/// Why a task leaves its CPU.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Leaving {
+    #[default]
+    Waits,
+    Moves,
+    Ends,
+}
+
+/// All tasks alive.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    tasks: Vec<Task>,
+    last: i32,
+}
+
+impl Tasks {
+    /// A new task gets a number.
+    pub fn add(&mut self, birth: &Birth<'_>) {
+        let at = birth.task as usize;
+        self.tasks.resize(self.tasks.len().max(at + 1), Task::default());
+        self.last += 1;
+        self.tasks[at] = Task { pid: self.last, new: birth.parent.is_some(), ..Task::default() };
+    }
+
+    /// The task will leave its CPU for good.
+    pub fn end(&mut self, task: TaskIx) {
+        self.tasks[task as usize].leaving = Leaving::Ends;
+    }
+
+    /// The current task of a CPU will leave it for another one.
+    pub fn moved(&mut self, task: TaskIx) {
+        self.tasks[task as usize].leaving = Leaving::Moves;
+    }
+
+    fn pid(&self, task: TaskIx) -> i32 {
+        self.tasks[task as usize].pid
+    }
+}
+
+/// A CPU's events that are not written yet.
+pub(crate) struct Cpu {
+    number: usize,
+    current: Option<TaskIx>,
+    pid: i32,
+    events: Vec<Event>,
+}
+
+impl Cpu {
+    pub fn new(number: usize) -> Self {
+        Self { number, current: None, pid: IDLE, events: Vec::new() }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.current.is_none()
+    }
+
+    pub fn runs(&self, task: TaskIx) -> bool {
+        self.current == Some(task)
+    }
+
+    /// The current task makes another.
+    pub fn born<W: Write>(&mut self, at: Ns, birth: Birth<'_>, tasks: &Tasks, sink: &mut Sink<W>) {
+        let new = TaskNewtask {
+            pid: Some(tasks.pid(birth.task)),
+            comm: Some((birth.name)()),
+            clone_flags: Some(if birth.thread { CLONE_THREAD } else { 0 }),
+        };
+        // Its process is its parent's, whom the event's own task stands for.
+        let parent = birth.parent.map_or(IDLE, |parent| tasks.pid(parent));
+        self.add(at, parent, 0, What::TaskNewtask(new), sink);
+    }
+
+    /// The CPU changes to another task, or to none.
+    pub fn switch<W: Write>(
+        &mut self,
+        at: Ns,
+        preempted: bool,
+        to: Option<TaskIx>,
+        tasks: &mut Tasks,
+        sink: &mut Sink<W>,
+    ) {
+        let (previous, pid) = (self.current, self.pid);
+        let mut ended = false;
+        let state = previous.map_or(RUNNABLE, |task| {
+            let it = &mut tasks.tasks[task as usize];
+            it.left_at = at;
+            let leaving = std::mem::take(&mut it.leaving);
+            ended = leaving == Leaving::Ends;
+            match leaving {
+                Leaving::Ends => DEAD,
+                Leaving::Moves => RUNNABLE,
+                Leaving::Waits if preempted => PREEMPTED,
+                Leaving::Waits => SLEEPING,
+            }
+        });
+        let next = to.map_or(IDLE, |task| tasks.pid(task));
+        let switch = SchedSwitch { prev_pid: Some(pid), prev_state: Some(state), next_pid: Some(next) };
+        self.add(at, pid, 0, What::SchedSwitch(switch), sink);
+        (self.current, self.pid) = (to, next);
+        if ended {
+            self.add(at, next, 0, What::SchedProcessFree(ProcessFree { pid: Some(pid) }), sink);
+        }
+    }
+
+    /// The CPU makes a task runnable.
+    pub fn wake<W: Write>(
+        &mut self,
+        at: Ns,
+        task: TaskIx,
+        target: usize,
+        interrupt: bool,
+        tasks: &mut Tasks,
+        sink: &mut Sink<W>,
+    ) {
+        let it = &mut tasks.tasks[task as usize];
+        let waking = Waking { pid: Some(it.pid), target_cpu: Some(target as i32) };
+        let what = if std::mem::take(&mut it.new) {
+            What::SchedWakeupNew(waking)
+        } else {
+            What::SchedWaking(waking)
+        };
+        // A CPU's kernel work is told ahead of others' events, so that a task's wake-up can lie before its leaving. A
+        // viewer would take it for a wake-up of a running task.
+        let at = if it.left_at >= at { it.left_at + 1 } else { at };
+        self.add(at, self.pid, if interrupt { HARD_INTERRUPT } else { 0 }, what, sink);
+    }
+
+    /// A task comes to this CPU.
+    pub fn migrate<W: Write>(
+        &mut self,
+        at: Ns,
+        task: TaskIx,
+        from: usize,
+        tasks: &Tasks,
+        sink: &mut Sink<W>,
+    ) {
+        let (pid, orig, dest) = (tasks.pid(task), from as i32, self.number as i32);
+        let migrate = MigrateTask { pid: Some(pid), orig_cpu: Some(orig), dest_cpu: Some(dest) };
+        self.add(at, self.pid, 0, What::SchedMigrateTask(migrate), sink);
+    }
+
+    fn add<W: Write>(&mut self, at: Ns, pid: i32, flags: u32, what: What, sink: &mut Sink<W>) {
+        self.events.push(Event {
+            timestamp: Some(at),
+            pid: Some(pid as u32),
+            common_flags: (flags != 0).then_some(flags),
+            what: Some(what),
+        });
+        if self.events.len() >= MOST {
+            self.write(sink);
+        }
+    }
+
+    /// Writes the events that have been collected.
+    pub fn write<W: Write>(&mut self, sink: &mut Sink<W>) {
+        if self.events.is_empty() {
+            return;
+        }
+        let event = std::mem::take(&mut self.events);
+        let bundle = Bundle { cpu: Some(self.number as u32), event };
+        let packet = Packet { data: Some(Data::FtraceEvents(bundle)), ..Packet::default() };
+        sink.packet(&packet);
+        // The vector is used again.
+        if let Some(Data::FtraceEvents(bundle)) = packet.data {
+            self.events = bundle.event;
+            self.events.clear();
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The part of Perfetto's trace format that timelines use.
+//!
+//! Names, numbers and types of the fields are those of the format's definition (Perfetto's
+//! `protos/perfetto/trace/perfetto_trace.proto`, v59); a test of the Python package reads timelines with the official
+//! definition. Messages are derived with `prost` rather than generated: so building needs neither a protobuf compiler nor
+//! a copy of the definition, and tests read with the same types what is written with them.
+
+use prost::{Message, Oneof};
+
+/// A trace: its packets.
+#[derive(Clone, PartialEq, Message)]
+pub struct Trace {
+    /// In the order in which they were written.
+    #[prost(message, repeated, tag = "1")]
+    pub packet: Vec<Packet>,
+}
+
+/// The tag of [`Trace::packet`], as it stands before each packet of a file.
+pub const PACKET_TAG: u8 = (1 << 3) | 2;
+
+/// One packet of a trace (`TracePacket`).
+#[derive(Clone, PartialEq, Message)]
+pub struct Packet {
+    /// Virtual time in nanoseconds.
+    #[prost(uint64, optional, tag = "8")]
+    pub timestamp: Option<u64>,
+    /// The sequence that names and defaults belong to.
+    #[prost(uint32, optional, tag = "10")]
+    pub trusted_packet_sequence_id: Option<u32>,
+    /// Names that later packets of the sequence give by number.
+    #[prost(message, optional, tag = "12")]
+    pub interned_data: Option<InternedData>,
+    /// [`CLEARED`], [`NEEDED`].
+    #[prost(uint32, optional, tag = "13")]
+    pub sequence_flags: Option<u32>,
+    /// What later packets of the sequence leave out.
+    #[prost(message, optional, tag = "59")]
+    pub trace_packet_defaults: Option<Defaults>,
+    /// What it tells.
+    #[prost(oneof = "Data", tags = "1, 11, 45, 60")]
+    pub data: Option<Data>,
+}
+
+/// A sequence begins: what was said before about names and defaults is void.
+pub const CLEARED: u32 = 1;
+/// The packet can be read only with what was said before.
+pub const NEEDED: u32 = 2;
+
+/// What a packet tells.
+#[derive(Clone, PartialEq, Oneof)]
+pub enum Data {
+    /// Events of the kernel on one CPU.
+    #[prost(message, tag = "1")]
+    FtraceEvents(Bundle),
+    /// An event on a track.
+    #[prost(message, tag = "11")]
+    TrackEvent(TrackEvent),
+    /// The machine.
+    #[prost(message, tag = "45")]
+    SystemInfo(SystemInfo),
+    /// A track.
+    #[prost(message, tag = "60")]
+    TrackDescriptor(TrackDescriptor),
+}
+
+/// Events of the kernel on one CPU (`FtraceEventBundle`).
+#[derive(Clone, PartialEq, Message)]
+pub struct Bundle {
+    /// The CPU.
+    #[prost(uint32, optional, tag = "1")]
+    pub cpu: Option<u32>,
+    /// Its events.
+    #[prost(message, repeated, tag = "2")]
+    pub event: Vec<Event>,
+}
+
+/// An event of the kernel (`FtraceEvent`).
+#[derive(Clone, PartialEq, Message)]
+pub struct Event {
+    /// Virtual time in nanoseconds.
+    #[prost(uint64, optional, tag = "1")]
+    pub timestamp: Option<u64>,
+    /// The task on the CPU.
+    #[prost(uint32, optional, tag = "2")]
+    pub pid: Option<u32>,
+    /// [`HARD_INTERRUPT`] or 0.
+    #[prost(uint32, optional, tag = "5")]
+    pub common_flags: Option<u32>,
+    /// What happened.
+    #[prost(oneof = "What", tags = "4, 20, 114, 235, 240, 491")]
+    pub what: Option<What>,
+}
+
+/// The event is an interrupt's, not the task's (`TRACE_FLAG_HARDIRQ`, include/linux/trace_events.h).
+pub const HARD_INTERRUPT: u32 = 8;
+
+/// What happened.
+#[derive(Clone, PartialEq, Oneof)]
+pub enum What {
+    /// A CPU changes from a task to another.
+    #[prost(message, tag = "4")]
+    SchedSwitch(SchedSwitch),
+    /// A task is woken.
+    #[prost(message, tag = "20")]
+    SchedWaking(Waking),
+    /// A new task is made runnable.
+    #[prost(message, tag = "114")]
+    SchedWakeupNew(Waking),
+    /// A task is made.
+    #[prost(message, tag = "235")]
+    TaskNewtask(TaskNewtask),
+    /// A task is no more.
+    #[prost(message, tag = "240")]
+    SchedProcessFree(ProcessFree),
+    /// A task changes its CPU.
+    #[prost(message, tag = "491")]
+    SchedMigrateTask(MigrateTask),
+}
+
+/// `sched_switch`. Names of tasks are left out: `task_newtask` has them.
+#[derive(Clone, PartialEq, Message)]
+pub struct SchedSwitch {
+    /// Who leaves; 0 is idle.
+    #[prost(int32, optional, tag = "2")]
+    pub prev_pid: Option<i32>,
+    /// In which state, see [`RUNNABLE`] and its like.
+    #[prost(int64, optional, tag = "4")]
+    pub prev_state: Option<i64>,
+    /// Who comes; 0 is idle.
+    #[prost(int32, optional, tag = "6")]
+    pub next_pid: Option<i32>,
+}
+
+/// It could go on, elsewhere (`TASK_RUNNING`, include/linux/sched.h, as the next ones).
+pub const RUNNABLE: i64 = 0;
+/// It waits (`TASK_INTERRUPTIBLE`).
+pub const SLEEPING: i64 = 1;
+/// It has ended (`EXIT_DEAD`).
+pub const DEAD: i64 = 0x10;
+/// It has been preempted (`TASK_REPORT_MAX`).
+pub const PREEMPTED: i64 = 0x100;
+
+/// `sched_waking`, `sched_wakeup_new`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Waking {
+    /// Who is woken.
+    #[prost(int32, optional, tag = "2")]
+    pub pid: Option<i32>,
+    /// The CPU on whose queue it is put.
+    #[prost(int32, optional, tag = "5")]
+    pub target_cpu: Option<i32>,
+}
+
+/// `task_newtask`.
+#[derive(Clone, PartialEq, Message)]
+pub struct TaskNewtask {
+    /// The new task.
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    /// Its name.
+    #[prost(string, optional, tag = "2")]
+    pub comm: Option<String>,
+    /// [`CLONE_THREAD`] or 0.
+    #[prost(uint64, optional, tag = "3")]
+    pub clone_flags: Option<u64>,
+}
+
+/// The new task is a thread of its parent's process (`CLONE_THREAD`, include/uapi/linux/sched.h).
+pub const CLONE_THREAD: u64 = 0x0001_0000;
+
+/// `sched_process_free`.
+#[derive(Clone, PartialEq, Message)]
+pub struct ProcessFree {
+    /// The task.
+    #[prost(int32, optional, tag = "2")]
+    pub pid: Option<i32>,
+}
+
+/// `sched_migrate_task`.
+#[derive(Clone, PartialEq, Message)]
+pub struct MigrateTask {
+    /// The task.
+    #[prost(int32, optional, tag = "2")]
+    pub pid: Option<i32>,
+    /// From this CPU,
+    #[prost(int32, optional, tag = "4")]
+    pub orig_cpu: Option<i32>,
+    /// to this one.
+    #[prost(int32, optional, tag = "5")]
+    pub dest_cpu: Option<i32>,
+}
+
+/// A track that is not a CPU's or a thread's own.
+#[derive(Clone, PartialEq, Message)]
+pub struct TrackDescriptor {
+    /// Its number.
+    #[prost(uint64, optional, tag = "1")]
+    pub uuid: Option<u64>,
+    /// Its name.
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+    /// The track that it lies under.
+    #[prost(uint64, optional, tag = "5")]
+    pub parent_uuid: Option<u64>,
+    /// [`BY_RANK`]: the order of the tracks under it.
+    #[prost(int32, optional, tag = "11")]
+    pub child_ordering: Option<i32>,
+    /// Its place among its siblings.
+    #[prost(int32, optional, tag = "12")]
+    pub sibling_order_rank: Option<i32>,
+}
+
+/// Tracks under this one stand by their ranks (`ChildTracksOrdering::EXPLICIT`).
+pub const BY_RANK: i32 = 3;
+
+/// An event on a track.
+#[derive(Clone, PartialEq, Message)]
+pub struct TrackEvent {
+    /// Numbers and texts that belong to it.
+    #[prost(message, repeated, tag = "4")]
+    pub debug_annotations: Vec<Annotation>,
+    /// [`BEGIN`], [`END`] or [`INSTANT`].
+    #[prost(int32, optional, tag = "9")]
+    pub r#type: Option<i32>,
+    /// Its name by number.
+    #[prost(uint64, optional, tag = "10")]
+    pub name_iid: Option<u64>,
+    /// Its track, unless that is the sequence's.
+    #[prost(uint64, optional, tag = "11")]
+    pub track_uuid: Option<u64>,
+    /// Its name.
+    #[prost(string, optional, tag = "23")]
+    pub name: Option<String>,
+}
+
+/// A slice begins.
+pub const BEGIN: i32 = 1;
+/// The slice ends.
+pub const END: i32 = 2;
+/// Something happens that takes no time.
+pub const INSTANT: i32 = 3;
+
+/// What else belongs to an event (`DebugAnnotation`).
+#[derive(Clone, PartialEq, Message)]
+pub struct Annotation {
+    /// What the value is.
+    #[prost(string, optional, tag = "10")]
+    pub name: Option<String>,
+    /// A number.
+    #[prost(int64, optional, tag = "4")]
+    pub int_value: Option<i64>,
+}
+
+/// Names by number.
+#[derive(Clone, PartialEq, Message)]
+pub struct InternedData {
+    /// Names of events.
+    #[prost(message, repeated, tag = "2")]
+    pub event_names: Vec<EventName>,
+}
+
+/// A name and its number.
+#[derive(Clone, PartialEq, Message)]
+pub struct EventName {
+    /// From 1 on.
+    #[prost(uint64, optional, tag = "1")]
+    pub iid: Option<u64>,
+    /// The name.
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+}
+
+/// What packets of a sequence leave out (`TracePacketDefaults`).
+#[derive(Clone, PartialEq, Message)]
+pub struct Defaults {
+    /// Of events on tracks.
+    #[prost(message, optional, tag = "11")]
+    pub track_event_defaults: Option<TrackEventDefaults>,
+}
+
+/// What events on tracks leave out.
+#[derive(Clone, PartialEq, Message)]
+pub struct TrackEventDefaults {
+    /// Their track.
+    #[prost(uint64, optional, tag = "11")]
+    pub track_uuid: Option<u64>,
+}
+
+/// The machine.
+#[derive(Clone, PartialEq, Message)]
+pub struct SystemInfo {
+    /// What it calls itself.
+    #[prost(message, optional, tag = "1")]
+    pub utsname: Option<Utsname>,
+    /// Number of CPUs.
+    #[prost(uint32, optional, tag = "8")]
+    pub num_cpus: Option<u32>,
+}
+
+/// What a machine calls itself (uname(2)).
+#[derive(Clone, PartialEq, Message)]
+pub struct Utsname {
+    /// The system.
+    #[prost(string, optional, tag = "1")]
+    pub sysname: Option<String>,
+    /// Its version.
+    #[prost(string, optional, tag = "2")]
+    pub version: Option<String>,
+    /// Its release.
+    #[prost(string, optional, tag = "3")]
+    pub release: Option<String>,
+    /// The machine.
+    #[prost(string, optional, tag = "4")]
+    pub machine: Option<String>,
+}

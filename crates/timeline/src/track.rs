@@ -1,0 +1,142 @@
+//! Slices of kernel work on a track of each CPU, and instants on a track of the simulation.
+
+use std::io::Write;
+
+use schedlab_sim::Account;
+
+use crate::schema::{
+    Annotation, BEGIN, BY_RANK, CLEARED, Data, Defaults, END, EventName, INSTANT, InternedData, NEEDED,
+    Packet, TrackDescriptor, TrackEvent, TrackEventDefaults,
+};
+use crate::writer::{Ns, Sink};
+
+/// Numbers of tracks: the simulation, kernel work, and from here on the CPUs below it.
+const SIMULATION: u64 = 1;
+const KERNEL: u64 = 2;
+const CPUS: u64 = 16;
+
+/// Numbers of sequences of packets, likewise.
+const GENERAL: u32 = 1;
+
+/// Describes all tracks.
+pub(crate) fn describe<W: Write>(sink: &mut Sink<W>, cpus: usize) {
+    let named = |uuid, name: &str| TrackDescriptor {
+        uuid: Some(uuid),
+        name: Some(name.to_owned()),
+        ..TrackDescriptor::default()
+    };
+    let mut tell = |descriptor| sink.packet(&general(None, Data::TrackDescriptor(descriptor)));
+    tell(named(SIMULATION, "Simulation"));
+    tell(TrackDescriptor { child_ordering: Some(BY_RANK), ..named(KERNEL, "Kernel work (simulated)") });
+    for cpu in 0..cpus {
+        tell(TrackDescriptor {
+            parent_uuid: Some(KERNEL),
+            sibling_order_rank: Some(cpu as i32),
+            ..named(CPUS + cpu as u64, &format!("CPU {cpu}"))
+        });
+    }
+}
+
+/// Something that takes no time and concerns the whole machine.
+pub(crate) fn instant(at: Ns, name: &str, value: Option<i64>) -> Packet {
+    let annotation = value.map(|value| Annotation { name: Some("value".to_owned()), int_value: Some(value) });
+    let event = TrackEvent {
+        r#type: Some(INSTANT),
+        track_uuid: Some(SIMULATION),
+        name: Some(name.to_owned()),
+        debug_annotations: annotation.into_iter().collect(),
+        ..TrackEvent::default()
+    };
+    general(Some(at), Data::TrackEvent(event))
+}
+
+fn general(timestamp: Option<Ns>, data: Data) -> Packet {
+    Packet { timestamp, trusted_packet_sequence_id: Some(GENERAL), data: Some(data), ..Packet::default() }
+}
+
+/// Whether a task's own track shows the time well enough: it asked for this work.
+fn is_tasks_own(account: Account) -> bool {
+    matches!(
+        account,
+        Account::User
+            | Account::Syscall
+            | Account::Messages
+            | Account::Fault
+            | Account::Family
+            | Account::Wakeup
+            | Account::Search
+            | Account::Switch
+    )
+}
+
+/// The kernel work of a CPU.
+pub(crate) struct Track {
+    cpu: usize,
+    begun: bool,
+    /// Work that may go on: its account, from when, and until when.
+    open: Option<(Account, Ns, Ns)>,
+}
+
+impl Track {
+    pub fn new(cpu: usize) -> Self {
+        Self { cpu, begun: false, open: None }
+    }
+
+    /// The CPU spends time; beside a task's own work, or while it has none and all work is the kernel's.
+    pub fn spend<W: Write>(&mut self, from: Ns, account: Account, ns: Ns, idle: bool, sink: &mut Sink<W>) {
+        if ns == 0 || account == Account::Idle || (!idle && is_tasks_own(account)) {
+            return;
+        }
+        match &mut self.open {
+            Some((open, _, until)) if *open == account && *until == from => *until += ns,
+            _ => {
+                self.close(sink);
+                self.open = Some((account, from, from + ns));
+            }
+        }
+    }
+
+    /// What is next is another slice.
+    pub fn close<W: Write>(&mut self, sink: &mut Sink<W>) {
+        let Some((account, from, until)) = self.open.take() else { return };
+        if !std::mem::replace(&mut self.begun, true) {
+            sink.packet(&self.names());
+        }
+        let begin =
+            TrackEvent { r#type: Some(BEGIN), name_iid: Some(account as u64 + 1), ..TrackEvent::default() };
+        sink.packet(&self.packet(from, begin));
+        sink.packet(&self.packet(until, TrackEvent { r#type: Some(END), ..TrackEvent::default() }));
+    }
+
+    fn packet(&self, at: Ns, event: TrackEvent) -> Packet {
+        Packet {
+            timestamp: Some(at),
+            sequence_flags: Some(NEEDED),
+            trusted_packet_sequence_id: Some(self.sequence()),
+            data: Some(Data::TrackEvent(event)),
+            ..Packet::default()
+        }
+    }
+
+    /// What the track's packets leave out: their track, and the accounts' names.
+    fn names(&self) -> Packet {
+        let name = |account: &Account| EventName {
+            iid: Some(*account as u64 + 1),
+            name: Some(account.name().to_owned()),
+        };
+        let track_uuid = Some(CPUS + self.cpu as u64);
+        Packet {
+            trusted_packet_sequence_id: Some(self.sequence()),
+            sequence_flags: Some(CLEARED),
+            interned_data: Some(InternedData { event_names: Account::ALL.iter().map(name).collect() }),
+            trace_packet_defaults: Some(Defaults {
+                track_event_defaults: Some(TrackEventDefaults { track_uuid }),
+            }),
+            ..Packet::default()
+        }
+    }
+
+    fn sequence(&self) -> u32 {
+        GENERAL + 1 + self.cpu as u32
+    }
+}
