@@ -13,7 +13,7 @@ HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 SCHEDLOAD := target/$(HOST)/release/schedload
 SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
-	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium
+	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static
 
 .PHONY: build demo test lint test-rust test-python packages bench clean
 

@@ -36,10 +36,12 @@ def run(
     sysroot: Sysroot = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="TARGET", help="host, sim:MACHINE or sim:MACHINE/KERNEL; default what the file says."),
+        typer.Option(
+            metavar="TARGET", help="host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL; default the file's."
+        ),
     ] = None,
 ) -> None:
-    """Run an experiment on this machine, or on a simulated one, and judge it.
+    """Run an experiment on this machine, in virtual machines or on a simulated one, and judge it.
 
     Each trial is stored before the next begins: Ctrl-C loses at most the running one, and every tunable is put back.
     """

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, f
 
 from schedlab.cpulist import parse_cpu_list
 from schedlab.units import parse_share, parse_time_ns
+from schedlab.vm.topology import DEFAULT, BadTopology, Topology
 
 SLICE_NS_MIN, SLICE_NS_MAX = 100_000, 100_000_000
 """Range of a custom EEVDF slice: the kernel clamps ``sched_runtime`` to 0.1–100 ms (kernel/sched/syscalls.c, 6.12)."""
@@ -58,6 +59,9 @@ CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n]*$")]
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
+MEMORY_MIB_MIN = 192
+"""Memory of a node below which Debian's kernels do not come up with their first file system unpacked."""
+
 LOOKS = 4
 """Looks of a sequential run that does not say how many: more find little sooner, and fewer stop later."""
 
@@ -77,20 +81,47 @@ class TargetTable(_Table):
     """``[target]``: where the trials run, unless ``schedlab run --target`` says otherwise.
 
     A simulated target (``sim``) has a machine, and a kernel model for the variants that name none: shipped ones by
-    name, others by the path of their TOML file.
+    name, others by the path of their TOML file. A virtual machine (``vm``) has a kernel image for the variants that
+    name none, a topology (``"4x2/4"``), memory for each of its nodes, their distances, a command line that those of
+    variants are added to, and programs of this machine that go in (``tools``).
     """
 
-    kind: Literal["host", "sim"] = "host"
+    kind: Literal["host", "sim", "vm"] = "host"
     machine: Annotated[str, Field(min_length=1)] | None = None
     kernel: Annotated[str, Field(min_length=1)] | None = None
+    topology: str | None = None
+    memory_mib: Annotated[int, Field(ge=MEMORY_MIB_MIN, le=1 << 24)] | None = None
+    distances: list[list[int]] | None = None
+    accel: Literal["kvm", "tcg"] | None = None
+    deterministic: bool = False
+    cmdline: str | None = None
+    tools: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _fits(self) -> TargetTable:
         if self.kind == "sim" and self.machine is None:
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' names those shipped")
         if self.kind == "host" and (self.machine or self.kernel):
-            raise ValueError('machine and kernel go with kind = "sim": the host has its own')
+            raise ValueError('machine and kernel go with kind = "sim" or "vm": the host has its own')
+        own = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools"}
+        if self.kind != "vm" and (given := sorted(self.model_fields_set & own)):
+            raise ValueError(f'{", ".join(given)} goes with kind = "vm" only')
+        if self.kind == "vm":
+            self._check_guest()
         return self
+
+    def _check_guest(self) -> None:
+        if self.kernel is None:
+            raise ValueError("a virtual machine needs a kernel: debian-6.12, a bzImage's path or tree:FOLDER")
+        if self.machine is not None:
+            raise ValueError('machine goes with kind = "sim": a virtual machine has a topology')
+        if self.deterministic and self.accel == "kvm":
+            raise ValueError("a deterministic guest counts instructions, which KVM cannot: leave accel away")
+        try:
+            topology = Topology.parse(self.topology) if self.topology else DEFAULT
+            topology.distances(self.distances)
+        except BadTopology as error:
+            raise ValueError(f"{error.what}; {error.todo}") from error
 
 
 class Design(_Table):

@@ -14,6 +14,7 @@ import struct
 from pathlib import Path
 
 from schedlab.cpulist import parse_cpu_list
+from schedlab.observe.counters import traced
 from schedlab.observe.counters.perf_event import CPU_MIGRATIONS, CpuCounter
 from schedlab.observe.counters.source import Probed, Reading, Source, contents
 
@@ -24,9 +25,9 @@ _RECORD = struct.Struct("=QQQ")
 
 
 def probe(root: Path) -> Probed:
-    """perf's software events of this machine; a tree of files has none."""
+    """perf's software events of this machine; a tree of files has none, but may hold what a guest has traced."""
     if root != Path("/"):
-        return Probed(None, [f"{NAME} is not known: a tree of files has no perf events"])
+        return traced.probe(root)
     try:
         migrations = Migrations(root / "sys/devices/system/cpu/online")
     except OSError as error:

@@ -57,6 +57,14 @@ def attributes(variant: Variant) -> list[str]:
     return options
 
 
+def launcher_words(launcher: str, command: Command, variant: Variant, timeout: float, report: str) -> list[str]:
+    """The launcher's whole command line; ``report`` is a file descriptor's number or a path."""
+    words = [launcher, "exec", *attributes(variant), f"--timeout={timeout:.3f}s", f"--report={report}"]
+    for server in command.servers:
+        words += ["--server", shlex.join(server.argv), "--ready", server.ready]
+    return [*words, "--", *command.argv]
+
+
 def launch(
     command: Command, variant: Variant, timeout: float, every_second: Callable[[], object] = lambda: None
 ) -> Launched:
@@ -65,16 +73,7 @@ def launch(
     ``every_second`` is called about once a second while it runs.
     """
     with _memory_files() as (out, err, report):
-        argv = [
-            need(SCHEDLOAD),
-            "exec",
-            *attributes(variant),
-            f"--timeout={timeout:.3f}s",
-            f"--report={report}",
-        ]
-        for server in command.servers:
-            argv += ["--server", shlex.join(server.argv), "--ready", server.ready]
-        argv += ["--", *command.argv]
+        argv = launcher_words(need(SCHEDLOAD), command, variant, timeout, str(report))
         environment = os.environ | dict(command.environment) | variant.environment
         process = subprocess.Popen(
             argv,

@@ -1,0 +1,186 @@
+"""A session: one boot for each stretch of trials of the same block and variant, in the plan's order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+from schedlab.cpulist import parse_cpu_list
+from schedlab.errors import CannotRunHere
+from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.plan import CONTROL, Plan, Trial
+from schedlab.measurement import Measurement
+from schedlab.targets.vm import guests
+from schedlab.targets.vm.measure import Files, measurement
+from schedlab.targets.vm.scripts import Prepared, script, words
+from schedlab.targets.vm.settings import faults, settings
+from schedlab.vm.boot import Boot, BootFailed, started
+from schedlab.vm.jobs import FIRST, contents
+from schedlab.vm.qemu import ICOUNT_SHIFT, Machine
+from schedlab.vm.results import Garbled
+
+GRACE = 60.0
+"""Seconds that a guest gets beyond a trial's own timeout, to end it and to send its results."""
+
+SLOWER = 8
+"""How much longer than the guest's clock says a deterministic trial may take: its clock counts instructions."""
+
+EMULATED = (
+    "emulated by QEMU (TCG): the kernel's behaviour is real, its speed is not. Read counts, switches and placements; "
+    "verdicts on times and rates tell of the emulator"
+)
+COUNTED = (
+    f"deterministic: time is counted in instructions of {1 << ICOUNT_SHIFT} ns. There is no cache, no cost of "
+    "remote memory, and CPUs take turns. A block is a seed, and its variants share it"
+)
+SAME = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, it tells nothing of noise"
+STEADY = ("tsc", "kvm-clock")
+"""Clock sources that are read without leaving the guest."""
+
+
+@dataclass
+class _Running:
+    """A boot and the trials that it is to run; ``failed`` once it is dead."""
+
+    trials: Sequence[Trial]
+    stack: ExitStack
+    machine: Machine
+    boot: Boot | None = None
+    failed: BootFailed | None = None
+    done: set[int] = field(default_factory=set)
+
+    def expects(self, trial: Trial) -> bool:
+        """Whether this trial is the next one of the boot."""
+        left = [each.index for each in self.trials if each.index not in self.done]
+        return bool(left) and left[0] == trial.index
+
+
+class Booting:
+    """Runs trials in guests; see :class:`schedlab.targets.protocol.Session`."""
+
+    def __init__(
+        self, plan: Plan, table: TargetTable, rows: Mapping[tuple[str, str], Prepared], base: bytes, scratch: Path
+    ) -> None:
+        self._plan = plan
+        self._table = table
+        self._rows = rows
+        self._base = base
+        self._scratch = scratch
+        self._running: _Running | None = None
+        self._notes: list[str] = list(self._standing())
+
+    def _standing(self) -> Iterator[str]:
+        if self._table.deterministic:
+            yield COUNTED
+            if self._plan.experiment.design.control:
+                yield SAME
+        elif guests.accel_of(self._table) == "tcg":
+            yield EMULATED
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the figures are, and what could not be observed."""
+        return self._notes
+
+    def put_in_place(self, variant: Variant) -> None:
+        """Nothing: a boot begins with its variant in place."""
+
+    def run(self, trial: Trial) -> Measurement:
+        """The trial's measurement; boots a guest when it is the first of its stretch, or the last one died."""
+        begun = time.time()
+        if self._running is None or not self._running.expects(trial):
+            self.close()
+            self._running = self._start(trial)
+        running = self._running
+        running.done.add(trial.index)
+        command = self._rows[trial.row.key].command()
+        argv = words(command, trial.variant, trial.row.timeout, running.trials.index(trial))
+        try:
+            return self._run(running, trial, argv)
+        except (BootFailed, Garbled) as error:
+            failure = error if isinstance(error, BootFailed) else BootFailed(f"the guest's results: {error}", "")
+            before_trials = running.boot is None or running.failed is not None
+            running.failed = failure if before_trials else None
+            if not before_trials:
+                self.close()
+            elapsed = time.time() - begun
+            return Measurement("failed", begun, elapsed, reason=failure.reason, command=argv, stderr=failure.tail)
+
+    def _run(self, running: _Running, trial: Trial, argv: Sequence[str]) -> Measurement:
+        if running.failed is not None:
+            raise running.failed
+        if running.boot is None:
+            running.boot = self._up(running)
+        running.boot.expect("begin", self._pause + GRACE)
+        begun = time.time()
+        limit = trial.row.timeout * (SLOWER if self._table.deterministic else 1) + GRACE
+        record = running.boot.expect("result", limit)
+        if record.number != (number := FIRST + running.trials.index(trial)):
+            raise BootFailed(f"the guest sent results of job {record.number}, not of {number}", "")
+        made, notes = measurement(
+            trial,
+            self._rows[trial.row.key],
+            Files(record.files()),
+            argv,
+            begun,
+            time.time() - begun,
+            running.machine.topology.cpus,
+            self._scratch,
+        )
+        self._note(*notes)
+        if running.trials[-1] is trial:
+            self.close()
+        return made
+
+    @property
+    def _pause(self) -> float:
+        return self._plan.experiment.design.pause
+
+    def _start(self, trial: Trial) -> _Running:
+        """A boot for the trials from this one on that are of the same block and variant."""
+        rest = self._plan.trials[trial.index :]
+        of_block = (trial.phase, trial.block, trial.variant.name)
+        trials = list(takewhile(lambda each: (each.phase, each.block, each.variant.name) == of_block, rest))
+        machine = guests.machine(self._table, trial.variant, self._plan.seed, trial.block)
+        return _Running(trials, ExitStack(), machine)
+
+    def _up(self, running: _Running) -> Boot:
+        """The boot, up to the moment before its first trial; CannotRunHere when a tunable did not take effect."""
+        variant = running.trials[0].variant
+        scripts = [
+            script(self._rows[trial.row.key].command(), variant, trial.row.timeout, number)
+            for number, trial in enumerate(running.trials)
+        ]
+        jobs = contents(scripts, settings(variant, running.machine.image), self._pause)
+        boot = running.stack.enter_context(started(running.machine, self._base + jobs, self._scratch))
+        files = Files(boot.expect("ready").files())
+        if wrong := list(faults(variant, files.text("tunables"))):
+            raise CannotRunHere(
+                f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",
+                todo="take the tunable out, or give the guest another kernel",
+            )
+        self._check(running.machine, files)
+        return boot
+
+    def _check(self, machine: Machine, files: Files) -> None:
+        """The guest is what was asked for: all CPUs up, and a clock that is quick to read."""
+        online = files.text("sys/devices/system/cpu/online").strip()
+        limited = any(word.startswith(("maxcpus=", "nr_cpus=", "nosmp")) for word in machine.whole_command_line.split())
+        if not limited and (up := len(parse_cpu_list(online))) != machine.topology.cpus:
+            raise BootFailed(f"only {up} of the guest's {machine.topology.cpus} CPUs came up", "")
+        clock = files.text("sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
+        if clock not in STEADY:
+            self._note(f"the guest's clock source is {clock!r}: each look at the clock leaves the guest")
+
+    def _note(self, *texts: str) -> None:
+        self._notes += [text for text in texts if text not in self._notes]
+
+    def close(self) -> None:
+        """End the guest, where one runs."""
+        if self._running is not None:
+            self._running.stack.close()
+            self._running = None

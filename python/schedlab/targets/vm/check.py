@@ -1,0 +1,124 @@
+"""What would stop a plan in virtual machines: everything that can be known without booting one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from schedlab.errors import SchedlabError
+from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.targets.protocol import Obstacle
+from schedlab.targets.vm import guests
+from schedlab.targets.vm.scripts import Prepared, located, programs
+from schedlab.targets.vm.settings import refusal
+from schedlab.tunables import KernelVersion
+from schedlab.vm import packing, qemu
+from schedlab.workloads.registry import adapter
+from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
+
+HANGS_COUNTED = KernelVersion(6, 1)
+"""The newest kernel known to hang at its second CPU when instructions are counted (Debian's 6.1; 6.12 comes up)."""
+
+QEMU_ITSELF_MIB = 300
+"""Memory that QEMU takes beside the guest's: translated code and its own."""
+
+
+def obstacles(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
+    """Everything that would stop this plan."""
+    if qemu.program() is None:
+        yield Obstacle("QEMU", f"{qemu.PROGRAM} is not installed", f"apt-get install {qemu.PACKAGE}")
+    if packing.busybox() is None:
+        yield Obstacle("busybox", "there is no static busybox", f"apt-get install {packing.BUSYBOX_PACKAGE}")
+    if find(SCHEDLOAD) is None:
+        yield Obstacle("schedload", "the load generator and launcher is not built", "make build")
+    if table.accel == "kvm" and not qemu.kvm_usable():
+        yield Obstacle("KVM", f"{qemu.KVM} cannot be opened", 'join the group "kvm", or leave accel away for emulation')
+    yield from _memory(table)
+    yield from _programs(plan, table)
+    yield from _variants(plan, table)
+
+
+def _memory(table: TargetTable) -> Iterator[Obstacle]:
+    wanted = guests.memory_mib(table) * guests.topology_of(table).nodes + QEMU_ITSELF_MIB
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:") and (free := int(line.split()[1]) >> 10) < wanted:
+            yield Obstacle(
+                "memory", f"a guest takes {wanted} MiB, and {free} MiB are available", "give it a smaller memory_mib"
+            )
+
+
+def _programs(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
+    told = set()
+    for subject, reason, mend in [*_of_tools(table), *_of_rows(plan)]:
+        if (subject, reason) not in told:
+            told.add((subject, reason))
+            yield Obstacle(subject, reason, mend)
+
+
+def _of_tools(table: TargetTable) -> Iterator[tuple[str, str, str]]:
+    for name in table.tools:
+        path = located(name)
+        if path is None:
+            yield f"tool {name!r}", "is not installed on this machine", "install it, or take it out of tools"
+        elif fault := _packable(path):
+            yield f"tool {name!r}", *fault
+
+
+def _of_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    for row in plan.rows:
+        subject, prepared = f"workload {row.label!r}", Prepared.of(row)
+        if lacking := missing(adapter(row.use)):
+            for tool in lacking:
+                yield subject, f"{tool.program} is not installed", install_line(lacking)
+            continue
+        if prepared.needs_files:
+            yield subject, "prepares files on this machine, which a guest does not see", "run it with --target host"
+            continue
+        for reason in prepared.adapter.obstacles(prepared.parameters):
+            yield subject, reason, ""
+        command = prepared.command()
+        if command.cwd is not None:
+            yield subject, f"runs in the folder {command.cwd}, which a guest does not have", "run it with --target host"
+        for name in programs(command):
+            path = located(name)
+            if path is None:
+                yield subject, f"{name} is not installed on this machine", "install it: it goes into the guest"
+            elif fault := _packable(path):
+                yield subject, f"{name} {fault[0]}", fault[1]
+
+
+def _packable(path: Path) -> tuple[str, str] | None:
+    try:
+        packing.packed(path)
+    except SchedlabError as error:
+        return error.what, error.todo
+    return None
+
+
+def _variants(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
+    """What is wrong with variants, each thing once with all the variants that have it."""
+    having: dict[tuple[str, str], list[str]] = {}
+    for variant in plan.variants:
+        if variant.name != CONTROL:
+            for fault in _faults(variant, table):
+                having.setdefault(fault, []).append(variant.name)
+    for (reason, mend), names in having.items():
+        yield Obstacle(f"{'variants' if len(names) > 1 else 'variant'} {', '.join(map(repr, names))}", reason, mend)
+
+
+def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
+    try:
+        image = guests.image_of(table, variant)
+    except SchedlabError as error:
+        yield str(error).partition("\n")[0], error.todo
+        return
+    for name in variant.tunables:
+        if (why := refusal(name, image)) is not None:
+            yield f"tunable {name!r}: {why[0]}", why[1]
+    version = KernelVersion.parse(image.release)
+    if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table).cpus > 1:
+        yield (
+            f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
+            "take kernel 6.12, one CPU, or deterministic = false",
+        )

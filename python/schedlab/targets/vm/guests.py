@@ -1,0 +1,81 @@
+"""From the target's table and a variant to the machine that is booted."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+
+from schedlab.experiment.model import TargetTable, Variant
+from schedlab.vm import qemu
+from schedlab.vm.images import Image, resolve
+from schedlab.vm.spec import Spec
+from schedlab.vm.topology import DEFAULT, Topology
+
+MEMORY_MIB = 512
+"""Memory of each node where the table names none."""
+
+EMULATED, VIRTUAL, DETERMINISTIC = "real, emulated", "real, virtual machine", "real, emulated, deterministic"
+"""Kinds of runs: what can be trusted of their figures differs."""
+
+image = cache(resolve)
+"""Images by name; each is looked up, and its checksum taken, once."""
+
+
+def topology_of(table: TargetTable) -> Topology:
+    """The table's topology."""
+    return Topology.parse(table.topology) if table.topology else DEFAULT
+
+
+def name_of_table(table: TargetTable) -> str:
+    """``vm:debian-6.12@4x2/4``."""
+    assert table.kernel is not None
+    return str(Spec(table.kernel, topology_of(table)))
+
+
+def accel_of(table: TargetTable) -> qemu.Accel:
+    """What the table asks for, else KVM where it can be had; a deterministic guest is always emulated."""
+    if table.deterministic:
+        return "tcg"
+    return table.accel or ("kvm" if qemu.kvm_usable() else "tcg")
+
+
+def kind_of(table: TargetTable) -> str:
+    """How the figures of such a guest come to be."""
+    if table.deterministic:
+        return DETERMINISTIC
+    return VIRTUAL if accel_of(table) == "kvm" else EMULATED
+
+
+def image_of(table: TargetTable, variant: Variant) -> Image:
+    """The variant's kernel, or the target's; SchedlabError says why it cannot be had."""
+    name = variant.kernel or table.kernel
+    assert name is not None
+    return image(name)
+
+
+def memory_mib(table: TargetTable) -> int:
+    """MiB of each node."""
+    return table.memory_mib or MEMORY_MIB
+
+
+def seed_of(seed: int, block: int) -> int:
+    """The guest's seed in a block: the first 63 bits of the SHA-256 of ``"{seed}/{block}/guest"``.
+
+    The same for all variants of a block, so that they are compared under the same draws (common random numbers).
+    """
+    return int.from_bytes(sha256(f"{seed}/{block}/guest".encode()).digest()[:8], "big") >> 1
+
+
+def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu.Machine:
+    """The machine for the trials of a variant in a block."""
+    topology = topology_of(table)
+    words = [part for part in (table.cmdline, variant.cmdline) if part]
+    return qemu.Machine(
+        image=image_of(table, variant),
+        topology=topology,
+        memory_mib=memory_mib(table),
+        distances=topology.distances(table.distances),
+        accel=accel_of(table),
+        command_line=" ".join(words),
+        seed=seed_of(seed, block) if table.deterministic else None,
+    )

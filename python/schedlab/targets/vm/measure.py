@@ -1,0 +1,106 @@
+"""From what a guest sent of a job to a measurement, read by the same code as on the host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from schedlab.experiment.plan import Trial
+from schedlab.measurement import Conditions, Measurement
+from schedlab.observe.conditions import Watch, between
+from schedlab.observe.counters import Counters
+from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
+from schedlab.targets.host.launch import Launched
+from schedlab.targets.vm.scripts import Prepared
+
+
+class Files:
+    """What a job left, by path: ``stdout``, ``stderr``, ``status``, ``report``, and two trees of kernel files."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    def text(self, name: str) -> str:
+        """A file's text; empty when the guest did not send it."""
+        return self._files.get(name, b"").decode(errors="replace")
+
+    def launched(self, argv: Sequence[str]) -> Launched:
+        """As the host's own launches end."""
+        status = self.text("status").strip()
+        return Launched(
+            tuple(argv), self._report(), int(status) if status else -1, self.text("stdout"), self.text("stderr")
+        )
+
+    def _report(self) -> Mapping[str, Any] | None:
+        try:
+            told: Mapping[str, Any] = json.loads(self.text("report"))
+        except ValueError:
+            return None
+        return told
+
+    def write(self, folder: Path) -> None:
+        """Put the files below a folder."""
+        for name, data in self._files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+
+def measurement(
+    trial: Trial,
+    prepared: Prepared,
+    files: Files,
+    argv: Sequence[str],
+    started: float,
+    elapsed: float,
+    cpus: int,
+    scratch: Path,
+) -> tuple[Measurement, list[str]]:
+    """The trial's measurement, and notes on what could not be counted.
+
+    ``started`` and ``elapsed`` are this machine's seconds, ``cpus`` the guest's, ``scratch`` a folder for its files.
+    """
+    launched = files.launched(argv)
+    state, metrics, reason = interpret(prepared.adapter, prepared.parameters, launched, trial.row.timeout)
+    counters, conditions, notes = _observed(files, launched, cpus, scratch)
+    made = Measurement(
+        state=state,
+        started=started,
+        elapsed=elapsed,
+        metrics=metrics,
+        reason=reason,
+        conditions=conditions,
+        counters=counters | _switches(launched) | process_counters(launched),
+        command=launched.argv,
+        stdout=launched.stdout,
+        stderr=launched.stderr,
+    )
+    return made, notes
+
+
+def _observed(
+    files: Files, launched: Launched, cpus: int, scratch: Path
+) -> tuple[dict[str, float], Conditions, list[str]]:
+    with TemporaryDirectory(prefix="files-", dir=scratch) as folder:
+        tree = Path(folder)
+        files.write(tree)
+        with Counters.open(tree / "before") as first, Counters.open(tree / "after") as last:
+            rises = first.delta(first.snapshot(), last.snapshot())
+            notes = first.notes
+        looks = [Watch(tree / when).look() for when in ("before", "after")]
+        begun, ended = (float((tree / when / "proc/uptime").read_text().split()[0]) for when in ("before", "after"))
+    conditions = between(looks[0], looks[1], (), ended - begun, cpu_seconds(launched), cpus)
+    return rises, conditions, notes
+
+
+def _switches(launched: Launched) -> dict[str, float]:
+    """Switches of the trial's own processes, by the launcher's account."""
+    if launched.report is None:
+        return {}
+    return {
+        "tree.voluntary-switches": float(launched.report["voluntary_switches"]),
+        "tree.involuntary-switches": float(launched.report["involuntary_switches"]),
+    }

@@ -1,0 +1,150 @@
+"""One boot: QEMU started, watched, and gone again, whatever happens to schedlab."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from schedlab.vm import qemu
+from schedlab.vm.results import Garbled, Record, Stream
+from schedlab.vm.watchdog import Console, Limits
+from schedlab.workloads.tools import SCHEDLOAD, need
+
+LOOK = 0.05
+"""Seconds between two looks at what the guest has written: files tell nobody that they grew."""
+
+LAST_WORDS = 3.0
+"""Seconds that a guest with a fault gets to print the rest of it, or to go down by itself."""
+
+GRACE = 15.0
+"""Seconds that the launcher gets to kill QEMU."""
+
+
+class BootFailed(Exception):
+    """The guest is dead or silent: ``reason`` is one line, ``tail`` the console's part that belongs to it."""
+
+    def __init__(self, reason: str, tail: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.tail = tail
+
+
+class Boot:
+    """A running guest. Made by :func:`started`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], files: qemu.Files, errors: Path, limits: Limits) -> None:
+        self.process = process
+        self.console = Console()
+        self._files = files
+        self._limits = limits
+        self._stream = Stream()
+        self._errors = errors
+        self._read = {files.console: 0, files.results: 0, errors: 0}
+
+    def record(self, limit: float | None = None) -> Record:
+        """Wait for the guest's next record; BootFailed when none can come any more, or within the phase's limit.
+
+        ``limit`` is that of a trial in seconds; before the first record the limits of the phases count.
+        """
+        phase, since = self.console.phase, time.monotonic()
+        while True:
+            self._look()
+            with_record = self._take()
+            if with_record is not None:
+                return with_record
+            if self.console.fault is not None:
+                self._last_words()
+                raise self._failed(f"the guest's kernel has a fault, {self.console.fault}")
+            if self.process.poll() is not None:
+                self._look()
+                if (late := self._take()) is not None:
+                    return late
+                if self.console.fault is not None:
+                    raise self._failed(f"the guest's kernel has a fault, {self.console.fault}")
+                raise self._failed(f"the guest ended in phase {self._phase(limit)}{self._words()}")
+            if self.console.phase != phase:
+                phase, since = self.console.phase, time.monotonic()
+            allowed = getattr(self._limits, phase) if limit is None else limit
+            if time.monotonic() - since > allowed:
+                raise self._failed(f"the guest said nothing more for {allowed:g} s in phase {self._phase(limit)}")
+            time.sleep(LOOK)
+
+    def expect(self, kind: str, limit: float | None = None) -> Record:
+        """Wait for a record of this kind; BootFailed when another comes, or none."""
+        record = self.record(limit)
+        if record.kind != kind:
+            raise self._failed(f"the guest sent {record.kind!r} in place of {kind!r}")
+        return record
+
+    def _phase(self, limit: float | None) -> str:
+        return self.console.phase if limit is None else "trial"
+
+    def _failed(self, reason: str) -> BootFailed:
+        return BootFailed(reason, self.console.tail())
+
+    def _take(self) -> Record | None:
+        try:
+            return self._stream.take()
+        except Garbled as error:
+            raise self._failed(f"what the guest sent is damaged: {error}") from error
+
+    def _last_words(self) -> None:
+        deadline = time.monotonic() + LAST_WORDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            time.sleep(LOOK)
+        self._look()
+
+    def _look(self) -> None:
+        self.console.feed(self._more(self._files.console).decode(errors="replace"))
+        self._stream.feed(self._more(self._files.results))
+
+    def _more(self, path: Path) -> bytes:
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            file.seek(self._read[path])
+            data = file.read()
+            self._read[path] += len(data)
+            return data
+        return b""
+
+    def _words(self) -> str:
+        """QEMU's own last words, when it ended with an error."""
+        told = self._more(self._errors).decode(errors="replace").strip()
+        return f": {told.splitlines()[-1]}" if told else ""
+
+
+@contextmanager
+def started(machine: qemu.Machine, initramfs: bytes, scratch: Path, limits: Limits | None = None) -> Iterator[Boot]:
+    """Boot a machine; at the exit QEMU and its files are gone. ``scratch`` is where these are, private to the boot."""
+    with TemporaryDirectory(prefix="boot-", dir=scratch) as folder:
+        place = Path(folder)
+        files = qemu.Files(place / "initramfs", place / "console", place / "results")
+        files.initramfs.write_bytes(initramfs)
+        errors = place / "errors"
+        # The launcher kills QEMU when schedlab ends, also by SIGKILL, or has ended meanwhile.
+        launcher = [need(SCHEDLOAD), "exec", f"--parent={os.getpid()}", f"--report={place / 'report'}", "--"]
+        with errors.open("wb") as stderr:
+            process = subprocess.Popen(
+                [*launcher, *qemu.arguments(machine, files)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+            )
+        try:
+            yield Boot(process, files, errors, limits or Limits())
+        finally:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have the launcher kill QEMU; only if it does not answer, kill the launcher, and with it QEMU."""
+    process.terminate()
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,1 @@
+"""What runs inside the guest, for its first process: a static busybox's shell."""

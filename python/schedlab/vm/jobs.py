@@ -1,0 +1,80 @@
+"""The second archive of a guest's first file system: what this boot is to do.
+
+Jobs go in with the boot and nothing is sent to a guest later, so that a deterministic one stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schedlab.vm.initramfs import archive, regular
+
+FIRST = 1000
+"""Jobs are numbered from here, so that names in order are numbers in order."""
+
+WATCHED = (
+    "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/schedstat", "/proc/vmstat", "/proc/interrupts",
+    "/proc/softirqs", "/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io", "/proc/pressure/irq",
+    "/proc/sys/kernel/sched_schedstats", "/proc/sys/vm/numa_stat",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource", "/sys/devices/system/node/node[0-9]*/cpulist",
+)  # fmt: skip
+"""Files that are kept before and after each job: those that the counters and conditions of a trial are read from."""
+
+FACTS = (
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/cmdline", "/proc/uptime", "/proc/stat", "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/version", "/sys/devices/system/clocksource/clocksource0/*_clocksource",
+    "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/isolated", "/sys/devices/system/cpu/nohz_full",
+    "/sys/devices/system/cpu/cpu[0-9]*/topology/*_id", "/sys/devices/system/node/node[0-9]*/cpulist",
+    "/sys/devices/system/node/node[0-9]*/distance", "/sys/devices/system/cpu/vulnerabilities/*",
+)  # fmt: skip
+"""Files that are kept once a boot: what the guest is."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A file of the guest to write before its jobs; ``pattern`` may hold ``*``.
+
+    Settings of the same name stand for the places of one tunable: the first place with a file counts.
+    """
+
+    name: str
+    place: int
+    pattern: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Traced:
+    """An event whose occurrences are counted by the values of its fields (Documentation/trace/histogram.rst)."""
+
+    event: str
+    fields: tuple[str, ...]
+
+
+TRACED = (
+    Traced("sched_migrate_task", ("orig_cpu", "dest_cpu")),
+    Traced("sched_move_numa", ("src_nid", "dst_nid")),
+    Traced("sched_swap_numa", ("src_nid", "dst_nid")),
+)
+"""Migrations, and moves of tasks to the node that NUMA balancing prefers (include/trace/events/sched.h, 6.1, 6.12)."""
+
+TRACING = "/sys/kernel/tracing/events/sched"
+
+
+def contents(jobs: Sequence[str], settings: Sequence[Setting], pause: float = 0.0) -> bytes:
+    """The archive for shell scripts that are to run in this order, with so many seconds between them."""
+    histograms = [f"{TRACING}/{traced.event}/hist" for traced in TRACED]
+    files = {
+        "/jobs/watched": " ".join([*WATCHED, *histograms]),
+        "/jobs/facts": " ".join(FACTS),
+        "/jobs/traced": "".join(
+            f"{TRACING}/{each.event}/trigger\thist:keys={','.join(each.fields)}:size=4096\n" for each in TRACED
+        ),
+        "/jobs/tunables": "".join(
+            f"{setting.name}\t{setting.place}\t{setting.pattern}\t{setting.text}\n" for setting in settings
+        ),
+        "/jobs/pause": f"{pause:g}",
+    }
+    files |= {f"/jobs/{FIRST + index}": script for index, script in enumerate(jobs)}
+    return archive({path: regular(text.encode()) for path, text in files.items()})

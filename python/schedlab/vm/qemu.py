@@ -1,0 +1,136 @@
+"""QEMU's command line for a guest, and what of QEMU and KVM there is here (qemu(1))."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from schedlab.vm.images import Image
+from schedlab.vm.topology import Topology
+
+PROGRAM = "qemu-system-x86_64"
+PACKAGE = "qemu-system-x86"
+KVM = Path("/dev/kvm")
+
+Accel = Literal["kvm", "tcg"]
+
+COMMAND_LINE = "console=ttyS0 oops=panic panic=-1"
+"""What every guest is booted with: an oops is a panic, and a panic ends the machine at once (-no-reboot)."""
+
+EMULATED = "tsc=reliable"
+"""QEMU's emulated CPUs share one time stamp counter, but do not say that it is constant: the kernel would take HPET
+for its clock, each look at which leaves the guest."""
+
+DETERMINISTIC = "nokaslr"
+"""Where the kernel lies decides about cache sets in a real machine, and about hash seeds in any."""
+
+ICOUNT_SHIFT = 3
+"""An instruction takes 2³ = 8 ns of the guest's time: near to what emulation takes, so that limits in seconds fit."""
+
+EPOCH = "2026-01-01T00:00:00"
+"""The real-time clock of a deterministic guest at its start."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A guest: what is booted, on which CPUs and memory. ``seed`` makes it deterministic, see :func:`arguments`.
+
+    ``memory_mib`` is that of each node, ``command_line`` what is added to :data:`COMMAND_LINE`.
+    """
+
+    image: Image
+    topology: Topology
+    memory_mib: int
+    distances: Sequence[Sequence[int]]
+    accel: Accel
+    command_line: str = ""
+    seed: int | None = None
+
+    @property
+    def whole_command_line(self) -> str:
+        """The kernel's, in the order in which a later word wins."""
+        emulated = EMULATED if self.accel == "tcg" and self.seed is None else ""
+        fixed = DETERMINISTIC if self.seed is not None else ""
+        return " ".join(word for word in (COMMAND_LINE, emulated, fixed, self.command_line) if word)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a boot's files are: what QEMU reads, and the two serial ports' output that it writes."""
+
+    initramfs: Path
+    console: Path
+    results: Path
+
+
+def program() -> str | None:
+    """QEMU's path; None where it is not installed."""
+    return shutil.which(PROGRAM)
+
+
+@cache
+def version() -> str | None:
+    """``7.2.22 (Debian …)``; None where QEMU is not installed or does not answer."""
+    found = program()
+    if found is None:
+        return None
+    try:
+        told = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return told.stdout.partition("\n")[0].rpartition("version ")[2].strip() or None
+
+
+def kvm_usable() -> bool:
+    """Whether this user may use KVM here, on a CPU that virtualises by itself.
+
+    Without the CPU's own virtualisation (``vmx`` or ``svm`` in /proc/cpuinfo) a /dev/kvm belongs to an experiment such
+    as a paravirtual KVM inside a virtual machine, under which ordinary kernels were seen to stop in their boot loader.
+    """
+    if not os.access(KVM, os.R_OK | os.W_OK):
+        return False
+    return any(
+        line.startswith("flags") and {"vmx", "svm"} & set(line.split())
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+    )
+
+
+def arguments(machine: Machine, files: Files) -> list[str]:
+    """QEMU's whole command line.
+
+    Emulation runs all CPUs on one thread: with a thread each (``thread=multi``), 2 of 27 boots of Debian's 6.12 died of
+    an oops (``int3``) while code was patched, with one 0 of 18. A ``seed`` adds ``-icount``: time is counted in
+    instructions, and every random number comes from the seed.
+    """
+    topology = machine.topology
+    argv = [program() or PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+    argv += ["-machine", "pc", "-cpu", "host" if machine.accel == "kvm" else "max"]
+    argv += ["-accel", "kvm" if machine.accel == "kvm" else "tcg,thread=single"]
+    argv += ["-m", f"{machine.memory_mib * topology.nodes}M"]
+    argv += ["-smp", f"{topology.cpus},sockets={topology.sockets},cores={topology.cores},threads={topology.threads}"]
+    for node in range(topology.nodes):
+        cpus = topology.cpus_of(node)
+        argv += ["-object", f"memory-backend-ram,id=node{node},size={machine.memory_mib}M"]
+        argv += ["-numa", f"node,nodeid={node},cpus={cpus[0]}-{cpus[-1]},memdev=node{node}"]
+    for one, row in enumerate(machine.distances):
+        for other, distance in enumerate(row):
+            argv += ["-numa", f"dist,src={one},dst={other},val={distance}"]
+    argv += ["-kernel", str(machine.image.path), "-initrd", str(files.initramfs)]
+    argv += ["-append", machine.whole_command_line]
+    for name, path in (("console", files.console), ("results", files.results)):
+        argv += ["-chardev", f"file,id={name},path={_escaped(path)}", "-serial", f"chardev:{name}"]
+    if machine.seed is not None:
+        argv += ["-icount", f"shift={ICOUNT_SHIFT},sleep=off", "-rtc", f"base={EPOCH},clock=vm"]
+        argv += ["-seed", str(machine.seed)]
+    return argv
+
+
+def _escaped(path: Path) -> str:
+    """A path as an option's value: QEMU separates options by commas, and reads two as one comma."""
+    return str(path).replace(",", ",,")

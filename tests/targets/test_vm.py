@@ -1,0 +1,219 @@
+"""Virtual machines as a target, on Debian's real kernels. Boots are dear: one run serves several tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import load, parse
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import Plan, plan
+from schedlab.measurement import Measurement
+from schedlab.store import writing
+from schedlab.store.file import open_store
+from schedlab.targets.vm import VirtualMachine
+from tests.vm.guest_files import require_guest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+"""A boot takes about ten seconds of CPU time; a busy machine is no mistake."""
+
+
+@dataclass
+class Ran:
+    """A run: its trials' measurements by variant and workload, and what it noted."""
+
+    measured: dict[tuple[str, str], list[Measurement]]
+    notes: list[str]
+    target: VirtualMachine
+    engine: Engine
+    run_id: int
+
+    def one(self, variant: str, workload: str) -> Measurement:
+        (found,) = self.measured[variant, workload]
+        return found
+
+
+def smallest(experiment: Experiment) -> Experiment:
+    """One block without a control: enough to see what each variant does."""
+    design = experiment.design.model_copy(update={"blocks": 1, "control": False, "warmup": 0})
+    return experiment.model_copy(update={"design": design})
+
+
+def ran(experiment: Experiment, engine: Engine, text: str = "", quick: bool = True) -> Ran:
+    made: Plan = plan(experiment, 1, quick=quick)
+    target = VirtualMachine(experiment.target, experiment.variant)
+    assert target.obstacles(made) == []
+    fingerprint = target.fingerprint()
+    new = writing.NewRun(
+        made, target.name, target.kind, quick, text, "f.toml", fingerprint, target.fingerprint_hash(fingerprint)
+    )
+    run_id = writing.begin(engine, new)
+    measured: dict[tuple[str, str], list[Measurement]] = {}
+
+    def tell(trial: object, measurement: Measurement | None) -> None:
+        if measurement is not None:
+            measured.setdefault((trial.variant.name, trial.row.use), []).append(measurement)  # type: ignore[attr-defined]
+
+    execute(made, target, engine, run_id, tell)
+    with engine.connect() as connection:
+        notes = json.loads(connection.exec_driver_sql("select notes from run").scalar_one())
+    return Ran(measured, notes, target, engine, run_id)
+
+
+@pytest.fixture(scope="session")
+def schedstats(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The example: schedstats off, on by the sysctl, on by the boot parameter; three boots."""
+    require_guest("debian-6.12")
+    experiment, text = load(EXAMPLES / "vm-schedstats.toml")
+    store = open_store(tmp_path_factory.mktemp("vm") / "store.sqlite", create=True)
+    return ran(smallest(experiment), store, text)
+
+
+@pytest.mark.parametrize("workload", ["hackbench", "pipetest"])
+@pytest.mark.parametrize("variant", ["off", "sysctl", "boot"])
+def test_both_workloads_run_in_every_guest(schedstats: Ran, variant: str, workload: str) -> None:
+    measurement = schedstats.one(variant, workload)
+    assert (measurement.state, measurement.reason) == ("ok", "")
+    assert all(metric.value > 0 for metric in measurement.metrics)
+    assert measurement.counters["context-switches"] > 0
+
+
+@pytest.mark.parametrize("workload", ["hackbench", "pipetest"])
+@pytest.mark.parametrize("variant", ["sysctl", "boot"])
+def test_schedstats_move_only_while_they_are_on(schedstats: Ran, variant: str, workload: str) -> None:
+    on, off = (schedstats.one(name, workload).counters for name in (variant, "off"))
+    assert on["schedstat.ttwu_count"] > 0
+    assert on["process.nr_wakeups"] > 0
+    assert any(name.startswith("schedstat.domain") and value > 0 for name, value in on.items())
+    assert not any(name.startswith("schedstat.domain") for name in off)
+    assert off.get("process.nr_wakeups", 0) == 0
+    assert off["schedstat.pcount"] > 0  # counted all the same
+
+
+def test_migrations_are_told_apart_by_node(schedstats: Ran) -> None:
+    counters = schedstats.one("off", "hackbench").counters
+    assert 0 < counters["node-migrations"] < counters["cpu-migrations"]
+
+
+def test_the_run_says_what_is_right_and_what_is_wrong_in_it(schedstats: Ran) -> None:
+    if schedstats.target.kind == "real, virtual machine":
+        pytest.skip("there is KVM here: its speed is real, and nothing is to be warned of")
+    assert schedstats.target.kind == "real, emulated"
+    assert any("its speed is not" in note for note in schedstats.notes)
+
+
+def test_the_fingerprint_names_kernel_machine_and_qemu(schedstats: Ran) -> None:
+    fingerprint = schedstats.target.fingerprint()
+    assert fingerprint["machine"]["topology"] == "2x2/2"
+    assert "6.12" in fingerprint["kernels"]["debian-6.12"]["release"]
+    assert len(fingerprint["kernels"]["debian-6.12"]["sha256"]) == 64
+    assert fingerprint["qemu"]
+
+
+def test_the_guest_s_clock_is_recorded_with_each_trial(schedstats: Ran) -> None:
+    clocks = {measurement.conditions.clocksource for each in schedstats.measured.values() for measurement in each}
+    assert clocks <= {"tsc", "kvm-clock"}
+
+
+def guests_of(folder: Path) -> list[int]:
+    """Processes of QEMU whose files are below a folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"qemu-system" in (words := entry.read_bytes()) and str(folder).encode() in words:
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def booting(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has just booted a guest and waits for it, its files below ``tmp_path``."""
+    require_guest("debian-6.12")
+    program = f"""
+import time
+from pathlib import Path
+from schedlab.experiment.model import TargetTable, Variant
+from schedlab.targets.vm import guests
+from schedlab.vm.boot import started
+table = TargetTable(kind="vm", kernel="debian-6.12", topology="1x1")
+machine = guests.machine(table, Variant(name="v"), 1, 1)
+with started(machine, b"", Path({str(tmp_path)!r})):
+    time.sleep(600)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        deadline = time.monotonic() + 60
+        while not guests_of(tmp_path) and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.05)
+        assert guests_of(tmp_path)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_no_guest_outlives_schedlab(booting: subprocess.Popen[bytes], tmp_path: Path, how: signal.Signals) -> None:
+    os.kill(booting.pid, how)
+    booting.wait()
+    deadline = time.monotonic() + 30
+    while guests_of(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert guests_of(tmp_path) == []
+
+
+REFUSED = """
+[experiment]
+name = "refused"
+[target]
+kind = "vm"
+kernel = "debian-6.12"
+[design]
+blocks = 1
+control = false
+[[variant]]
+name = "base"
+[[variant]]
+name = "changed"
+{variant}
+[[workload]]
+{workload}
+"""
+
+
+@pytest.mark.parametrize(
+    ("variant", "workload", "reason"),
+    [
+        ('kernel = "/nowhere/bzImage"', 'use = "hackbench"', "/nowhere/bzImage"),
+        ('tunables = {{ "kernel.sched_latency_ns" = 1000000 }}', 'use = "hackbench"', "does not have it"),
+        ("", 'use = "pgbench"', "prepares files on this machine"),
+        ("", 'use = "command"\nrun = "no-such-program-here"', "is not installed"),
+    ],
+)
+def test_what_cannot_run_in_a_guest_is_said_before_the_first_boot(variant: str, workload: str, reason: str) -> None:
+    require_guest("debian-6.12")
+    experiment = parse(REFUSED.format(variant=variant.replace("{{", "{").replace("}}", "}"), workload=workload), "f")
+    target = VirtualMachine(experiment.target, experiment.variant)
+    told = [str(obstacle) for obstacle in target.obstacles(plan(experiment, 1))]
+    assert any(reason in text for text in told), told
+
+
+def test_stored_trials_hold_their_counters(schedstats: Ran) -> None:
+    rows = pl.read_database("select state from trial", schedstats.engine.connect())
+    assert rows["state"].to_list() == ["ok"] * 6
