@@ -37,6 +37,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "yield": {"tasks": 8, **SHORT},
     "futex": {"pairs": 8, **SHORT},
     "forkstorm": {"tasks": 8, **SHORT},
+    "busyloop": {"tasks": 1, **SHORT},
 }
 LARGEST, LEAST = 3, 0.01
 """So many accounts are told, of at least this share."""

@@ -31,6 +31,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "yield": {"duration": 1, "warmup": 0, "tasks": 1},
     "futex": {"duration": 1, "warmup": 0},
     "forkstorm": {"duration": 1, "warmup": 0, "tasks": 1},
+    "busyloop": {"duration": 1, "warmup": 0},
 }
 """Parameters of every native program that take a fraction of a second on a small machine."""
 

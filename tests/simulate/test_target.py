@@ -192,7 +192,17 @@ def test_estimates_come_from_runs_on_the_same_target(engine: Engine, run: Run) -
 
 
 @pytest.mark.parametrize(
-    "name", ["first", "slice", "migration-cost", "seed-003-migration-cost", "switches", "sequential"]
+    "name",
+    [
+        "first",
+        "slice",
+        "migration-cost",
+        "seed-002-vmstat",
+        "seed-003-migration-cost",
+        "switches",
+        "sequential",
+        "vmstat-shepherd",
+    ],
 )
 def test_examples_of_the_host_run_here_unchanged(name: str) -> None:
     experiment, _ = load(EXAMPLES / f"{name}.toml")

@@ -29,6 +29,7 @@ PROGRAMS = [
     ("yield", SHORT),
     ("futex", {**SHORT, "mode": "process"}),
     ("forkstorm", {**SHORT, "exec": True}),
+    ("busyloop", {**SHORT, "threshold": "0.1us"}),
 ]
 
 

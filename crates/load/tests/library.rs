@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{Family, Scratch, json, output, start, stderr};
 
 /// Small sizes of every program; time-based ones record 60 ms.
-const SMALL: [&[&str]; 26] = [
+const SMALL: [&[&str]; 27] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
     &["pipetest", "--loops", "100"],
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
@@ -46,6 +46,7 @@ const SMALL: [&[&str]; 26] = [
     &["futex", "--process", "--pairs", "3", "--warmup", "10ms", "--duration", "60ms"],
     &["forkstorm", "--warmup", "10ms", "--duration", "60ms"],
     &["forkstorm", "--exec", "--warmup", "10ms", "--duration", "60ms"],
+    &["busyloop", "--threshold", "100ns", "--warmup", "10ms", "--duration", "60ms"],
 ];
 
 #[test]

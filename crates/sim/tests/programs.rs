@@ -1,6 +1,7 @@
 //! Every program of the workload library runs on the simulator, with its own parameters and metrics.
 
 use schedlab_sim::{Account, Config, End, Outcome, Simulation, kernel, kernel_names, machine};
+use schedlab_workload::library::busyloop::BusyLoop;
 use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::futex::Futex;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
@@ -145,6 +146,11 @@ fn yielding_runs() {
 #[test]
 fn futex_runs() {
     everywhere(Futex { pairs: 3, warmup_ns: MS, duration_ns: 20 * MS, ..Futex::default() }.program());
+}
+
+#[test]
+fn busyloop_runs() {
+    everywhere(BusyLoop { tasks: 3, warmup_ns: MS, duration_ns: 30 * MS, ..BusyLoop::default() }.program());
 }
 
 #[test]

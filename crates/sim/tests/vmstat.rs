@@ -9,6 +9,7 @@ use schedlab_sim::{
     Account, Attributes, Birth, Change, Config, Kernel, Observer, Outcome, Simulation, kernel, machine,
 };
 use schedlab_workload::Plan;
+use schedlab_workload::library::busyloop::BusyLoop;
 use schedlab_workload::program::{
     Expr, Image, Mode, Op, Pattern, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, compute, fork,
     group, higher, region, times, wait_all,
@@ -382,4 +383,58 @@ proptest! {
         prop_assert_eq!(item("nr_free_pages"), memory - item("nr_anon_pages"));
         prop_assert_eq!(simulation.run().unwrap().digest(), outcome.digest());
     }
+}
+
+/// The longest gap of a busy loop on the isolated CPU, in nanoseconds, and gaps of more than 1 µs a second.
+fn gaps(machine_name: &str, kernel_name: &str, shepherd: bool) -> (u64, f64) {
+    let looped = BusyLoop { warmup_ns: SECOND, duration_ns: 10 * SECOND, ..BusyLoop::default() };
+    let config = isolated(config([("looper", ISOLATED)], shepherd, 1));
+    let plan = Plan::new(looped.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
+    let outcome = Simulation::new(machine, kernel, plan, config).unwrap().run().unwrap();
+    (*outcome.observed.series[0].iter().max().unwrap(), outcome.metrics[2].value.unwrap())
+}
+
+#[test]
+fn a_busy_loop_sees_the_worker_as_its_worst_gap_and_nothing_under_the_shepherd() {
+    for machine_name in ["laptop-4", "xeon-e5-2670v3", "kunpeng920"] {
+        let costs = machine(machine_name).unwrap().costs;
+        let of = |cost: u32| u64::from(cost);
+        for kernel_name in KERNELS {
+            // Under the shepherd nothing happens but the reading of the clock.
+            let (worst, number) = gaps(machine_name, kernel_name, true);
+            assert_eq!((worst, number), (of(costs.clock_read), 0.0), "{machine_name} {kernel_name}");
+            // Otherwise one gap a second, of at least the interrupt, the wake-up, two looks for the next task, two
+            // switches and the fold. Beyond that come caches, the search for an idle CPU, and EEVDF's ticks.
+            let (worst, number) = gaps(machine_name, kernel_name, false);
+            let parts = of(costs.timer_irq)
+                + of(costs.wakeup.core)
+                + 2 * of(costs.schedule + costs.switch)
+                + of(costs.vmstat_fold);
+            if kernel_name == "linux-6.12" {
+                // The woken worker does not run at once: the interrupt that woke it is a gap of its own.
+                assert!(worst >= parts - of(costs.timer_irq + costs.wakeup.core), "{machine_name}: {worst}");
+                assert!((1.0..6.0).contains(&number), "{machine_name}: {number}");
+            } else {
+                assert!((parts..2 * parts).contains(&worst), "{machine_name} {kernel_name}: {worst} {parts}");
+                assert!((0.9..=1.1).contains(&number), "{machine_name} {kernel_name}: {number}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_busy_loop_with_ticks_sees_each_of_them() {
+    // On an ordinary CPU: 250 ticks a second of 1200 ns, each with the reading of the clock around it.
+    let looped = BusyLoop { warmup_ns: 0, duration_ns: SECOND, threshold_ns: 500, ..BusyLoop::default() };
+    let outcome = run("linux-5.14", looped.program().unwrap(), config([("looper", 1)], true, 1000));
+    let costs = machine("laptop-4").unwrap().costs;
+    let counted = &outcome.observed.counters;
+    assert!(counted[0].abs_diff(250) <= 6, "{counted:?}");
+    assert!(counted[1] >= counted[0] * u64::from(costs.tick + costs.clock_read), "{counted:?}");
+    let median = outcome.metrics[1].value.unwrap();
+    assert!(
+        (1.2..2.5).contains(&median),
+        "{median} µs: one of two or three ticks in 10 ms, perhaps with balancing"
+    );
 }

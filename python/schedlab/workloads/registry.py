@@ -22,6 +22,7 @@ _HOMES = {
     "yield": "yielding:Yielding",
     "futex": "futex:Futex",
     "forkstorm": "forkstorm:Forkstorm",
+    "busyloop": "busyloop:BusyLoop",
     "hackbench-rt-tests": "hackbench_rt_tests:HackbenchRtTests",
     "perf-sched-messaging": "perf_bench:PerfSchedMessaging",
     "perf-sched-pipe": "perf_bench:PerfSchedPipe",

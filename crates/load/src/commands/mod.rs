@@ -3,6 +3,7 @@
 //! Exit status: 0 success; 1 a run failed; 2 wrong usage; 128 + n stopped by signal n. `exec` has its own, see
 //! [`exec`].
 
+mod busyloop;
 mod exec;
 mod forkstorm;
 mod futex;

@@ -4,8 +4,8 @@ use clap::Subcommand;
 use schedlab_workload::Program;
 
 use super::{
-    forkstorm, futex, hackbench, kernbench, pgbench, pipetest, rr, schedbench, scripts, stream, tbench,
-    wakeup, yielding,
+    busyloop, forkstorm, futex, hackbench, kernbench, pgbench, pipetest, rr, schedbench, scripts, stream,
+    tbench, wakeup, yielding,
 };
 use crate::error::LoadError;
 use crate::executor::{self, Outcome, Settings};
@@ -28,6 +28,8 @@ pub enum ProgramCommand {
     Yield(yielding::Arguments),
     Futex(futex::Arguments),
     Forkstorm(forkstorm::Arguments),
+    #[command(name = "busyloop")]
+    BusyLoop(busyloop::Arguments),
 }
 
 /// What a subcommand makes of its arguments.
@@ -69,6 +71,7 @@ impl ProgramCommand {
             Self::Yield(arguments) => arguments.prepare(),
             Self::Futex(arguments) => arguments.prepare(),
             Self::Forkstorm(arguments) => arguments.prepare(),
+            Self::BusyLoop(arguments) => arguments.prepare(),
         }
     }
 }

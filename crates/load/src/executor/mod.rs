@@ -21,6 +21,7 @@ mod series;
 mod spin;
 mod sync;
 mod traits;
+mod watch;
 mod worker;
 
 pub use run::{Outcome, Settings, run};

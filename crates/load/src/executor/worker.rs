@@ -11,7 +11,7 @@ use schedlab_workload::{Cursor, Step, TaskId};
 use super::channels::Entry;
 use super::message::{self, Received};
 use super::run::Shared;
-use super::{attributes, children, regions::Regions, spin, sync};
+use super::{attributes, children, regions::Regions, spin, sync, watch};
 use crate::sys::{clock, process};
 
 /// Why a task cannot go on, in words for the user, without the task's name.
@@ -109,6 +109,14 @@ impl<'r> Worker<'r> {
                 unreachable!("told apart by the caller")
             }
             Step::Compute { ns } => spin::spin(self.shared.rate.rounds(ns)),
+            Step::Watch { ns, over_ns, longest, gaps, lost } => {
+                let seen = watch::watch(ns, over_ns);
+                if self.window.is_none() || self.recording(clock::now_ns()) {
+                    arena.record(self.task.ordinal, longest, seen.longest_ns);
+                    self.count(gaps, seen.gaps);
+                    self.count(lost, seen.lost_ns);
+                }
+            }
             Step::Touch { region, offset, bytes, stride, pattern, write, seed } => {
                 self.regions.touch(region, (offset, bytes, stride), pattern, write, seed);
             }

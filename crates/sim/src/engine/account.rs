@@ -28,6 +28,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             it.user_ns += passed - work;
             self.spend(cpu, Account::Smt, passed - work);
         }
+        if self.cpus[cpu].segment.watched {
+            self.look_at_clock(cpu, at, passed, work);
+        }
         self.work(cpu, work);
         debug_assert_eq!(self.cpus[cpu].clock, at, "all that has passed is accounted for");
     }

@@ -28,13 +28,15 @@ pub(crate) struct Segment {
     pub left: Ns,
     pub extras: [u32; EXTRAS.len()],
     pub account: Account,
+    /// The task looks at the clock while it works: what comes in between is told to it.
+    pub watched: bool,
 }
 
 impl Segment {
     pub const EMPTY: Self = Self::new(Account::User, 0);
 
     pub const fn new(account: Account, ns: Ns) -> Self {
-        Self { left: ns, extras: [0; EXTRAS.len()], account }
+        Self { left: ns, extras: [0; EXTRAS.len()], account, watched: false }
     }
 
     /// Adds something to be spent before the work.

@@ -225,6 +225,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         segment.left = ns + u64::from(carry);
         segment.extras = [0; EXTRAS.len()];
         segment.extras[CARRY] = carry;
+        segment.watched = false;
     }
 
     /// Gives a CPU a segment, with the small work that the task carries.
@@ -326,6 +327,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 }
                 self.touch_part(cpu, task)
             }
+            Step::Watch { ns, .. } => {
+                self.tasks[task as usize].left = self.task_time(cpu, task);
+                Begun::Segment(Segment { watched: true, ..Segment::new(Account::User, ns) })
+            }
             Step::Fork => Begun::Segment(Segment::new(Account::Family, self.costs.fork.into())),
             Step::ExecWork(_) | Step::ExecCommand(_) => {
                 Begun::Segment(Segment::new(Account::Family, self.costs.exec.into()))
@@ -398,6 +403,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         match *step {
             Step::Touch { .. } if self.tasks[task as usize].left == 0 => Effect::Done,
             Step::Touch { .. } => Effect::Begin,
+            Step::Watch { longest, .. } => {
+                self.end_watch(cpu, task, longest);
+                Effect::Done
+            }
             Step::Send { channel, direction, .. } => self.effect_send(cpu, task, channel, direction),
             Step::Receive { channel, direction, take, counter, .. } => {
                 self.effect_receive(cpu, task, channel, direction, take, counter)

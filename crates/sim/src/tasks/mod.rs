@@ -12,6 +12,7 @@ mod sync;
 mod task;
 mod touching;
 mod waiting;
+mod watching;
 
 pub use settings::Attributes;
 pub use task::Class;

@@ -136,7 +136,8 @@ pub(crate) struct Task {
     pub action: Action,
     /// Next in the queue in which it waits.
     pub next: TaskIx,
-    /// Of a message or touch: bytes still to move, and moved.
+    /// Of a message or touch: bytes still to move, and moved. Of a watch: when the clock was seen last, and the longest
+    /// gap.
     pub left: u64,
     pub moved: u64,
     /// Left of a SCHED_RR slice.

@@ -59,6 +59,14 @@ impl Check<'_> {
         let known = visit.known;
         match visit.op {
             Op::Compute { ns } | Op::Sleep { ns } => number(ns, known),
+            Op::Watch { ns, over_ns, longest, gaps, lost } => {
+                find("series", self.place, &self.program.series, longest)?;
+                for counter in [gaps, lost] {
+                    find("counter", self.place, &self.program.counters, counter)?;
+                }
+                number(ns, known)?;
+                number(over_ns, known)
+            }
             Op::Touch { region, offset, bytes, stride, .. } => {
                 if *stride == 0 {
                     return self.refuse("the stride of a touch must be at least 1");

@@ -18,6 +18,7 @@ pub fn bounds(plan: &Plan, task: TaskId) -> Vec<u64> {
     let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
         let written = match visit.op {
             Op::Record { series, .. } | Op::Lap { series, .. } => [Some(series), None],
+            Op::Watch { longest, .. } => [Some(longest), None],
             Op::Timer { slack, latency, .. } => [slack.as_ref(), latency.as_ref()],
             _ => return Ok(()),
         };

@@ -203,6 +203,13 @@ impl<'c> Cursor<'c> {
             }
             Instruction::Yield => Step::Yield,
             Instruction::Compute(ns) => Step::Compute { ns: self.value(ns) },
+            Instruction::Watch(watch) => Step::Watch {
+                ns: self.value(&watch.ns),
+                over_ns: self.value(&watch.over_ns),
+                longest: watch.longest,
+                gaps: watch.gaps,
+                lost: watch.lost,
+            },
             Instruction::Await { condition, lock } => {
                 Step::Await { condition: self.number(condition), lock: self.number(lock) }
             }

@@ -34,6 +34,7 @@ pub(super) enum Instruction {
     Run(Box<Run>),
     End,
     Compute(Value),
+    Watch(Box<Watch>),
     Touch(Box<Touch>),
     Send { channel: Value, bytes: Value, direction: Direction },
     Receive(Box<Receive>),
@@ -60,6 +61,15 @@ pub(super) enum Instruction {
     Record { slot: Value, series: u32 },
     Lap { slot: Value, series: u32 },
     Count { counter: u32, by: Value },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Watch {
+    pub ns: Value,
+    pub over_ns: Value,
+    pub longest: u32,
+    pub gaps: u32,
+    pub lost: u32,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -174,6 +184,13 @@ impl Flattener<'_> {
             Op::Choose { branches } => return self.choose(branches),
             Op::Fork { body } => return self.fork(body),
             Op::Compute { ns } => Instruction::Compute(self.fold(ns)),
+            Op::Watch { ns, over_ns, longest, gaps, lost } => Instruction::Watch(Box::new(Watch {
+                ns: self.fold(ns),
+                over_ns: self.fold(over_ns),
+                longest: self.series(longest),
+                gaps: position(&self.plan.program().counters, gaps),
+                lost: position(&self.plan.program().counters, lost),
+            })),
             Op::Touch { region, offset, bytes, stride, pattern, write } => {
                 Instruction::Touch(Box::new(Touch {
                     region: self.number(region, &r.regions, self.plan.regions()),

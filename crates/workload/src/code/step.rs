@@ -8,6 +8,9 @@ use crate::program::{Direction, Pattern, Take};
 pub enum Step {
     /// Compute for `ns` of undisturbed CPU time.
     Compute { ns: u64 },
+    /// Look at the clock for `ns`: record the longest time between two looks in `longest`, count those over `over_ns` in
+    /// `gaps` and their sum in `lost`.
+    Watch { ns: u64, over_ns: u64, longest: u32, gaps: u32, lost: u32 },
     /// Access memory: every `stride`-th of `bytes` bytes from `offset` on, wrapping around at the region's end.
     Touch { region: u32, offset: u64, bytes: u64, stride: u32, pattern: Pattern, write: bool, seed: u64 },
     /// Send a message.

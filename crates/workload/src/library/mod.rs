@@ -1,5 +1,6 @@
 //! Workloads: each a function from a parameter struct to a [`Program`].
 
+pub mod busyloop;
 pub mod forkstorm;
 pub mod futex;
 pub mod hackbench;

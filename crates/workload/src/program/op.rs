@@ -11,6 +11,9 @@ use super::{Attributes, Expr};
 pub enum Op {
     /// Compute on registers: a fixed amount of work that takes `ns` on the undisturbed CPU.
     Compute { ns: Expr },
+    /// Look at the clock again and again for `ns`. The longest time between two looks goes into the series `longest`; one
+    /// longer than `over_ns` is a gap: it adds 1 to the counter `gaps` and its nanoseconds to `lost`.
+    Watch { ns: Expr, over_ns: Expr, longest: String, gaps: String, lost: String },
     /// Access every `stride`-th byte of `bytes` bytes of a region from `offset` on, wrapping around at its end.
     Touch {
         region: Ref,

@@ -154,6 +154,10 @@ impl<'p> World<'p> {
             }
             Step::Receive { .. } => return self.receive(&mut tasks[at], step),
             Step::Compute { ns } => self.now_ns += ns,
+            Step::Watch { ns, .. } => {
+                self.now_ns += ns;
+                self.books.samples.push(0);
+            }
             Step::Touch { .. } | Step::Yield => {}
             Step::Lock(lock) => return !std::mem::replace(self.locks.entry(lock).or_default(), true),
             Step::Unlock(lock) => {

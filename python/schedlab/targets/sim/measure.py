@@ -79,6 +79,7 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
         "tree.voluntary-switches": own["voluntary"],
         "tree.involuntary-switches": own["preemptions"],
         "tree.minor-faults": own["page_faults"],
+        "vmstat.pgfault": own["vmstat.pgfault"],
     }
     if "kernel.numa_balancing" in kernel.tunables:
         as_kernel |= {f"vmstat.{name}": own[name] for name in NUMA}
