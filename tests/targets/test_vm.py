@@ -23,7 +23,10 @@ from schedlab.experiment.plan import Plan, plan
 from schedlab.measurement import Measurement
 from schedlab.store import writing
 from schedlab.store.file import open_store
+from schedlab.targets.sched_ext import guest
 from schedlab.targets.vm import VirtualMachine
+from schedlab.targets.vm import booting as booting_module
+from tests.targets import sched_ext_standin
 from tests.vm.guest_files import require_guest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -217,3 +220,48 @@ def test_what_cannot_run_in_a_guest_is_said_before_the_first_boot(variant: str, 
 def test_stored_trials_hold_their_counters(schedstats: Ran) -> None:
     rows = pl.read_database("select state from trial", schedstats.engine.connect())
     assert rows["state"].to_list() == ["ok"] * 6
+
+
+IN_GUEST = f"""
+mkdir -p /run/fake/sys/kernel/sched_ext /run/fake/dev
+scx_root=/run/fake
+echo disabled >/run/fake/sys/kernel/sched_ext/state
+echo 4 >/run/fake/sys/kernel/sched_ext/enable_seq
+cat >/bin/standin <<'END'
+{sched_ext_standin.SCRIPT}
+END
+chmod +x /bin/standin
+{{ until [ -e /run/1001/stdout ]; do sleep 0.02; done; touch /run/fake/eject; }} &
+"""
+"""In the guest, a kernel and a scheduler that are none; the scheduler is ejected in the second trial."""
+
+
+def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_one_that_is_ejected_fails_its_trial(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_guest("debian-6.12")
+    script = guest.script(["standin", "/run/fake", "simple_1.0", "well"])
+    monkeypatch.setattr(booting_module, "scheduler", lambda variant: IN_GUEST + script)
+    text = REFUSED.format(variant="", workload='use = "pipetest"\nloops = 6000')
+    text = text.replace('[[variant]]\nname = "changed"\n', 'sched_ext = "true"\n').replace(
+        "blocks = 1", "blocks = 1\niterations = 2"
+    )
+    text = text.replace("[design]", 'topology = "1x1"\n[design]')
+    experiment = smallest(parse(text, "f"))
+    monkeypatch.setattr(VirtualMachine, "obstacles", lambda self, made: [])  # Debian's kernel has none, which is right
+    done = ran(experiment, engine, text, quick=False)
+    first, ejected = done.measured["base", "pipetest"]
+    assert (first.state, first.reason, ejected.state) == ("ok", "", "failed")
+    assert "is no longer loaded" in ejected.reason
+    assert "DEBUG DUMP: a task was not run for 30 s" in ejected.reason
+    assert "sched_ext: variant 'base' ran under 'simple_1.0' ('true')" in done.notes
+
+
+def test_debian_s_kernel_takes_no_scheduler_and_that_is_said_before_the_first_boot() -> None:
+    require_guest("debian-6.12")
+    text = REFUSED.format(variant='sched_ext = "scx_nowhere"', workload='use = "pipetest"')
+    experiment = parse(text, "f")
+    target = VirtualMachine(experiment.target, experiment.variant)
+    told = "\n".join(map(str, target.obstacles(plan(experiment, 1))))
+    assert "is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext" in told
+    assert "variant 'changed': sched_ext: 'scx_nowhere' is no program here" in told

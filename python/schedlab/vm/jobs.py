@@ -62,8 +62,11 @@ TRACED = (
 TRACING = "/sys/kernel/tracing/events/sched"
 
 
-def contents(jobs: Sequence[str], settings: Sequence[Setting], pause: float = 0.0) -> bytes:
-    """The archive for shell scripts that are to run in this order, with so many seconds between them."""
+def contents(jobs: Sequence[str], settings: Sequence[Setting], pause: float = 0.0, scheduler: str = "") -> bytes:
+    """The archive for shell scripts that are to run in this order, with so many seconds between them.
+
+    ``scheduler`` is the script that loads a sched_ext scheduler for them, see :mod:`schedlab.targets.sched_ext.guest`.
+    """
     histograms = [f"{TRACING}/{traced.event}/hist" for traced in TRACED]
     files = {
         "/jobs/watched": " ".join([*WATCHED, *histograms]),
@@ -76,5 +79,7 @@ def contents(jobs: Sequence[str], settings: Sequence[Setting], pause: float = 0.
         ),
         "/jobs/pause": f"{pause:g}",
     }
+    if scheduler:
+        files["/jobs/sched_ext"] = scheduler
     files |= {f"/jobs/{FIRST + index}": script for index, script in enumerate(jobs)}
     return archive({path: regular(text.encode()) for path, text in files.items()})

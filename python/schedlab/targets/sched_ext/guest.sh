@@ -60,7 +60,7 @@ scx_explain() {
 }
 
 scx_start() {
-    scx_line=$* scx_own= scx_reason=
+    scx_line=$* scx_own= scx_name= scx_reason=
     scx_before=$(scx_sequence)
     case $(scx_read state) in
     disabled) ;;

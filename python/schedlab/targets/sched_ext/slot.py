@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from schedlab.errors import TrialFailure
@@ -61,8 +62,7 @@ class Slot:
             self.clear()
             self._variant = variant.name
         else:
-            name, line = self._scheduler.ops, self._scheduler.line
-            self._note(f"sched_ext: variant {variant.name!r} ran under {name!r} ('{line}')")
+            self._note(note(variant, self._scheduler.ops))
 
     def serves(self, variant: Variant) -> bool:
         """Whether it is as this variant wants it, and was put so for it: another of the same command starts afresh."""
@@ -89,6 +89,11 @@ class Slot:
     def _note(self, remark: str) -> None:
         if remark and remark not in self.notes:
             self.notes.append(remark)
+
+
+def note(variant: Variant, ops: str) -> str:
+    """For a report: the name under which the kernel had this variant's scheduler."""
+    return f"sched_ext: variant {variant.name!r} ran under {ops!r} ('{shlex.join(variant.sched_ext or ())}')"
 
 
 def wanted(variants: Sequence[Variant]) -> bool:

@@ -16,7 +16,7 @@ from schedlab.experiment.plan import CONTROL, Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.targets.vm import guests
 from schedlab.targets.vm.measure import Files, measurement
-from schedlab.targets.vm.scripts import Prepared, script, words
+from schedlab.targets.vm.scripts import Prepared, scheduler, script, words
 from schedlab.targets.vm.settings import faults, settings
 from schedlab.vm.boot import Boot, BootFailed, started
 from schedlab.vm.jobs import FIRST, contents
@@ -155,7 +155,7 @@ class Booting:
             script(self._rows[trial.row.key].command(), variant, trial.row.timeout, number)
             for number, trial in enumerate(running.trials)
         ]
-        jobs = contents(scripts, settings(variant, running.machine.image), self._pause)
+        jobs = contents(scripts, settings(variant, running.machine.image), self._pause, scheduler(variant))
         boot = running.stack.enter_context(started(running.machine, self._base + jobs, self._scratch))
         files = Files(boot.expect("ready").files())
         if wrong := list(faults(variant, files.text("tunables"))):

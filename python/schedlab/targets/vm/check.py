@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import CONTROL, Plan
 from schedlab.targets.protocol import Obstacle
+from schedlab.targets.sched_ext import guest
 from schedlab.targets.vm import guests
 from schedlab.targets.vm.scripts import Prepared, located, programs
 from schedlab.targets.vm.settings import refusal
 from schedlab.tunables import KernelVersion
 from schedlab.vm import packing, qemu
+from schedlab.vm.images import Image, config_of
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
 
@@ -116,9 +118,21 @@ def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
     for name in variant.tunables:
         if (why := refusal(name, image)) is not None:
             yield f"tunable {name!r}: {why[0]}", why[1]
+    if variant.sched_ext is not None:
+        yield from _of_scheduler(variant.sched_ext, image)
     version = KernelVersion.parse(image.release)
     if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table).cpus > 1:
         yield (
             f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
             "take kernel 6.12, one CPU, or deterministic = false",
         )
+
+
+def _of_scheduler(words: Sequence[str], image: Image) -> Iterator[tuple[str, str]]:
+    if (why := guest.refusal(config_of(image), image.release)) is not None:
+        yield why
+    path = located(words[0])
+    if path is None:
+        yield f"sched_ext: {words[0]!r} is no program here", "give its path, or install it: it goes into the guest"
+    elif fault := _packable(path):
+        yield f"sched_ext: {words[0]} {fault[0]}", fault[1]

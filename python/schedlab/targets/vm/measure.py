@@ -14,6 +14,7 @@ from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters import Counters
 from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
 from schedlab.targets.host.launch import Launched
+from schedlab.targets.sched_ext.slot import note
 from schedlab.targets.vm.scripts import Prepared
 
 
@@ -65,6 +66,8 @@ def measurement(
     """
     launched = files.launched(argv)
     state, metrics, reason = interpret(prepared.adapter, prepared.parameters, launched, trial.row.timeout)
+    if fault := files.text("sched_ext.reason"):
+        state, metrics, reason = "failed", (), fault
     counters, conditions, notes = _observed(files, launched, cpus, scratch)
     made = Measurement(
         state=state,
@@ -78,6 +81,8 @@ def measurement(
         stdout=launched.stdout,
         stderr=launched.stderr,
     )
+    if (name := files.text("sched_ext.name")) and trial.variant.sched_ext is not None:
+        notes = [*notes, note(trial.variant, name)]
     return made, notes
 
 

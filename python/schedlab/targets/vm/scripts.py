@@ -11,6 +11,7 @@ from pathlib import Path
 from schedlab.experiment.model import Variant
 from schedlab.experiment.rows import Row
 from schedlab.targets.host.launch import launcher_words
+from schedlab.targets.sched_ext import guest
 from schedlab.vm.jobs import FIRST
 from schedlab.vm.packing import GUEST_SCHEDLOAD
 from schedlab.workloads.base import Adapter, AnyAdapter, Command, Parameters, Place
@@ -66,6 +67,14 @@ def located(program: str) -> Path | None:
     """Where this machine has a program; None where it does not."""
     found = shutil.which(program)
     return Path(found) if found else None
+
+
+def scheduler(variant: Variant) -> str:
+    """The script that loads the variant's sched_ext scheduler, at its place here; empty where it has none."""
+    if variant.sched_ext is None:
+        return ""
+    program, *arguments = variant.sched_ext
+    return guest.script([str(located(program) or program), *arguments])
 
 
 def words(command: Command, variant: Variant, timeout: float, number: int) -> list[str]:

@@ -87,4 +87,5 @@ class VirtualMachine:
         wanted = [*self._table.tools]
         for prepared in rows.values():
             wanted += programs(prepared.command())
+        wanted += [variant.sched_ext[0] for variant in self._variants if variant.sched_ext is not None]
         return list(dict.fromkeys(path for path in map(located, wanted) if path is not None))
