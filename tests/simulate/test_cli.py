@@ -107,3 +107,10 @@ def test_a_machine_file_of_this_host_can_be_simulated(tmp_path: Path) -> None:
     assert tomllib.loads(path.read_text())["name"] == "mine"
     told = schedlab("simulate", "pipetest", "loops=100", "--machine", str(path)).stdout
     assert "on mine (" in told
+
+
+def test_100_000_tasks_are_simulated() -> None:
+    words = ("hackbench", "groups=2500", "loops=1", "--machine", "laptop-4")
+    told = json.loads(schedlab("simulate", *words, "--format", "json").stdout)
+    assert (told["end"], told["counters"]["forks"]) == ("finished", 100_000)
+    assert told["counters"]["messages"] >= 2500 * 20 * 20

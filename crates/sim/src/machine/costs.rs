@@ -129,3 +129,17 @@ pub struct Costs {
     /// Private footprint of a task that is not known from the program: stack, code, kernel structures, in KiB.
     pub footprint_kib: u32,
 }
+
+impl Costs {
+    /// The first of the costs, by name, that is above `most`.
+    pub(super) fn beyond(&self, most: u32) -> Option<String> {
+        fn exceeds(value: &toml::Value, most: i64) -> bool {
+            match value {
+                toml::Value::Table(parts) => parts.values().any(|part| exceeds(part, most)),
+                other => other.as_integer().is_some_and(|number| number > most),
+            }
+        }
+        let costs = toml::Table::try_from(self).expect("a struct of numbers is a table");
+        costs.iter().find(|(_, value)| exceeds(value, most.into())).map(|(name, _)| name.clone())
+    }
+}

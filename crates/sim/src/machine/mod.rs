@@ -25,6 +25,7 @@ mod topology;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
+use crate::time::NEVER;
 
 pub use costs::{ByDistance, Costs};
 pub use domains::{Domain, DomainKind, Domains};
@@ -97,6 +98,9 @@ pub struct IdleState {
     pub exit_ns: u32,
 }
 
+/// What a single thing may cost: a second, or as many KiB or MiB/s. Sums of a few such costs are small numbers still.
+const MOST_COST: u32 = 1_000_000_000;
+
 fn one() -> u32 {
     1
 }
@@ -160,6 +164,12 @@ impl Machine {
             if !(1..=1 << 26).contains(&value) {
                 return wrong(field, format!("{value} is not between 1 and {}", 1 << 26));
             }
+        }
+        if let Some(field) = self.costs.beyond(MOST_COST) {
+            return wrong(&format!("costs.{field}"), format!("is more than {MOST_COST}"));
+        }
+        if self.idle.iter().any(|state| state.exit_ns > MOST_COST || state.after_ns >= NEVER) {
+            return wrong("idle", format!("exit_ns is at most {MOST_COST}, after_ns less than {NEVER}"));
         }
         if !(1..=100).contains(&self.costs.smt_percent) {
             return wrong(

@@ -1,0 +1,66 @@
+//! Input that cannot be, or is far beyond what anybody needs: an error that says where, or a result. Deadlocks and
+//! tunables out of range are among `mechanisms.rs`.
+
+use std::collections::BTreeMap;
+
+use schedlab_sim::{
+    Account, Attributes, Config, End, Machine, Outcome, SimError, Simulation, kernel, machine,
+};
+use schedlab_workload::Plan;
+use schedlab_workload::library::hackbench::Hackbench;
+use schedlab_workload::library::schedbench::Schedbench;
+use schedlab_workload::program::Program;
+
+fn run(machine: Machine, program: Program, config: Config) -> Result<Outcome, SimError> {
+    Simulation::new(machine, kernel("linux-6.12").unwrap(), Plan::new(program).unwrap(), config)?.run()
+}
+
+fn messages() -> Program {
+    Hackbench { groups: 1, fds: 2, loops: 20, ..Default::default() }.program().unwrap()
+}
+
+#[test]
+fn a_machine_with_no_cpu_is_refused_by_the_field_that_is_0() {
+    for (field, change) in [
+        ("sockets", (|machine| machine.sockets = 0) as fn(&mut Machine)),
+        ("nodes_per_socket", |machine| machine.nodes_per_socket = 0),
+        ("caches_per_node", |machine| machine.caches_per_node = 0),
+        ("cores_per_cache", |machine| machine.cores_per_cache = 0),
+        ("threads_per_core", |machine| machine.threads_per_core = 0),
+    ] {
+        let mut none = machine("laptop-4").unwrap();
+        change(&mut none);
+        let text = run(none, messages(), Config::default()).unwrap_err().to_string();
+        assert!(
+            text.starts_with(&format!("machine `laptop-4`, {field}: 0 makes a machine without")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_cost_beyond_a_second_is_refused_by_its_name() {
+    let mut dear = machine("laptop-4").unwrap();
+    dear.costs.unix = 1_000_000_000;
+    assert!(run(dear.clone(), messages(), Config::default()).is_ok());
+    dear.costs.wakeup.far = 1_000_000_001;
+    let text = run(dear, messages(), Config::default()).unwrap_err().to_string();
+    assert!(text.contains("costs.wakeup: is more than 1000000000"), "{text}");
+}
+
+#[test]
+fn a_footprint_of_10_gib_is_simulated() {
+    for group in ["sender", "receiver"] {
+        let attributes = Attributes { footprint_kib: Some(10 << 20), ..Attributes::default() };
+        let groups = BTreeMap::from([(group.to_owned(), attributes)]);
+        let outcome = run(machine("laptop-4").unwrap(), messages(), Config { groups, ..Config::default() });
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.end, End::Finished);
+        assert!(outcome.ledger.total(Account::Cache) > 0);
+    }
+    // As memory of its own that a task walks through.
+    let walks = Schedbench { processes: 1, memory_mib: 10 << 10, walks: 1, ..Default::default() };
+    let outcome = run(machine("kunpeng920").unwrap(), walks.program().unwrap(), Config::default()).unwrap();
+    assert_eq!(outcome.end, End::Finished);
+    assert_eq!(outcome.counters.page_faults, (10 << 30) / 4096);
+}

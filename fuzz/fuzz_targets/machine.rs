@@ -1,0 +1,9 @@
+#![no_main]
+
+#[path = "../bodies.rs"]
+#[allow(dead_code, reason = "each target has one of the bodies")]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    bodies::machine_file(text);
+});
