@@ -438,3 +438,18 @@ fn a_busy_loop_with_ticks_sees_each_of_them() {
         "{median} µs: one of two or three ticks in 10 ms, perhaps with balancing"
     );
 }
+
+#[test]
+fn a_short_program_meets_the_workers_as_often_as_chance_has_it() {
+    // A quarter of a second of an interval of one: every fourth seed.
+    for shepherd in [false, true] {
+        let met = (0..40).filter(|seed| {
+            let body = vec![compute(250 * MS)];
+            let config = Config { seed: *seed, ..config([("short", 0)], shepherd, 1) };
+            let counted = run("linux-5.14", program(vec![works("short", body)]), config).counters.vmstat;
+            counted.updates + counted.looks > 0
+        });
+        let met = met.count();
+        assert!((4..=17).contains(&met), "{met} of 40");
+    }
+}

@@ -73,14 +73,18 @@ impl Workers {
 }
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
-    /// At boot: the seconds that timers are rounded to lie anywhere, as the machine has been up for long.
+    /// At the start the machine has been up for long: the next time anybody is due lies anywhere within an interval, and so
+    /// do the seconds that timers are rounded to.
     pub(crate) fn start_vmstat(&mut self) {
         if !self.workers.folds {
             return;
         }
-        self.workers.phase = Random::new(self.world.config.seed ^ SALT).below(SECOND);
+        let interval = self.tunables.ns(Tunable::VmStatInterval) * SECOND;
+        let first = Random::new(self.world.config.seed ^ SALT).below(interval);
+        self.workers.phase = first % SECOND;
         self.workers.shepherds = self.tunables.on(Tunable::VmStatShepherd);
-        if self.workers.shepherds { self.watch() } else { self.keep_all_workers() }
+        let due = |it: &Self, cpu: usize| (first + interval - it.skew(cpu) % interval) % interval;
+        if self.workers.shepherds { self.watch(due) } else { self.keep_all_workers(due) }
     }
 
     /// Tunables have changed. A new interval counts from where the running one ends; a change of mode takes effect at
@@ -92,7 +96,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         self.workers.shepherds = shepherds;
         if !shepherds {
-            self.keep_all_workers();
+            self.keep_all_workers(|it, cpu| it.next_fold(cpu, it.now));
             return;
         }
         // Those who wait for their deferrable timers hand their CPUs over; others will when they find nothing to do.
@@ -103,28 +107,28 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
         }
         if !self.workers.watching {
-            self.watch();
+            self.watch(|it, cpu| it.next_fold(cpu, it.now));
         }
     }
 
     /// Sets the shepherd's timer.
-    fn watch(&mut self) {
+    fn watch(&mut self, due: impl Fn(&Self, usize) -> Ns) {
         let cpu = self.open.lowest().unwrap_or(0);
         if self.workers.shepherd == NOBODY {
             self.workers.shepherd = self.spawn_kernel(cpu, Script::Vmstat(Duty::Look));
         }
         self.workers.watching = true;
-        let at = self.next_fold(cpu, self.now);
+        let at = due(self, cpu);
         self.arm_exact(cpu, self.workers.shepherd, at);
         self.rekey(cpu);
     }
 
     /// Periodic mode: every CPU keeps its worker.
-    fn keep_all_workers(&mut self) {
+    fn keep_all_workers(&mut self, due: impl Fn(&Self, usize) -> Ns) {
         for cpu in 0..self.cpus.len() {
             if !self.workers.each[cpu].active {
                 self.take(cpu, self.now);
-                self.workers.due[cpu] = self.next_fold(cpu, self.now);
+                self.workers.due[cpu] = due(self, cpu);
                 self.rekey(cpu);
             }
         }
@@ -141,13 +145,17 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         (it.active, it.quiet_since) = (false, at);
     }
 
+    fn skew(&self, cpu: usize) -> Ns {
+        SKEW_TICKS * self.tick_ns * cpu as Ns
+    }
+
     /// One interval later, rounded to a second where that is near: down in the second's first quarter, up behind it
     /// (`round_jiffies_relative()`).
     fn next_fold(&self, cpu: usize, now: Ns) -> Ns {
         let at = now
             .saturating_add(self.tunables.ns(Tunable::VmStatInterval).saturating_mul(SECOND))
             .min(NEVER / 2);
-        let skew = SKEW_TICKS * self.tick_ns * cpu as Ns;
+        let skew = self.skew(cpu);
         // Later by one second than what is rounded, so that nothing falls below 0.
         let whole = at + skew + SECOND - self.workers.phase;
         let part = whole % SECOND;
