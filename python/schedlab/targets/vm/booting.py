@@ -92,6 +92,8 @@ class Booting:
     def run(self, trial: Trial) -> Measurement:
         """The trial's measurement; boots a guest when it is the first of its stretch, or the last one died."""
         begun = time.time()
+        if gap := guests.gap_of(self._table, trial.variant):
+            return Measurement("failed", begun, 0.0, reason=f"there is no kernel to boot: {gap}")
         if self._running is None or not self._running.expects(trial):
             self.close()
             self._running = self._start(trial)

@@ -103,6 +103,9 @@ def _variants(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
     having: dict[tuple[str, str], list[str]] = {}
     for variant in plan.variants:
         if variant.name != CONTROL:
+            # A gap of a series is no obstacle, but a baseline that is one leaves nothing to compare with.
+            if variant is not plan.experiment.baseline and guests.gap_of(table, variant):
+                continue
             for fault in _faults(variant, table):
                 having.setdefault(fault, []).append(variant.name)
     for (reason, mend), names in having.items():

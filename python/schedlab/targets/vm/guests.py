@@ -6,6 +6,7 @@ from functools import cache
 from hashlib import sha256
 
 from schedlab.experiment.model import TargetTable, Variant
+from schedlab.kernelbuild.shelf import KernelGap
 from schedlab.vm import qemu
 from schedlab.vm.images import Image, resolve
 from schedlab.vm.spec import Spec
@@ -51,6 +52,15 @@ def image_of(table: TargetTable, variant: Variant) -> Image:
     name = variant.kernel or table.kernel
     assert name is not None
     return image(name)
+
+
+def gap_of(table: TargetTable, variant: Variant) -> str:
+    """Why the variant's kernel, a prefix of a series, could not be built; empty where it is not such a gap."""
+    try:
+        image_of(table, variant)
+    except KernelGap as gap:
+        return gap.what
+    return ""
 
 
 def memory_mib(table: TargetTable) -> int:

@@ -42,7 +42,8 @@ class VirtualMachine:
         """Machine, kernels and QEMU, what runs in the guest, and this machine itself."""
         table = self._table
         topology, accel = guests.topology_of(table), guests.accel_of(table)
-        images = {image.name: image for image in (guests.image_of(table, variant) for variant in self._variants)}
+        booted = [variant for variant in self._variants if not guests.gap_of(table, variant)]
+        images = {image.name: image for image in (guests.image_of(table, variant) for variant in booted)}
         how = "KVM" if accel == "kvm" else "emulated by TCG"
         return {
             "cpu": {"model": f"QEMU {qemu.version()}, {how}"},
