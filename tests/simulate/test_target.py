@@ -365,9 +365,10 @@ def test_perf_stat_of_messaging_is_simulated_as_hackbench(
 ) -> None:
     adapter = registry.adapter("perfstat")
     same = adapter.equivalent(adapter.parameters.model_validate({"run": run, "counters": counters}))
-    if same is None or parameters is None:
-        assert same is parameters
+    if parameters is None:
+        assert same is None
         return
+    assert same is not None
     assert (same.use, same.parameters, same.metrics) == ("hackbench", parameters, {"elapsed": "time"})
     registry.adapter(same.use).parameters.model_validate(same.parameters)
 
