@@ -28,7 +28,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let map = self.numa.spaces[space].mapping(region);
         let region = &mut self.regions[region as usize];
         region.last_fault.resize(region.home.len(), NOWHERE);
-        let (mut faults, mut local, mut moved) = (0, 0, 0);
+        let (mut faults, mut local, mut moves) = (0, 0, Vec::new());
         for (granule, pages) in region.parts(touch) {
             let taken = u64::from(map.take(granule, pages));
             if taken == 0 {
@@ -40,14 +40,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             local += if was_local { taken } else { 0 };
             let last = &mut region.last_fault[granule];
             if vote(last, &mut map.marks[granule].fresh, *home, node) == Vote::Moves && on {
+                moves.push((*home, u64::from(region.touched[granule])));
                 *home = node;
-                moved += u64::from(region.touched[granule]);
             }
             if on {
                 member.record(*home, taken, was_local, nodes);
             }
         }
-        self.book_faults(cpu, faults, local, moved);
+        self.book_faults(cpu, faults, local);
+        moves.into_iter().for_each(|(from, pages)| self.book_move(cpu, from, node, pages));
     }
 
     /// A fresh image computes and touches its memory evenly the while: its marked pages fault as its run time goes on.
@@ -89,14 +90,19 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let it = &mut self.numa.spaces[space].image;
         it.marked -= faults;
         let was_local = it.node == node;
-        let mut moved = 0;
-        if vote(&mut it.last_fault, &mut it.fresh, it.node, node) == Vote::Moves && on {
-            (it.node, moved) = (node, it.pages);
+        let (from, pages) = (it.node, it.pages);
+        let moves = vote(&mut it.last_fault, &mut it.fresh, from, node) == Vote::Moves && on;
+        if moves {
+            it.node = node;
         }
         if on {
             member.record(it.node, faults, was_local, nodes);
         }
-        self.book_faults(cpu, faults, if was_local { faults } else { 0 }, moved);
+        self.book_faults(cpu, faults, if was_local { faults } else { 0 });
+        if moves {
+            self.tasks[task as usize].image_node = node.into();
+            self.book_move(cpu, from, node, pages);
+        }
     }
 
     /// Pages of what a task has in use whatever it does: stack and heap beside its regions.
@@ -115,18 +121,21 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let node = self.topology.node(cpu) as u8;
         let nodes = self.numa.nodes;
         self.numa.members[task as usize].record(node, pages, true, nodes);
-        self.book_faults(cpu, pages, pages, 0);
+        self.book_faults(cpu, pages, pages);
     }
 
-    fn book_faults(&mut self, cpu: usize, faults: u64, local: u64, moved: u64) {
+    fn book_faults(&mut self, cpu: usize, faults: u64, local: u64) {
         self.counters.numa_hint_faults += faults;
         self.counters.numa_hint_faults_local += local;
-        self.counters.numa_pages_migrated += moved;
+        self.counters.vmstat.pgfault += faults;
         if faults > 0 {
             self.book(cpu, Account::NumaFault, faults * u64::from(self.costs.hinting_fault));
         }
-        if moved > 0 {
-            self.book(cpu, Account::NumaMigrate, moved * u64::from(self.costs.page_migrate));
-        }
+    }
+
+    fn book_move(&mut self, cpu: usize, from: u8, to: u8, pages: u64) {
+        self.counters.numa_pages_migrated += pages;
+        self.note_page_moves(cpu, from.into(), to.into(), pages);
+        self.book(cpu, Account::NumaMigrate, pages * u64::from(self.costs.page_migrate));
     }
 }

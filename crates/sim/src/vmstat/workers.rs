@@ -260,6 +260,16 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.count_pages(cpu, node, Item::AnonPages, -1, pages);
     }
 
+    /// Pages are copied to another node, and given back on their own.
+    pub(crate) fn note_page_moves(&mut self, cpu: usize, from: usize, to: usize, pages: u64) {
+        self.counters.vmstat.pgalloc_normal += pages;
+        self.counters.vmstat.pgfree += pages;
+        for (item, sign) in [(Item::FreePages, -1), (Item::AnonPages, 1)] {
+            self.count_pages(cpu, to, item, sign, pages);
+            self.count_pages(cpu, from, item, -sign, pages);
+        }
+    }
+
     /// A task has got its stack in the kernel, or given it back.
     pub(crate) fn note_stack(&mut self, cpu: usize, node: usize, born: bool) {
         let sign = if born { 1 } else { -1 };

@@ -78,7 +78,7 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
         "interrupts.LOC": own["ticks"] + own["timer_interrupts"],
         "tree.voluntary-switches": own["voluntary"],
         "tree.involuntary-switches": own["preemptions"],
-        "tree.minor-faults": own["page_faults"],
+        "tree.minor-faults": own["page_faults"] + own["numa_hint_faults"],
         "vmstat.pgfault": own["vmstat.pgfault"],
     }
     if "kernel.numa_balancing" in kernel.tunables:
