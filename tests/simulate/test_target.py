@@ -199,6 +199,7 @@ def test_estimates_come_from_runs_on_the_same_target(engine: Engine, run: Run) -
         "migration-cost",
         "seed-002-vmstat",
         "seed-003-migration-cost",
+        "seed-004-numa-slow-start",
         "switches",
         "sequential",
         "vmstat-shepherd",
