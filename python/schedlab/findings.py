@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ from schedlab.analysis.attribution import Attribution, attribute
 from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.factorial import SwitchEffect, effects
+from schedlab.analysis.identical import remark
 from schedlab.analysis.matching import Unmatched
 from schedlab.analysis.sequential import Course, course
 from schedlab.analysis.tables import Checked, check
@@ -106,11 +107,20 @@ def findings(engine: Engine, run: int | reading.Run | None, values: pl.DataFrame
         paired=design.paired,
         printed=printed,
         checked=tuple(map(check, printed)),
-        notes=(taken.told(complete=run.state == "complete"),) if taken else () if design.paired else tuple(run.notes),
+        notes=tuple(_notes(run, values, verdicts, taken)),
         attribution=tuple(attribute(values, questions, design.stack, options, counts)) if design.stack else (),
         effects=tuple(effects(values, questions, design.factorial, options, counts)) if design.factorial else (),
         course=taken,
     )
+
+
+def _notes(run: reading.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], taken: Course | None) -> Iterator[str]:
+    if taken:
+        yield taken.told(complete=run.state == "complete")
+    elif not run.design.paired:
+        yield from run.notes
+    if run.kind == "simulated" and (same := remark(values, verdicts, run.design.variants[0])):
+        yield same
 
 
 def _read(

@@ -40,7 +40,7 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Program)> {
 }
 
 const GOLDEN: [u64; 5] =
-    [0x567716bfb81c3927, 0xd25049aaa5932085, 0x5d8f14d01f439c72, 0xca450f7edc0c7c21, 0xc3b1e19c6675ea];
+    [0x567716bfb81c3927, 0xd25049aaa5932085, 0x120d4e0827f335aa, 0xca450f7edc0c7c21, 0xc3b1e19c6675ea];
 
 fn digest(machine_name: &str, kernel_name: &str, program: Program, seed: u64) -> u64 {
     let config = Config { seed, ..Config::default() };

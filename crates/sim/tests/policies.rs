@@ -45,6 +45,10 @@ impl<P: Policy> Bench<P> {
         self.policy.block(&mut self.queue, &mut self.all, current, 0);
     }
 
+    fn sleep(&mut self, current: u32) {
+        self.policy.sleep(&mut self.queue, &mut self.all, current, 0);
+    }
+
     fn preempts(&mut self, current: u32, woken: u32) -> bool {
         self.policy.preempts(&mut self.queue, &mut self.all, current, woken)
     }
@@ -228,4 +232,75 @@ fn eevdf_limits_lag_to_two_slices() {
     assert_eq!(bench.pick(None), Some(1));
     bench.enqueue(0, WAKE);
     assert_eq!(bench.all[0].vruntime(), 8 * MS as i64);
+}
+
+/// 0 has run for 600 µs of its 750 µs beside 1, which has not run, and sleeps: v = 600000 > V = 300000. 1 runs then.
+fn with_a_sleeper_in_debt() -> Bench<Eevdf> {
+    let mut bench = Bench::<Eevdf>::new("linux-6.12", &[0, 0]);
+    bench.enqueue(0, WAKE);
+    bench.enqueue(1, WAKE);
+    assert_eq!(bench.pick(None), Some(0));
+    bench.charge(0, 600_000);
+    bench.sleep(0);
+    assert!(Eevdf::lingers(&bench.all[0]));
+    assert_eq!(bench.pick(None), Some(1));
+    bench
+}
+
+#[test]
+fn eevdf_lets_a_sleeper_in_debt_leave_when_it_would_be_chosen() {
+    let mut bench = with_a_sleeper_in_debt();
+    // At the end of 1's slice V = (600000 + 750000) / 2 = 675000: 1 is not eligible, and 0, which is, leaves. Its credit of
+    // 75000 is lost.
+    assert!(bench.charge(1, 750_000), "one that lingers competes");
+    assert_eq!(bench.pick(Some(1)), Some(1));
+    assert!(!Eevdf::lingers(&bench.all[0]));
+    bench.charge(1, 50_000);
+    bench.enqueue(0, WAKE);
+    assert_eq!((bench.all[0].vruntime(), bench.all[0].deadline()), (800_000, 1_550_000));
+}
+
+#[test]
+fn eevdf_wakes_a_lingering_sleeper_where_it_is_while_it_is_in_debt() {
+    let mut bench = with_a_sleeper_in_debt();
+    // V = (600000 + 200000) / 2 = 400000: 200000 to go.
+    bench.charge(1, 200_000);
+    bench.enqueue(0, WAKE);
+    assert_eq!((bench.all[0].vruntime(), bench.all[0].deadline()), (600_000, 750_000));
+    assert!(!Eevdf::lingers(&bench.all[0]));
+    assert!(!bench.preempts(1, 0));
+}
+
+#[test]
+fn eevdf_wakes_a_lingering_sleeper_without_its_credit() {
+    let mut bench = with_a_sleeper_in_debt();
+    // A tick brings 1 up to date: V = (600000 + 700000) / 2 = 650000, a credit of 50000, which is lost: 0 is placed at the
+    // V of 1 alone, 700000.
+    bench.charge(1, 700_000);
+    bench.tick(1);
+    bench.enqueue(0, WAKE);
+    assert_eq!((bench.all[0].vruntime(), bench.all[0].deadline()), (700_000, 1_450_000));
+    assert!(!bench.preempts(1, 0), "1 is as far, and so eligible and protected");
+}
+
+#[test]
+fn eevdf_lets_a_lingering_sleeper_preempt_a_waker_that_has_run_since_it_was_last_looked_at() {
+    let mut bench = with_a_sleeper_in_debt();
+    // No tick: 1 is known to stand at 0, so 0 has a debt of 300000 and stays at 600000. Then 1 is brought up to date, to
+    // 700000, and V = 650000: 1 is not eligible.
+    bench.charge(1, 700_000);
+    bench.enqueue(0, WAKE);
+    assert_eq!((bench.all[0].vruntime(), bench.all[0].deadline()), (600_000, 750_000));
+    assert!(bench.preempts(1, 0));
+    assert_eq!(bench.pick(Some(1)), Some(0));
+}
+
+#[test]
+fn eevdf_lets_a_sleeper_with_credit_leave_at_once() {
+    let mut bench = Bench::<Eevdf>::new("linux-6.12", &[0, 0]);
+    bench.enqueue(0, WAKE);
+    bench.enqueue(1, WAKE);
+    assert_eq!(bench.pick(None), Some(0));
+    bench.sleep(0);
+    assert!(!Eevdf::lingers(&bench.all[0]));
 }

@@ -61,6 +61,10 @@ tunables! {
     RunToParity = "sched.features.RUN_TO_PARITY",
     /// A waking task with a shorter slice may preempt all the same.
     PreemptShort = "sched.features.PREEMPT_SHORT",
+    /// A sleeper that has had more than its share competes on until it has not.
+    DelayDequeue = "sched.features.DELAY_DEQUEUE",
+    /// Who leaves its queue late takes no credit along.
+    DelayZero = "sched.features.DELAY_ZERO",
     /// Slice of the O(1) scheduler at nice 19.
     MinTimesliceMs = "sched.min_timeslice_ms",
     /// Slice of the O(1) scheduler at nice −20.

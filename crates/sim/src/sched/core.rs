@@ -14,7 +14,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         debug_assert!(matches!(state, State::Sleeping | State::Blocked), "{task} sleeps, but is {state:?}");
         self.stuck -= usize::from(state == State::Blocked);
         let previous = usize::from(self.tasks[task as usize].cpu);
-        let target = self.select_wake(cpu, task, sync);
+        // Who is still in a queue is not enqueued elsewhere (ttwu_runnable()).
+        let lingers = P::lingers(&self.entities[task as usize]);
+        let target = if lingers { previous } else { self.select_wake(cpu, task, sync) };
         let distance = self.topology.distance(cpu, target);
         let moved = target != previous;
         if moved {
@@ -188,7 +190,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.save_user(cpu);
         let task = self.cpus[cpu].current;
         if self.tasks[task as usize].class.realtime().is_none() {
-            self.policy.block(&mut self.queues[cpu], &mut self.entities, task, self.now);
+            let (queue, all) = (&mut self.queues[cpu], &mut self.entities);
+            match state {
+                State::Dead => self.policy.block(queue, all, task, self.now),
+                _ => self.policy.sleep(queue, all, task, self.now),
+            }
         }
         self.leave_core(cpu, task);
         self.tasks[task as usize].state = state;

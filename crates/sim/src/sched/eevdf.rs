@@ -4,7 +4,9 @@
 //!
 //! A task is eligible when it has had no more than its share, that is, when its virtual time is not after the load-weighted
 //! mean V of all; among the eligible the one with the earliest virtual deadline runs. Lag is V − v; it survives a sleep.
-//! Delayed dequeue of 6.12 is not modelled: a task leaves the queue when it sleeps, with its lag, also a negative one.
+//!
+//! A task that sleeps while it is not eligible *lingers* (delayed dequeue, since 6.12): it stays in the queue and counts in
+//! V, so that its debt shrinks as the others run, until it would be chosen, and leaves then; or until it wakes up.
 
 use super::ordered::{Entry, Ordered};
 use super::policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
@@ -21,6 +23,8 @@ pub struct Eevdf {
     place_deadline_initial: bool,
     run_to_parity: bool,
     preempt_short: bool,
+    delay_dequeue: bool,
+    delay_zero: bool,
 }
 
 /// A CPU's tasks.
@@ -28,13 +32,18 @@ pub struct Eevdf {
 pub struct Queue {
     /// By deadline, with virtual times as values.
     waiting: Ordered,
+    /// Those that sleep and linger, in the same order, and the sum of their weights.
+    lingering: Ordered,
+    lingering_load: u64,
     /// What virtual times are counted from in the sums; never goes back.
     base: i64,
-    /// Σ (v − base) × weight, and Σ weight, of the waiting tasks.
+    /// Σ (v − base) × weight, and Σ weight, of the waiting and the lingering tasks.
     sum: i128,
     load: u64,
     current: Option<TaskIx>,
     current_weight: u32,
+    /// The current task's virtual time when the kernel last brought it up to date (update_curr()).
+    noted: i64,
 }
 
 /// A task's virtual time, deadline and lag.
@@ -51,6 +60,8 @@ pub struct Entity {
     own_slice: Option<Ns>,
     /// On the way between queues: `deadline` is relative to `vruntime`.
     travelling: bool,
+    /// Sleeps, and is still in its queue.
+    lingers: bool,
 }
 
 impl Entity {
@@ -74,6 +85,8 @@ impl Eevdf {
             place_deadline_initial: tunables.on(Tunable::PlaceDeadlineInitial),
             run_to_parity: tunables.on(Tunable::RunToParity),
             preempt_short: tunables.on(Tunable::PreemptShort),
+            delay_dequeue: tunables.on(Tunable::DelayDequeue),
+            delay_zero: tunables.on(Tunable::DelayZero),
         }
     }
 
@@ -113,21 +126,33 @@ impl Eevdf {
 
     fn insert(queue: &mut Queue, all: &[Entity], task: TaskIx) {
         let entity = &all[task as usize];
-        queue.waiting.insert(Entry { key: entity.deadline, value: entity.vruntime, task });
+        let entry = Entry { key: entity.deadline, value: entity.vruntime, task };
+        if entity.lingers {
+            queue.lingering.insert(entry);
+            queue.lingering_load += u64::from(entity.weight);
+        } else {
+            queue.waiting.insert(entry);
+        }
         queue.sum += i128::from(entity.vruntime - queue.base) * i128::from(entity.weight);
         queue.load += u64::from(entity.weight);
     }
 
     fn remove(queue: &mut Queue, all: &[Entity], task: TaskIx) {
         let entity = &all[task as usize];
-        let there = queue.waiting.remove(entity.deadline, task);
-        debug_assert!(there, "task {task} waits in the queue");
+        let there = if entity.lingers {
+            queue.lingering_load -= u64::from(entity.weight);
+            queue.lingering.remove(entity.deadline, task)
+        } else {
+            queue.waiting.remove(entity.deadline, task)
+        };
+        debug_assert!(there, "task {task} is in the queue");
         queue.sum -= i128::from(entity.vruntime - queue.base) * i128::from(entity.weight);
         queue.load -= u64::from(entity.weight);
     }
 
     fn advance(queue: &mut Queue, all: &[Entity]) {
         let mut least = queue.waiting.least_value().unwrap_or(i64::MAX);
+        least = least.min(queue.lingering.least_value().unwrap_or(i64::MAX));
         if let Some(current) = queue.current {
             least = least.min(all[current as usize].vruntime);
         }
@@ -164,9 +189,56 @@ impl Eevdf {
         self.run_to_parity && entity.parity == entity.deadline
     }
 
-    /// Who should run, the current task included if it is `runnable`.
+    /// A lingering task leaves the queue, for good or for being placed anew; credit it loses.
+    fn leave(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
+        self.note_lag(queue, all, task);
+        Self::remove(queue, all, task);
+        let entity = &mut all[task as usize];
+        entity.lingers = false;
+        if self.delay_zero {
+            entity.lag = entity.lag.min(0);
+        }
+        Self::advance(queue, all);
+    }
+
+    /// A lingering task has been woken: with credit it is placed as one that has none, else it stays where it is.
+    ///
+    /// The kernel brings the current task's virtual time up to date at every other change of the queue, but not at this one
+    /// (requeue_delayed_entity() of v6.12): where the sleeper stands is judged by what was last known. So a waker that has
+    /// run since is ahead of it, and not eligible when preemption is asked for next.
+    fn rejoin(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
+        let current = queue.current.map(|current| current as usize);
+        let known = queue.noted;
+        let ran = current.map(|current| std::mem::replace(&mut all[current].vruntime, known));
+        self.rejoin_as_known(queue, all, task);
+        if let Some((current, ran)) = current.zip(ran) {
+            all[current].vruntime = ran;
+        }
+    }
+
+    fn rejoin_as_known(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
+        if self.delay_zero && Self::mean(queue, all) > all[task as usize].vruntime {
+            self.leave(queue, all, task);
+            self.place(queue, all, task, false);
+        } else {
+            Self::remove(queue, all, task);
+            all[task as usize].lingers = false;
+        }
+        Self::insert(queue, all, task);
+        Self::advance(queue, all);
+    }
+
+    /// The kernel brings the current task's virtual time up to date.
+    #[inline]
+    fn note_current(queue: &mut Queue, all: &[Entity]) {
+        if let Some(current) = queue.current {
+            queue.noted = all[current as usize].vruntime;
+        }
+    }
+
+    /// Who should run, the current task included if it is `runnable`; one that lingers is chosen in order to leave.
     fn best(&self, queue: &Queue, all: &[Entity], runnable: Option<TaskIx>) -> Option<TaskIx> {
-        if queue.waiting.is_empty() {
+        if queue.waiting.is_empty() && queue.lingering.is_empty() {
             return runnable;
         }
         let sums = Self::sums(queue, all);
@@ -179,7 +251,12 @@ impl Eevdf {
         {
             return Some(task);
         }
-        let best = queue.waiting.first_that(|vruntime| Self::eligible(queue, sums, vruntime));
+        let waiting = queue.waiting.first_that(|vruntime| Self::eligible(queue, sums, vruntime));
+        let lingering = queue.lingering.first_that(|vruntime| Self::eligible(queue, sums, vruntime));
+        let best = match (waiting, lingering) {
+            (Some(waiting), Some(lingering)) if lingering.key < waiting.key => Some(lingering),
+            (waiting, lingering) => waiting.or(lingering),
+        };
         match (best, current) {
             (Some(best), Some((task, entity))) => {
                 Some(if entity.deadline < best.key { task } else { best.task })
@@ -187,7 +264,10 @@ impl Eevdf {
             (None, Some((task, _))) => Some(task),
             (Some(best), None) => Some(best.task),
             // Rounding may leave nobody eligible.
-            (None, None) => queue.waiting.first().map(|entry| entry.task).or(runnable),
+            (None, None) => {
+                let first = queue.waiting.first().or(queue.lingering.first());
+                first.map(|entry| entry.task).or(runnable)
+            }
         }
     }
 }
@@ -233,12 +313,17 @@ impl Policy for Eevdf {
     fn detach(&self, _: &Queue, _: &mut Entity) {}
 
     fn enqueue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Enqueue, _: Ns) {
+        if all[task as usize].lingers {
+            return self.rejoin(queue, all, task);
+        }
+        Self::note_current(queue, all);
         self.place(queue, all, task, how == Enqueue::New);
         Self::insert(queue, all, task);
         Self::advance(queue, all);
     }
 
     fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
+        Self::note_current(queue, all);
         self.note_lag(queue, all, task);
         Self::remove(queue, all, task);
         let entity = &mut all[task as usize];
@@ -258,6 +343,21 @@ impl Policy for Eevdf {
         Self::advance(queue, all);
     }
 
+    fn sleep(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, now: Ns) {
+        let sums = Self::sums(queue, all);
+        if !self.delay_dequeue || Self::eligible(queue, sums, all[task as usize].vruntime) {
+            return self.block(queue, all, task, now);
+        }
+        debug_assert_eq!(queue.current, Some(task));
+        all[task as usize].lingers = true;
+        queue.current = None;
+        Self::insert(queue, all, task);
+    }
+
+    fn lingers(entity: &Entity) -> bool {
+        entity.lingers
+    }
+
     fn put(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         queue.current = None;
         Self::insert(queue, all, task);
@@ -265,7 +365,13 @@ impl Policy for Eevdf {
 
     fn pick(&self, queue: &mut Queue, all: &mut [Entity], previous: Option<TaskIx>, _: Ns) -> Option<TaskIx> {
         debug_assert_eq!(queue.current, previous);
-        let chosen = self.best(queue, all, previous)?;
+        let chosen = loop {
+            let best = self.best(queue, all, previous)?;
+            if !all[best as usize].lingers {
+                break best;
+            }
+            self.leave(queue, all, best);
+        };
         if previous != Some(chosen) {
             if let Some(task) = previous {
                 queue.current = None;
@@ -277,6 +383,7 @@ impl Policy for Eevdf {
             queue.current_weight = entity.weight;
             queue.current = Some(chosen);
         }
+        Self::note_current(queue, all);
         Some(chosen)
     }
 
@@ -289,7 +396,7 @@ impl Policy for Eevdf {
             reschedule = true;
         }
         Self::advance(queue, all);
-        if queue.waiting.is_empty() {
+        if queue.waiting.is_empty() && queue.lingering.is_empty() {
             return false;
         }
         // A task whose protection a short one has ended runs only while it is eligible.
@@ -298,12 +405,14 @@ impl Policy for Eevdf {
         reschedule || (cut && !Self::eligible(queue, Self::sums(queue, all), entity.vruntime))
     }
 
-    fn tick(&self, _: &mut Queue, _: &mut [Entity], _: TaskIx, _: Ns) -> bool {
+    fn tick(&self, queue: &mut Queue, all: &mut [Entity], _: TaskIx, _: Ns) -> bool {
         // Everything has been decided when the run time was charged.
+        Self::note_current(queue, all);
         false
     }
 
     fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+        Self::note_current(queue, all);
         let (running, other) = (&all[current as usize], &all[woken as usize]);
         if self.preempt_short && self.slice(other) < self.slice(running) && running.parity == running.deadline
         {
@@ -324,7 +433,8 @@ impl Policy for Eevdf {
     }
 
     fn load(queue: &Queue) -> u64 {
-        queue.load + if queue.current.is_some() { u64::from(queue.current_weight) } else { 0 }
+        let current = if queue.current.is_some() { u64::from(queue.current_weight) } else { 0 };
+        queue.load - queue.lingering_load + current
     }
 
     fn weight(entity: &Entity) -> u32 {
@@ -342,8 +452,17 @@ impl Policy for Eevdf {
     fn verify(queue: &Queue, all: &[Entity], current: Option<TaskIx>) {
         assert_eq!(queue.current, current, "the queue knows who runs");
         let (mut sum, mut load) = (0, 0);
-        for entry in queue.waiting.iter() {
+        let lingering: u64 =
+            queue.lingering.iter().map(|entry| u64::from(all[entry.task as usize].weight)).sum();
+        assert_eq!(queue.lingering_load, lingering, "who lingers is known");
+        for (entry, lingers) in queue
+            .waiting
+            .iter()
+            .map(|entry| (entry, false))
+            .chain(queue.lingering.iter().map(|entry| (entry, true)))
+        {
             let entity = &all[entry.task as usize];
+            assert_eq!(entity.lingers, lingers);
             assert_eq!(
                 (entry.key, entry.value),
                 (entity.deadline, entity.vruntime),

@@ -82,8 +82,18 @@ pub trait Policy: Sized {
     /// A waiting task leaves.
     fn dequeue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, how: Dequeue, now: Ns);
 
-    /// The current task sleeps or ends.
+    /// The current task ends, or leaves for another queue.
     fn block(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
+
+    /// The current task sleeps; it may linger in its queue, where it competes without being able to run.
+    fn sleep(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns) {
+        self.block(queue, all, task, now);
+    }
+
+    /// Whether a sleeping task lingers in the queue in which it has slept, which is then where it wakes up.
+    fn lingers(_: &Self::Entity) -> bool {
+        false
+    }
 
     /// The current task stays runnable and waits: a real-time task takes the CPU.
     fn put(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);

@@ -1,0 +1,51 @@
+"""What a simulation and runs on the real kernel differ in, with the limits that the difference is held to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benches.oracle.trials import Seen
+
+SHARE = 0.03
+"""Limit for shares of CPU time."""
+COUNT = 0.15
+"""Limit for context switches and wake-ups."""
+FEWEST = 100.0
+"""Events in a run below which a count is not held to its limit: one event more or less would be a percent of it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of a file: what it is, its values in the real and the simulated runs, and its limit."""
+
+    what: str
+    real: tuple[float, ...]
+    simulated: tuple[float, ...]
+    limit: float | None
+
+    @property
+    def off(self) -> float:
+        """Mean of the simulated values against that of the real ones: 0.02 is 2 % too high."""
+        return sum(self.simulated) / len(self.simulated) / (sum(self.real) / len(self.real)) - 1
+
+    @property
+    def within(self) -> bool:
+        """Whether it keeps its limit; what has none does."""
+        return self.limit is None or abs(self.off) <= self.limit
+
+
+def rows(real: Sequence[Seen], simulated: Sequence[Seen]) -> Iterator[Row]:
+    """The figures of one file."""
+
+    def row(what: str, limit: float | None, read: object) -> Row:
+        assert callable(read)
+        return Row(what, tuple(map(read, real)), tuple(map(read, simulated)), limit)
+
+    yield row("CPUs used", SHARE, lambda seen: seen.cpu)
+    for name in simulated[0].work:
+        yield row(f"share of {name}", SHARE, lambda seen, name=name: seen.shares()[name])
+    for what in ("switches", "wakeups"):
+        fewest = min(getattr(seen, what) * seen.seconds for seen in simulated)
+        limit = COUNT if fewest >= FEWEST else None
+        yield row(f"{what}/s", limit, lambda seen, what=what: getattr(seen, what))

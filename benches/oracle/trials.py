@@ -1,0 +1,156 @@
+"""One file of rt-app, run once: by `schedload` and by rt-app on this machine's kernel, and by the simulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benches.oracle.quiet import Machine, disturbance, others
+
+import schedlab
+from schedlab.simulation.host import machine_file
+
+FILES = Path(__file__).parent / "files"
+NAMES = ("weights", "periodic", "handoff", "mixed", "placement")
+KERNEL = "linux-6.12"
+SCHEDLOAD = Path(sys.executable).with_name("schedload")
+
+_SPEED = json.dumps({"tasks": {"speed": {"loop": 1, "run": 1}}})
+"""A file that measures the CPUs' speed and ends."""
+
+
+class Failed(RuntimeError):
+    """A program that could not be run; the text is its own words."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a run did, per second of it: computation by thread object in CPUs, CPU time, wake-ups, switches.
+
+    A wake-up is counted as the voluntary switch that it ends. ``disturbed`` is why the run does not count.
+    """
+
+    work: Mapping[str, float]
+    cpu: float
+    wakeups: float
+    switches: float
+    seconds: float
+    disturbed: str | None = None
+
+    def shares(self) -> dict[str, float]:
+        """Each thread object's part of all computation."""
+        whole = sum(self.work.values())
+        return {name: part / whole for name, part in self.work.items()}
+
+
+def written(name: str, seconds: float, folder: Path) -> Path:
+    """A copy of the file that lasts so long; rt-app takes whole seconds only."""
+    document = json.loads((FILES / f"{name}.json").read_text(encoding="utf-8"))
+    document["global"] |= {"duration": int(seconds) if seconds == int(seconds) else seconds, "logdir": str(folder)}
+    document["global"]["log_basename"] = name
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def _document(file: Path | str, text: str | None = None) -> tuple[dict[str, Any], float]:
+    """What `schedload rt-app --json` prints, and the CPU seconds that it used."""
+    before = os.times()
+    command = [str(SCHEDLOAD), "--json", "rt-app", str(file)]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(done.stderr.strip())
+    after = os.times()
+    used = (after.children_user - before.children_user) + (after.children_system - before.children_system)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document, used
+
+
+def by_schedload(file: Path) -> Seen:
+    """The file on this machine's kernel."""
+    before = Machine.now()
+    document, used = _document(file)
+    share = others(before, Machine.now(), used)
+    again, _ = _document("-", _SPEED)
+    counters = document["counters"]
+    seconds = counters["elapsed_ns"] / 1e9
+    return Seen(
+        work={key.removesuffix(".work"): value / 1e9 / seconds for key, value in _works(counters)},
+        cpu=(counters["user_us"] + counters["system_us"]) / 1e6 / seconds,
+        wakeups=counters["voluntary_switches"] / seconds,
+        switches=(counters["voluntary_switches"] + counters["involuntary_switches"]) / seconds,
+        seconds=seconds,
+        disturbed=disturbance(share, counters["rounds_per_us"], again["counters"]["rounds_per_us"]),
+    )
+
+
+def _works(counters: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(key, value) for key, value in counters.items() if key.endswith(".work")]
+
+
+def machine(folder: Path) -> Path:
+    """A machine file of this host, in a folder."""
+    path = folder / "host.toml"
+    path.write_text(machine_file(Path("/"), "host"), encoding="utf-8")
+    return path
+
+
+def by_simulator(file: Path, machine: Path, seed: int) -> Seen:
+    """The file on a simulated machine of as many CPUs."""
+    (done,) = schedlab.simulate(file, machine=machine, kernel=KERNEL, seed=seed).outcomes
+    seconds = done["elapsed_ns"] / 1e9
+    counters = done["counters"]
+    wakeups = sum(value for name, value in counters.items() if name.startswith("wakeups."))
+    return Seen(
+        work={key.removesuffix(".work"): value / 1e9 / seconds for key, value in _works(done["program_counters"])},
+        cpu=(done["user_ns"] + done["system_ns"]) / 1e9 / seconds,
+        wakeups=wakeups / seconds,
+        switches=(counters["voluntary"] + counters["preemptions"]) / seconds,
+        seconds=seconds,
+    )
+
+
+def by_rt_app(file: Path, loop_ns: Mapping[str, int], calibration: int) -> Seen:
+    """The file by Debian's rt-app, with its own calibration in nanoseconds a loop.
+
+    ``loop_ns`` is the computation in one line of each thread object's log. The switches are those of the whole process.
+    """
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["global"]["calibration"] = calibration
+    with tempfile.TemporaryDirectory(dir=file.parent) as logs:
+        document["global"]["logdir"] = logs
+        own = Path(logs) / "file.json"
+        own.write_text(json.dumps(document), encoding="utf-8")
+        before = Machine.now()
+        process = subprocess.Popen(["rt-app", str(own)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        told = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        after = Machine.now()
+        if process.returncode != 0:
+            raise Failed(told.strip())
+        seconds = float(document["global"]["duration"])
+        work = {name: _lines(Path(logs), name) * ns / 1e9 / seconds for name, ns in loop_ns.items()}
+    used = usage.ru_utime + usage.ru_stime
+    share = others(before, after, used)
+    return Seen(
+        work=work,
+        cpu=used / seconds,
+        wakeups=usage.ru_nvcsw / seconds,
+        switches=(usage.ru_nvcsw + usage.ru_nivcsw) / seconds,
+        seconds=seconds,
+        disturbed=disturbance(share, 1, 1),
+    )
+
+
+def _lines(logs: Path, task: str) -> int:
+    found = [path.read_text(encoding="utf-8") for path in logs.glob(f"*-{task}-*.log")]
+    return sum(not line.startswith("#") for text in found for line in text.splitlines())
