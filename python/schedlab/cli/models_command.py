@@ -55,6 +55,28 @@ def from_host(
         write_whole(output, text)
 
 
+@machines.command("calibrate")
+def calibrate(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file; default: print.")] = None,
+    name: Annotated[str | None, typer.Option(help="The machine's name; default this host's.")] = None,
+    tries: Annotated[int, typer.Option(min=1, max=100, help="Of each measurement; the median is taken.")] = 5,
+) -> None:
+    """Make a machine file of this host with costs that are measured on it, in well under a minute.
+
+    What one task, or two on one CPU, can measure; the rest is taken over from the most similar shipped machine. Each
+    cost says which it is, and how it was measured. Leave the machine alone meanwhile.
+    """
+    from schedlab.cli.files import write_whole
+    from schedlab.simulation.host.calibrate import calibrated
+    from schedlab.workloads.tools import SCHEDLOAD, need
+
+    text = calibrated(need(SCHEDLOAD), tries, name)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        write_whole(output, text)
+
+
 @kernels.command("list")
 def list_kernels() -> None:
     """List the shipped kernel models, and the kernels that were built or downloaded on this machine."""
