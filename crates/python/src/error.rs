@@ -11,6 +11,8 @@ pub enum Failure {
     Json(serde_json::Error),
     /// An rt-app document is wrong.
     RtApp(RtAppError),
+    /// A file of /proc that there will not be.
+    NoFile(String),
     /// The core refuses something, or a simulation did not end well.
     Core(SimError),
     /// The timeline cannot be written.
@@ -73,6 +75,7 @@ fn told(failure: Failure) -> Told {
             let todo = "a program as 'schedload show' prints it has a key \"schema\"; anything else is read as rt-app's JSON";
             return new("ProgramError", error.to_string(), "rt-app", todo);
         }
+        Failure::NoFile(reason) => return new("SettingRefused", reason, "proc", ""),
         Failure::Core(error) => error,
         Failure::Timeline(error) => return new("TimelineError", sentence(&error), "timeline", ""),
     };

@@ -32,6 +32,7 @@ fn run<'py>(
     settings: Settings,
     timeline: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let pids = settings.pids.clone();
     let simulated = py.detach(|| {
         let simulation = simulation(machine, kernel, program, settings)?;
         let outcome = match timeline {
@@ -41,7 +42,7 @@ fn run<'py>(
         Ok((simulation, outcome))
     });
     let (simulation, outcome) = simulated.map_err(|error| raise(py, error))?;
-    outcome::to_dict(py, simulation.plan().program(), outcome)
+    outcome::to_dict(py, &simulation, &pids, outcome)
 }
 
 /// Raises what `run` would raise before anything runs.

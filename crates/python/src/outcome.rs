@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use schedlab_sim::machine::Distance;
 use schedlab_sim::observe::Histogram;
-use schedlab_sim::{Account, End, Ledger, Outcome};
-use schedlab_workload::Program;
+use schedlab_sim::schedstats::{Report, Throughout};
+use schedlab_sim::{Account, End, Kernel, Ledger, Outcome, Simulation};
 use schedlab_workload::measure::Measured;
 use schedlab_workload::program::Better;
 use serde_json::Value;
@@ -14,7 +14,13 @@ use serde_json::Value;
 const QUANTILES: [u64; 6] = [500, 750, 900, 950, 990, 999];
 
 /// Everything about a run; times in nanoseconds.
-pub fn to_dict<'py>(py: Python<'py>, program: &Program, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
+pub fn to_dict<'py>(
+    py: Python<'py>,
+    simulation: &Simulation,
+    pids: &[usize],
+    outcome: Outcome,
+) -> PyResult<Bound<'py, PyDict>> {
+    let program = simulation.plan().program();
     let told = PyDict::new(py);
     let observed = &outcome.observed;
     told.set_item("program", &program.name)?;
@@ -32,6 +38,35 @@ pub fn to_dict<'py>(py: Python<'py>, program: &Program, outcome: Outcome) -> PyR
     told.set_item("program_counters", pairs.collect::<std::collections::BTreeMap<_, _>>())?;
     let metrics = outcome.metrics.iter().map(|each| metric(py, each)).collect::<PyResult<Vec<_>>>()?;
     told.set_item("metrics", metrics)?;
+    told.set_item("schedstats", schedstats(py, simulation.kernel(), pids, &outcome)?)?;
+    Ok(told)
+}
+
+/// Scheduler statistics: whether the kernel has them, when they were on, and the kernel's files.
+fn schedstats<'py>(
+    py: Python<'py>,
+    kernel: &Kernel,
+    pids: &[usize],
+    outcome: &Outcome,
+) -> PyResult<Bound<'py, PyDict>> {
+    let report = outcome.schedstats.as_ref();
+    let (state, at_end) = match report.map(|report| report.throughout) {
+        None => ("off", false),
+        Some(Throughout::On) => ("on", true),
+        Some(Throughout::Partly { at_end }) => ("partly", at_end),
+    };
+    let told = PyDict::new(py);
+    told.set_item("switch", kernel.schedstats.is_some())?;
+    told.set_item("state", state)?;
+    told.set_item("on_at_end", at_end)?;
+    told.set_item("file", report.map(Report::file))?;
+    let tasks = PyDict::new(py);
+    for (pid, layout) in pids.iter().zip(kernel.schedstats.iter().cycle()) {
+        if let Some(task) = outcome.tasks.get(pid - 1) {
+            tasks.set_item(pid, task.file(*pid, layout, at_end))?;
+        }
+    }
+    told.set_item("tasks", tasks)?;
     Ok(told)
 }
 
@@ -98,6 +133,13 @@ fn tasks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>
         each.set_item("wakeups", task.wakeups.0)?;
         each.set_item("wakeup_latency_ns", task.wakeups.1)?;
         each.set_item("wakeup_latency_max_ns", task.wakeups.2)?;
+        let statistics = task.statistics.as_ref().map(|counts| {
+            let named = |(name, value, time): (&str, u64, bool)| {
+                (if time { format!("{name}_ns") } else { name.to_owned() }, value)
+            };
+            counts.lines().map(named).into_iter().collect::<std::collections::BTreeMap<_, _>>()
+        });
+        each.set_item("statistics", statistics)?;
         told.append(each)?;
     }
     Ok(told)

@@ -20,6 +20,8 @@ pub struct Settings {
     horizon_ns: Option<u64>,
     samples: usize,
     groups: BTreeMap<String, Group>,
+    /// Whose /proc/PID/sched is wanted: numbers of the program's tasks in order of creation, from 1.
+    pub pids: Vec<usize>,
 }
 
 /// Scheduling attributes of one of the program's groups.
@@ -55,7 +57,22 @@ pub fn simulation(
     program.seed = program.seed.wrapping_add(settings.seed);
     let plan = Plan::new(program).map_err(SimError::from)?;
     let (machine, kernel) = (machine_of(machine)?, kernel_of(kernel)?);
-    Ok(Simulation::new(machine, kernel, plan, settings.config()?)?)
+    let pids = settings.pids.clone();
+    let simulation = Simulation::new(machine, kernel, plan, settings.config()?)?;
+    check_pids(&simulation, &pids)?;
+    Ok(simulation)
+}
+
+fn check_pids(simulation: &Simulation, pids: &[usize]) -> Result<(), Failure> {
+    let tasks = simulation.plan().task_count() as usize;
+    let (name, layout) = (&simulation.kernel().name, simulation.kernel().schedstats);
+    match pids.iter().find(|pid| !(1..=tasks).contains(pid)) {
+        Some(pid) => Err(Failure::NoFile(format!("{pid}/sched: the program's tasks are 1 to {tasks}"))),
+        None if !pids.is_empty() && layout.is_none() => {
+            Err(Failure::NoFile(format!("{name} has no /proc/PID/sched")))
+        }
+        None => Ok(()),
+    }
 }
 
 impl Settings {

@@ -12,6 +12,7 @@
 //!            balance/   on which CPU: wake-up, fork, exec, periodic and new-idle balancing
 //!            tasks/     what tasks do: messages, locks, children, the start gate
 //!            vmstat/    counters of virtual memory, and the workers that fold them
+//!            schedstats/ what is counted of all this when it is switched on
 //!            physics/   what slows them: cold caches, remote memory, bandwidth, SMT
 //!            numa/      pages and tasks brought together: scans, hinting faults, preferred nodes
 //! ```
@@ -28,6 +29,7 @@ mod numa;
 pub mod observe;
 mod physics;
 pub mod sched;
+pub mod schedstats;
 mod simulation;
 mod tasks;
 pub mod time;

@@ -7,7 +7,7 @@ use schedlab_workload::code::Code;
 
 use crate::engine::{Engine, World};
 use crate::error::SimError;
-use crate::kernel::{Change, CommandLine, Kernel, PolicyKind, Tunables};
+use crate::kernel::{Change, CommandLine, Kernel, PolicyKind, Tunable, Tunables};
 use crate::machine::{Domains, MAX_CPUS, Machine, Topology};
 use crate::observe::{Observer, Outcome};
 use crate::sched::{Cfs, Eevdf, O1, Policy};
@@ -72,13 +72,21 @@ impl Simulation {
         let topology = Topology::new(&machine);
         let domains = Domains::new(&machine, &topology);
         let mut tunables = Tunables::new(&kernel, topology.cpus());
+        let command_line = CommandLine::parse(&config.command_line, topology.cpus())?;
+        if let Some(on) = command_line.schedstats {
+            if !tunables.has(Tunable::Schedstats) {
+                let parameter = format!("schedstats={}", if on { "enable" } else { "disable" });
+                let reason = format!("{} has no such switch", kernel.name);
+                return Err(SimError::CommandLine { parameter, reason });
+            }
+            tunables.set(Tunable::Schedstats.name(), on.into())?;
+        }
         for (name, value) in &config.tunables {
             tunables.set(name, *value)?;
         }
         for change in &config.changes {
             tunables.check(&change.tunable, change.value)?;
         }
-        let command_line = CommandLine::parse(&config.command_line, topology.cpus())?;
         let settings = settings(&machine, &plan, &config)?;
         Ok(Self { machine, kernel, plan, config, topology, domains, tunables, command_line, settings })
     }

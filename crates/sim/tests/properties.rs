@@ -166,9 +166,11 @@ fn simulation(
         tunable: tunable.clone(),
         value: *value,
     });
+    let switched = kernel(kernel_name).unwrap().schedstats.is_some();
     let config = Config {
         seed,
         changes: changes.collect(),
+        command_line: if seed % 2 == 1 && switched { "schedstats=enable" } else { "" }.to_owned(),
         groups: BTreeMap::from([("worker".to_owned(), attributes)]),
         horizon_ns: Some(20_000 * MS),
         ..Config::default()

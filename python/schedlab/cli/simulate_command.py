@@ -51,7 +51,7 @@ def simulate(
         list[str] | None,
         typer.Option("--set", metavar="TUNABLE=VALUE", help="A tunable's value from the start; may be repeated."),
     ] = None,
-    cmdline: Annotated[str, typer.Option(help="The kernel's command line: isolcpus=, nohz_full=.")] = "",
+    cmdline: Annotated[str, typer.Option(help="The kernel's command line: isolcpus=, nohz_full=, schedstats=.")] = "",
     policy: Annotated[Policy, typer.Option(help="Scheduling policy of all tasks.")] = Policy.OTHER,
     priority: Annotated[int | None, typer.Option(min=1, max=99, help="Real-time priority, for fifo and rr.")] = None,
     nice: Annotated[int, typer.Option(min=-20, max=19, help="Nice value of all tasks.")] = 0,
@@ -65,6 +65,14 @@ def simulate(
     timeline: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write what happened, moment by moment, for the viewer at ui.perfetto.dev."),
+    ] = None,
+    proc: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Print this file of the simulated /proc instead: schedstat, or PID/sched with the PIDs of the "
+            "program's tasks from 1; may be repeated.",
+        ),
     ] = None,
     form: Annotated[
         SimulateFormat, typer.Option("--format", help="text for people, json for scripts.")
@@ -91,9 +99,12 @@ def simulate(
         cpus=cpus,
         horizon=horizon,
         timeline=timeline,
+        proc=proc or [],
     )
     done = simulating.simulate(asked)
     if form is SimulateFormat.JSON:
         typer.echo(simulating.as_json(done))
+    elif proc:
+        simulating.show_files(done)
     else:
         simulating.show(done)

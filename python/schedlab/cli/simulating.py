@@ -10,10 +10,10 @@ from typing import Any
 
 from rich.table import Table
 
-from schedlab.cli.console import make
+from schedlab.cli.console import Console, make
 from schedlab.cli.files import output
 from schedlab.report.numbers import figure
-from schedlab.simulation import models
+from schedlab.simulation import models, schedstats
 from schedlab.simulation.errors import ProgramError, SettingRefused, TimelineError
 from schedlab.simulation.native import build, extension
 from schedlab.simulation.options import attributes, nanoseconds, seed_of
@@ -43,6 +43,7 @@ class Asked:
     cpus: str | None
     horizon: str | None
     timeline: Path | None = None
+    proc: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Done:
     simulation: Simulation
     parameters: Mapping[str, Any]
     outcome: Outcome
+    proc: Sequence[str]
 
 
 def simulate(asked: Asked) -> Done:
@@ -64,15 +66,16 @@ def simulate(asked: Asked) -> Done:
         command_line=asked.command_line,
         horizon_ns=None if asked.horizon is None else nanoseconds(asked.horizon, "--horizon"),
         attributes=attributes(asked.policy, asked.priority, asked.nice, asked.slice, asked.cpus, kernel),
+        pids=schedstats.pids(asked.proc),
     )
     simulation = Simulation(machine, kernel, made, settings)
     simulation.check()
     with Pool(1) as pool:
         if asked.timeline is None:
-            return Done(simulation, parameters, pool.submit(simulation).result())
+            return Done(simulation, parameters, pool.submit(simulation).result(), asked.proc)
         with output(asked.timeline, "--timeline") as file:
             try:
-                return Done(simulation, parameters, pool.submit(simulation, file).result())
+                return Done(simulation, parameters, pool.submit(simulation, file).result(), asked.proc)
             except TimelineError as error:
                 raise TimelineError(error.what, where=str(asked.timeline), todo=_ROOM) from error
 
@@ -138,6 +141,12 @@ def as_json(done: Done) -> str:
             "cpus": [dict(zip(ledger["accounts"], times, strict=True)) for times in ledger["cpus"]],
         },
         "latencies": distributions,
+        "schedstats": {
+            "state": outcome["schedstats"]["state"],
+            "note": schedstats.note(outcome),
+            "counters": schedstats.counters(outcome),
+        },
+        "proc": schedstats.files(outcome, done.proc),
     }
     return json.dumps(told, indent=2)
 
@@ -149,13 +158,32 @@ def totals(outcome: Outcome) -> dict[str, int]:
     return {name: sum(column) for name, column in zip(ledger["accounts"], columns, strict=True)}
 
 
-def show(done: Done) -> None:
-    """Tables for people."""
-    console, simulation, outcome = make(), done.simulation, done.outcome
+def show_files(done: Done) -> None:
+    """The files on standard output, as the kernel prints them; on standard error what they are of."""
+    aside = make(stderr=True)
+    _title(aside, done)
+    if remark := schedstats.note(done.outcome):
+        aside.say("note", remark)
+    files = schedstats.files(done.outcome, done.proc)
+    for name, text in files.items():
+        if len(files) > 1:
+            print(f"==> {name} <==")
+        if text is not None:
+            print(text, end="")
+
+
+def _title(console: Console, done: Done) -> None:
+    simulation = done.simulation
     given = " ".join(f"{key}={value}" for key, value in done.parameters.items())
     title = f"{simulation.program.name} {given}".strip()
     place = f"{simulation.machine.name} ({simulation.machine.cpus} CPUs) under {simulation.kernel.name}"
     console.say("SIMULATED", f"{title} on {place}, seed {simulation.settings.seed}", "bold")
+
+
+def show(done: Done) -> None:
+    """Tables for people."""
+    console, simulation, outcome = make(), done.simulation, done.outcome
+    _title(console, done)
     set_to = ", ".join(f"{name} = {value}" for name, value in simulation.settings.tunables.items())
     for label, text in (("tunables", set_to), ("command line", simulation.settings.command_line)):
         if text:

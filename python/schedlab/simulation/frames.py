@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from schedlab.simulation import schedstats
 from schedlab.simulation.running import Outcome
 
 _CASE = {
@@ -125,6 +126,31 @@ class Simulated:
         columns = {"task": pl.String, **dict.fromkeys(numbers, pl.Int64)}
         return self._frame(
             columns, lambda outcome: ((task["name"], *(task[key] for key in numbers)) for task in outcome["tasks"])
+        )
+
+    @cached_property
+    def schedstat(self) -> pl.DataFrame:
+        """cpu, counter, value: /proc/schedstat by the names that the host's has; no rows if they were never on."""
+        columns = {"cpu": pl.Int64, "counter": pl.String, "value": pl.Int64}
+
+        def rows(outcome: Outcome) -> Iterator[tuple[Any, ...]]:
+            for counter, by_cpu in schedstats.reading(outcome).items():
+                for cpu, value in by_cpu.items():
+                    yield int(cpu), counter, value
+
+        return self._frame(columns, rows)
+
+    @cached_property
+    def task_statistics(self) -> pl.DataFrame:
+        """task, statistic, value: of /proc/PID/sched, times in ns; no rows of tasks that lived while it was off."""
+        columns = {"task": pl.String, "statistic": pl.String, "value": pl.Int64}
+        return self._frame(
+            columns,
+            lambda outcome: (
+                (task["name"], name, value)
+                for task in outcome["tasks"]
+                for name, value in (task["statistics"] or {}).items()
+            ),
         )
 
     @cached_property

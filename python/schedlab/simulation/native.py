@@ -8,7 +8,9 @@ It returns a dictionary (times in nanoseconds):
 ``system_ns``: of the program; ``digest``: sixteen hex digits that differ when anything observable does;
 ``metrics``: name, unit, direction, value, samples, as ``schedload --json`` tells them; ``counters`` and
 ``program_counters`` by name; ``ledger``: the accounts' names, and for each CPU the time of each account;
-``latencies``: distributions by name with count, mean, extremes, quantiles and buckets; ``tasks``.
+``latencies``: distributions by name with count, mean, extremes, quantiles and buckets; ``tasks``; ``schedstats``:
+``switch`` (whether the kernel has one), ``state`` (``on``, ``off``, ``partly``), ``on_at_end``, ``file``
+(/proc/schedstat, None if they were never on) and ``tasks`` (/proc/PID/sched by PID, of those asked for).
 
 With ``timeline``, a path, it writes a trace in Perfetto's format there while the simulation runs; what is there after
 an error is no trace.

@@ -34,6 +34,7 @@ class Settings:
     """``seed`` decides everything left to chance, ``horizon_ns`` when a simulation ends at the latest.
 
     ``tunables`` are whole numbers by the kernel's or schedlab's names; ``changes`` are (virtual ns, name, value).
+    ``pids``: whose /proc/PID/sched is wanted; tasks of the program are numbered by their creation, from 1.
     """
 
     seed: int = 0
@@ -43,6 +44,7 @@ class Settings:
     horizon_ns: int | None = None
     samples: int = SAMPLES
     attributes: Attributes | None = None
+    pids: Sequence[int] = ()
 
     def plain(self, groups: Sequence[str]) -> dict[str, Any]:
         """As the extension module takes them, for a program of these groups."""
@@ -55,6 +57,7 @@ class Settings:
             "horizon_ns": self.horizon_ns,
             "samples": self.samples,
             "groups": attributes,
+            "pids": list(self.pids),
         }
 
 

@@ -7,6 +7,7 @@ use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::{Balancing, Observer};
 use crate::sched::{Dequeue, Enqueue, Policy, TaskIx};
+use crate::schedstats::{Look, Refusal};
 use crate::time::Ns;
 
 /// For whom a pass is made.
@@ -79,6 +80,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
         }
         counts.moved = moved.into();
+        if self.stats.on {
+            let imbalance = match target {
+                None => (0, 0),
+                Some((_, Imbalance::Load(load))) => (load, 0),
+                Some((_, Imbalance::Tasks(tasks))) => (0, tasks),
+            };
+            self.stats_pass(Look { payer, cpu, level, kind: kind as usize }, &counts, imbalance);
+        }
         let cost = self.cpus[payer].clock - before;
         self.histograms.balance_cost[kind as usize].add(cost);
         let total = match kind {
@@ -258,17 +267,33 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let failed = self.cpus[cpu].domains[level].failed;
         if self.running[source] <= 1 {
             let stubborn = failed > Self::nice_tries(domain) + 2;
-            return u32::from(stubborn && kind == Kind::Idle && self.push_current(payer, source, cpu));
+            if !stubborn || kind != Kind::Idle {
+                return 0;
+            }
+            let pushed = self.push_current(payer, source, cpu);
+            if self.stats.on {
+                self.stats_active(Look { payer, cpu, level, kind: kind as usize }, pushed);
+            }
+            return u32::from(pushed);
         }
         self.settle(source);
         self.charge(source);
         let mut chosen = std::mem::take(&mut self.chosen);
-        self.choose(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen);
+        let mut refused = std::mem::take(&mut self.stats.refused);
+        self.choose(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen, &mut refused);
+        self.stats.refused = refused;
+        if self.stats.on {
+            self.stats_refused(payer);
+        }
         let moved = chosen.len() as u32;
         if moved > 0 {
             self.lock_queue(payer, source);
         }
         for task in &chosen {
+            if self.stats.on {
+                let hot = self.hot(source, *task, domain);
+                self.stats_pull(Look { payer, cpu, level, kind: kind as usize }, source, *task, hot);
+            }
             self.policy.dequeue(
                 &mut self.queues[source],
                 &mut self.entities,
@@ -304,6 +329,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         failed: u32,
         counts: &mut Balancing,
         chosen: &mut Vec<TaskIx>,
+        refused: &mut Vec<(TaskIx, Refusal)>,
     ) {
         let mut looked_at = 0;
         let most = self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32;
@@ -315,6 +341,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 return false;
             }
             if !self.allowed(task).contains(cpu) {
+                if self.stats.on {
+                    refused.push((task, Refusal::Affine));
+                }
                 return true;
             }
             let stays_put = |task| {
@@ -322,6 +351,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             };
             if failed <= Self::nice_tries(domain) && stays_put(task) {
                 counts.hot += 1;
+                if self.stats.on {
+                    refused.push((task, Refusal::Hot));
+                }
                 return true;
             }
             let weight = u64::from(P::weight(&self.entities[task as usize]));
@@ -374,6 +406,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let distance = self.topology.distance(source, cpu);
         self.counters.balance_migrations[distance as usize] += 1;
         self.note_move(task, source, cpu);
+        if self.stats.on {
+            self.stats_enqueue(source, task);
+        }
         self.activate(cpu, task, Enqueue::Moved);
         self.schedule(source);
         self.rekey(source);

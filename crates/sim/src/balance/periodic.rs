@@ -6,6 +6,7 @@ use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::Policy;
+use crate::schedstats::Look;
 use crate::time::{MS, Ns, SECOND};
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
@@ -69,6 +70,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 if self.should_balance(cpu, level) {
                     let passed = self.pass(payer, cpu, level, kind);
                     self.retime(cpu, level, passed.balanced);
+                } else if self.stats.on {
+                    self.stats_declined(Look { payer, cpu, level, kind: kind as usize });
                 }
                 self.cpus[cpu].domains[level].last_balance = self.now;
             }

@@ -30,9 +30,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if cpu != previous && self.allowed(task).contains(cpu) && self.near(cpu, previous) {
             if waker != NOBODY && self.wakes_wide(waker, task) {
                 self.counters.wake_wide += 1;
-            } else if self.wake_affine(cpu, previous, task, sync) {
-                self.counters.wake_affine += 1;
-                target = cpu;
+            } else {
+                let pulled = self.wake_affine(cpu, previous, task, sync);
+                if self.stats.on {
+                    self.stats_affine(cpu, task, previous, pulled);
+                }
+                if pulled {
+                    self.counters.wake_affine += 1;
+                    target = cpu;
+                }
             }
         }
         self.idle_sibling(cpu, previous, target, task)

@@ -3,9 +3,11 @@
 #![cfg(any(debug_assertions, feature = "check"))]
 
 use super::{Engine, NOBODY};
+use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::Policy;
 use crate::tasks::State;
+use crate::time::NEVER;
 
 /// Every event is followed by a check of its CPU; all of the machine is checked every so many events, because that takes
 /// as long as hundreds of events.
@@ -41,6 +43,38 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         assert_eq!((self.alive, self.stuck), (alive, stuck), "no task is lost");
         let living = self.tasks.iter().enumerate().filter(|(_, it)| it.state != State::Dead);
         self.numa.verify(&self.counters, &self.regions, living.map(|(task, _)| task as u32));
+        self.check_stats();
+    }
+
+    fn check_stats(&self) {
+        let (counters, costs) = (&self.counters, &self.costs);
+        let remote = counters.schedstat_remote_updates;
+        let local = counters.schedstat_updates - remote;
+        let due = local * u64::from(costs.stats_local) + remote * u64::from(costs.stats_remote);
+        let booked = self.ledger.total(Account::Schedstats);
+        let beyond = self.cpus.iter().any(|cpu| cpu.clock > self.horizon);
+        assert!(
+            booked == due || (beyond && booked < due),
+            "updates cost what they cost: {booked} of {due} ns"
+        );
+        for (task, (waits, sleeps)) in self.stats.tasks().enumerate() {
+            let state = self.tasks[task].state;
+            // A kernel thread sleeps from the start, without having fallen asleep.
+            let known = self.stats.throughout && self.tasks[task].ran_ns > 0;
+            let right = match state {
+                State::Waiting => sleeps == NEVER && (waits != NEVER || !self.stats.throughout),
+                State::Sleeping | State::Blocked => waits == NEVER && (sleeps != NEVER || !known),
+                State::Running | State::Dead => (waits, sleeps) == (NEVER, NEVER),
+            };
+            assert!(right, "the statistics know what task {task} does: {state:?}");
+        }
+        if self.stats.throughout {
+            let wakeups: u64 = counters.wakeups.iter().sum();
+            assert_eq!(self.stats.sum(|it| it.ttwu_count), wakeups, "every wake-up is counted");
+            let switches = self.stats.sum(|it| it.pcount + it.sched_goidle);
+            assert_eq!(switches, counters.switches, "every switch is counted");
+            assert!(self.stats.sum(|it| it.sched_count) >= switches, "a switch is a call of schedule()");
+        }
     }
 
     fn check_cpu(&self, cpu: usize, seen: &mut [u8]) {

@@ -29,6 +29,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         for task in 0..self.tasks.len() {
             self.write_off(task);
         }
+        let schedstats = self.stats_report(close);
         let plan = self.world.plan;
         let elapsed_ns =
             self.gate.closed_at.unwrap_or(close).saturating_sub(self.gate.opened_at.unwrap_or(close));
@@ -52,6 +53,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             histograms: self.histograms,
             vmstat: crate::vmstat::ItemReport::all(&self.counts),
             tasks: self.reports,
+            schedstats,
             end_ns: close,
         }
     }
@@ -70,11 +72,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         (it.voluntary, it.involuntary, it.migrations, it.wakeups) = (0, 0, 0, 0);
         let own = !it.is_child && it.ordinal != NOBODY;
         let latencies = &mut self.latencies[task];
+        let statistics = if self.stats.used() { self.stats.take_task(task) } else { None };
         if let Some(report) = self.reports.get_mut(it.ordinal as usize).filter(|_| own) {
             report.ran_ns += ran;
             report.user_ns += user.min(ran);
             report.switches = (report.switches.0 + counts[0], report.switches.1 + counts[1]);
             report.migrations += counts[2];
+            report.statistics = report.statistics.or(statistics);
             let (_, sum, most) = report.wakeups;
             report.wakeups = (report.wakeups.0 + counts[3], sum + latencies.sum, most.max(latencies.most));
             report.latency.iter_mut().zip(&latencies.buckets).for_each(|(all, each)| *all += each);

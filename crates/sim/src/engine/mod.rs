@@ -25,6 +25,7 @@ use crate::numa::Numa;
 use crate::observe::{Counters, End, Histograms, Observer, Outcome, Series, TaskReport};
 use crate::physics::{Caches, Memory, Region};
 use crate::sched::{Policy, SwitchLocks, TaskIx};
+use crate::schedstats::Schedstats;
 use crate::simulation::Config;
 use crate::tasks::{
     Condition, Flow, GateState, Latencies, Lock, Meeting, Script, Semaphore, Task, TaskSettings,
@@ -90,6 +91,8 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     /// Of the O(1) kernel alone.
     pub balance_memories: Memories,
     pub switch_locks: SwitchLocks,
+
+    pub stats: Schedstats,
 
     pub tasks: Table<Task>,
     pub entities: Vec<P::Entity>,
@@ -216,5 +219,6 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         self.policy.retune(&self.tunables);
         self.retune_vmstat();
         self.numa.retune(&self.tunables);
+        self.stats_retuned();
     }
 }

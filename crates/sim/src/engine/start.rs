@@ -11,6 +11,7 @@ use crate::numa::Numa;
 use crate::observe::{Counters, Histogram, Histograms, Observer, Series, TaskReport};
 use crate::physics::{Caches, Memory, Region};
 use crate::sched::{Policy, Setting};
+use crate::schedstats::Schedstats;
 use crate::tasks::{Condition, Flow, GateState, Lock, Meeting, Semaphore};
 use crate::time::{Agenda, MS, NEVER, Ns, Random, SECOND, Timers};
 use crate::vmstat::{Counts, Workers};
@@ -74,6 +75,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             global,
             changes: config.changes.clone(),
             policy,
+            stats: Schedstats::new(tunables.on(Tunable::Schedstats), shapes.of_cpu.iter().map(Vec::len)),
             tunables,
             cpus: machine_cpus,
             queues: vec![P::Queue::default(); cpus].into(),

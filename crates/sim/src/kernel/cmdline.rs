@@ -10,19 +10,27 @@ pub struct CommandLine {
     pub isolated: CpuMask,
     /// `nohz_full=`: CPUs without a tick while one task runs.
     pub nohz_full: CpuMask,
+    /// `schedstats=`: whether scheduler statistics are counted from the start.
+    pub schedstats: Option<bool>,
 }
 
 impl CommandLine {
     /// Reads a command line for a machine of so many CPUs. A parameter that the simulator does not model is an error, so
     /// that nobody believes that it did something.
     pub fn parse(text: &str, cpus: usize) -> Result<Self, SimError> {
-        let mut line = Self { isolated: CpuMask::EMPTY, nohz_full: CpuMask::EMPTY };
+        let mut line = Self { isolated: CpuMask::EMPTY, nohz_full: CpuMask::EMPTY, schedstats: None };
         for parameter in text.split_whitespace() {
             let wrong = |reason: String| SimError::CommandLine { parameter: parameter.to_owned(), reason };
             match parameter.split_once('=') {
                 Some(("isolcpus", list)) => line.isolated = cpu_list(list, cpus).map_err(wrong)?,
                 Some(("nohz_full", list)) => line.nohz_full = cpu_list(list, cpus).map_err(wrong)?,
-                _ => return Err(wrong("the simulator models isolcpus= and nohz_full=".to_owned())),
+                Some(("schedstats", "enable")) => line.schedstats = Some(true),
+                Some(("schedstats", "disable")) => line.schedstats = Some(false),
+                Some(("schedstats", _)) => return Err(wrong("it is enable or disable".to_owned())),
+                _ => {
+                    let known = "the simulator models isolcpus=, nohz_full= and schedstats=";
+                    return Err(wrong(known.to_owned()));
+                }
             }
         }
         if line.isolated.count() == cpus {
@@ -62,7 +70,21 @@ mod tests {
         let line = CommandLine::parse("isolcpus=2-3 nohz_full=3", 4).unwrap();
         assert_eq!(line.isolated.iter().collect::<Vec<_>>(), [2, 3]);
         assert_eq!(line.nohz_full.iter().collect::<Vec<_>>(), [3]);
-        for bad in ["isolcpus=4", "isolcpus=3-1", "isolcpus=x", "isolcpus=0-3", "quiet", "nohz_full="] {
+        assert_eq!(line.schedstats, None);
+        assert_eq!(
+            CommandLine::parse("schedstats=enable schedstats=disable", 4).unwrap().schedstats,
+            Some(false)
+        );
+        for bad in [
+            "schedstats",
+            "schedstats=on",
+            "isolcpus=4",
+            "isolcpus=3-1",
+            "isolcpus=x",
+            "isolcpus=0-3",
+            "quiet",
+            "nohz_full=",
+        ] {
             assert!(CommandLine::parse(bad, 4).is_err(), "{bad}");
         }
     }

@@ -37,8 +37,37 @@ pub struct Kernel {
     /// Balancing between domains.
     #[serde(default)]
     pub domains: DomainSettings,
+    /// How it shows scheduler statistics; none if it has no switch for them.
+    #[serde(default)]
+    pub schedstats: Option<StatsLayout>,
     /// Tunables by name.
     pub tunables: std::collections::BTreeMap<String, Definition>,
+}
+
+/// How a kernel shows scheduler statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatsLayout {
+    /// Version of `/proc/schedstat`: 15 up to Linux 6.9, 16 up to 6.13, then 17
+    /// (Documentation/scheduler/sched-stats.rst).
+    pub version: u8,
+    /// Whether `/proc/PID/sched` says `se.statistics.` before names, as it did up to 5.15.
+    pub statistics_in_entity: bool,
+}
+
+impl StatsLayout {
+    /// Versions that are known.
+    pub const VERSIONS: std::ops::RangeInclusive<u8> = 15..=17;
+
+    /// What stands before names of a task's statistics.
+    pub fn task_prefix(&self) -> &'static str {
+        if self.statistics_in_entity { "se.statistics." } else { "" }
+    }
+
+    /// Whether a task's statistics have a line of this name: blocked time got its own in 5.16.
+    pub fn has_task_line(&self, name: &str) -> bool {
+        !(self.statistics_in_entity && name == "sum_block_runtime")
+    }
 }
 
 /// Policy of ordinary tasks.
@@ -148,6 +177,16 @@ impl Kernel {
                 });
             }
         }
-        Ok(kernel)
+        let switched = kernel.tunables.contains_key(Tunable::Schedstats.name());
+        match kernel.schedstats {
+            Some(_) if !switched => {
+                Err(wrong(format!("`schedstats` has no meaning without `{}`", Tunable::Schedstats.name())))
+            }
+            None if switched => Err(wrong("missing field `schedstats`".to_owned())),
+            Some(it) if !StatsLayout::VERSIONS.contains(&it.version) => {
+                Err(wrong(format!("schedstats: version {} is none of 15, 16, 17", it.version)))
+            }
+            _ => Ok(kernel),
+        }
     }
 }

@@ -115,6 +115,8 @@ tunables! {
     NumaScanPeriodMaxMs = "sched.numa_balancing.scan_period_max_ms",
     /// Memory that one scan marks.
     NumaScanSizeMb = "sched.numa_balancing.scan_size_mb",
+    /// Scheduler statistics are counted.
+    Schedstats = "kernel.sched_schedstats",
 }
 
 /// A tunable as a kernel model has it.
@@ -144,7 +146,7 @@ pub struct Change {
 }
 
 impl Tunable {
-    /// The tunable of a name: `sched.latency_ns`, or as sysctl writes it, `kernel.sched_latency_ns`.
+    /// The tunable of a name: as the catalogue has it, `sched.latency_ns`, or as sysctl writes it, `kernel.sched_latency_ns`.
     pub fn named(name: &str) -> Option<Self> {
         let bare = name.strip_prefix("kernel.").unwrap_or(name);
         let dotted = bare.strip_prefix("sched_").map(|rest| format!("sched.{rest}"));

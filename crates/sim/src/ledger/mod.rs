@@ -81,6 +81,8 @@ accounts! {
     NumaMigrate = "numa_migrate",
     /// Looking for a CPU on a task's preferred node, and the move there.
     NumaPlace = "numa_placement",
+    /// Updating scheduler statistics while they are on.
+    Schedstats = "schedstats",
 }
 
 impl Account {

@@ -30,6 +30,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 self.book(cpu, Account::NumaPlace, self.costs.balance_move);
                 self.take_current(cpu);
                 self.note_move(task, cpu, target);
+                if self.stats.on {
+                    self.stats_enqueue(cpu, task);
+                }
                 self.activate(target, task, Enqueue::Moved);
                 self.schedule(cpu);
                 self.rekey(cpu);
@@ -45,6 +48,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 self.take_current(target);
                 self.note_move(task, cpu, target);
                 self.note_move(other, target, cpu);
+                if self.stats.on {
+                    self.stats_enqueue(cpu, task);
+                    self.stats_enqueue(cpu, other);
+                }
                 self.activate(target, task, Enqueue::Moved);
                 self.activate(cpu, other, Enqueue::Moved);
                 for each in [target, cpu] {

@@ -93,4 +93,8 @@ pub struct Counters {
     pub numa_task_swapped: u64,
     /// Tasks for which their preferred node had no place.
     pub numa_task_stayed: u64,
+    /// Updates of scheduler statistics.
+    pub schedstat_updates: u64,
+    /// Of these, those of lines that another CPU had written last.
+    pub schedstat_remote_updates: u64,
 }

@@ -4,6 +4,7 @@ use schedlab_workload::measure::{Measured, Observed};
 
 use super::{Counters, Digest, Histogram};
 use crate::ledger::{Account, Ledger};
+use crate::schedstats::{Report, TaskCounts};
 use crate::time::Ns;
 
 /// How a simulation ended.
@@ -52,6 +53,8 @@ pub struct TaskReport {
     pub wakeups: (u64, Ns, Ns),
     /// Wake-up latencies by powers of two: below 256 ns, below 512 ns, …; the last is for all that are longer.
     pub latency: [u32; TaskReport::BUCKETS],
+    /// Its scheduler statistics, if they were on in its time.
+    pub statistics: Option<TaskCounts>,
 }
 
 impl TaskReport {
@@ -67,6 +70,7 @@ impl TaskReport {
             migrations: 0,
             wakeups: (0, 0, 0),
             latency: [0; Self::BUCKETS],
+            statistics: None,
         }
     }
 }
@@ -96,6 +100,8 @@ pub struct Outcome {
     pub vmstat: Vec<crate::vmstat::ItemReport>,
     /// The program's tasks in order of creation, without children that they forked.
     pub tasks: Vec<TaskReport>,
+    /// Scheduler statistics; none if they have never been on.
+    pub schedstats: Option<Report>,
     /// Virtual time from the machine's start to the end.
     pub end_ns: Ns,
 }
@@ -128,6 +134,7 @@ impl Outcome {
         for task in &self.tasks {
             digest.words([task.ran_ns, task.user_ns, task.migrations, task.wakeups.1]);
         }
+        digest.words(self.schedstats.iter().flat_map(Report::words));
         digest.value()
     }
 }

@@ -28,6 +28,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.counters.wakeups[distance as usize] += 1;
         self.lock_queue(cpu, target);
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(distance));
+        if self.stats.on {
+            self.stats_wake(cpu, task, previous, target, sync);
+        }
         self.tasks[task as usize].woken_at = self.cpus[cpu].clock;
         self.tasks[task as usize].wakeups += 1;
         let it = &self.cpus[cpu];
@@ -189,6 +192,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.charge(cpu);
         self.save_user(cpu);
         let task = self.cpus[cpu].current;
+        if self.stats.on {
+            self.stats_block(cpu, task, state);
+        }
         if self.tasks[task as usize].class.realtime().is_none() {
             let (queue, all) = (&mut self.queues[cpu], &mut self.entities);
             match state {

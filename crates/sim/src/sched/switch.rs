@@ -15,6 +15,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
         self.cpus[cpu].need_resched = false;
         self.book(cpu, Account::Switch, self.costs.schedule);
+        if self.stats.on {
+            self.stats_schedule(cpu);
+        }
         if previous != NOBODY {
             self.charge(cpu);
             self.cpus[cpu].need_resched = false;
@@ -56,6 +59,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     fn switch_to(&mut self, cpu: usize, previous: TaskIx, next: TaskIx, began: Ns) {
         self.counters.switches += 1;
+        if self.stats.on {
+            self.stats_switch(cpu, previous, next);
+        }
         if previous != NOBODY {
             self.counters.preemptions += 1;
             self.tasks[previous as usize].involuntary += 1;
@@ -113,6 +119,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     fn go_idle(&mut self, cpu: usize) {
         self.counters.switches += 1;
+        if self.stats.on {
+            self.stats_idle(cpu);
+        }
         let it = &mut self.cpus[cpu];
         it.current = NOBODY;
         it.segment = Segment::EMPTY;

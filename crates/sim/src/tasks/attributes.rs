@@ -97,6 +97,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let share = if it.class == Class::Idle { weight::IDLE } else { weight::of_nice(it.nice.into()) };
         self.entities[task as usize] = self.policy.entity(share, it.nice.into(), it.next_slice);
         self.policy.fork(&self.queues[target], &mut self.entities, None, task, self.now);
+        if self.stats.on {
+            self.stats_enqueue(cpu, task);
+        }
         self.activate(target, task, Enqueue::New);
         if target != cpu {
             self.check_preempt(cpu, target, task);

@@ -365,6 +365,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             Step::Sleep { ns } => self.begin_sleep(cpu, task, ns),
             Step::Yield => {
                 self.book(cpu, Account::Syscall, self.costs.syscall);
+                if self.stats.on {
+                    self.stats_yield(cpu);
+                }
                 self.charge(cpu);
                 if self.tasks[task as usize].class.realtime().is_some() {
                     self.cpus[cpu].turn_over = true;

@@ -139,6 +139,9 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         self.policy.fork(&self.queues[cpu], &mut self.entities, parent, task, self.now);
         self.lock_queue(cpu, target);
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)));
+        if self.stats.on {
+            self.stats_enqueue(cpu, task);
+        }
         let clock = self.cpus[cpu].clock;
         self.tasks[task as usize].woken_at = clock;
         self.tell_birth(clock, cpu, task);
@@ -228,6 +231,9 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         self.note_move(task, cpu, target);
         self.lock_queue(cpu, target);
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(distance));
+        if self.stats.on {
+            self.stats_enqueue(cpu, task);
+        }
         self.activate(target, task, Enqueue::Moved);
         self.check_preempt(cpu, target, task);
     }
@@ -237,6 +243,9 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let task = self.cpus[cpu].current;
         self.charge(cpu);
         self.save_user(cpu);
+        if self.stats.on {
+            self.stats_take(cpu, task);
+        }
         self.tasks[task as usize].segment = self.cpus[cpu].segment;
         self.leave_core(cpu, task);
         if self.tasks[task as usize].class.realtime().is_none() {

@@ -9,6 +9,7 @@ from typing import Any
 
 from schedlab.experiment.plan import Trial
 from schedlab.measurement import Measurement
+from schedlab.simulation import schedstats
 from schedlab.simulation.errors import SimulationFailed
 from schedlab.simulation.models import Model
 from schedlab.simulation.running import Running, Simulation
@@ -66,7 +67,8 @@ NUMA = (
 def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     """Counters by the names of a real kernel's, the simulator's own (``sim.*``), and the ledger (``ledger.*_ns``).
 
-    As in /proc/stat, a switch to or from idle is a context switch; a migration is a task that goes on on another CPU.
+    With schedstats on, theirs too (``schedstat.*``). As in /proc/stat, a switch to or from idle is a context switch; a
+    migration is a task that goes on on another CPU.
     """
     own: Mapping[str, int] = outcome["counters"]
     ledger = outcome["ledger"]
@@ -90,7 +92,8 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     virtual = {f"sim.{name}": outcome[name] for name in ("elapsed_ns", "user_ns", "system_ns")}
     program = {f"program.{name}": value for name, value in outcome["program_counters"].items()}
     named = {f"sim.{name}": value for name, value in own.items()}
-    return {name: float(value) for name, value in (as_kernel | accounts | virtual | named | program).items()}
+    everything = as_kernel | accounts | virtual | named | program | schedstats.counters(outcome)
+    return {name: float(value) for name, value in everything.items()}
 
 
 def repeat(simulation: Simulation, made: RowProgram) -> Sequence[str]:

@@ -1,0 +1,98 @@
+//! What balancing counts.
+
+use crate::engine::Engine;
+use crate::observe::{Balancing, Observer};
+use crate::sched::{Policy, TaskIx};
+use crate::schedstats::Line;
+use crate::time::NEVER;
+
+/// Why a task was not moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It may not run there.
+    Affine,
+    /// It is cache-hot.
+    Hot,
+}
+
+/// Whose domain a pass is over, and who pays for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub payer: usize,
+    pub cpu: usize,
+    pub level: usize,
+    /// Of busy CPUs 0, of idle ones 1, of newly idle ones 2.
+    pub kind: usize,
+}
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// A pass is over; `imbalance` is the load and the tasks that it wanted to move.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_pass(&mut self, look: Look, counts: &Balancing, imbalance: (u64, u64)) {
+        self.stats_update(look.payer, Line::Domain(look.cpu, look.level));
+        let domain = &mut self.stats.domains[look.cpu][look.level].counts;
+        let it = &mut domain.passes[look.kind];
+        it.lb_count += 1;
+        it.lb_balanced += counts.balanced;
+        it.lb_nobusyg += counts.balanced;
+        it.lb_failed += counts.failed;
+        it.lb_imbalance_load += imbalance.0;
+        it.lb_imbalance_task += imbalance.1;
+    }
+
+    /// A look is left to another CPU of the group, which a kernel counts as a balanced one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_declined(&mut self, look: Look) {
+        self.stats_update(look.payer, Line::Domain(look.cpu, look.level));
+        let it = &mut self.stats.domains[look.cpu][look.level].counts.passes[look.kind];
+        it.lb_count += 1;
+        it.lb_balanced += 1;
+    }
+
+    /// A pass takes a waiting task from `source` to its CPU.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_pull(&mut self, look: Look, source: usize, task: TaskIx, hot: bool) {
+        let at = self.cpus[look.payer].clock;
+        self.stats_update(look.payer, Line::Task(task));
+        let it = self.stats.task(task);
+        it.counts.nr_forced_migrations += u64::from(hot);
+        let since = std::mem::replace(&mut it.queued_since, NEVER);
+        self.stats_left_queue(look.payer, source, since, at);
+        let pass = &mut self.stats.domains[look.cpu][look.level].counts.passes[look.kind];
+        pass.lb_gained += 1;
+        pass.lb_hot_gained += u64::from(hot);
+        self.stats_enqueue(look.payer, task);
+    }
+
+    /// Tasks that a pass has looked at and left.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_refused(&mut self, payer: usize) {
+        let mut refused = std::mem::take(&mut self.stats.refused);
+        for (task, why) in refused.drain(..) {
+            self.stats_update(payer, Line::Task(task));
+            let counts = &mut self.stats.task(task).counts;
+            match why {
+                Refusal::Affine => counts.nr_failed_migrations_affine += 1,
+                Refusal::Hot => counts.nr_failed_migrations_hot += 1,
+            }
+        }
+        self.stats.refused = refused;
+    }
+
+    /// A pass that moved nothing has asked for the running task of a CPU; whether it got it. A kernel counts the pass as
+    /// a failed one in either case.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_active(&mut self, look: Look, pushed: bool) {
+        self.stats_update(look.payer, Line::Domain(look.cpu, look.level));
+        let counts = &mut self.stats.domains[look.cpu][look.level].counts;
+        counts.alb_count += 1;
+        counts.alb_pushed += u64::from(pushed);
+        counts.alb_failed += u64::from(!pushed);
+        counts.passes[look.kind].lb_failed += u64::from(pushed);
+    }
+}

@@ -1,0 +1,174 @@
+//! What wake-ups, switches and sleeps count. Callers ask [`super::Schedstats::on`] first; all of this is out of their way.
+
+use crate::engine::{Engine, NOBODY};
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::schedstats::Line;
+use crate::tasks::State;
+use crate::time::{NEVER, Ns};
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// CPU `cpu` puts a task that has slept on `target`'s queue (`ttwu_stat()`, then the enqueueing).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_wake(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        previous: usize,
+        target: usize,
+        sync: bool,
+    ) {
+        let local = target == cpu;
+        self.stats_update(cpu, Line::Queue(cpu));
+        let queue = &mut self.stats.queues[cpu].counts;
+        queue.ttwu_count += 1;
+        queue.ttwu_local += u64::from(local);
+        if let Some(level) = self.stats_level(cpu, target).filter(|_| !local) {
+            self.stats_update(cpu, Line::Domain(cpu, level));
+            self.stats.domains[cpu][level].counts.ttwu_wake_remote += 1;
+        }
+        self.stats_update(cpu, Line::Task(task));
+        let counts = &mut self.stats.task(task).counts;
+        counts.nr_wakeups += 1;
+        counts.nr_wakeups_sync += u64::from(sync);
+        counts.nr_wakeups_migrate += u64::from(target != previous);
+        counts.nr_wakeups_local += u64::from(local);
+        counts.nr_wakeups_remote += u64::from(!local);
+        self.stats_enqueue(cpu, task);
+    }
+
+    /// The narrowest domain of a CPU that has another in it.
+    pub(super) fn stats_level(&self, cpu: usize, other: usize) -> Option<usize> {
+        (0..self.shapes.of_cpu[cpu].len()).find(|level| self.shapes.domain(cpu, *level).span.contains(other))
+    }
+
+    /// A wake-up has considered whether to pull a task from `previous` to the waker's CPU (`wake_affine()`).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_affine(&mut self, cpu: usize, task: TaskIx, previous: usize, pulled: bool) {
+        self.stats_update(cpu, Line::Task(task));
+        let counts = &mut self.stats.task(task).counts;
+        counts.nr_wakeups_affine_attempts += 1;
+        counts.nr_wakeups_affine += u64::from(pulled);
+        if let Some(level) = self.stats_level(cpu, previous).filter(|_| pulled) {
+            self.stats_update(cpu, Line::Domain(cpu, level));
+            self.stats.domains[cpu][level].counts.ttwu_move_affine += 1;
+        }
+    }
+
+    /// A task that is not on its way between queues enters one: its sleep ends, its wait begins.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_enqueue(&mut self, payer: usize, task: TaskIx) {
+        let mut at = self.cpus[payer].clock;
+        self.stats_update(payer, Line::Task(task));
+        let it = self.stats.task(task);
+        if it.sleeps_since != NEVER {
+            // A CPU that is ahead has put it to sleep at a moment that its waker has not reached yet.
+            at = at.max(it.sleeps_since);
+            let slept = at - it.sleeps_since;
+            it.counts.sum_sleep_runtime_ns += slept;
+            it.counts.sleep_max_ns = it.counts.sleep_max_ns.max(slept);
+            it.sleeps_since = NEVER;
+        }
+        // A wait goes on over a move; the queue's own begins anew.
+        it.queued_since = at;
+        if it.waits_since == NEVER {
+            it.waits_since = at;
+        }
+    }
+
+    /// `schedule()` begins.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_schedule(&mut self, cpu: usize) {
+        self.stats_update(cpu, Line::Queue(cpu));
+        self.stats.queues[cpu].counts.sched_count += 1;
+    }
+
+    /// `sched_yield()`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_yield(&mut self, cpu: usize) {
+        self.stats_update(cpu, Line::Queue(cpu));
+        self.stats.queues[cpu].counts.yld_count += 1;
+    }
+
+    /// Nobody is left to run on a CPU.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_idle(&mut self, cpu: usize) {
+        self.stats_update(cpu, Line::Queue(cpu));
+        self.stats.queues[cpu].counts.sched_goidle += 1;
+    }
+
+    /// A CPU changes to a task; the one before goes back to its queue unless it is nobody. Run delay, run time and the
+    /// number of runs are part of a switch's price: kernels count them always (`sched_info_switch()`).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_switch(&mut self, cpu: usize, previous: TaskIx, next: TaskIx) {
+        if previous != NOBODY {
+            self.stats_depart(cpu);
+            self.stats_enqueue(cpu, previous);
+        }
+        self.stats_update(cpu, Line::Task(next));
+        let at = self.cpus[cpu].clock;
+        let it = self.stats.task(next);
+        if it.waits_since != NEVER {
+            let waited = at.saturating_sub(it.waits_since);
+            it.counts.wait_sum_ns += waited;
+            it.counts.wait_count += 1;
+            it.counts.wait_max_ns = it.counts.wait_max_ns.max(waited);
+        }
+        let since = std::mem::replace(&mut it.queued_since, NEVER);
+        it.waits_since = NEVER;
+        self.stats_left_queue(cpu, cpu, since, at);
+        let queue = &mut self.stats.queues[cpu];
+        queue.counts.pcount += 1;
+        queue.arrived = at;
+    }
+
+    /// A task that was on a CPU's queue `since` has left it: another CPU that takes it away writes there.
+    pub(super) fn stats_left_queue(&mut self, payer: usize, cpu: usize, since: Ns, at: Ns) {
+        let queue = &mut self.stats.queues[cpu];
+        queue.writer = payer as u16;
+        if since != NEVER {
+            queue.counts.run_delay_ns += at.saturating_sub(since);
+        }
+    }
+
+    /// The current task of a CPU has run up to its clock.
+    fn stats_depart(&mut self, cpu: usize) {
+        let at = self.cpus[cpu].clock;
+        let queue = &mut self.stats.queues[cpu];
+        queue.writer = cpu as u16;
+        if queue.arrived != NEVER {
+            queue.counts.rq_cpu_time_ns += at - queue.arrived;
+            queue.arrived = NEVER;
+        }
+    }
+
+    /// The current task of a CPU sleeps, waits for another one, or ends.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_block(&mut self, cpu: usize, task: TaskIx, state: State) {
+        self.stats_depart(cpu);
+        if state == State::Dead {
+            return;
+        }
+        let at = self.cpus[cpu].clock;
+        self.stats_update(cpu, Line::Task(task));
+        self.stats.task(task).sleeps_since = at;
+    }
+
+    /// The current task of a CPU is taken off it, to wait elsewhere.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stats_take(&mut self, cpu: usize, task: TaskIx) {
+        self.stats_depart(cpu);
+        let at = self.cpus[cpu].clock;
+        self.stats_update(cpu, Line::Task(task));
+        self.stats.task(task).waits_since = at;
+    }
+}

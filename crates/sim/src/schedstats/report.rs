@@ -1,0 +1,254 @@
+//! The statistics as the kernel's files show them.
+//!
+//! `/proc/schedstat`: Documentation/scheduler/sched-stats.rst for the meanings, the versions' order of fields as in
+//! `show_schedstat()`. `/proc/PID/sched`: labels, widths and order of `proc_sched_show_task()`; what the simulated kernel
+//! does not have is left out there.
+
+use std::fmt::Write;
+
+use crate::engine::Engine;
+use crate::kernel::StatsLayout;
+use crate::machine::{CpuMask, DomainKind};
+use crate::observe::{Observer, TaskReport};
+use crate::sched::Policy;
+use crate::schedstats::{CpuCounts, DomainCounts, PassCounts, TaskCounts};
+use crate::time::{Ns, SECOND};
+
+/// When the statistics were on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Throughout {
+    /// From the start to the end.
+    On,
+    /// In some part of the time; whether it reached to the end.
+    Partly {
+        /// Whether they were on at the end.
+        at_end: bool,
+    },
+}
+
+/// A domain of a CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DomainReport {
+    /// What its CPUs share.
+    pub kind: DomainKind,
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// Its counters.
+    pub counts: DomainCounts,
+}
+
+/// A CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuReport {
+    /// Its counters.
+    pub counts: CpuCounts,
+    /// Its domains, narrow to wide.
+    pub domains: Vec<DomainReport>,
+}
+
+/// Statistics of a machine that had them on, at least for a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// When.
+    pub throughout: Throughout,
+    /// The kernel's layout.
+    pub layout: StatsLayout,
+    /// Ticks since boot as `jiffies` counts them: it begins 300 s before 2³² (include/linux/jiffies.h).
+    pub jiffies: u64,
+    /// The CPUs.
+    pub cpus: Vec<CpuReport>,
+}
+
+impl Report {
+    /// `/proc/schedstat`.
+    pub fn file(&self) -> String {
+        let mut text = format!("version {}\ntimestamp {}\n", self.layout.version, self.jiffies);
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            let it = &cpu.counts;
+            let fields = [it.yld_count, 0, it.sched_count, it.sched_goidle, it.ttwu_count, it.ttwu_local];
+            let times = [it.rq_cpu_time_ns, it.run_delay_ns, it.pcount];
+            line(&mut text, &format!("cpu{number}"), fields.into_iter().chain(times));
+            for (level, domain) in cpu.domains.iter().enumerate() {
+                let name = if self.layout.version < 17 { "" } else { name(domain.kind) };
+                let space = if name.is_empty() { "" } else { " " };
+                let label = format!("domain{level}{space}{name} {}", bitmap(&domain.span, self.cpus.len()));
+                line(&mut text, &label, self.domain(&domain.counts).into_iter());
+            }
+        }
+        text
+    }
+
+    fn domain(&self, it: &DomainCounts) -> Vec<u64> {
+        // Version 16 changed the places of busy and idle.
+        let order = if self.layout.version < 16 { [1, 0, 2] } else { [0, 1, 2] };
+        let mut fields: Vec<u64> = order.into_iter().flat_map(|kind| self.pass(&it.passes[kind])).collect();
+        fields.extend([it.alb_count, it.alb_failed, it.alb_pushed]);
+        // Balancing at exec and fork: not counted since 2.6.2x.
+        fields.extend([0; 6]);
+        fields.extend([it.ttwu_wake_remote, it.ttwu_move_affine, 0]);
+        fields
+    }
+
+    fn pass(&self, it: &PassCounts) -> Vec<u64> {
+        let mut fields = vec![it.lb_count, it.lb_balanced, it.lb_failed];
+        if self.layout.version < 17 {
+            fields.push(it.lb_imbalance_load + it.lb_imbalance_task);
+        } else {
+            fields.extend([it.lb_imbalance_load, 0, it.lb_imbalance_task, 0]);
+        }
+        // A pass that finds a busier group finds a queue in it here: lb_nobusyq stands still.
+        fields.extend([it.lb_gained, it.lb_hot_gained, 0, it.lb_nobusyg]);
+        fields
+    }
+
+    /// Words for the digest.
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let of_cpu = |cpu: &CpuReport| {
+            let it = &cpu.counts;
+            let mut words =
+                vec![it.sched_count, it.ttwu_count, it.rq_cpu_time_ns, it.run_delay_ns, it.pcount];
+            cpu.domains.iter().for_each(|domain| words.extend(self.domain(&domain.counts)));
+            words
+        };
+        self.cpus.iter().flat_map(of_cpu).collect()
+    }
+}
+
+fn line(text: &mut String, label: &str, fields: impl Iterator<Item = u64>) {
+    text.push_str(label);
+    for field in fields {
+        let _ = write!(text, " {field}");
+    }
+    text.push('\n');
+}
+
+/// A domain's name since version 17 (`default_topology` and `sched_init_numa()` of 6.14).
+fn name(kind: DomainKind) -> &'static str {
+    match kind {
+        DomainKind::Smt => "SMT",
+        DomainKind::Cache => "MC",
+        DomainKind::Node => "PKG",
+        DomainKind::Numa(_) => "NUMA",
+    }
+}
+
+/// A set of CPUs as the kernel prints bitmaps: hexadecimal, 32 CPUs between commas, as wide as the machine (`%*pb`,
+/// Documentation/core-api/printk-formats.rst).
+fn bitmap(span: &CpuMask, cpus: usize) -> String {
+    let words = (0..cpus.div_ceil(32)).rev().map(|word| {
+        let first = word * 32;
+        let bits = (first..cpus.min(first + 32)).filter(|cpu| span.contains(*cpu));
+        let value = bits.fold(0u32, |value, cpu| value | 1 << (cpu - first));
+        format!("{value:0width$x}", width = (cpus - first).min(32).div_ceil(4))
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+impl TaskCounts {
+    /// Names and values of the lines of `/proc/PID/sched`, in their order; `true`: a time in nanoseconds. What the
+    /// simulated kernel never has is 0 (blocking, input and output, cold migrations) or left out (extremes of single runs).
+    pub fn lines(&self) -> [(&'static str, u64, bool); 23] {
+        [
+            ("sum_sleep_runtime", self.sum_sleep_runtime_ns, true),
+            ("sum_block_runtime", 0, true),
+            ("sleep_max", self.sleep_max_ns, true),
+            ("block_max", 0, true),
+            ("wait_max", self.wait_max_ns, true),
+            ("wait_sum", self.wait_sum_ns, true),
+            ("wait_count", self.wait_count, false),
+            ("iowait_sum", 0, true),
+            ("iowait_count", 0, false),
+            ("nr_migrations_cold", 0, false),
+            ("nr_failed_migrations_affine", self.nr_failed_migrations_affine, false),
+            ("nr_failed_migrations_running", self.nr_failed_migrations_running, false),
+            ("nr_failed_migrations_hot", self.nr_failed_migrations_hot, false),
+            ("nr_forced_migrations", self.nr_forced_migrations, false),
+            ("nr_wakeups", self.nr_wakeups, false),
+            ("nr_wakeups_sync", self.nr_wakeups_sync, false),
+            ("nr_wakeups_migrate", self.nr_wakeups_migrate, false),
+            ("nr_wakeups_local", self.nr_wakeups_local, false),
+            ("nr_wakeups_remote", self.nr_wakeups_remote, false),
+            ("nr_wakeups_affine", self.nr_wakeups_affine, false),
+            ("nr_wakeups_affine_attempts", self.nr_wakeups_affine_attempts, false),
+            ("nr_wakeups_passive", 0, false),
+            ("nr_wakeups_idle", 0, false),
+        ]
+    }
+}
+
+impl TaskReport {
+    /// `/proc/PID/sched` of a task; statistics are in it only while they are `on`, as in a kernel's.
+    pub fn file(&self, pid: usize, layout: &StatsLayout, on: bool) -> String {
+        let mut text = format!("{} ({pid}, #threads: 1)\n{:-<67}\n", self.name, "");
+        entry(&mut text, "se.sum_exec_runtime", self.ran_ns, true);
+        entry(&mut text, "se.nr_migrations", self.migrations, false);
+        let (voluntary, involuntary) = self.switches;
+        let switches = voluntary + involuntary;
+        if on {
+            let prefix = layout.task_prefix();
+            for (name, value, time) in self.statistics.unwrap_or_default().lines() {
+                if layout.has_task_line(name) {
+                    entry(&mut text, &format!("{prefix}{name}"), value, time);
+                }
+            }
+            entry(&mut text, "avg_atom", self.ran_ns.checked_div(switches).unwrap_or(0), true);
+            entry(&mut text, "avg_per_cpu", self.ran_ns.checked_div(self.migrations).unwrap_or(0), true);
+        }
+        entry(&mut text, "nr_switches", switches, false);
+        entry(&mut text, "nr_voluntary_switches", voluntary, false);
+        entry(&mut text, "nr_involuntary_switches", involuntary, false);
+        text
+    }
+}
+
+/// A time is in milliseconds with six decimals.
+fn entry(text: &mut String, label: &str, value: u64, time: bool) {
+    let _ = if time {
+        writeln!(text, "{label:<45}:{:>14}.{:06}", value / 1_000_000, value % 1_000_000)
+    } else {
+        writeln!(text, "{label:<45}:{value:>21}")
+    };
+}
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// The statistics at the end; none if they have never been on.
+    pub(crate) fn stats_report(&mut self, end: Ns) -> Option<Report> {
+        if !self.stats.used() {
+            return None;
+        }
+        let hz = u64::from(self.world.machine.hz);
+        let throughout =
+            if self.stats.throughout { Throughout::On } else { Throughout::Partly { at_end: self.stats.on } };
+        let domain = |cpu: usize, level: usize| {
+            let shape = self.shapes.domain(cpu, level);
+            let counts = self.stats.domains[cpu][level].counts;
+            DomainReport { kind: shape.kind, span: shape.span, counts }
+        };
+        let cpu = |cpu: usize| CpuReport {
+            counts: self.stats.queues[cpu].counts,
+            domains: (0..self.stats.domains[cpu].len()).map(|level| domain(cpu, level)).collect(),
+        };
+        Some(Report {
+            throughout,
+            layout: self.world.kernel.schedstats?,
+            jiffies: (1 << 32) - 300 * hz + (u128::from(end) * u128::from(hz) / u128::from(SECOND)) as u64,
+            cpus: (0..self.cpus.len()).map(cpu).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bitmap;
+    use crate::machine::CpuMask;
+
+    #[test]
+    fn bitmaps_are_as_wide_as_the_machine_with_a_comma_every_32_cpus() {
+        // 48 CPUs: 16 bits in the upper word, so four digits; 34: two bits, so one.
+        let span: CpuMask = (0..4).collect();
+        assert_eq!(bitmap(&span, 48), "0000,0000000f");
+        assert_eq!(bitmap(&span, 4), "f");
+        assert_eq!(bitmap(&[33, 5].into_iter().collect(), 34), "2,00000020");
+        assert_eq!(bitmap(&CpuMask::EMPTY, 64), "00000000,00000000");
+    }
+}

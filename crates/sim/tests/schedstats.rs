@@ -1,0 +1,446 @@
+//! Scheduler statistics: what they count, what they cost, and that they do neither while they are off.
+
+use std::collections::BTreeMap;
+
+use schedlab_sim::observe::Birth;
+use schedlab_sim::schedstats::{CpuCounts, DomainCounts, Report, Throughout};
+use schedlab_sim::{
+    Account, Attributes, Change, Config, CpuMask, Kernel, Machine, Observer, Outcome, SimError, Simulation,
+    kernel, machine,
+};
+use schedlab_workload::Plan;
+use schedlab_workload::library::hackbench::{Carrier, Hackbench};
+use schedlab_workload::program::{
+    ChannelKind, Mode, Op, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, at, channels, compute,
+    group, higher, receive, send, times,
+};
+
+const MS: u64 = 1_000_000;
+const SWITCH: &str = "kernel.sched_schedstats";
+const KERNELS: [&str; 3] = ["linux-4.5", "linux-5.14", "linux-6.12"];
+
+fn program(groups: Vec<TaskGroup>, resources: Resources) -> Program {
+    Program {
+        schema: SCHEMA,
+        name: "test".to_owned(),
+        seed: 0,
+        replicas: 1,
+        gate: Default::default(),
+        window: None,
+        resources,
+        counters: vec!["turns".to_owned()],
+        series: Vec::new(),
+        groups,
+        metrics: vec![higher("turns", "1", Quantity::Total("turns".to_owned()), 1.0)],
+    }
+}
+
+fn hackbench() -> Program {
+    let it = Hackbench { groups: 2, fds: 5, loops: 20, channel: Carrier::Pipe, ..Hackbench::default() };
+    it.program().unwrap()
+}
+
+/// Tasks that compute and sleep, more than there are CPUs, so that balancing has something to do.
+fn crowd(tasks: u32, loops: u64) -> Program {
+    let body = vec![times(loops, vec![compute(700_000u64), Op::Sleep { ns: 300_000u64.into() }])];
+    program(vec![group("crowd", tasks, Mode::Process, body)], Resources::default())
+}
+
+fn on() -> Config {
+    Config { command_line: "schedstats=enable".to_owned(), ..Config::default() }
+}
+
+fn simulation(machine: Machine, kernel: Kernel, program: Program, config: Config) -> Simulation {
+    Simulation::new(machine, kernel, Plan::new(program).unwrap(), config).unwrap()
+}
+
+fn run(machine_name: &str, kernel_name: &str, program: Program, config: Config) -> Outcome {
+    simulation(machine(machine_name).unwrap(), kernel(kernel_name).unwrap(), program, config).run().unwrap()
+}
+
+fn report(outcome: &Outcome) -> &Report {
+    outcome.schedstats.as_ref().expect("statistics were on")
+}
+
+fn cpus(outcome: &Outcome, of: impl Fn(&CpuCounts) -> u64) -> u64 {
+    report(outcome).cpus.iter().map(|cpu| of(&cpu.counts)).sum()
+}
+
+fn domains(outcome: &Outcome, of: impl Fn(&DomainCounts) -> u64) -> u64 {
+    report(outcome).cpus.iter().flat_map(|cpu| &cpu.domains).map(|domain| of(&domain.counts)).sum()
+}
+
+/// Counts by itself what the statistics are said to count.
+#[derive(Default)]
+struct Counting {
+    names: BTreeMap<u32, String>,
+    wakeups: u64,
+    local: u64,
+    runs: u64,
+    idle: u64,
+    runs_of: BTreeMap<String, u64>,
+    wakeups_of: BTreeMap<String, u64>,
+    created: BTreeMap<String, u64>,
+    ended: BTreeMap<String, u64>,
+    spent: u64,
+}
+
+impl Observer for Counting {
+    fn created(&mut self, at: u64, _: usize, birth: Birth<'_>) {
+        let name = (birth.name)();
+        self.created.insert(name.clone(), at);
+        self.names.insert(birth.task, name);
+    }
+
+    fn ended(&mut self, at: u64, task: u32) {
+        self.ended.insert(self.names.get(&task).cloned().unwrap_or_default(), at);
+    }
+
+    fn woken(&mut self, at: u64, cpu: usize, task: u32, target: usize, _: bool) {
+        let name = self.names.get(&task).cloned().unwrap_or_default();
+        // What has just been made has not slept.
+        if self.created.get(&name) == Some(&at) {
+            return;
+        }
+        self.wakeups += 1;
+        self.local += u64::from(cpu == target);
+        *self.wakeups_of.entry(name).or_default() += 1;
+    }
+
+    fn switched(&mut self, _: u64, _: usize, _: Option<u32>, to: Option<u32>) {
+        let Some(task) = to else {
+            self.idle += 1;
+            return;
+        };
+        self.runs += 1;
+        *self.runs_of.entry(self.names.get(&task).cloned().unwrap_or_default()).or_default() += 1;
+    }
+
+    fn spent(&mut self, _: u64, _: usize, account: Account, ns: u64) {
+        self.spent += if account == Account::Schedstats { ns } else { 0 };
+    }
+}
+
+#[test]
+fn counters_are_the_counted_events() {
+    let cases = [("xeon-e5-2670v3", hackbench()), ("i7-3770", crowd(21, 40)), ("kunpeng920", crowd(150, 8))];
+    let mut ever_refused = 0;
+    for ((machine_name, program), kernel_name) in
+        cases.iter().flat_map(|case| KERNELS.map(|kernel_name| (case, kernel_name)))
+    {
+        let case = format!("{machine_name} {kernel_name}");
+        let mut seen = Counting::default();
+        let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
+        let costs = machine.costs.clone();
+        let outcome = simulation(machine, kernel, program.clone(), on()).run_observed(&mut seen).unwrap();
+        let counters = &outcome.counters;
+        assert_eq!(report(&outcome).throughout, Throughout::On);
+        // Runqueues.
+        assert_eq!(cpus(&outcome, |it| it.ttwu_count), seen.wakeups, "{case}");
+        assert_eq!(counters.wakeups.iter().sum::<u64>(), seen.wakeups, "{case}");
+        assert_eq!(cpus(&outcome, |it| it.ttwu_local), seen.local, "{case}");
+        assert_eq!(cpus(&outcome, |it| it.pcount), seen.runs, "{case}");
+        assert_eq!(cpus(&outcome, |it| it.sched_goidle), seen.idle, "{case}");
+        assert_eq!(counters.switches, seen.runs + seen.idle, "{case}");
+        assert!(cpus(&outcome, |it| it.sched_count) >= counters.switches, "{case}");
+        // Domains; all CPUs are in the widest one.
+        assert_eq!(domains(&outcome, |it| it.ttwu_wake_remote), seen.wakeups - seen.local, "{case}");
+        assert_eq!(domains(&outcome, |it| it.ttwu_move_affine), counters.wake_affine, "{case}");
+        let pushed = domains(&outcome, |it| it.alb_pushed);
+        let kinds = [counters.busy_balance, counters.idle_balance, counters.newidle_balance];
+        let mut gained = 0;
+        for (kind, counted) in kinds.into_iter().enumerate() {
+            let sum = |of: fn(&schedlab_sim::schedstats::PassCounts) -> u64| {
+                domains(&outcome, |it| of(&it.passes[kind]))
+            };
+            // Active balancing is the idle CPUs' alone, and each try counts as a failed pass there.
+            let pushed = if kind == 1 { pushed } else { 0 };
+            assert_eq!(sum(|it| it.lb_failed) - pushed, counted.failed, "{case} {kind}");
+            let acted = counted.calls - counted.balanced;
+            assert_eq!(sum(|it| it.lb_count) - sum(|it| it.lb_balanced), acted, "{case} {kind}");
+            assert!(sum(|it| it.lb_count) >= counted.calls, "{case} {kind}: looks left to others count too");
+            assert_eq!(sum(|it| it.lb_nobusyg), counted.balanced, "{case} {kind}");
+            gained += sum(|it| it.lb_gained);
+        }
+        let moved: u64 = kinds.iter().map(|kind| kind.moved).sum();
+        assert_eq!(gained + pushed, moved, "{case}");
+        assert_eq!(counters.balance_migrations.iter().sum::<u64>(), moved, "{case}");
+        // Tasks.
+        for task in &outcome.tasks {
+            let it = task.statistics.as_ref().expect("every task has done something");
+            let name = &task.name;
+            assert_eq!(it.nr_wakeups, seen.wakeups_of.get(name).copied().unwrap_or(0), "{case} {name}");
+            assert_eq!(it.nr_wakeups, task.wakeups.0, "{case} {name}");
+            assert_eq!(it.nr_wakeups_local + it.nr_wakeups_remote, it.nr_wakeups, "{case} {name}");
+            assert!(it.nr_wakeups_affine <= it.nr_wakeups_affine_attempts, "{case} {name}");
+            assert_eq!(it.wait_count, seen.runs_of[name], "{case} {name}");
+            assert!(it.wait_max_ns <= it.wait_sum_ns && it.sleep_max_ns <= it.sum_sleep_runtime_ns, "{case}");
+        }
+        let refused: u64 =
+            outcome.tasks.iter().map(|task| task.statistics.unwrap().nr_failed_migrations_hot).sum();
+        let hot: u64 = kinds.iter().map(|kind| kind.hot).sum();
+        // The main task, which no report tells of, is refused while it creates the others.
+        assert!(refused <= hot, "{case}: {refused} of {hot}");
+        ever_refused += refused;
+        // What it cost.
+        let remote = counters.schedstat_remote_updates;
+        let local = counters.schedstat_updates - remote;
+        let due = local * u64::from(costs.stats_local) + remote * u64::from(costs.stats_remote);
+        assert_eq!((outcome.ledger.total(Account::Schedstats), seen.spent), (due, due), "{case}");
+        assert!(local > 0 && remote > 0, "{case}");
+    }
+    assert!(ever_refused > 20);
+}
+
+#[test]
+fn off_is_the_default_and_nothing_moves_nor_costs() {
+    for kernel_name in KERNELS {
+        let plain = run("xeon-e5-2670v3", kernel_name, hackbench(), Config::default());
+        let off = Config { command_line: "schedstats=disable".to_owned(), ..Config::default() };
+        let off = run("xeon-e5-2670v3", kernel_name, hackbench(), off);
+        assert_eq!(plain, off);
+        assert_eq!((&plain.schedstats, plain.counters.schedstat_updates), (&None, 0));
+        assert_eq!(plain.ledger.total(Account::Schedstats), 0);
+        assert!(plain.tasks.iter().all(|task| task.statistics.is_none()));
+        let counting = run("xeon-e5-2670v3", kernel_name, hackbench(), on());
+        assert_ne!(plain.digest(), counting.digest());
+    }
+}
+
+#[test]
+fn statistics_that_cost_nothing_change_nothing() {
+    let mut free = machine("xeon-e5-2670v3").unwrap();
+    (free.costs.stats_local, free.costs.stats_remote) = (0, 0);
+    for kernel_name in KERNELS {
+        let of = |config| {
+            simulation(free.clone(), kernel(kernel_name).unwrap(), hackbench(), config).run().unwrap()
+        };
+        let (off, on) = (of(Config::default()), of(on()));
+        assert_eq!((off.end_ns, &off.ledger, &off.observed), (on.end_ns, &on.ledger, &on.observed));
+        assert!(on.counters.schedstat_updates > 0);
+    }
+}
+
+fn on_cpu(cpu: usize) -> Attributes {
+    Attributes { cpus: Some([cpu].into_iter().collect::<CpuMask>()), ..Attributes::default() }
+}
+
+/// On a machine without a tick in the time that these programs take.
+fn quiet(program: Program, groups: [(&str, usize); 2]) -> Outcome {
+    let mut machine = machine("xeon-e5-2670v3").unwrap();
+    machine.hz = 1;
+    let groups = groups.map(|(name, cpu)| (name.to_owned(), on_cpu(cpu)));
+    let names: Vec<String> = program.groups.iter().map(|group| group.name.clone()).collect();
+    let groups = groups.into_iter().filter(|(name, _)| names.contains(name)).collect();
+    let config = Config { groups, seed: 1, ..on() };
+    let outcome = simulation(machine, kernel("linux-5.14").unwrap(), program, config).run().unwrap();
+    assert_eq!(outcome.counters.ticks, 0);
+    outcome
+}
+
+/// Updates, remote ones, ledger and wake-ups that one outcome has more than the other.
+fn more(few: &Outcome, many: &Outcome) -> (u64, u64, u64, u64) {
+    let of = |outcome: &Outcome| {
+        let it = &outcome.counters;
+        let cost = outcome.ledger.total(Account::Schedstats);
+        (it.schedstat_updates, it.schedstat_remote_updates, cost, it.wakeups.iter().sum::<u64>())
+    };
+    let (few, many) = (of(few), of(many));
+    (many.0 - few.0, many.1 - few.1, many.2 - few.2, many.3 - few.3)
+}
+
+#[test]
+fn a_task_that_sleeps_on_its_own_cpu_costs_eight_local_updates_a_time() {
+    let sleeper = |loops: u64| {
+        let body = vec![times(loops, vec![compute(10_000u64), Op::Sleep { ns: 100_000u64.into() }])];
+        program(vec![group("a", 1, Mode::Process, body)], Resources::default())
+    };
+    let (few, many) = (quiet(sleeper(10), [("a", 3), ("-", 0)]), quiet(sleeper(20), [("a", 3), ("-", 0)]));
+    // It falls asleep (its line), schedule() (the queue's), idle (the queue's); the timer wakes it: ttwu (the queue's and
+    // its line), enqueue (its line); schedule() (the queue's), switch (its line). All by CPU 3: 8 × 2 ns.
+    assert_eq!(more(&few, &many), (10 * 8, 0, 10 * 8 * 2, 10));
+}
+
+#[test]
+fn a_wake_up_across_sockets_costs_nine_updates_two_of_them_remote() {
+    let pair = |messages: u64| {
+        let mut resources = Resources::default();
+        let mut channel = channels("talk", ChannelKind::Unix, 2);
+        channel.scope = Scope::Program;
+        resources.channels = vec![channel];
+        let a = vec![times(messages, vec![send(at("talk", 0u64), 8u64), receive(at("talk", 1u64), 8u64)])];
+        let b = vec![times(messages, vec![receive(at("talk", 0u64), 8u64), send(at("talk", 1u64), 8u64)])];
+        program(vec![group("a", 1, Mode::Process, a), group("b", 1, Mode::Process, b)], resources)
+    };
+    // CPUs 0 to 11 are one socket's first siblings, 12 to 23 the other's.
+    let (few, many) = (quiet(pair(10), [("a", 3), ("b", 15)]), quiet(pair(20), [("a", 3), ("b", 15)]));
+    // 10 round trips more are 20 wake-ups. Each, by the waker: its queue's line and its domain's, the sleeper's line, which
+    // the sleeper's CPU wrote last (remote), and the same again (enqueue). The waker falls asleep: its own line, then
+    // schedule() and idle (the queue's). On the sleeper's CPU: schedule() (the queue's), the switch: the task's line, which the
+    // waker wrote last (remote). 7 × 2 ns and 2 × 60 ns.
+    assert_eq!(more(&few, &many), (20 * 9, 20 * 2, 20 * (7 * 2 + 2 * 60), 20));
+}
+
+#[test]
+fn flipped_while_the_machine_runs_they_count_just_the_part_between() {
+    // Without costs the course of events is the same in all runs, so that the parts sum to the whole.
+    let mut free = machine("i7-3770").unwrap();
+    (free.costs.stats_local, free.costs.stats_remote) = (0, 0);
+    for kernel_name in KERNELS {
+        let of = |from_start: bool, changes: &[(u64, i64)]| {
+            let change = |(at_ns, value): &(u64, i64)| Change {
+                at_ns: *at_ns,
+                tunable: SWITCH.to_owned(),
+                value: *value,
+            };
+            let config = Config {
+                tunables: vec![(SWITCH.to_owned(), from_start.into())],
+                changes: changes.iter().map(change).collect(),
+                ..Config::default()
+            };
+            simulation(free.clone(), kernel(kernel_name).unwrap(), crowd(21, 40), config).run().unwrap()
+        };
+        let whole = of(true, &[]);
+        let (first, second) = (10 * MS + 7, 30 * MS + 11);
+        assert!(whole.end_ns > 40 * MS);
+        let parts =
+            [of(true, &[(first, 0)]), of(false, &[(first, 1), (second, 0)]), of(false, &[(second, 1)])];
+        let counts: [fn(&CpuCounts) -> u64; 5] = [
+            |it| it.ttwu_count,
+            |it| it.ttwu_local,
+            |it| it.sched_count,
+            |it| it.sched_goidle,
+            |it| it.pcount,
+        ];
+        for count in counts {
+            let each: Vec<u64> = parts.iter().map(|part| cpus(part, count)).collect();
+            assert_eq!(each.iter().sum::<u64>(), cpus(&whole, count), "{kernel_name}: {each:?}");
+        }
+        for count in
+            [(|it| it.passes.iter().map(|pass| pass.lb_count).sum()) as fn(&DomainCounts) -> u64, |it| {
+                it.ttwu_wake_remote
+            }]
+        {
+            let each: u64 = parts.iter().map(|part| domains(part, count)).sum();
+            assert_eq!(each, domains(&whole, count), "{kernel_name}");
+        }
+        assert!(parts.iter().all(|part| cpus(part, |it| it.ttwu_count) > 50), "{kernel_name}");
+        // What straddles a flip is not counted, and nothing is longer than the part.
+        let waited = |outcome: &Outcome| -> u64 {
+            outcome.tasks.iter().map(|it| it.statistics.unwrap_or_default().wait_sum_ns).sum()
+        };
+        let sum: u64 = parts.iter().map(waited).sum();
+        let whole = waited(&whole);
+        assert!(sum <= whole && sum * 10 > whole * 8, "{kernel_name}: {sum} of {whole}");
+        for task in &parts[1].tasks {
+            let it = task.statistics.unwrap_or_default();
+            assert!(it.wait_max_ns.max(it.sleep_max_ns) <= second - first);
+        }
+        let told: Vec<_> = parts.iter().map(|part| report(part).throughout).collect();
+        let partly = |at_end| Throughout::Partly { at_end };
+        assert_eq!(told, [partly(false), partly(false), partly(true)]);
+    }
+}
+
+#[test]
+fn run_wait_and_sleep_sum_to_a_tasks_life() {
+    for kernel_name in KERNELS {
+        for (machine_name, program) in [("laptop-4", crowd(9, 30)), ("xeon-e5-2670v3", hackbench())] {
+            let mut seen = Counting::default();
+            let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
+            let outcome = simulation(machine, kernel, program, on()).run_observed(&mut seen).unwrap();
+            for task in &outcome.tasks {
+                let it = task.statistics.unwrap();
+                let life = seen.ended[&task.name] - seen.created[&task.name];
+                let sum = task.ran_ns + it.wait_sum_ns + it.sum_sleep_runtime_ns;
+                // CPUs know of each other a few microseconds early or late, at each wake-up at most.
+                let slack = 20_000 + 500 * it.nr_wakeups;
+                assert!(sum.abs_diff(life) <= slack, "{kernel_name} {}: {sum} of {life}, {it:?}", task.name);
+            }
+            let (ran, waited): (u64, u64) = outcome
+                .tasks
+                .iter()
+                .map(|task| (task.ran_ns, task.statistics.unwrap().wait_sum_ns))
+                .fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+            // The machine's sums have the main task besides.
+            let (all_ran, all_waited) =
+                (cpus(&outcome, |it| it.rq_cpu_time_ns), cpus(&outcome, |it| it.run_delay_ns));
+            assert!(
+                all_ran >= ran && all_waited >= waited,
+                "{kernel_name}: {all_ran} {ran} {all_waited} {waited}"
+            );
+            assert!(all_ran < outcome.ledger.closed_ns() * outcome.ledger.cpus() as u64);
+        }
+    }
+}
+
+#[test]
+fn a_kernel_from_before_has_no_switch_and_says_so() {
+    let refused = |config| {
+        let plan = Plan::new(hackbench()).unwrap();
+        Simulation::new(machine("numa-q-16").unwrap(), kernel("linux-2.5.59").unwrap(), plan, config)
+            .unwrap_err()
+    };
+    let error = refused(on());
+    assert!(matches!(&error, SimError::CommandLine { .. }), "{error}");
+    assert!(error.to_string().contains("`schedstats=enable`: linux-2.5.59 has no such switch"), "{error}");
+    let error = refused(Config { tunables: vec![(SWITCH.to_owned(), 1)], ..Config::default() });
+    assert!(error.to_string().contains("these have it: linux-4.5, linux-5.14, linux-6.12"), "{error}");
+}
+
+#[test]
+fn a_kernel_model_says_how_it_shows_them_or_is_refused() {
+    let text = include_str!("../../../python/schedlab/kernels/linux-6.12.toml");
+    let error = |text: &str| Kernel::from_toml(text).unwrap_err().to_string();
+    let older = text.replace("version = 16", "version = 14");
+    assert!(error(&older).contains("version 14 is none of 15, 16, 17"), "{}", error(&older));
+    let table = |line: &&str| {
+        ["[schedstats]", "version", "statistics_in_entity"].iter().any(|key| line.starts_with(key))
+    };
+    let without: Vec<&str> = text.lines().filter(|line| !table(line)).collect();
+    assert!(error(&without.join("\n")).contains("missing field `schedstats`"));
+    let unused: Vec<&str> = text.lines().filter(|line| !line.contains(SWITCH)).collect();
+    assert!(error(&unused.join("\n")).contains("`schedstats` has no meaning without"));
+}
+
+#[test]
+fn the_files_have_the_layouts_of_the_kernels_versions() {
+    for (version, fields) in [(15, 1 + 36), (16, 1 + 36), (17, 2 + 45)] {
+        let mut model = kernel("linux-6.12").unwrap();
+        model.schedstats.as_mut().unwrap().version = version;
+        let outcome =
+            simulation(machine("xeon-e5-2670v3").unwrap(), model, crowd(60, 3), on()).run().unwrap();
+        let text = report(&outcome).file();
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+        assert_eq!(lines[0], ["version".to_owned(), version.to_string()]);
+        assert_eq!((lines[1][0], lines[1].len()), ("timestamp", 2));
+        let of_cpus = lines.iter().filter(|line| line[0].starts_with("cpu"));
+        assert!(of_cpus.clone().all(|line| line.len() == 10));
+        assert_eq!(of_cpus.count(), 48);
+        let of_domains: Vec<_> = lines.iter().filter(|line| line[0].starts_with("domain")).collect();
+        assert_eq!(of_domains.len(), 48 * 3);
+        assert!(of_domains.iter().all(|line| line.len() == 1 + fields), "{version}");
+        // CPU 0 and its sibling 24; its socket; everything.
+        let mask = |level: usize| of_domains[level][if version == 17 { 2 } else { 1 }];
+        assert_eq!([mask(0), mask(1), mask(2)], ["0000,01000001", "000f,ff000fff", "ffff,ffffffff"]);
+        if version == 17 {
+            assert_eq!([0, 1, 2].map(|level| of_domains[level][1]), ["SMT", "MC", "NUMA"]);
+        }
+    }
+}
+
+#[test]
+fn a_tasks_file_has_its_statistics_only_while_they_are_on() {
+    let outcome = run("i7-3770", "linux-5.14", crowd(12, 5), on());
+    let layout = report(&outcome).layout;
+    let task = &outcome.tasks[3];
+    let text = task.file(4, &layout, true);
+    let it = task.statistics.unwrap();
+    assert!(text.starts_with(&format!("{} (4, #threads: 1)\n{}\n", task.name, "-".repeat(67))));
+    let waits = format!("{:<45}:{:>21}\n", "se.statistics.wait_count", it.wait_count);
+    assert!(text.contains(&waits), "{text}");
+    let (ms, ns) = (it.wait_sum_ns / 1_000_000, it.wait_sum_ns % 1_000_000);
+    assert!(text.contains(&format!("{:<45}:{ms:>14}.{ns:06}\n", "se.statistics.wait_sum")), "{text}");
+    let off = task.file(4, &layout, false);
+    assert!(!off.contains("wait") && off.contains("nr_switches"), "{off}");
+}
