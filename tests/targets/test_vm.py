@@ -20,7 +20,10 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
+from schedlab.findings import findings
 from schedlab.measurement import Measurement
+from schedlab.report import text
+from schedlab.report.verdict_words import word
 from schedlab.store import writing
 from schedlab.store.file import open_store
 from schedlab.targets.sched_ext import guest
@@ -112,11 +115,14 @@ def test_migrations_are_told_apart_by_node(schedstats: Ran) -> None:
     assert 0 < counters["node-migrations"] < counters["cpu-migrations"]
 
 
-def test_the_run_says_what_is_right_and_what_is_wrong_in_it(schedstats: Ran) -> None:
+def test_every_report_of_emulated_cpus_warns_and_marks_verdicts_on_times(schedstats: Ran) -> None:
     if schedstats.target.kind == "real, virtual machine":
         pytest.skip("there is KVM here: its speed is real, and nothing is to be warned of")
     assert schedstats.target.kind == "real, emulated"
-    assert any("its speed is not" in note for note in schedstats.notes)
+    found = findings(schedstats.engine, schedstats.run_id)
+    assert "emulated" in [warning.kind for warning in found.warnings]
+    assert all("(emulated)" in word(verdict, found)[1] for verdict in found.verdicts)
+    assert "(emulated)" in text.to_text(found, 120)
 
 
 def test_the_fingerprint_names_kernel_machine_and_qemu(schedstats: Ran) -> None:
@@ -265,3 +271,97 @@ def test_debian_s_kernel_takes_no_scheduler_and_that_is_said_before_the_first_bo
     told = "\n".join(map(str, target.obstacles(plan(experiment, 1))))
     assert "is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext" in told
     assert "variant 'changed': sched_ext: 'scx_nowhere' is no program here" in told
+
+
+SICK = """
+[experiment]
+name = "sick"
+[target]
+kind = "vm"
+kernel = "debian-6.12"
+topology = "1x2"
+memory_mib = 256
+[design]
+blocks = 1
+control = false
+warmup = 0
+[[variant]]
+name = "base"
+[[workload]]
+use = "command"
+run = "sh -c 'echo c >/proc/sysrq-trigger; sleep 60'"
+[[workload]]
+use = "pipetest"
+loops = 100
+"""
+
+
+@pytest.fixture(scope="session")
+def sick(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A guest whose first trial crashes the kernel; the other trial boots another one."""
+    require_guest("debian-6.12")
+    return ran(parse(SICK, "f"), open_store(tmp_path_factory.mktemp("sick") / "store.sqlite", create=True))
+
+
+def test_a_kernel_s_crash_fails_the_trial_with_the_console_around_it(sick: Ran) -> None:
+    crashed = sick.one("base", "command")
+    assert crashed.state == "failed"
+    assert crashed.reason.startswith("the guest's kernel has a fault")
+    assert "sysrq" in crashed.stderr
+    assert "Kernel panic - not syncing" in crashed.stderr
+
+
+def test_the_trial_after_a_crash_gets_a_fresh_guest(sick: Ran) -> None:
+    assert (sick.one("base", "pipetest").state, sick.one("base", "pipetest").reason) == ("ok", "")
+
+
+COUNTED = """
+[experiment]
+name = "counted"
+[target]
+kind = "vm"
+kernel = "debian-6.12"
+topology = "2x1/2"
+memory_mib = 256
+deterministic = true
+[design]
+blocks = 2
+control = true
+warmup = 0
+seed = 5
+[[variant]]
+name = "base"
+cmdline = "schedstats=enable"
+[[workload]]
+use = "hackbench"
+groups = 1
+fds = 4
+loops = 5
+"""
+
+
+@pytest.fixture(scope="session")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Two seeds, each booted twice: the control is the baseline again."""
+    require_guest("debian-6.12")
+    return ran(parse(COUNTED, "f"), open_store(tmp_path_factory.mktemp("counted") / "store.sqlite", create=True))
+
+
+def test_the_same_seed_gives_the_same_figures_and_counters_to_the_last_digit(counted: Ran) -> None:
+    for base, control in zip(*(counted.measured[name, "hackbench"] for name in ("base", "control")), strict=True):
+        assert (base.state, control.state) == ("ok", "ok")
+        assert base.metrics == control.metrics
+        assert base.counters == control.counters
+        assert base.stdout == control.stdout
+
+
+def test_another_seed_gives_another_sample(counted: Ran) -> None:
+    first, second = counted.measured["base", "hackbench"]
+    assert first.counters != second.counters
+
+
+def test_a_kernel_that_hangs_in_deterministic_mode_is_refused() -> None:
+    require_guest("debian-6.1")
+    experiment = parse(COUNTED.replace("6.12", "6.1"), "f")
+    told = VirtualMachine(experiment.target, experiment.variant).obstacles(plan(experiment, 1))
+    assert any("hangs at its second CPU" in str(obstacle) for obstacle in told)

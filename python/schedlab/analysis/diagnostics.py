@@ -13,6 +13,7 @@ from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Kind, Warning
+from schedlab.kinds import DETERMINISTIC, REAL, emulated, in_time
 
 STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
 """Shares of the CPUs' time from which steal and other processes are worth a warning: the size of the effects that
@@ -28,7 +29,7 @@ class RunFacts:
 
     ``conditions`` has a row for each variant: seconds, steal_percent, other_percent, steal_worst, mhz_min, mhz_max,
     clocksources; ``failures`` one for each trial that did not end well: variant, workload, reason. ``changed`` names
-    what of the machine's fingerprint was another at the end. ``in_time``: whether trials followed each other in time.
+    what of the machine's fingerprint was another at the end, ``kind`` how the figures came to be.
     """
 
     planned: int
@@ -36,7 +37,7 @@ class RunFacts:
     conditions: pl.DataFrame
     failures: pl.DataFrame
     changed: Sequence[str] = ()
-    in_time: bool = True
+    kind: str = REAL
 
 
 def diagnose(
@@ -48,15 +49,27 @@ def diagnose(
 ) -> list[Warning]:
     """Every warning for a run; ``samples`` is the frame that was judged."""
     checks = (
+        _kind(facts.kind),
         _control(verdicts, options),
         _resolution(facts, verdicts, len(questions), options),
         _gaps(facts),
         _changed(facts.changed),
         _conditions(facts.conditions),
-        series.warnings(samples, questions, in_time=facts.in_time),
+        series.warnings(samples, questions, in_time=in_time(facts.kind)),
         spread.warnings(samples, verdicts),
     )
     return [warning for check in checks for warning in check]
+
+
+def _kind(kind: str) -> Iterator[Warning]:
+    """What is wrong with the figures of an emulated machine."""
+    if emulated(kind):
+        yield Warning(Kind.EMULATED, "a real kernel on emulated CPUs: what it does is right, how long it takes is not")
+    if kind == DETERMINISTIC:
+        yield Warning(
+            Kind.COUNTED,
+            "time was counted in instructions: no cache, no cost of remote memory, and CPUs took turns",
+        )
 
 
 def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
+from schedlab import kinds
 from schedlab.analysis.verdicts import Verdict
 from schedlab.findings import Findings
 from schedlab.report.numbers import p_value
@@ -14,6 +15,8 @@ def word(verdict: Verdict, findings: Findings) -> tuple[str, str]:
     if verdict.control:
         return ("noise band, off" if verdict.p <= findings.options.alpha else "noise band"), ""
     more = []
+    if _is_of_an_emulator(verdict, findings):
+        more.append("(emulated)")
     if verdict.word == "inconclusive":
         more.append(f"({_what_it_takes(verdict)})")
     elif verdict.in_noise_band and verdict.word != "equivalent":
@@ -23,6 +26,13 @@ def word(verdict: Verdict, findings: Findings) -> tuple[str, str]:
     if verdict.failed and not verdict.reason:
         more.append(f"({verdict.failed} failed)")
     return verdict.word, " ".join(more)
+
+
+def _is_of_an_emulator(verdict: Verdict, findings: Findings) -> bool:
+    """Whether the row is of times or rates, and one of its columns was emulated."""
+    compared = {findings.baseline, verdict.variant}
+    kinds_of = [column.run.kind for column in findings.columns if column.name in compared]
+    return kinds.tells_speed(verdict.question.unit) and any(map(kinds.emulated, kinds_of))
 
 
 def heading_of_interval(findings: Findings) -> str:

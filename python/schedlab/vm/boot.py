@@ -49,23 +49,19 @@ class Boot:
     def record(self, limit: float | None = None) -> Record:
         """Wait for the guest's next record; BootFailed when none can come any more, or within the phase's limit.
 
-        ``limit`` is that of a trial in seconds; before the first record the limits of the phases count.
+        ``limit`` is that of a trial in seconds; before the first record the limits of the phases count. A fault of the
+        kernel comes before any record: a trial in which it had one is never a pass.
         """
         phase, since = self.console.phase, time.monotonic()
         while True:
+            ended = self.process.poll() is not None
             self._look()
-            with_record = self._take()
-            if with_record is not None:
-                return with_record
             if self.console.fault is not None:
                 self._last_words()
                 raise self._failed(f"the guest's kernel has a fault, {self.console.fault}")
-            if self.process.poll() is not None:
-                self._look()
-                if (late := self._take()) is not None:
-                    return late
-                if self.console.fault is not None:
-                    raise self._failed(f"the guest's kernel has a fault, {self.console.fault}")
+            if (come := self._take()) is not None:
+                return come
+            if ended:
                 raise self._failed(f"the guest ended in phase {self._phase(limit)}{self._words()}")
             if self.console.phase != phase:
                 phase, since = self.console.phase, time.monotonic()
@@ -100,8 +96,9 @@ class Boot:
         self._look()
 
     def _look(self) -> None:
-        self.console.feed(self._more(self._files.console).decode(errors="replace"))
+        # In this order: what the kernel printed before it sent a record has been read when the record is.
         self._stream.feed(self._more(self._files.results))
+        self.console.feed(self._more(self._files.console).decode(errors="replace"))
 
     def _more(self, path: Path) -> bytes:
         with suppress(FileNotFoundError), path.open("rb") as file:

@@ -20,7 +20,7 @@ from schedlab.targets.vm.scripts import Prepared, scheduler, script, words
 from schedlab.targets.vm.settings import faults, settings
 from schedlab.vm.boot import Boot, BootFailed, started
 from schedlab.vm.jobs import FIRST, contents
-from schedlab.vm.qemu import ICOUNT_SHIFT, Machine
+from schedlab.vm.qemu import Machine
 from schedlab.vm.results import Garbled
 
 GRACE = 60.0
@@ -29,14 +29,6 @@ GRACE = 60.0
 SLOWER = 8
 """How much longer than the guest's clock says a deterministic trial may take: its clock counts instructions."""
 
-EMULATED = (
-    "emulated by QEMU (TCG): the kernel's behaviour is real, its speed is not. Read counts, switches and placements; "
-    "verdicts on times and rates tell of the emulator"
-)
-COUNTED = (
-    f"deterministic: time is counted in instructions of {1 << ICOUNT_SHIFT} ns. There is no cache, no cost of "
-    "remote memory, and CPUs take turns. A block is a seed, and its variants share it"
-)
 SAME = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, it tells nothing of noise"
 STEADY = ("tsc", "kvm-clock")
 """Clock sources that are read without leaving the guest."""
@@ -74,12 +66,9 @@ class Booting:
         self._notes: list[str] = list(self._standing())
 
     def _standing(self) -> Iterator[str]:
-        if self._table.deterministic:
-            yield COUNTED
-            if self._plan.experiment.design.control:
-                yield SAME
-        elif guests.accel_of(self._table) == "tcg":
-            yield EMULATED
+        """What a reader of the counters must know; what the figures are is told by their kind."""
+        if self._table.deterministic and self._plan.experiment.design.control:
+            yield SAME
 
     @property
     def notes(self) -> Sequence[str]:

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.kernelbuild.shelf import KernelGap
+from schedlab.kinds import DETERMINISTIC, EMULATED, VIRTUAL
 from schedlab.vm import qemu
 from schedlab.vm.images import Image, resolve
 from schedlab.vm.spec import Spec
@@ -14,9 +15,6 @@ from schedlab.vm.topology import DEFAULT, Topology
 
 MEMORY_MIB = 512
 """Memory of each node where the table names none."""
-
-EMULATED, VIRTUAL, DETERMINISTIC = "real, emulated", "real, virtual machine", "real, emulated, deterministic"
-"""Kinds of runs: what can be trusted of their figures differs."""
 
 image = cache(resolve)
 """Images by name; each is looked up, and its checksum taken, once."""

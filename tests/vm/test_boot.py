@@ -1,0 +1,93 @@
+"""A boot ends in a record or in a reason: a guest that is silent, sick, gone or garbled never hangs a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.vm import boot, qemu
+from schedlab.vm.boot import BootFailed, started
+from schedlab.vm.topology import Topology
+from schedlab.vm.watchdog import Limits
+from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.vm import fake_qemu
+
+pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+
+UP = 'console.write(b"[    0.0] Linux version 6.12\\n[    5.0] Run /init as init process\\n")\n'
+
+
+def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = fake_qemu.install(
+        tmp_path, monkeypatch, UP + 'tell("ready", 0)\ntell("result", 1000, b"x")\ntime.sleep(60)\n'
+    )
+    with started(machine, b"", tmp_path) as guest:
+        assert guest.expect("ready").number == 0
+        assert guest.expect("result", 30).data == b"x"
+        process = guest.process
+    assert process.returncode is not None
+    assert not list(tmp_path.glob("boot-*"))
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ("time.sleep(60)", "said nothing more for 0.5 s in phase firmware"),
+        ('console.write(b"[    0.0] Linux version 6.12\\n")\ntime.sleep(60)', "for 0.5 s in phase kernel"),
+        (UP + "time.sleep(60)", "for 0.5 s in phase init"),
+        (UP, "the guest ended in phase init"),
+        ('sys.exit("qemu: no such accelerator")', "ended in phase firmware: qemu: no such accelerator"),
+        (UP + 'results.write(b"noise and more\\n")\ntime.sleep(60)', "what the guest sent is damaged"),
+        (UP + 'tell("result", 1000)\ntime.sleep(60)', "sent 'result' in place of 'ready'"),
+    ],
+)
+def test_a_boot_that_cannot_go_on_says_where_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, reason: str
+) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, does)
+    # The stand-in is Python and takes a moment to begin: the firmware's limit holds that too, and must not be hit.
+    limits = Limits(0.5 if "firmware" in reason and "for" in reason else 30.0, 0.5, 0.5)
+    with started(machine, b"", tmp_path, limits) as guest, pytest.raises(BootFailed) as failed:
+        guest.expect("ready")
+    assert reason in failed.value.reason
+
+
+@pytest.mark.parametrize("sends_a_result", [False, True])
+def test_a_panic_is_never_a_pass_and_told_with_the_console_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sends_a_result: bool
+) -> None:
+    monkeypatch.setattr(boot, "LAST_WORDS", 0.2)
+    panic = 'console.write(b"[    9.0] Kernel panic - not syncing: Fatal exception\\n[    9.1] the end\\n")\n'
+    last = 'tell("result", 1000)\n' if sends_a_result else ""
+    machine = fake_qemu.install(tmp_path, monkeypatch, UP + panic + last + "time.sleep(60)")
+    with (
+        started(machine, b"", tmp_path) as guest,
+        pytest.raises(BootFailed, match="panic: Kernel panic - not syncing: Fatal exception") as failed,
+    ):
+        guest.expect("result", 60)
+    assert "the end" in failed.value.tail
+
+
+def test_arguments_describe_nodes_memory_and_distances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, "")
+    two = qemu.Machine(machine.image, Topology(2, 2, 1, 2), 256, [[10, 30], [30, 10]], "tcg", "isolcpus=3")
+    argv = qemu.arguments(two, qemu.Files(Path("/i"), Path("/a,b"), Path("/r")))
+    told = " ".join(argv)
+    assert "-smp 4,sockets=2,cores=2,threads=1" in told
+    assert "-m 512M" in told
+    assert "node,nodeid=1,cpus=2-3,memdev=node1" in told
+    assert "dist,src=1,dst=0,val=30" in told
+    assert "file,id=console,path=/a,,b" in told
+    assert argv[argv.index("-append") + 1].endswith("tsc=reliable isolcpus=3")
+    assert "-icount" not in argv
+
+
+def test_a_seed_makes_time_and_draws_the_guest_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, "")
+    seeded = qemu.Machine(machine.image, Topology(1, 2), 256, [[10]], "tcg", seed=7)
+    argv = qemu.arguments(seeded, qemu.Files(Path("/i"), Path("/c"), Path("/r")))
+    assert argv[argv.index("-seed") + 1] == "7"
+    assert argv[argv.index("-icount") + 1] == "shift=3,sleep=off"
+    assert argv[argv.index("-rtc") + 1].endswith("clock=vm")
+    assert "nokaslr" in argv[argv.index("-append") + 1]
