@@ -119,7 +119,7 @@ def _notes(run: reading.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], 
         yield taken.told(complete=run.state == "complete")
     elif not run.design.paired:
         yield from run.notes
-    if run.kind == "simulated" and (same := remark(values, verdicts, run.design.variants[0])):
+    if run.kind == "simulated" and (same := remark(values, verdicts, run.design.variants[0], run.design.stack)):
         yield same
 
 

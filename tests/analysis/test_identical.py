@@ -10,7 +10,7 @@ from schedlab.analysis.verdicts import Options, Question, judge
 ROWS = [Question("w", "{}", metric, "s", "lower") for metric in ("a", "b")]
 
 
-def told(values: dict[str, dict[str, list[float]]]) -> str | None:
+def told(values: dict[str, dict[str, list[float]]], stack: tuple[str, ...] = ()) -> str | None:
     """The remark about figures by variant and metric."""
     samples = pl.DataFrame(
         [
@@ -22,7 +22,7 @@ def told(values: dict[str, dict[str, list[float]]]) -> str | None:
     )
     variants = [*values]
     verdicts = judge(samples, ROWS, variants, "control" if "control" in values else None, Options())
-    return remark(samples, verdicts, variants[0])
+    return remark(samples, verdicts, variants[0], stack)
 
 
 def test_it_names_variants_and_rows_that_are_the_same_to_the_last_digit_in_every_block() -> None:
@@ -32,9 +32,8 @@ def test_it_names_variants_and_rows_that_are_the_same_to_the_last_digit_in_every
         "other": {"a": [1.1, 2.0, 3.0], "b": [4.0, 5.1, 6.0]}, "control": base,
     })  # fmt: skip
     assert text is not None
-    assert "identical to base" in text
-    assert "same in all 2 rows" in text
-    assert "half in 1 of 2 rows" in text
+    assert "same to base in all 2 rows" in text
+    assert "half to base in 1 of 2 rows" in text
     assert "other" not in text
     assert "control" not in text
     assert "by construction" in text
@@ -43,3 +42,15 @@ def test_it_names_variants_and_rows_that_are_the_same_to_the_last_digit_in_every
 def test_it_says_nothing_where_nothing_is_the_same_or_one_block_cannot_tell() -> None:
     assert told({"base": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "x": {"a": [1.0, 2.1], "b": [1.1, 2.0]}}) is None
     assert told({"base": {"a": [1.0], "b": [2.0]}, "x": {"a": [1.0], "b": [2.0]}}) is None
+
+
+def test_each_step_of_a_stack_is_held_against_the_one_before_it() -> None:
+    first, second = {"a": [1.0, 2.0], "b": [3.0, 4.0]}, {"a": [1.5, 2.5], "b": [3.5, 4.5]}
+    text = told({"base": first, "one": second, "two": second}, ("base", "one", "two"))
+    assert text is not None
+    assert "two to one in all 2 rows" in text
+    assert "to base" not in text
+    # A block that only one of them has says nothing.
+    torn = told({"base": first, "one": {"a": [1.0, 2.0, 9.0], "b": [3.1, 4.0]}})
+    assert torn is not None
+    assert "one to base in 1 of 2 rows" in torn
