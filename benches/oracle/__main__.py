@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from benches.oracle.compare import COUNT, SHARE, Row, rows
 from benches.oracle.trials import FILES, KERNEL, NAMES, SCHEDLOAD, Seen, by_rt_app, by_schedload, by_simulator, machine
@@ -50,10 +51,12 @@ def undisturbed(trial: Callable[[], Seen], tries: int) -> tuple[Seen, int]:
 def calibration(folder: Path) -> int:
     """Nanoseconds of a loop of rt-app's: the shortest of 200 runs of 10,000 loops (its log: loops, and µs of them)."""
     task = {"loop": 200, "run": 10_000 * _CALIBRATION_NS // 1000}
-    settings = {"calibration": _CALIBRATION_NS, "lock_pages": False, "logdir": str(folder), "log_basename": "speed"}
+    # Without a duration rt-app would wait for a signal after its last thread.
+    settings: dict[str, Any] = {"duration": 1, "calibration": _CALIBRATION_NS, "lock_pages": False}
+    settings |= {"logdir": str(folder), "log_basename": "speed"}
     file = folder / "speed.json"
     file.write_text(json.dumps({"global": settings, "tasks": {"speed": task}}), encoding="utf-8")
-    subprocess.run(["rt-app", str(file)], check=True, capture_output=True)
+    subprocess.run(["rt-app", str(file)], check=True, capture_output=True, timeout=60)
     lines = (folder / "speed-speed-0.log").read_text(encoding="utf-8").splitlines()
     fields = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     return round(min(int(field[2]) * 1000 / int(field[1]) for field in fields))
