@@ -72,7 +72,7 @@ def ran(experiment: Experiment, engine: Engine, text: str = "", quick: bool = Tr
 
     def tell(trial: object, measurement: Measurement | None) -> None:
         if measurement is not None:
-            measured.setdefault((trial.variant.name, trial.row.use), []).append(measurement)  # type: ignore[attr-defined]
+            measured.setdefault((trial.variant.name, trial.row.label), []).append(measurement)  # type: ignore[attr-defined]
 
     execute(made, target, engine, run_id, tell)
     with engine.connect() as connection:
@@ -365,3 +365,49 @@ def test_a_kernel_that_hangs_in_deterministic_mode_is_refused() -> None:
     experiment = parse(COUNTED.replace("6.12", "6.1"), "f")
     told = VirtualMachine(experiment.target, experiment.variant).obstacles(plan(experiment, 1))
     assert any("hangs at its second CPU" in str(obstacle) for obstacle in told)
+
+
+def example(name: str, folder: Path) -> Ran:
+    """A shipped example at its smallest."""
+    require_guest("debian-6.12")
+    experiment, text = load(EXAMPLES / f"{name}.toml")
+    return ran(smallest(experiment), open_store(folder / "store.sqlite", create=True), text)
+
+
+def test_new_idle_balances_are_counted_against_the_migration_cost(tmp_path: Path) -> None:
+    done = example("vm-migration-cost", tmp_path)
+    assert {variant for variant, _ in done.measured} == {"500000", "0", "20000000"}
+    for variant, workload in done.measured:
+        measurement = done.one(variant, workload)
+        assert (measurement.state, measurement.reason) == ("ok", "")
+        looked = [value for name, value in measurement.counters.items() if name.endswith("newidle.lb_count")]
+        assert len(looked) == 2  # a domain within the socket and one over the nodes
+        assert sum(looked) > 0
+
+
+def test_a_scan_delay_spares_a_short_task_and_not_a_long_one(tmp_path: Path) -> None:
+    done = example("vm-numa-slow-start", tmp_path)
+
+    def updates(variant: str, task: str) -> tuple[float, float]:
+        measurement = done.one(variant, task)
+        assert (measurement.state, measurement.reason) == ("ok", "")
+        return tuple(measurement.counters[f"vmstat.numa_{name}"] for name in ("pte_updates", "hint_faults"))
+
+    assert updates("off", "0.5 s task") == updates("off", "5 s task") == (0, 0)
+    assert updates("1000 ms", "0.5 s task") == (0, 0)
+    assert min(updates("1000 ms", "5 s task")) > 0
+    assert updates("no delay", "0.5 s task")[0] > 0
+    assert min(updates("no delay", "5 s task")) > 0
+
+
+def test_an_isolated_cpu_has_no_tick_under_either_interval(tmp_path: Path) -> None:
+    done = example("vm-vmstat", tmp_path)
+    ticks = {}
+    for variant in ("not isolated", "isolated 1s", "isolated 30s"):
+        measurement = done.one(variant, "busyloop")
+        assert (measurement.state, measurement.reason) == ("ok", "")
+        assert {metric.spec.name for metric in measurement.metrics} >= {"gap-max", "gaps"}
+        ticks[variant] = measurement.counters["interrupts.LOC.cpu1"]
+    # Two seconds at 250 Hz, and next to nothing without a tick.
+    assert ticks.pop("not isolated") > 450
+    assert max(ticks.values()) < 100
