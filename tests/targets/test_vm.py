@@ -26,8 +26,9 @@ from schedlab.report import text
 from schedlab.report.verdict_words import word
 from schedlab.store import writing
 from schedlab.store.file import open_store
+from schedlab.targets.choosing import choose
 from schedlab.targets.sched_ext import guest
-from schedlab.targets.vm import VirtualMachine
+from schedlab.targets.vm import VirtualMachine, guests
 from schedlab.targets.vm import booting as booting_module
 from tests.targets import sched_ext_standin
 from tests.vm.guest_files import require_guest
@@ -411,3 +412,16 @@ def test_an_isolated_cpu_has_no_tick_under_either_interval(tmp_path: Path) -> No
     # Two seconds at 250 Hz, and next to nothing without a tick.
     assert ticks.pop("not isolated") > 450
     assert max(ticks.values()) < 100
+
+
+def test_a_variant_may_have_a_topology_of_its_own() -> None:
+    require_guest("debian-6.12")
+    text = REFUSED.format(variant='topology = "2x1/2"', workload='use = "pipetest"')
+    text = text.replace("[design]", 'topology = "2x2/1"\ndistances = [[10]]\n[design]')
+    experiment = parse(text, "f")
+    base, changed = (guests.machine(experiment.target, variant, 1, 1) for variant in experiment.variant)
+    assert (base.topology.cpus, base.topology.nodes, base.distances) == (4, 1, [[10]])
+    assert (changed.topology.cpus, changed.topology.nodes, changed.distances) == (2, 2, [[10, 20], [20, 10]])
+    for target in ("host", "sim:laptop-4"):
+        told = [str(obstacle) for obstacle in choose(target, experiment).obstacles(plan(experiment, 1))]
+        assert any("topology" in line for line in told), told

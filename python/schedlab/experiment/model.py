@@ -50,9 +50,19 @@ def _command(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _topology(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError('a topology is a string such as "4x2/4"')
+    try:
+        return str(Topology.parse(value))
+    except BadTopology as error:
+        raise ValueError(f"{error.what}; {error.todo}") from error
+
+
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
 Limit = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 SliceNs = Annotated[int, BeforeValidator(_slice_ns)]
+TopologyText = Annotated[str, BeforeValidator(_topology)]
 CommandWords = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
@@ -89,7 +99,7 @@ class TargetTable(_Table):
     kind: Literal["host", "sim", "vm"] = "host"
     machine: Annotated[str, Field(min_length=1)] | None = None
     kernel: Annotated[str, Field(min_length=1)] | None = None
-    topology: str | None = None
+    topology: TopologyText | None = None
     memory_mib: Annotated[int, Field(ge=MEMORY_MIB_MIN, le=1 << 24)] | None = None
     distances: list[list[int]] | None = None
     accel: Literal["kvm", "tcg"] | None = None
@@ -175,12 +185,13 @@ class Judging(_Table):
 class State(_Table):
     """What a variant sets; what it does not name stays as the machine has it.
 
-    ``kernel`` and ``cmdline``, its command line, are for targets that can start another one. ``sched_ext`` is the
-    command that loads a sched_ext scheduler, for targets with a real kernel.
+    ``kernel`` and ``cmdline``, its command line, are for targets that can start another, ``topology`` is for virtual
+    machines. ``sched_ext`` is the command that loads a sched_ext scheduler, for targets with a real kernel.
     """
 
     kernel: Annotated[str, Field(min_length=1)] | None = None
     cmdline: str | None = None
+    topology: TopologyText | None = None
     sched_ext: CommandWords | None = None
     tunables: dict[str, int | bool | float | str] = Field(default_factory=dict)
     policy: Literal["other", "batch", "idle", "fifo", "rr"] | None = None

@@ -48,9 +48,10 @@ def _tools(plan: Plan) -> Iterator[Obstacle]:
 
 def _attributes(variant: Variant) -> Iterator[Obstacle]:
     """Attributes are probed by starting ``true`` under them: what the kernel will say cannot be guessed."""
-    for key in ("kernel", "cmdline"):
+    for key in ("kernel", "cmdline", "topology"):
         if getattr(variant, key) is not None:
-            mend = "run it with --target sim:MACHINE, or take the key out"
+            where = "vm:KERNEL" if key == "topology" else "vm:KERNEL or sim:MACHINE"
+            mend = f"run it with --target {where}, or take the key out"
             yield Obstacle(f"variant {variant.name!r}", f"sets {key}, and the host runs what it was booted with", mend)
     if not attributes(variant):
         return

@@ -36,13 +36,14 @@ def obstacles(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
         yield Obstacle("schedload", "the load generator and launcher is not built", "make build")
     if table.accel == "kvm" and not qemu.kvm_usable():
         yield Obstacle("KVM", f"{qemu.KVM} cannot be opened", 'join the group "kvm", or leave accel away for emulation')
-    yield from _memory(table)
+    yield from _memory(plan, table)
     yield from _programs(plan, table)
     yield from _variants(plan, table)
 
 
-def _memory(table: TargetTable) -> Iterator[Obstacle]:
-    wanted = guests.memory_mib(table) * guests.topology_of(table).nodes + QEMU_ITSELF_MIB
+def _memory(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
+    nodes = max(guests.topology_of(table, variant).nodes for variant in plan.variants)
+    wanted = guests.memory_mib(table) * nodes + QEMU_ITSELF_MIB
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:") and (free := int(line.split()[1]) >> 10) < wanted:
             yield Obstacle(
@@ -124,7 +125,7 @@ def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
     if variant.sched_ext is not None:
         yield from _of_scheduler(variant.sched_ext, image)
     version = KernelVersion.parse(image.release)
-    if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table).cpus > 1:
+    if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table, variant).cpus > 1:
         yield (
             f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
             "take kernel 6.12, one CPU, or deterministic = false",

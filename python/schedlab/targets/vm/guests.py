@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from hashlib import sha256
 
+from schedlab.errors import SchedlabError
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.kernelbuild.shelf import KernelGap
 from schedlab.kinds import DETERMINISTIC, EMULATED, VIRTUAL
@@ -20,9 +21,16 @@ image = cache(resolve)
 """Images by name; each is looked up, and its checksum taken, once."""
 
 
-def topology_of(table: TargetTable) -> Topology:
-    """The table's topology."""
-    return Topology.parse(table.topology) if table.topology else DEFAULT
+def topology_of(table: TargetTable, variant: Variant | None = None) -> Topology:
+    """The variant's topology, or the table's."""
+    own = variant.topology if variant is not None else None
+    text = own or table.topology
+    return Topology.parse(text) if text else DEFAULT
+
+
+def distances_of(table: TargetTable, topology: Topology) -> list[list[int]]:
+    """The table's distances; a variant's topology of another number of nodes has those that none are given for."""
+    return topology.distances(table.distances if topology.nodes == topology_of(table).nodes else None)
 
 
 def name_of_table(table: TargetTable) -> str:
@@ -58,6 +66,8 @@ def gap_of(table: TargetTable, variant: Variant) -> str:
         image_of(table, variant)
     except KernelGap as gap:
         return gap.what
+    except SchedlabError:  # a fault of another kind, which the check tells
+        return ""
     return ""
 
 
@@ -76,13 +86,13 @@ def seed_of(seed: int, block: int) -> int:
 
 def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu.Machine:
     """The machine for the trials of a variant in a block."""
-    topology = topology_of(table)
+    topology = topology_of(table, variant)
     words = [part for part in (table.cmdline, variant.cmdline) if part]
     return qemu.Machine(
         image=image_of(table, variant),
         topology=topology,
         memory_mib=memory_mib(table),
-        distances=topology.distances(table.distances),
+        distances=distances_of(table, topology),
         accel=accel_of(table),
         command_line=" ".join(words),
         seed=seed_of(seed, block) if table.deterministic else None,
