@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.cli.doctor import doctor, obstacles
+from schedlab.vm import packing, qemu
 from schedlab.workloads import kernel_tree
 from schedlab.workloads.registry import adapter
 
@@ -26,3 +27,18 @@ def test_whether_this_kernel_takes_sched_ext_schedulers_is_told(capsys: pytest.C
     (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("sched_ext")]
     state = Path("/sys/kernel/sched_ext/state")
     assert ("has none" in told) is not state.exists()
+
+
+def test_how_guests_would_be_booted_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qemu, "program", lambda: "/usr/bin/qemu")
+    monkeypatch.setattr(packing, "busybox", lambda: Path("/bin/busybox"))
+    monkeypatch.setattr(qemu, "kvm_usable", lambda: False)
+    doctor()
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("guests")]
+    assert "emulation" in told
+    monkeypatch.setattr(packing, "busybox", lambda: None)
+    doctor()
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("guests")]
+    assert told.endswith("apt-get install busybox-static")

@@ -20,6 +20,7 @@ def doctor() -> None:
     _machine(console)
     _tunables(console)
     _sched_ext(console)
+    _guests(console)
     _simulator(console)
     _workloads(console)
 
@@ -70,6 +71,18 @@ def _sched_ext(console: Console) -> None:
     reasons = [reason for reason, _ in faults(System())]
     told = "; ".join(reasons) or "ready: a variant may load a scheduler"
     console.say("sched_ext", told, "yellow" if reasons else "bold")
+
+
+def _guests(console: Console) -> None:
+    """Whether kernels can be booted here, and how fast their CPUs would be."""
+    from schedlab.vm import packing, qemu
+
+    lacking = {qemu.PACKAGE: qemu.program() is None, packing.BUSYBOX_PACKAGE: packing.busybox() is None}
+    if wanted := [package for package, absent in lacking.items() if absent]:
+        console.say("guests   ", f"cannot be booted: apt-get install {' '.join(wanted)}", "yellow")
+        return
+    how = "KVM" if qemu.kvm_usable() else "emulation: right in what a kernel does, wrong in how long it takes"
+    console.say("guests   ", f"ready by QEMU {qemu.version()}, {how}", "bold")
 
 
 def _simulator(console: Console) -> None:
