@@ -41,6 +41,19 @@ def test_json_has_a_ledger_whose_parts_sum_to_the_total() -> None:
     assert told["latencies"]["wakeup"]["count"] > 0
 
 
+def test_locks_that_were_waited_for_are_told() -> None:
+    words = ("simulate", "pgbench-native", "mode=rw", "scale=1", "clients=8", "duration=1", "warmup=0")
+    told = json.loads(schedlab(*words, "--machine", "laptop-4", "--format", "json").stdout)
+    locks = {lock["name"]: lock for lock in told["locks"]}
+    # One branch, whose row every transaction locks: eight clients wait for each other.
+    row = locks["branch"]
+    assert row["locks"] == 1
+    assert 0 < row["contended"] <= row["acquired"]
+    assert 0 < row["longest_ns"] <= row["waited_ns"] == row["worst_waited_ns"]
+    assert "\nlock " in schedlab(*words, "--machine", "laptop-4").stdout
+    assert "\nlock " not in schedlab(*SMALL).stdout
+
+
 def test_the_same_arguments_print_the_same_and_another_seed_another() -> None:
     one, again, other = (schedlab(*SMALL, "--seed", seed, "--format", "json").stdout for seed in ("1", "1", "2"))
     assert one == again

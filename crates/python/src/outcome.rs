@@ -33,6 +33,7 @@ pub fn to_dict<'py>(
     told.set_item("ledger", ledger(py, &outcome.ledger)?)?;
     told.set_item("latencies", latencies(py, &outcome)?)?;
     told.set_item("tasks", tasks(py, &outcome)?)?;
+    told.set_item("locks", locks(py, &outcome)?)?;
     told.set_item("counters", counters(py, &outcome)?)?;
     let pairs = program.counters.iter().zip(&observed.counters);
     told.set_item("program_counters", pairs.collect::<std::collections::BTreeMap<_, _>>())?;
@@ -140,6 +141,26 @@ fn tasks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>
             counts.lines().map(named).into_iter().collect::<std::collections::BTreeMap<_, _>>()
         });
         each.set_item("statistics", statistics)?;
+        told.append(each)?;
+    }
+    Ok(told)
+}
+
+/// The program's locks, the locks of a name together; `worst` is the one that was waited for longest in sum.
+fn locks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>> {
+    let told = PyList::empty(py);
+    for report in &outcome.locks {
+        let each = PyDict::new(py);
+        each.set_item("name", &report.name)?;
+        each.set_item("locks", report.locks)?;
+        each.set_item("acquired", report.all.acquired)?;
+        each.set_item("contended", report.all.contended)?;
+        each.set_item("waited_ns", report.all.waited_ns)?;
+        each.set_item("longest_ns", report.all.longest_ns)?;
+        each.set_item("worst_waited_ns", report.worst.waited_ns)?;
+        for (distance, count) in Distance::ALL.iter().zip(report.all.distances) {
+            each.set_item(format!("acquired_from_{}", distance.name()), count)?;
+        }
         told.append(each)?;
     }
     Ok(told)

@@ -377,3 +377,31 @@ fn large_programs_are_only_numbers() {
     assert_eq!(outcome.end, End::Finished);
     assert!(outcome.counters.page_faults >= 10_240 * 256);
 }
+
+/// Tasks on CPUs of their own that take one lock at the same moment and hold it for 100 µs.
+fn contenders(tasks: usize) -> Outcome {
+    let critical = locked("row", vec![compute(100_000u64)]);
+    let names: Vec<String> = (0..tasks).map(|task| format!("t{task}")).collect();
+    let groups = names.iter().map(|name| group(name, 1, Mode::Process, critical.clone())).collect();
+    let resources = Resources { locks: vec![locks("row", 1, Scope::Program)], ..Resources::default() };
+    let pinned = names.iter().enumerate().map(|(cpu, name)| (name.clone(), on_cpu(cpu))).collect();
+    let config = Config { groups: pinned, ..Config::default() };
+    run("xeon-e5-2670v3", "linux-5.14", program(groups, resources, 0), config)
+}
+
+#[test]
+fn waiting_for_a_lock_is_told_by_its_name() {
+    let alone = contenders(1).locks;
+    assert_eq!((alone[0].name.as_str(), alone[0].locks), ("row", 1));
+    let used = alone[0].all;
+    assert_eq!((used.acquired, used.contended, used.waited_ns), (1, 0, 0));
+
+    // First come, first served: the k-th waits for k turns of 100 µs, which are longer by the way back onto a CPU.
+    let (four, used) = (4, contenders(4).locks[0].all);
+    assert_eq!((used.acquired, used.contended), (four, four - 1));
+    assert_eq!(used.distances.iter().sum::<u64>(), four);
+    let (sum, longest) = (100_000 * (1 + 2 + 3), 100_000 * 3);
+    assert!((sum..sum + sum / 5).contains(&used.waited_ns), "{used:?}");
+    assert!((longest..longest + longest / 5).contains(&used.longest_ns), "{used:?}");
+    assert_eq!(contenders(4).locks[0].worst, used, "there is one lock of that name");
+}

@@ -141,6 +141,7 @@ def as_json(done: Done) -> str:
             "cpus": [dict(zip(ledger["accounts"], times, strict=True)) for times in ledger["cpus"]],
         },
         "latencies": distributions,
+        "locks": outcome["locks"],
         "schedstats": {
             "state": outcome["schedstats"]["state"],
             "note": schedstats.note(outcome),
@@ -192,7 +193,10 @@ def show(done: Done) -> None:
         console.say("note", note, "yellow")
     how = "finished" if outcome["end"] == "finished" else "stopped at the horizon"
     console.print(f"{how} after {_time(outcome['elapsed_ns'])} of virtual time; no kernel was measured\n")
-    for part in (_metrics(outcome), _ledger(outcome), _latencies(outcome), _counters(outcome)):
+    parts = [_metrics(outcome), _ledger(outcome), _latencies(outcome)]
+    if any(lock["contended"] for lock in outcome["locks"]):
+        parts.append(_locks(outcome))
+    for part in (*parts, _counters(outcome)):
         console.print(part)
         console.print()
 
@@ -222,6 +226,15 @@ def _latencies(outcome: Outcome) -> Table:
     for name, each in outcome["latencies"].items():
         if each["count"] and not name.startswith("wakeup.cpu"):
             table.add_row(name, str(each["count"]), *(_time(each[key], 3) for key in (*QUANTILES, "max_ns")))
+    return table
+
+
+def _locks(outcome: Outcome) -> Table:
+    """Locks by name; tasks that wait sleep, so their waiting is in no CPU's ledger."""
+    table = _table("lock", "locks", "acquired", "waited for", "waiting", "longest")
+    for lock in outcome["locks"]:
+        counts = (str(lock[key]) for key in ("locks", "acquired", "contended"))
+        table.add_row(lock["name"], *counts, _time(lock["waited_ns"]), _time(lock["longest_ns"]))
     return table
 
 

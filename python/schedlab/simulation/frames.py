@@ -129,6 +129,18 @@ class Simulated:
         )
 
     @cached_property
+    def locks(self) -> pl.DataFrame:
+        """lock, number of locks of that name, how often acquired and waited for, and the waiting in ns.
+
+        Waiting ends when the lock is handed over; ``worst_waited_ns`` is that for the one lock it was longest for.
+        """
+        numbers = ("locks", "acquired", "contended", "waited_ns", "longest_ns", "worst_waited_ns")
+        columns = {"lock": pl.String, **dict.fromkeys(numbers, pl.Int64)}
+        return self._frame(
+            columns, lambda outcome: ((lock["name"], *(lock[key] for key in numbers)) for lock in outcome["locks"])
+        )
+
+    @cached_property
     def schedstat(self) -> pl.DataFrame:
         """cpu, counter, value: /proc/schedstat by the names that the host's has; no rows if they were never on."""
         columns = {"cpu": pl.Int64, "counter": pl.String, "value": pl.Int64}

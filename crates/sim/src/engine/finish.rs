@@ -33,6 +33,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let plan = self.world.plan;
         let elapsed_ns =
             self.gate.closed_at.unwrap_or(close).saturating_sub(self.gate.opened_at.unwrap_or(close));
+        let locks = &plan.program().resources.locks;
+        let locks = self
+            .lock_uses
+            .report(locks.iter().map(|lock| lock.name.as_str()), |lock| plan.locks().position(lock));
         let (series, one_in): (Vec<_>, Vec<_>) =
             self.series.into_iter().map(|series| series.finish()).unzip();
         let observed = Observed {
@@ -53,6 +57,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             histograms: self.histograms,
             vmstat: crate::vmstat::ItemReport::all(&self.counts),
             tasks: self.reports,
+            locks,
             schedstats,
             end_ns: close,
         }

@@ -22,7 +22,7 @@ use crate::kernel::{Change, Kernel, Tunables};
 use crate::ledger::Ledger;
 use crate::machine::{Costs, CpuMask, Domains, Machine, Topology};
 use crate::numa::Numa;
-use crate::observe::{Counters, End, Histograms, Observer, Outcome, Series, TaskReport};
+use crate::observe::{Counters, End, Histograms, LockUses, Observer, Outcome, Series, TaskReport};
 use crate::physics::{Caches, Memory, Region};
 use crate::sched::{Policy, SwitchLocks, TaskIx};
 use crate::schedstats::Schedstats;
@@ -109,6 +109,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub gate: GateState,
     pub flows: Vec<Flow>,
     pub locks: Vec<Lock>,
+    pub lock_uses: LockUses,
     pub semaphores: Vec<Semaphore>,
     pub meetings: Vec<Meeting>,
     pub conditions: Vec<Condition>,

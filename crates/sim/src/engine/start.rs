@@ -103,6 +103,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             gate: GateState::default(),
             flows,
             locks: vec![Lock::default(); plan.locks().total() as usize],
+            lock_uses: crate::observe::LockUses::new(plan.locks().total() as usize),
             semaphores: each(plan.semaphores().total()).map(semaphore).collect(),
             meetings: each(plan.barriers().total()).map(meeting).collect(),
             conditions: vec![Condition::default(); plan.conditions().total() as usize],

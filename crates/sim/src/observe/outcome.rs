@@ -2,7 +2,7 @@
 
 use schedlab_workload::measure::{Measured, Observed};
 
-use super::{Counters, Digest, Histogram};
+use super::{Counters, Digest, Histogram, LockReport};
 use crate::ledger::{Account, Ledger};
 use crate::schedstats::{Report, TaskCounts};
 use crate::time::Ns;
@@ -100,6 +100,8 @@ pub struct Outcome {
     pub vmstat: Vec<crate::vmstat::ItemReport>,
     /// The program's tasks in order of creation, without children that they forked.
     pub tasks: Vec<TaskReport>,
+    /// The program's locks, by name.
+    pub locks: Vec<LockReport>,
     /// Scheduler statistics; none if they have never been on.
     pub schedstats: Option<Report>,
     /// Virtual time from the machine's start to the end.

@@ -61,21 +61,24 @@ pub(crate) struct Condition {
 const SIGNALLED: u64 = 1;
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
-    /// An atomic operation on a line that another CPU may have: small work of the task.
-    fn atomic(&mut self, cpu: usize, task: TaskIx, holder: u16) {
+    /// An atomic operation on a line that another CPU may have, and how far away that is: small work of the task.
+    fn atomic(&mut self, cpu: usize, task: TaskIx, holder: u16) -> Distance {
         let distance = self.topology.distance(cpu, holder.into());
         let line = if distance == Distance::Core { 0 } else { self.costs.line.at(distance) as u32 };
         self.tasks[task as usize].carry += self.costs.atomic + line;
+        distance
     }
 
     pub(super) fn begin_lock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
         let it = self.locks[lock as usize];
-        self.atomic(cpu, task, it.cpu);
+        let distance = self.atomic(cpu, task, it.cpu);
         self.locks[lock as usize].cpu = cpu as u16;
         if it.owner == NOBODY {
             self.locks[lock as usize].owner = task;
+            self.lock_uses.acquired(lock, distance);
             return Begun::Done;
         }
+        self.lock_uses.waits(task, self.cpus[cpu].clock);
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.locks[lock as usize].waiters.push(&mut self.tasks, task);
         Begun::Served
@@ -93,6 +96,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         it.cpu = cpu as u16;
         it.owner = next.unwrap_or(NOBODY);
         if let Some(next) = next {
+            let from = self.topology.distance(cpu, self.tasks[next as usize].cpu.into());
+            self.lock_uses.handed_over(lock, next, self.cpus[cpu].clock, from);
             self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
             self.wake(cpu, next, false);
         }
