@@ -69,6 +69,19 @@ def test_settings_reach_the_simulation() -> None:
     assert [cpu for cpu, accounts in enumerate(told["ledger"]["cpus"]) if accounts["message_lines"]] == [3]
 
 
+def test_a_tunable_changes_at_its_moment_and_is_shown() -> None:
+    at = ("--change", "0.3ms:kernel.sched_schedstats=1", "--change", "0.4ms:sched.migration_cost_ns=0.1ms")
+    told = json.loads(schedlab(*SMALL, *at, "--format", "json").stdout)
+    assert told["changes"] == [
+        {"at_ns": 300_000, "tunable": "kernel.sched_schedstats", "value": 1},
+        {"at_ns": 400_000, "tunable": "sched.migration_cost_ns", "value": 100_000},
+    ]
+    whole = json.loads(schedlab(*SMALL, "--cmdline", "schedstats=enable", "--format", "json").stdout)
+    assert told["counters"]["retunes"] == 2
+    assert 0 < told["counters"]["schedstat_updates"] < whole["counters"]["schedstat_updates"]
+    assert "changes kernel.sched_schedstats = 1 from 300.0 µs on, sched.migr" in schedlab(*SMALL, *at).stdout
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -79,6 +92,13 @@ def test_settings_reach_the_simulation() -> None:
         (("simulate", "tbench", "--machine", "rpi4b"), "is a tool"),
         (("simulate", "x=1", "--program", "a.json", "--machine", "rpi4b"), "no parameters"),
         (("simulate", "--program", "a.json", "--machine", "rpi4b"), "a.json"),
+        ((*SMALL, "--change", "1ms"), "not TIME:TUNABLE=VALUE"),
+        ((*SMALL, "--change", "1ms:kernel.numa_balancing"), "not KEY=VALUE"),
+        ((*SMALL, "--change", "1:kernel.numa_balancing=0"), "no unit"),
+        ((*SMALL, "--change", "-1ms:kernel.numa_balancing=0"), "not between 0 and"),
+        ((*SMALL, "--change", "1ms:sched.latency_ns=3ms"), "these have it: linux-4.5, linux-5.14"),
+        ((*SMALL, "--horizon", "300000h"), "where virtual time ends"),
+        ((*SMALL, "--horizon", "0s"), "from 1 to"),
         (("kernels", "show", "linux-9"), "there is no kernel model"),
         (("machines", "show", "nowhere/box.toml"), "cannot be read"),
     ],

@@ -81,6 +81,7 @@ fn told(failure: Failure) -> Told {
     };
     let text = error.to_string();
     match error {
+        SimError::Definition { what: "horizon", .. } => new("SettingRefused", text, "", ""),
         SimError::Definition { .. } | SimError::Machine { .. } | SimError::Unknown { .. } => new(
             "ModelError",
             text,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schedlab_sim::{
-    Account, Attributes, Config, End, Machine, Outcome, SimError, Simulation, kernel, machine,
+    Account, Attributes, Config, End, Kernel, Machine, Outcome, SimError, Simulation, kernel, machine,
 };
 use schedlab_workload::Plan;
 use schedlab_workload::library::hackbench::Hackbench;
@@ -46,6 +46,49 @@ fn a_cost_beyond_a_second_is_refused_by_its_name() {
     dear.costs.wakeup.far = 1_000_000_001;
     let text = run(dear, messages(), Config::default()).unwrap_err().to_string();
     assert!(text.contains("costs.wakeup: is more than 1000000000"), "{text}");
+}
+
+#[test]
+fn a_machine_on_which_nothing_would_ever_go_on_is_refused_and_so_is_one_too_large() {
+    for (change, told) in [
+        // 4 ms of work in a tick every 4 ms.
+        (
+            (|it| it.costs.tick = 4_000_000) as fn(&mut Machine),
+            "costs.tick: 4000000 at 250 Hz leaves no time",
+        ),
+        (|it| it.costs.syscall = 0, "costs.syscall: is at least 1"),
+        (|it| it.sockets = 65, "sockets: 65 nodes are more than the 64 supported"),
+        (|it| it.memory_mib = u64::MAX, "memory_mib: 18446744073709551615 is more than 4294967296"),
+    ] {
+        let mut wrong = machine("laptop-4").unwrap();
+        change(&mut wrong);
+        let text = run(wrong, messages(), Config::default()).unwrap_err().to_string();
+        assert!(text.starts_with(&format!("machine `laptop-4`, {told}")), "{text}");
+    }
+    let mut most = machine("laptop-4").unwrap();
+    (most.costs.tick, most.costs.syscall, most.sockets, most.memory_mib) = (3_900_000, 1, 64, 1 << 32);
+    assert_eq!(run(most, messages(), Config::default()).unwrap().end, End::Finished);
+}
+
+#[test]
+fn a_kernel_file_may_not_admit_values_that_time_cannot_hold() {
+    let file = include_str!("../../../python/schedlab/kernels/linux-6.12.toml");
+    let with = |line: &str, other: &str| {
+        assert!(file.contains(line), "{line}");
+        Kernel::from_toml(&file.replace(line, other)).unwrap_err().to_string()
+    };
+    let interval = "\"vm.stat_interval\" = { default = 1, min = 1, max = 2000000 }";
+    let text = with(interval, "\"vm.stat_interval\" = { default = 0, min = 0, max = 9 }");
+    assert_eq!(
+        text,
+        "kernel definition: tunable `vm.stat_interval`: its range is not within 1 to 4294967296"
+    );
+    let text = with(interval, "\"vm.stat_interval\" = { default = 1, min = 1, max = 4294967297 }");
+    assert!(text.contains("is not within 1 to 4294967296"), "{text}");
+    let delay = "\"sched.numa_balancing.scan_delay_ms\" = { default = 1000, min = 0, max = 2147483647 }";
+    let text =
+        with(delay, "\"sched.numa_balancing.scan_delay_ms\" = { default = 0, min = -5000000000, max = 9 }");
+    assert!(text.contains("is not within -4294967296 to 4294967296"), "{text}");
 }
 
 #[test]

@@ -51,6 +51,13 @@ def simulate(
         list[str] | None,
         typer.Option("--set", metavar="TUNABLE=VALUE", help="A tunable's value from the start; may be repeated."),
     ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIME:TUNABLE=VALUE",
+            help="A tunable's value from this virtual time on, such as 10ms:kernel.numa_balancing=0; may be repeated.",
+        ),
+    ] = None,
     cmdline: Annotated[str, typer.Option(help="The kernel's command line: isolcpus=, nohz_full=, schedstats=.")] = "",
     policy: Annotated[Policy, typer.Option(help="Scheduling policy of all tasks.")] = Policy.OTHER,
     priority: Annotated[int | None, typer.Option(min=1, max=99, help="Real-time priority, for fifo and rr.")] = None,
@@ -91,6 +98,7 @@ def simulate(
         kernel=kernel,
         seed=seed,
         tunables=set_ or [],
+        changes=change or [],
         command_line=cmdline,
         policy=policy.value,
         priority=priority,

@@ -42,6 +42,7 @@ class Asked:
     slice: str | None
     cpus: str | None
     horizon: str | None
+    changes: Sequence[str] = ()
     timeline: Path | None = None
     proc: Sequence[str] = ()
 
@@ -63,6 +64,7 @@ def simulate(asked: Asked) -> Done:
     settings = Settings(
         seed=seed_of(asked.seed),
         tunables=dict(tunable(*_pair(text, "--set")) for text in asked.tunables),
+        changes=[_change(text) for text in asked.changes],
         command_line=asked.command_line,
         horizon_ns=None if asked.horizon is None else nanoseconds(asked.horizon, "--horizon"),
         attributes=attributes(asked.policy, asked.priority, asked.nice, asked.slice, asked.cpus, kernel),
@@ -102,6 +104,16 @@ def _pair(text: str, where: str) -> tuple[str, str]:
     return key, value
 
 
+def _change(text: str) -> tuple[int, str, int]:
+    """``TIME:TUNABLE=VALUE``."""
+    at, colon, rest = text.partition(":")
+    if not (at and colon):
+        raise SettingRefused(
+            f"{text!r} is not TIME:TUNABLE=VALUE, such as 10ms:kernel.numa_balancing=0", where="--change"
+        )
+    return nanoseconds(at, "--change"), *tunable(*_pair(rest, "--change"))
+
+
 def _value(text: str) -> Any:
     """A parameter as an experiment file would hold it: a number, true or false, else a text."""
     try:
@@ -128,6 +140,7 @@ def as_json(done: Done) -> str:
         "machine": simulation.machine.name,
         "kernel": simulation.kernel.name,
         "tunables": settings.tunables,
+        "changes": [{"at_ns": at, "tunable": name, "value": value} for at, name, value in settings.changes],
         "command_line": settings.command_line,
         "seed": settings.seed,
         **{key: outcome[key] for key in ("end", "end_ns", "elapsed_ns", "user_ns", "system_ns", "digest")},
@@ -186,7 +199,8 @@ def show(done: Done) -> None:
     console, simulation, outcome = make(), done.simulation, done.outcome
     _title(console, done)
     set_to = ", ".join(f"{name} = {value}" for name, value in simulation.settings.tunables.items())
-    for label, text in (("tunables", set_to), ("command line", simulation.settings.command_line)):
+    changes = ", ".join(f"{name} = {value} from {_time(at)} on" for at, name, value in simulation.settings.changes)
+    for label, text in (("tunables", set_to), ("changes", changes), ("command line", simulation.settings.command_line)):
         if text:
             console.say(label, text, "dim")
     for note in simulation.program.notes:

@@ -38,12 +38,19 @@ def has_slices(under: Model) -> bool:
     return str(under.data["policy"]) == "eevdf"
 
 
+LAST_NS = (1 << 54) - 2
+"""The last moment of virtual time, 208 days: limits of docs/simulator-model.md."""
+
+
 def nanoseconds(text: str, where: str) -> int:
-    """A time such as ``"0.1ms"``; SettingRefused when it is none."""
+    """A time such as ``"0.1ms"``; SettingRefused when it is none, or none within virtual time."""
     try:
-        return parse_time_ns(text)
+        ns = parse_time_ns(text)
     except ValueError as error:
         raise SettingRefused(str(error), where=where) from error
+    if not 0 <= ns <= LAST_NS:
+        raise SettingRefused(f"{text!r} is not between 0 and {LAST_NS} ns, where virtual time ends", where=where)
+    return ns
 
 
 def seed_of(seed: int) -> int:

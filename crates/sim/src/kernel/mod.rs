@@ -163,18 +163,12 @@ impl Kernel {
             }
         }
         for (name, definition) in &kernel.tunables {
-            let known = Tunable::named(name).is_some();
-            let sane = definition.min <= definition.default && definition.default <= definition.max;
-            if !known || !sane {
-                let reason = if known {
-                    "its default is out of its range"
-                } else {
-                    "the simulator knows no such tunable"
-                };
-                return Err(SimError::Definition {
-                    what: "kernel",
-                    reason: format!("tunable `{name}`: {reason}"),
-                });
+            let refused = match Tunable::named(name) {
+                None => Some("the simulator knows no such tunable".to_owned()),
+                Some(tunable) => definition.fault(tunable),
+            };
+            if let Some(reason) = refused {
+                return Err(wrong(format!("tunable `{name}`: {reason}")));
             }
         }
         let switched = kernel.tunables.contains_key(Tunable::Schedstats.name());

@@ -134,6 +134,23 @@ pub struct Definition {
     pub scaled: bool,
 }
 
+/// Greatest value that a range may admit, and smallest below 0: as many milliseconds or seconds still fit into virtual
+/// time's 64 bits.
+const MOST: i64 = 1 << 32;
+
+impl Definition {
+    /// What is wrong with it as the definition of a tunable.
+    pub(super) fn fault(&self, tunable: Tunable) -> Option<String> {
+        if !(self.min..=self.max).contains(&self.default) {
+            return Some("its default is out of its range".to_owned());
+        }
+        // Timers of an interval of 0 would be due for ever.
+        let least = if tunable == Tunable::VmStatInterval { 1 } else { -MOST };
+        let within = least <= self.min && self.max <= MOST;
+        (!within).then(|| format!("its range is not within {least} to {MOST}"))
+    }
+}
+
 /// A change of a tunable at a moment of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {

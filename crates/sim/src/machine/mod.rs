@@ -25,7 +25,7 @@ mod topology;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
-use crate::time::NEVER;
+use crate::time::{NEVER, SECOND};
 
 pub use costs::{ByDistance, Costs};
 pub use domains::{Domain, DomainKind, Domains};
@@ -101,6 +101,12 @@ pub struct IdleState {
 /// What a single thing may cost: a second, or as many KiB or MiB/s. Sums of a few such costs are small numbers still.
 const MOST_COST: u32 = 1_000_000_000;
 
+/// Most nodes: as many as kernels are built for on large machines (`NODES_SHIFT`, 6 by default on x86-64).
+const MAX_NODES: usize = 64;
+
+/// Most memory of a node, in MiB: 4 PiB, so that all nodes' pages can be counted.
+const MOST_MEMORY_MIB: u64 = 1 << 32;
+
 fn one() -> u32 {
     1
 }
@@ -152,6 +158,15 @@ impl Machine {
         if self.cpus() > MAX_CPUS {
             return wrong("sockets", format!("{} CPUs are more than the {MAX_CPUS} supported", self.cpus()));
         }
+        if self.nodes() > MAX_NODES {
+            return wrong(
+                "sockets",
+                format!("{} nodes are more than the {MAX_NODES} supported", self.nodes()),
+            );
+        }
+        if self.memory_mib > MOST_MEMORY_MIB {
+            return wrong("memory_mib", format!("{} is more than {MOST_MEMORY_MIB}", self.memory_mib));
+        }
         if self.threads_per_core > 8 {
             return wrong("threads_per_core", format!("{} is more than 8", self.threads_per_core));
         }
@@ -167,6 +182,14 @@ impl Machine {
         }
         if let Some(field) = self.costs.beyond(MOST_COST) {
             return wrong(&format!("costs.{field}"), format!("is more than {MOST_COST}"));
+        }
+        if self.costs.syscall == 0 {
+            let reason = "is at least 1: else a task that only calls the kernel stays at one moment for ever";
+            return wrong("costs.syscall", reason.to_owned());
+        }
+        if u64::from(self.costs.tick) * u64::from(self.hz) >= SECOND {
+            let reason = format!("{} at {} Hz leaves no time between two ticks", self.costs.tick, self.hz);
+            return wrong("costs.tick", reason);
         }
         if self.idle.iter().any(|state| state.exit_ns > MOST_COST || state.after_ns >= NEVER) {
             return wrong("idle", format!("exit_ns is at most {MOST_COST}, after_ns less than {NEVER}"));
