@@ -49,13 +49,18 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         a == b || self.world.machine.node_distance(a, b) <= RECLAIM_DISTANCE
     }
 
-    /// A real-time task stays unless one of at least its priority runs there; then it goes to the CPU that is idle or
-    /// runs the least important task.
-    fn select_realtime(&self, previous: usize, task: TaskIx) -> usize {
+    /// A real-time task stays unless one of at least its priority runs there, or is about to; then it goes to the CPU that
+    /// is idle or runs the least important task. A kernel lets it queue up behind one that is about to run, and pushes it
+    /// on when that one begins (`push_rt_tasks()`).
+    pub(super) fn select_realtime(&self, previous: usize, task: TaskIx) -> usize {
         let own = self.tasks[task as usize].class.realtime();
         let running = |cpu: usize| {
-            let current = self.cpus[cpu].current;
-            if current == NOBODY { None } else { Some(self.tasks[current as usize].class.realtime()) }
+            let (it, waiting) = (&self.cpus[cpu], self.cpus[cpu].realtime.highest());
+            if it.current == NOBODY {
+                waiting.map(Some)
+            } else {
+                Some(self.tasks[it.current as usize].class.realtime().max(waiting))
+            }
         };
         if running(previous).is_none_or(|priority| priority < own) {
             return previous;

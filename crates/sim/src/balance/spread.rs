@@ -22,7 +22,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn select_new(&mut self, cpu: usize, task: TaskIx) -> usize {
         if self.tasks[task as usize].class.realtime().is_some() {
             let allowed = *self.allowed(task);
-            return if allowed.contains(cpu) { cpu } else { self.idlest(&allowed, cpu) };
+            let here = if allowed.contains(cpu) { cpu } else { self.idlest(&allowed, cpu) };
+            // Since 2.6.25 it is pushed on at once if one of at least its priority runs there (task_woken_rt()).
+            return if self.is_o1() { here } else { self.select_realtime(here, task) };
         }
         if self.is_o1() { self.select_new_o1(cpu, task) } else { self.spread(cpu, task) }
     }
