@@ -85,6 +85,8 @@ fn a_kernel_file_may_not_admit_values_that_time_cannot_hold() {
     );
     let text = with(interval, "\"vm.stat_interval\" = { default = 1, min = 1, max = 4294967297 }");
     assert!(text.contains("is not within 1 to 4294967296"), "{text}");
+    let text = with("\nimbalance_pct = 117", "\nimbalance_pct = 99");
+    assert!(text.contains("domains: imbalance_pct = 99 is not between 100 and 10000"), "{text}");
     let delay = "\"sched.numa_balancing.scan_delay_ms\" = { default = 1000, min = 0, max = 2147483647 }";
     let text =
         with(delay, "\"sched.numa_balancing.scan_delay_ms\" = { default = 0, min = -5000000000, max = 9 }");

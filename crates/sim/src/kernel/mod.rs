@@ -142,6 +142,22 @@ pub struct DomainSettings {
     pub busy_factor: u32,
 }
 
+impl DomainSettings {
+    /// Says what cannot be.
+    fn check(&self) -> Result<(), String> {
+        let percents = [
+            ("smt_imbalance_pct", self.smt_imbalance_pct),
+            ("cache_imbalance_pct", self.cache_imbalance_pct),
+            ("imbalance_pct", self.imbalance_pct),
+        ];
+        match percents.iter().find(|(_, percent)| !(100..=10_000).contains(percent)) {
+            Some((key, percent)) => Err(format!("domains: {key} = {percent} is not between 100 and 10000")),
+            None if self.busy_factor == 0 => Err("domains: busy_factor is at least 1".to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Kernel {
     /// Reads a kernel model from TOML; the error says where it is wrong.
     pub fn from_toml(text: &str) -> Result<Self, SimError> {
@@ -161,6 +177,9 @@ impl Kernel {
                 }
                 _ => {}
             }
+        }
+        if kernel.policy != PolicyKind::O1 {
+            kernel.domains.check().map_err(wrong)?;
         }
         for (name, definition) in &kernel.tunables {
             let refused = match Tunable::named(name) {
