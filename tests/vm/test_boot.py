@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_panic_is_never_a_pass_and_told_with_the_console_around_it(
 def test_arguments_describe_nodes_memory_and_distances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
     two = qemu.Machine(machine.image, Topology(2, 2, 1, 2), 256, [[10, 30], [30, 10]], "tcg", "isolcpus=3")
-    argv = qemu.arguments(two, qemu.Files(Path("/i"), Path("/a,b"), Path("/r")))
+    argv = qemu.arguments(two, qemu.Files(Path("/i"), Path("/a,b"), Path("/r"), Path("/s")))
     told = " ".join(argv)
     assert "-smp 4,sockets=2,cores=2,threads=1" in told
     assert "-m 512M" in told
@@ -83,10 +84,22 @@ def test_arguments_describe_nodes_memory_and_distances(tmp_path: Path, monkeypat
     assert "-icount" not in argv
 
 
+def test_host_files_take_shared_memory_and_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, "")
+    files = qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s,t"))
+    told = " ".join(qemu.arguments(replace(machine, host_files=True), files))
+    assert "memory-backend-memfd,id=node0,size=256M,share=on" in told
+    assert "socket,id=share,path=/s,,t" in told
+    assert "vhost-user-fs-pci,chardev=share,tag=host" in told
+    plain = " ".join(qemu.arguments(machine, files))
+    assert "memory-backend-ram,id=node0,size=256M " in plain
+    assert "vhost-user-fs-pci" not in plain
+
+
 def test_a_seed_makes_time_and_draws_the_guest_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
     seeded = qemu.Machine(machine.image, Topology(1, 2), 256, [[10]], "tcg", seed=7)
-    argv = qemu.arguments(seeded, qemu.Files(Path("/i"), Path("/c"), Path("/r")))
+    argv = qemu.arguments(seeded, qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s")))
     assert argv[argv.index("-seed") + 1] == "7"
     assert argv[argv.index("-icount") + 1] == "shift=3,sleep=off"
     assert argv[argv.index("-rtc") + 1].endswith("clock=vm")

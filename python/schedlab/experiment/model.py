@@ -93,7 +93,8 @@ class TargetTable(_Table):
     A simulated target (``sim``) has a machine, and a kernel model for the variants that name none: shipped ones by
     name, others by the path of their TOML file. A virtual machine (``vm``) has a kernel image for the variants that
     name none, a topology (``"4x2/4"``), memory for each of its nodes, their distances, a command line that those of
-    variants are added to, and programs of this machine that go in (``tools``).
+    variants are added to, and programs of this machine that go in (``tools``),
+    or its whole file tree (``host_files``).
     """
 
     kind: Literal["host", "sim", "vm"] = "host"
@@ -106,6 +107,7 @@ class TargetTable(_Table):
     deterministic: bool = False
     cmdline: str | None = None
     tools: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
+    host_files: bool = False
 
     @model_validator(mode="after")
     def _fits(self) -> TargetTable:
@@ -113,7 +115,7 @@ class TargetTable(_Table):
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' names those shipped")
         if self.kind == "host" and (self.machine or self.kernel):
             raise ValueError('machine and kernel go with kind = "sim" or "vm": the host has its own')
-        own = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools"}
+        own = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools", "host_files"}
         if self.kind != "vm" and (given := sorted(self.model_fields_set & own)):
             raise ValueError(f'{", ".join(given)} goes with kind = "vm" only')
         if self.kind == "vm":
@@ -127,6 +129,10 @@ class TargetTable(_Table):
             raise ValueError('machine goes with kind = "sim": a virtual machine has a topology')
         if self.deterministic and self.accel == "kvm":
             raise ValueError("a deterministic guest counts instructions, which KVM cannot: leave accel away")
+        if self.host_files and self.deterministic:
+            raise ValueError("host_files answer at this machine's pace: a deterministic guest cannot have them")
+        if self.host_files and self.tools:
+            raise ValueError("host_files bring every program of this machine: leave tools away")
         try:
             topology = Topology.parse(self.topology) if self.topology else DEFAULT
             topology.distances(self.distances)

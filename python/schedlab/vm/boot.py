@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from schedlab.vm import qemu
+from schedlab.vm.processes import kept
 from schedlab.vm.results import Garbled, Record, Stream
+from schedlab.vm.sharing import served
 from schedlab.vm.watchdog import Console, Limits
-from schedlab.workloads.tools import SCHEDLOAD, need
 
 LOOK = 0.05
 """Seconds between two looks at what the guest has written: files tell nobody that they grew."""
@@ -21,8 +21,9 @@ LOOK = 0.05
 LAST_WORDS = 3.0
 """Seconds that a guest with a fault gets to print the rest of it, or to go down by itself."""
 
-GRACE = 15.0
-"""Seconds that the launcher gets to kill QEMU."""
+
+LAST_LINES = 3
+"""Lines of what QEMU and virtiofsd say at their end that are told: the first of them is often the cause."""
 
 
 class BootFailed(Exception):
@@ -109,9 +110,9 @@ class Boot:
         return b""
 
     def _words(self) -> str:
-        """QEMU's own last words, when it ended with an error."""
+        """The last words of QEMU, or of virtiofsd beside it, when it ended with an error."""
         told = self._more(self._errors).decode(errors="replace").strip()
-        return f": {told.splitlines()[-1]}" if told else ""
+        return f": {'; '.join(told.splitlines()[-LAST_LINES:])}" if told else ""
 
 
 @contextmanager
@@ -119,29 +120,11 @@ def started(machine: qemu.Machine, initramfs: bytes, scratch: Path, limits: Limi
     """Boot a machine; at the exit QEMU and its files are gone. ``scratch`` is where these are, private to the boot."""
     with TemporaryDirectory(prefix="boot-", dir=scratch) as folder:
         place = Path(folder)
-        files = qemu.Files(place / "initramfs", place / "console", place / "results")
+        files = qemu.Files(place / "initramfs", place / "console", place / "results", place / "share")
         files.initramfs.write_bytes(initramfs)
         errors = place / "errors"
-        # The launcher kills QEMU when schedlab ends, also by SIGKILL, or has ended meanwhile.
-        launcher = [need(SCHEDLOAD), "exec", f"--parent={os.getpid()}", f"--report={place / 'report'}", "--"]
-        with errors.open("wb") as stderr:
-            process = subprocess.Popen(
-                [*launcher, *qemu.arguments(machine, files)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-            )
-        try:
+        with ExitStack() as stack:
+            if machine.host_files:
+                stack.enter_context(served(files.share, place, errors))
+            process = stack.enter_context(kept(qemu.arguments(machine, files), place / "report", errors))
             yield Boot(process, files, errors, limits or Limits())
-        finally:
-            _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Have the launcher kill QEMU; only if it does not answer, kill the launcher, and with it QEMU."""
-    process.terminate()
-    try:
-        process.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -62,10 +62,17 @@ TRACED = (
 TRACING = "/sys/kernel/tracing/events/sched"
 
 
-def contents(jobs: Sequence[str], settings: Sequence[Setting], pause: float = 0.0, scheduler: str = "") -> bytes:
+def contents(
+    jobs: Sequence[str],
+    settings: Sequence[Setting],
+    pause: float = 0.0,
+    scheduler: str = "",
+    host_files: bool = False,
+) -> bytes:
     """The archive for shell scripts that are to run in this order, with so many seconds between them.
 
     ``scheduler`` is the script that loads a sched_ext scheduler for them, see :mod:`schedlab.targets.sched_ext.guest`.
+    With ``host_files`` the guest mounts this machine's file tree at /host.
     """
     histograms = [f"{TRACING}/{traced.event}/hist" for traced in TRACED]
     files = {
@@ -81,5 +88,7 @@ def contents(jobs: Sequence[str], settings: Sequence[Setting], pause: float = 0.
     }
     if scheduler:
         files["/jobs/sched_ext"] = scheduler
+    if host_files:
+        files["/jobs/host_files"] = ""
     files |= {f"/jobs/{FIRST + index}": script for index, script in enumerate(jobs)}
     return archive({path: regular(text.encode()) for path, text in files.items()})

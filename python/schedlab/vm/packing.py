@@ -53,7 +53,7 @@ def base(programs: Iterable[Path] = ()) -> bytes:
         "/etc/group": regular(b"root:x:0:\nnogroup:x:65534:\n"),
         "/etc/hosts": regular(b"127.0.0.1 localhost\n"),
     }
-    contents |= {place: folder() for place in ("/proc", "/sys", "/tmp", "/run", "/jobs")}
+    contents |= {place: folder() for place in ("/proc", "/sys", "/tmp", "/run", "/jobs", "/host")}
     for program in programs:
         contents |= packed(program)
     return archive(contents)

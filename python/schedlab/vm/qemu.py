@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from schedlab.vm.images import Image
+from schedlab.vm.sharing import TAG
 from schedlab.vm.topology import Topology
 
 PROGRAM = "qemu-system-x86_64"
@@ -41,7 +42,8 @@ EPOCH = "2026-01-01T00:00:00"
 class Machine:
     """A guest: what is booted, on which CPUs and memory. ``seed`` makes it deterministic, see :func:`arguments`.
 
-    ``memory_mib`` is that of each node, ``command_line`` what is added to :data:`COMMAND_LINE`.
+    ``memory_mib`` is that of each node, ``command_line`` what is added to :data:`COMMAND_LINE`; with
+    ``host_files`` the guest can mount this machine's file tree (:mod:`.sharing`).
     """
 
     image: Image
@@ -51,6 +53,7 @@ class Machine:
     accel: Accel
     command_line: str = ""
     seed: int | None = None
+    host_files: bool = False
 
     @property
     def whole_command_line(self) -> str:
@@ -62,11 +65,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class Files:
-    """Where a boot's files are: what QEMU reads, and the two serial ports' output that it writes."""
+    """Where a boot's files are: what QEMU reads, the two serial ports' output that it writes, virtiofsd's socket."""
 
     initramfs: Path
     console: Path
     results: Path
+    share: Path
 
 
 def program() -> str | None:
@@ -114,9 +118,11 @@ def arguments(machine: Machine, files: Files) -> list[str]:
     argv += ["-accel", "kvm" if machine.accel == "kvm" else "tcg,thread=single"]
     argv += ["-m", f"{machine.memory_mib * topology.nodes}M"]
     argv += ["-smp", f"{topology.cpus},sockets={topology.sockets},cores={topology.cores},threads={topology.threads}"]
+    # virtiofsd writes what a guest reads into its memory, and must have that too.
+    backend, shared = ("memory-backend-memfd", ",share=on") if machine.host_files else ("memory-backend-ram", "")
     for node in range(topology.nodes):
         cpus = topology.cpus_of(node)
-        argv += ["-object", f"memory-backend-ram,id=node{node},size={machine.memory_mib}M"]
+        argv += ["-object", f"{backend},id=node{node},size={machine.memory_mib}M{shared}"]
         argv += ["-numa", f"node,nodeid={node},cpus={cpus[0]}-{cpus[-1]},memdev=node{node}"]
     for one, row in enumerate(machine.distances):
         for other, distance in enumerate(row):
@@ -125,6 +131,9 @@ def arguments(machine: Machine, files: Files) -> list[str]:
     argv += ["-append", machine.whole_command_line]
     for name, path in (("console", files.console), ("results", files.results)):
         argv += ["-chardev", f"file,id={name},path={_escaped(path)}", "-serial", f"chardev:{name}"]
+    if machine.host_files:
+        argv += ["-chardev", f"socket,id=share,path={_escaped(files.share)}"]
+        argv += ["-device", f"vhost-user-fs-pci,chardev=share,tag={TAG}"]
     if machine.seed is not None:
         argv += ["-icount", f"shift={ICOUNT_SHIFT},sleep=off", "-rtc", f"base={EPOCH},clock=vm"]
         argv += ["-seed", str(machine.seed)]

@@ -88,8 +88,7 @@ class Booting:
             self._running = self._start(trial)
         running = self._running
         running.done.add(trial.index)
-        command = self._rows[trial.row.key].command()
-        argv = words(command, trial.variant, trial.row.timeout, running.trials.index(trial))
+        argv = words(self._rows[trial.row.key], trial.variant, trial.row.timeout, running.trials.index(trial))
         try:
             return self._run(running, trial, argv)
         except (BootFailed, Garbled) as error:
@@ -143,10 +142,11 @@ class Booting:
         """The boot, up to the moment before its first trial; CannotRunHere when a tunable did not take effect."""
         variant = running.trials[0].variant
         scripts = [
-            script(self._rows[trial.row.key].command(), variant, trial.row.timeout, number)
+            script(self._rows[trial.row.key], variant, trial.row.timeout, number)
             for number, trial in enumerate(running.trials)
         ]
-        jobs = contents(scripts, settings(variant, running.machine.image), self._pause, scheduler(variant))
+        wanted = settings(variant, running.machine.image)
+        jobs = contents(scripts, wanted, self._pause, scheduler(variant), self._table.host_files)
         boot = running.stack.enter_context(started(running.machine, self._base + jobs, self._scratch))
         files = Files(boot.expect("ready").files())
         if wrong := list(faults(variant, files.text("tunables"))):

@@ -11,16 +11,20 @@ from schedlab.experiment.plan import CONTROL, Plan
 from schedlab.targets.protocol import Obstacle
 from schedlab.targets.sched_ext import guest
 from schedlab.targets.vm import guests
-from schedlab.targets.vm.scripts import Prepared, located, programs
+from schedlab.targets.vm.scripts import Prepared, hidden, located, programs
 from schedlab.targets.vm.settings import refusal
 from schedlab.tunables import KernelVersion
-from schedlab.vm import packing, qemu
+from schedlab.vm import packing, qemu, sharing
 from schedlab.vm.images import Image, config_of
+from schedlab.workloads.base import Command
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
 
 HANGS_COUNTED = KernelVersion(6, 1)
 """The newest kernel known to hang at its second CPU when instructions are counted (Debian's 6.1; 6.12 comes up)."""
+
+SHARING = ("CONFIG_VIRTIO_FS", "CONFIG_VIRTIO_PCI")
+"""What a guest's kernel mounts the host's files with; there is nothing to load a module from."""
 
 QEMU_ITSELF_MIB = 300
 """Memory that QEMU takes beside the guest's: translated code and its own."""
@@ -36,6 +40,8 @@ def obstacles(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
         yield Obstacle("schedload", "the load generator and launcher is not built", "make build")
     if table.accel == "kvm" and not qemu.kvm_usable():
         yield Obstacle("KVM", f"{qemu.KVM} cannot be opened", 'join the group "kvm", or leave accel away for emulation')
+    if table.host_files and (fault := sharing.fault()):
+        yield Obstacle("host_files", *fault)
     yield from _memory(plan, table)
     yield from _programs(plan, table)
     yield from _variants(plan, table)
@@ -53,7 +59,7 @@ def _memory(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
 
 def _programs(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
     told = set()
-    for subject, reason, mend in [*_of_tools(table), *_of_rows(plan)]:
+    for subject, reason, mend in [*_of_tools(table), *_of_rows(plan, table)]:
         if (subject, reason) not in told:
             told.add((subject, reason))
             yield Obstacle(subject, reason, mend)
@@ -68,9 +74,9 @@ def _of_tools(table: TargetTable) -> Iterator[tuple[str, str, str]]:
             yield f"tool {name!r}", *fault
 
 
-def _of_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
+def _of_rows(plan: Plan, table: TargetTable) -> Iterator[tuple[str, str, str]]:
     for row in plan.rows:
-        subject, prepared = f"workload {row.label!r}", Prepared.of(row)
+        subject, prepared = f"workload {row.label!r}", Prepared.of(row, table.host_files)
         if lacking := missing(adapter(row.use)):
             for tool in lacking:
                 yield subject, f"{tool.program} is not installed", install_line(lacking)
@@ -81,6 +87,9 @@ def _of_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
         for reason in prepared.adapter.obstacles(prepared.parameters):
             yield subject, reason, ""
         command = prepared.command()
+        if table.host_files:
+            yield from ((subject, *fault) for fault in _of_shared(command))
+            continue
         if command.cwd is not None:
             yield subject, f"runs in the folder {command.cwd}, which a guest does not have", "run it with --target host"
         for name in programs(command):
@@ -89,6 +98,17 @@ def _of_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
                 yield subject, f"{name} is not installed on this machine", "install it: it goes into the guest"
             elif fault := _packable(path):
                 yield subject, f"{name} {fault[0]}", fault[1]
+
+
+def _of_shared(command: Command) -> Iterator[tuple[str, str]]:
+    """What a command lacks in this machine's file tree as a guest sees it."""
+    paths = [(name, located(name)) for name in programs(command)]
+    for name, path in paths:
+        if path is None:
+            yield f"{name} is not installed on this machine", "install it"
+    for path in [*(path for _, path in paths), command.cwd]:
+        if path is not None and (folder := hidden(path)):
+            yield f"{path} is not seen in a guest, which has a {folder} of its own", "move it to another folder"
 
 
 def _packable(path: Path) -> tuple[str, str] | None:
@@ -124,6 +144,13 @@ def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
             yield f"tunable {name!r}: {why[0]}", why[1]
     if variant.sched_ext is not None:
         yield from _of_scheduler(variant.sched_ext, image)
+    if table.host_files and (options := config_of(image)) is not None:
+        for lacking in (option for option in SHARING if options.get(option) != "y"):
+            yield (
+                f"host_files: kernel {image.release} does not have {lacking} built in",
+                "take a kernel that has, such as debian-6.12, or name programs in tools",
+            )
+            break
     version = KernelVersion.parse(image.release)
     if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table, variant).cpus > 1:
         yield (

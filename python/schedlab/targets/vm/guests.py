@@ -96,4 +96,5 @@ def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu
         accel=accel_of(table),
         command_line=" ".join(words),
         seed=seed_of(seed, block) if table.deterministic else None,
+        host_files=table.host_files,
     )

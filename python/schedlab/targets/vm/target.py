@@ -57,6 +57,7 @@ class VirtualMachine:
                 "distances": topology.distances(table.distances),
                 "accel": accel,
                 "deterministic": table.deterministic,
+                "host_files": table.host_files,
                 "command_line": table.cmdline or "",
             },
             "qemu": qemu.version(),
@@ -75,7 +76,7 @@ class VirtualMachine:
     @contextmanager
     def session(self, plan: Plan, run_id: int) -> Iterator[Booting]:
         """The guest's first file system made; at the exit no guest is left."""
-        rows = {row.key: Prepared.of(row) for row in plan.rows}
+        rows = {row.key: Prepared.of(row, self._table.host_files) for row in plan.rows}
         with tempfile.TemporaryDirectory(prefix="schedlab-vm-", dir=scratch_root()) as folder:
             session = Booting(plan, self._table, rows, packing.base(self._programs(rows)), Path(folder))
             try:
@@ -86,7 +87,8 @@ class VirtualMachine:
     def _programs(self, rows: Mapping[tuple[str, str], Prepared]) -> list[Path]:
         """Programs of this machine that go in, each once."""
         wanted = [*self._table.tools]
-        for prepared in rows.values():
-            wanted += programs(prepared.command())
+        if not self._table.host_files:
+            for prepared in rows.values():
+                wanted += programs(prepared.command())
         wanted += [variant.sched_ext[0] for variant in self._variants if variant.sched_ext is not None]
         return list(dict.fromkeys(path for path in map(located, wanted) if path is not None))

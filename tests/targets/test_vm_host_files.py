@@ -1,0 +1,264 @@
+"""Guests that see this machine's file tree: what they can do with it, what they cannot, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import SchedlabError
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import Variant
+from schedlab.experiment.plan import plan
+from schedlab.measurement import Measurement
+from schedlab.store import writing
+from schedlab.store.file import open_store
+from schedlab.targets.vm import VirtualMachine, scripts
+from schedlab.targets.vm.scripts import Prepared, hidden, script
+from schedlab.vm import sharing
+from schedlab.vm.boot import BootFailed, started
+from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.vm import fake_qemu
+from tests.vm.guest_files import require_guest
+
+FILE = """
+[experiment]
+name = "host-files"
+[target]
+kind = "{kind}"
+kernel = "{kernel}"
+topology = "1x1"
+memory_mib = 256
+host_files = true
+{more}
+[design]
+blocks = 1
+warmup = 0
+control = false
+[[variant]]
+name = "base"
+[[workload]]
+use = "command"
+run = "{run}"
+"""
+
+
+def written(kernel: str = "debian-6.12", run: str = "true", more: str = "", kind: str = "vm") -> str:
+    return FILE.format(kernel=kernel, run=run, more=more, kind=kind)
+
+
+def require_sharing() -> None:
+    """Skip the test when this machine's files cannot be shared with a guest, and say why."""
+    require_guest("debian-6.12")
+    require_daemon()
+
+
+def require_daemon() -> None:
+    """Skip the test when there is no virtiofsd here that can be kept from writing, and say why."""
+    if fault := sharing.fault():
+        pytest.skip(": ".join(fault))
+    if find(SCHEDLOAD) is None:
+        pytest.skip("schedload is not built: make build")
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 60
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return holds()
+
+
+def below(pid: int) -> set[int]:
+    """All descendants of a process."""
+    found = set()
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            for child in map(int, children.read_text().split()):
+                found |= {child} | below(child)
+        except OSError:
+            continue
+    return found
+
+
+def daemons(pids: set[int]) -> set[int]:
+    """Those of these processes that run the daemon."""
+    program, found = sharing.daemon(), set()
+    for pid in pids:
+        try:
+            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode() == program:
+                found.add(pid)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.real
+@pytest.mark.timeout(600)
+def test_a_program_of_this_machine_runs_unpacked_and_cannot_write_to_it(tmp_path: Path) -> None:
+    require_sharing()
+    # Not below /tmp, which is the guest's own: the folder of these tests is this machine's alone.
+    mine = Path(__file__).resolve()
+    target_file = mine.parent / f"written-by-a-guest-{os.getpid()}"
+    if hidden(mine):
+        pytest.skip(f"the tests lie in {hidden(mine)}, which a guest has of its own")
+    # The guest's root lifts the guest's own protection first: this machine's must hold by itself.
+    does = (
+        f"grep -c no-other-file-says-this {mine}; mount -o remount,rw / && echo lifted; "
+        f"echo x >{target_file} || echo kept; rm -f {mine} || echo there; "
+        "echo y >/tmp/y && cat /tmp/y; cat /proc/sys/kernel/osrelease"
+    )
+    experiment = parse(written(run=f"sh -c '{does}'"), "f")
+    made = plan(experiment, 1, quick=False)
+    target = VirtualMachine(experiment.target, experiment.variant)
+    assert target.obstacles(made) == []
+    fingerprint = target.fingerprint()
+    digest = target.fingerprint_hash(fingerprint)
+    engine = open_store(tmp_path / "store.sqlite", create=True)
+    run_id = writing.begin(engine, writing.NewRun(made, target.name, target.kind, False, "", "f", fingerprint, digest))
+    measured: list[Measurement] = []
+    execute(made, target, engine, run_id, lambda _, measurement: measured.extend([measurement] if measurement else []))
+    (one,) = measured
+    assert (one.state, one.reason) == ("ok", "")
+    told = one.stdout.split()
+    assert told[1:5] == ["lifted", "kept", "there", "y"], (one.stdout, one.stderr)
+    assert int(told[0]) > 0
+    assert told[5].startswith("6.12")
+    assert mine.is_file()
+    assert not target_file.exists()
+    assert daemons(below(os.getpid())) == set()
+
+
+@pytest.mark.real
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_no_daemon_outlives_schedlab(tmp_path: Path, how: signal.Signals) -> None:
+    require_sharing()
+    program = f"""
+import time
+from pathlib import Path
+from schedlab.experiment.model import TargetTable, Variant
+from schedlab.targets.vm import guests
+from schedlab.vm.boot import started
+table = TargetTable(kind="vm", kernel="debian-6.12", topology="1x1", host_files=True)
+with started(guests.machine(table, Variant(name="v"), 1, 1), b"", Path({str(tmp_path)!r})):
+    time.sleep(600)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        assert until(lambda: bool(daemons(below(process.pid))) or process.poll() is not None)
+        running = daemons(below(process.pid))
+        assert running
+        process.send_signal(how)
+        process.wait()
+        assert until(lambda: daemons(running) == set())
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_sealed_program_reads_everything_and_writes_nothing(tmp_path: Path) -> None:
+    require_daemon()
+    (tmp_path / "there").write_text("as it was")
+    does = f"cat {tmp_path}/there; echo x >{tmp_path}/there; echo x >{tmp_path}/new"
+    done = subprocess.run(sharing.sealed("/bin/sh", "-c", does), capture_output=True, text=True, check=False)
+    assert done.stdout == "as it was"
+    assert done.stderr.count("Read-only file system") == 2
+    assert (tmp_path / "there").read_text() == "as it was"
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "new").write_text("only the program was sealed")
+
+
+def test_a_daemon_that_dies_ends_the_boot_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_daemon()
+    waits_for_the_daemon = """
+import socket
+path = next(word.rpartition("path=")[2] for word in sys.argv if word.startswith("socket,"))
+with socket.socket(socket.AF_UNIX) as share:
+    try:
+        share.connect(path)
+        share.recv(1)
+    except OSError:
+        pass
+sys.exit("qemu: protocol error")
+"""
+    machine = replace(fake_qemu.install(tmp_path, monkeypatch, waits_for_the_daemon), host_files=True)
+    monkeypatch.setattr(sharing, "arguments", lambda *_: ["/bin/sh", "-c", "echo out of memory >&2; exit 1"])
+    with started(machine, b"", tmp_path) as guest, pytest.raises(BootFailed) as failed:
+        guest.expect("ready")
+    assert "out of memory" in failed.value.reason
+    assert "qemu: protocol error" in failed.value.reason
+    assert not list(tmp_path.glob("boot-*"))
+
+
+def test_both_kinds_of_daemon_share_the_root_by_a_socket_that_is_there() -> None:
+    assert sharing.arguments("/d", True, 5)[:5] == ["/d", "-f", "--fd=5", "-o", "source=/"]
+    assert {"--fd=5", "--shared-dir=/", "--sandbox=none"} <= set(sharing.arguments("/d", False, 5))
+
+
+def test_where_there_is_no_daemon_that_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "daemon", lambda: None)
+    assert "host_files" in " ".join(obstacles(written()))
+    assert any("there is no virtiofsd" in told and "apt-get install virtiofsd" in told for told in obstacles(written()))
+
+
+def test_a_kernel_that_cannot_mount_it_is_refused() -> None:
+    require_guest("debian-6.1")
+    told = obstacles(written(kernel="debian-6.1"))
+    assert any("CONFIG_VIRTIO_FS" in each and "debian-6.12" in each for each in told), told
+
+
+def test_a_program_that_the_guest_s_own_folders_hide_is_refused(tmp_path: Path) -> None:
+    require_guest("debian-6.12")
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    if not hidden(program):
+        pytest.skip(f"{tmp_path} is seen in guests")
+    assert any("is not seen in a guest" in told for told in obstacles(written(run=str(program))))
+    assert hidden(Path("/usr/bin/env")) is None
+    assert hidden(Path("/runner/env")) is None
+
+
+def test_a_link_into_a_hidden_folder_is_hidden_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripts, "HIDDEN", (str(tmp_path.resolve() / "own"),))
+    (tmp_path / "link").symlink_to(tmp_path / "own" / "program")
+    assert hidden(tmp_path / "link") == str(tmp_path.resolve() / "own")
+    assert hidden(tmp_path / "other") is None
+
+
+def obstacles(text: str) -> list[str]:
+    experiment = parse(text, "f")
+    target = VirtualMachine(experiment.target, experiment.variant)
+    return [str(obstacle) for obstacle in target.obstacles(plan(experiment, 1))]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (written(more="deterministic = true"), "at this machine's pace"),
+        (written(more='tools = ["perf"]'), "leave tools away"),
+        (written(kind="host"), "machine and kernel go with"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(SchedlabError, match=reason):
+        parse(text, "f")
+
+
+def test_trials_enter_the_tree_with_this_machine_s_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/opt/mine/bin:/usr/bin")
+    (row,) = plan(parse(written(run="env"), "f"), 1).rows
+    variant = Variant(name="base")
+    text = script(Prepared.of(row, host_files=True), variant, 60.0, 0)
+    assert "export PATH=/opt/mine/bin:/usr/bin\n" in text
+    assert "chroot /host" in text
+    assert "/run/schedload exec" in text
+    assert "chroot" not in script(Prepared.of(row), variant, 60.0, 0)
