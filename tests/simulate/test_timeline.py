@@ -142,7 +142,8 @@ from pathlib import Path
 from schedlab.cli import simulating
 words = ["hackbench", "groups=2", "loops=1000000"]
 asked = simulating.Asked(
-    words, None, "laptop-4", None, 0, [], "", "other", None, 0, None, None, sys.argv[1], Path(sys.argv[2])
+    words=words, file=None, machine="laptop-4", kernel=None, seed=0, tunables=[], command_line="", policy="other",
+    priority=None, nice=0, slice=None, cpus=None, horizon=sys.argv[1], timeline=Path(sys.argv[2]),
 )
 simulating.simulate(asked)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -153,7 +154,8 @@ def test_memory_does_not_grow_with_the_timeline(tmp_path: Path) -> None:
     def peak_kib(horizon: str) -> tuple[int, int]:
         path = tmp_path / horizon
         command = [sys.executable, "-c", PEAK, horizon, str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
         return int(done.stdout), path.stat().st_size
 
     (short, small), (long, large) = peak_kib("100ms"), peak_kib("2s")

@@ -132,6 +132,19 @@ def test_plots_have_a_mark_for_every_value(visit: Visit) -> None:
     expect(page.locator("#course figure[data-drawn] .mark-symbol path")).to_have_count(4 * 36)
 
 
+@pytest.mark.parametrize("case", ["measured", "imported", "alone"])
+def test_the_page_does_not_move_while_plots_are_drawn(visit: Visit, case: str) -> None:
+    page = visit(case)
+    page.set_viewport_size({"width": 1400, "height": 100})
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    places = "[...document.querySelectorAll('summary, h2')].map(one => one.getBoundingClientRect().top + scrollY)"
+    before = page.evaluate(places)
+    for figure in page.locator("figure[data-plot]").all():
+        figure.scroll_into_view_if_needed()
+        expect(figure).to_have_attribute("data-drawn", "")
+    assert page.evaluate(places) == before
+
+
 def test_imported_samples_are_dots_and_curves_without_lines_through_blocks(visit: Visit) -> None:
     page = visit("imported")
     page.locator("#details details.row > summary").nth(1).click()

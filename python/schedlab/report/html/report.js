@@ -128,6 +128,14 @@
     if ("all" in figure.dataset) return Object.keys(data.rows).flatMap(valuesOf);
     return plot === "distribution" ? samplesOf(row) : valuesOf(row);
   };
+  const heightOf = ({ plot, row }) => {
+    const { height } = data.plots[plot];
+    return height.step ? height.step * new Set(data.rows[row].values.map((value) => value[1])).size : height;
+  };
+  // Room for a plot and its axis before it is drawn, or the page would slip away under whoever is about to click.
+  const reserve = (figure) => {
+    one(".canvas", figure).style.minHeight = `${heightOf(figure.dataset) + 49}px`;
+  };
   const draw = async (figure) => {
     const { plot, row, response } = figure.dataset;
     const canvas = one(".canvas", figure);
@@ -139,7 +147,7 @@
       "@labels": about.points?.map((point) => point[1]),
     });
     const table = dataOf(figure);
-    if (made.height.step) made.height = made.height.step * new Set(table.map((value) => value.column)).size;
+    made.height = heightOf(figure.dataset);
     // Only errors are logged: a layer without data, such as a noise band where there was no control, is none.
     const { view } = await vegaEmbed(canvas, { ...made, datasets: { ...made.datasets, table } }, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, hover: false, logLevel: 1, defaultStyle: false, tooltip: { theme: "custom" },
@@ -159,7 +167,10 @@
     coming.unobserve(entry.target);
     draw(entry.target);
   }), { rootMargin: "300px" });
-  all("figure[data-plot]").forEach((figure) => coming.observe(figure));
+  all("figure[data-plot]").forEach((figure) => {
+    reserve(figure);
+    coming.observe(figure);
+  });
 
   // Block values as a table: a line for each block, a column for each variant.
   const four = (value) => {
