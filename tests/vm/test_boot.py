@@ -54,6 +54,14 @@ def test_a_boot_that_cannot_go_on_says_where_and_why(
     assert reason in failed.value.reason
 
 
+def test_a_console_without_end_ends_the_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boot, "LARGEST_CONSOLE", 10_000)
+    noise = 'while True:\n    console.write(b"[    9.0] again and again\\n" * 1000)\n'
+    machine = fake_qemu.install(tmp_path, monkeypatch, UP + noise)
+    with started(machine, b"", tmp_path) as guest, pytest.raises(BootFailed, match="on its console"):
+        guest.expect("ready")
+
+
 @pytest.mark.parametrize("sends_a_result", [False, True])
 def test_a_panic_is_never_a_pass_and_told_with_the_console_around_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sends_a_result: bool

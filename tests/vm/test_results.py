@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schedlab.vm import results
 from schedlab.vm.results import Garbled, Record, Stream
 
 
@@ -43,13 +44,36 @@ def test_what_is_no_record_is_found(noise: bytes) -> None:
         stream.take()
 
 
-def test_files_of_a_record_are_found_by_path() -> None:
+def archive(**files: bytes) -> bytes:
     held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w:gz") as archive:
-        for name, data in (("./before/proc/stat", b"cpu 1"), ("./stdout", b"")):
+    with tarfile.open(fileobj=held, mode="w:gz") as made:
+        for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    assert Record("result", 0, held.getvalue()).files() == {"before/proc/stat": b"cpu 1", "stdout": b""}
+            made.addfile(member, io.BytesIO(data))
+    return held.getvalue()
+
+
+def test_files_of_a_record_are_found_by_path() -> None:
+    data = archive(**{"./before/proc/stat": b"cpu 1", "./stdout": b""})
+    assert Record("result", 0, data).files() == {"before/proc/stat": b"cpu 1", "stdout": b""}
     with pytest.raises(Garbled):
-        Record("result", 0, held.getvalue()[:20]).files()
+        Record("result", 0, data[:20]).files()
+
+
+@pytest.mark.parametrize("name", ["/etc/cron.d/evil", "../evil", "./before/../../evil", "be\nfore"])
+def test_a_guest_cannot_name_files_outside_the_folder_of_its_results(name: str) -> None:
+    with pytest.raises(Garbled, match="is no path of a result"):
+        Record("result", 0, archive(**{name: b"x"})).files()
+
+
+def test_a_guest_cannot_fill_this_machine_s_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "LARGEST_FILE", 10)
+    monkeypatch.setattr(results, "LARGEST", 25)
+    assert Record("result", 0, archive(stdout=bytes(1000))).files() == {"stdout": bytes(10)}
+    with pytest.raises(Garbled, match="more than"):
+        Record("result", 0, archive(a=bytes(10), b=bytes(10), c=bytes(10))).files()
+    stream = Stream()
+    stream.feed(b"schedlab result 1 26 0\n")
+    with pytest.raises(Garbled, match="begins no record"):
+        stream.take()

@@ -6,7 +6,16 @@ import shlex
 from math import ceil
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    field_validator,
+    model_validator,
+)
 
 from schedlab.cpulist import parse_cpu_list
 from schedlab.units import parse_share, parse_time_ns
@@ -59,9 +68,16 @@ def _topology(value: object) -> str:
         raise ValueError(f"{error.what}; {error.todo}") from error
 
 
+def _boot_parameters(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(f"{value!r} holds a control character: boot parameters are words on one line")
+    return value
+
+
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
 Limit = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 SliceNs = Annotated[int, BeforeValidator(_slice_ns)]
+CommandLine = Annotated[str, AfterValidator(_boot_parameters)]
 TopologyText = Annotated[str, BeforeValidator(_topology)]
 CommandWords = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
@@ -105,7 +121,7 @@ class TargetTable(_Table):
     distances: list[list[int]] | None = None
     accel: Literal["kvm", "tcg"] | None = None
     deterministic: bool = False
-    cmdline: str | None = None
+    cmdline: CommandLine | None = None
     tools: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
     host_files: bool = False
 
@@ -196,7 +212,7 @@ class State(_Table):
     """
 
     kernel: Annotated[str, Field(min_length=1)] | None = None
-    cmdline: str | None = None
+    cmdline: CommandLine | None = None
     topology: TopologyText | None = None
     sched_ext: CommandWords | None = None
     tunables: dict[str, int | bool | float | str] = Field(default_factory=dict)

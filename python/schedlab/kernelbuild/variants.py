@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from schedlab.kernelbuild.shelf import Record, called
 
 _HEAD = """\
-# Made by 'schedlab kernels build'. Name a machine to boot the kernels on, such as --target "vm:{base}@4".
+# Made by 'schedlab kernels build'. Name a machine to boot the kernels on, such as --target "vm:{base}@2x2/2".
 [experiment]
 name = {name}
 question = "Which patch of the series makes a difference?"

@@ -22,6 +22,9 @@ LAST_WORDS = 3.0
 """Seconds that a guest with a fault gets to print the rest of it, or to go down by itself."""
 
 
+LARGEST_CONSOLE = 32 << 20
+"""Bytes on the console beyond which a guest is ended: they are kept in memory, and no healthy kernel says as much."""
+
 LAST_LINES = 3
 """Lines of what QEMU and virtiofsd say at their end that are told: the first of them is often the cause."""
 
@@ -60,6 +63,8 @@ class Boot:
             if self.console.fault is not None:
                 self._last_words()
                 raise self._failed(f"the guest's kernel has a fault, {self.console.fault}")
+            if self._read[self._files.console] > LARGEST_CONSOLE:
+                raise self._failed(f"the guest printed more than {LARGEST_CONSOLE >> 20} MiB on its console")
             if (come := self._take()) is not None:
                 return come
             if ended:
@@ -99,12 +104,13 @@ class Boot:
     def _look(self) -> None:
         # In this order: what the kernel printed before it sent a record has been read when the record is.
         self._stream.feed(self._more(self._files.results))
-        self.console.feed(self._more(self._files.console).decode(errors="replace"))
+        # Of a console without end no more is read at once than shows that it is one.
+        self.console.feed(self._more(self._files.console, LARGEST_CONSOLE + 1).decode(errors="replace"))
 
-    def _more(self, path: Path) -> bytes:
+    def _more(self, path: Path, most: int = -1) -> bytes:
         with suppress(FileNotFoundError), path.open("rb") as file:
             file.seek(self._read[path])
-            data = file.read()
+            data = file.read(most)
             self._read[path] += len(data)
             return data
         return b""

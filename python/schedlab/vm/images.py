@@ -40,6 +40,13 @@ class Image:
     config: Path | None
     sha256: str
 
+    def is_unchanged(self) -> bool:
+        """Whether the file still is what was looked at: a tree may be built again while a run goes on."""
+        try:
+            return bzimage.checksum(self.path) == self.sha256
+        except OSError:
+            return False
+
 
 def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
     """The image that a kernel name stands for, downloaded the first time where it has to be.

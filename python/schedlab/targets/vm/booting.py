@@ -20,6 +20,7 @@ from schedlab.targets.vm.scripts import Prepared, scheduler, script, words
 from schedlab.targets.vm.settings import faults, settings
 from schedlab.vm.boot import Boot, BootFailed, started
 from schedlab.vm.jobs import FIRST, contents
+from schedlab.vm.parameters import not_understood
 from schedlab.vm.qemu import Machine
 from schedlab.vm.results import Garbled
 
@@ -95,8 +96,9 @@ class Booting:
             failure = error if isinstance(error, BootFailed) else BootFailed(f"the guest's results: {error}", "")
             before_trials = running.boot is None or running.failed is not None
             running.failed = failure if before_trials else None
+            running.stack.close()
             if not before_trials:
-                self.close()
+                self._running = None
             elapsed = time.time() - begun
             return Measurement("failed", begun, elapsed, reason=failure.reason, command=argv, stderr=failure.tail)
 
@@ -145,7 +147,14 @@ class Booting:
             script(self._rows[trial.row.key], variant, trial.row.timeout, number)
             for number, trial in enumerate(running.trials)
         ]
-        wanted = settings(variant, running.machine.image)
+        image = running.machine.image
+        if not image.is_unchanged():
+            raise CannotRunHere(
+                "the kernel image is another than when the run began; the run has ended, its trials are kept",
+                where=str(image.path),
+                todo="begin a new run; build kernels elsewhere while one is under way",
+            )
+        wanted = settings(variant, image)
         jobs = contents(scripts, wanted, self._pause, scheduler(variant), self._table.host_files)
         boot = running.stack.enter_context(started(running.machine, self._base + jobs, self._scratch))
         files = Files(boot.expect("ready").files())
@@ -154,8 +163,26 @@ class Booting:
                 f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",
                 todo="take the tunable out, or give the guest another kernel",
             )
+        self._check_parameters(variant, files.text("dmesg"))
         self._check(running.machine, files)
         return boot
+
+    def _check_parameters(self, variant: Variant, log: str) -> None:
+        """A variant of which the kernel understands no word is its baseline; a single word may be of what it lacks."""
+        own = variant.cmdline or ""
+        wrong = not_understood(log, own)
+        if wrong and wrong == own.split():
+            raise CannotRunHere(
+                f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(wrong)}; "
+                "the run has ended, its trials are kept",
+                where="cmdline",
+                todo="look it up in Documentation/admin-guide/kernel-parameters.txt of that kernel, or take it out",
+            )
+        if ignored := [*not_understood(log, self._table.cmdline or ""), *wrong]:
+            self._note(
+                f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(ignored)}"
+                " of its command line, and leaves it out"
+            )
 
     def _check(self, machine: Machine, files: Files) -> None:
         """The guest is what was asked for: all CPUs up, and a clock that is quick to read."""

@@ -16,6 +16,7 @@ from schedlab.targets.vm.settings import refusal
 from schedlab.tunables import KernelVersion
 from schedlab.vm import packing, qemu, sharing
 from schedlab.vm.images import Image, config_of
+from schedlab.vm.parameters import LONGEST
 from schedlab.workloads.base import Command
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
@@ -151,6 +152,8 @@ def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
                 "take a kernel that has, such as debian-6.12, or name programs in tools",
             )
             break
+    if (length := len(guests.machine(table, variant, 0, 0).whole_command_line.encode())) > LONGEST:
+        yield f"its kernel command line has {length} bytes, of which a kernel reads {LONGEST}", "make it shorter"
     version = KernelVersion.parse(image.release)
     if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table, variant).cpus > 1:
         yield (

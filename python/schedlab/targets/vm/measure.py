@@ -17,6 +17,13 @@ from schedlab.targets.host.interpret import cpu_seconds, interpret, process_coun
 from schedlab.targets.host.launch import Launched
 from schedlab.targets.sched_ext.slot import note
 from schedlab.targets.vm.scripts import Prepared
+from schedlab.vm.results import Garbled
+
+TOLD = {
+    "timed_out", "signal", "exit_code", "elapsed_ns", "user_us", "system_us", "voluntary_switches",
+    "involuntary_switches",
+}  # fmt: skip
+"""What of the launcher's report a measurement is made from; a report without it was torn, or is somebody else's."""
 
 
 class Files:
@@ -32,16 +39,19 @@ class Files:
     def launched(self, argv: Sequence[str]) -> Launched:
         """As the host's own launches end."""
         status = self.text("status").strip()
-        return Launched(
-            tuple(argv), self._report(), int(status) if status else -1, self.text("stdout"), self.text("stderr")
-        )
+        code = int(status) if status.isascii() and status.isdigit() else -1
+        return Launched(tuple(argv), self._report(), code, self.text("stdout"), self.text("stderr"))
 
     def _report(self) -> Mapping[str, Any] | None:
         try:
-            told: Mapping[str, Any] = json.loads(self.text("report"))
+            told = json.loads(self.text("report"))
         except ValueError:
             return None
-        return told
+        return told if isinstance(told, dict) and told.keys() >= TOLD else None
+
+    def kept(self, when: str) -> set[str]:
+        """Paths of the kernel's files that hold something, of the tree ``before`` or ``after``."""
+        return {name.removeprefix(f"{when}/") for name, data in self._files.items() if data and name.startswith(when)}
 
     def write(self, folder: Path) -> None:
         """Put the files below a folder."""
@@ -61,7 +71,7 @@ def measurement(
     cpus: int,
     scratch: Path,
 ) -> tuple[Measurement, list[str]]:
-    """The trial's measurement, and notes on what could not be counted.
+    """The trial's measurement, and notes on what could not be counted; Garbled when files are missing or torn.
 
     ``started`` and ``elapsed`` are this machine's seconds, ``cpus`` the guest's, ``scratch`` a folder for its files.
     """
@@ -69,7 +79,11 @@ def measurement(
     state, metrics, reason = interpret(prepared.adapter, prepared.parameters, launched, trial.row.timeout)
     if fault := files.text("sched_ext.reason"):
         state, metrics, reason = "failed", (), fault
-    counters, conditions, notes = _observed(files, launched, cpus, scratch)
+    try:
+        counters, conditions, notes = _observed(files, launched, cpus, scratch)
+    except (OSError, ValueError, LookupError) as error:
+        # A guest whose memory is full keeps empty files or none, and one's own root may send anything.
+        raise Garbled(f"kernel files of the trial are missing or torn, as when its memory is full ({error})") from error
     made = Measurement(
         state=state,
         started=started,
@@ -90,6 +104,8 @@ def measurement(
 def _observed(
     files: Files, launched: Launched, cpus: int, scratch: Path
 ) -> tuple[dict[str, float], Conditions, list[str]]:
+    if torn := files.kept("before") ^ files.kept("after"):
+        raise ValueError(f"{min(torn)} was kept on one side of the trial only")
     with TemporaryDirectory(prefix="files-", dir=scratch) as folder:
         tree = Path(folder)
         files.write(tree)

@@ -1,0 +1,175 @@
+"""What a guest tells is not to be believed: a stand-in for QEMU sends what ill kernels and hostile roots would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import CannotRunHere, SchedlabError
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import plan
+from schedlab.measurement import Measurement
+from schedlab.targets.vm import guests
+from schedlab.targets.vm.booting import Booting
+from schedlab.targets.vm.check import obstacles
+from schedlab.targets.vm.scripts import Prepared
+from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.vm import fake_qemu
+from tests.vm.kernel_files import bzimage
+
+pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+
+TEXT = """
+[experiment]
+name = "lies"
+[target]
+kind = "vm"
+kernel = "{kernel}"
+topology = "1x2"
+accel = "tcg"
+cmdline = "splash"
+[design]
+blocks = 1
+control = false
+warmup = 0
+[[variant]]
+name = "base"
+cmdline = "{cmdline}"
+[[workload]]
+use = "command"
+run = "true"
+"""
+
+GUEST = """
+import io, tarfile
+def pack(**files):
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as made:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            made.addfile(member, io.BytesIO(data))
+    return held.getvalue()
+CLOCK = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+ready = {"sys/devices/system/cpu/online": b"0-1", CLOCK: b"tsc", "dmesg": DMESG}
+report = (b'{"timed_out": false, "signal": null, "exit_code": 0, "elapsed_ns": 5, "user_us": 1, "system_us": 1,'
+          b' "voluntary_switches": 1, "involuntary_switches": 1}')
+result = {"stdout": b"", "stderr": b"", "status": b"0", "report": report}
+for when in ("before", "after"):
+    result |= {f"{when}/proc/stat": b"cpu 1 2 3", f"{when}/proc/loadavg": b"0 0 0 1/2 3", f"{when}/proc/uptime": b"1 1"}
+"""
+
+
+class Guests:
+    """Runs the one trial of an experiment in a stand-in for a guest."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder, self._patch = folder, monkeypatch
+        self.kernel = folder / "bzImage"
+        self.kernel.write_bytes(bzimage("6.12.1"))
+        self.session: Booting | None = None
+
+    def made(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Booting:
+        """The session; the guest does the one thing when it is up and the other in its trial."""
+        program = GUEST.replace("DMESG", repr(dmesg.encode()))
+        program += f'{up}\ntell("ready", 0, pack(**ready))\ntell("begin", 1000)\n'
+        fake_qemu.install(self._folder, self._patch, f"{program}{does}\ntime.sleep(60)\n")
+        experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline), "f")
+        made = plan(experiment, 1)
+        rows = {row.key: Prepared.of(row) for row in made.rows}
+        self.session = Booting(made, experiment.target, rows, b"", self._folder)
+        self.trial = made.trials[0]
+        return self.session
+
+    def measured(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Measurement:
+        """Of its first trial."""
+        return self.made(does, cmdline, dmesg, up).run(self.trial)
+
+
+@pytest.fixture
+def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
+    guests.image.cache_clear()
+    made = Guests(tmp_path, monkeypatch)
+    yield made
+    if made.session is not None:
+        made.session.close()
+    guests.image.cache_clear()
+
+
+def test_a_whole_result_is_a_measurement(guest: Guests) -> None:
+    measured = guest.measured('tell("result", 1000, pack(**result))')
+    assert (measured.state, measured.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ('tell("result", 1000, b"")', "the archive of result 1000: torn, as when the guest's memory is full"),
+        ('tell("result", 1000, pack(**{"../../evil": b"x"}))', "'../../evil' is no path of a result"),
+        ('del result["after/proc/uptime"]\ntell("result", 1000, pack(**result))', "kernel files of the trial"),
+        ('result["before/proc/stat"] = b""\ntell("result", 1000, pack(**result))', "kernel files of the trial"),
+        ('result["after/proc/loadavg"] = b"x"\ntell("result", 1000, pack(**result))', "kernel files of the trial"),
+        ('result["after"] = b"x"\ntell("result", 1000, pack(**result))', "kernel files of the trial"),
+        ('result["report"] = b"[1]"\ntell("result", 1000, pack(**result))', "could not be started"),
+        ('result["report"] = b"{}"; result["status"] = b"x"\ntell("result", 1000, pack(**result))', "could not be"),
+        ('tell("result", 1001, pack(**result))', "results of job 1001, not of 1000"),
+    ],
+)
+def test_what_is_missing_torn_or_hostile_fails_the_trial_and_nothing_else(
+    guest: Guests, tmp_path: Path, does: str, reason: str
+) -> None:
+    measured = guest.measured(does)
+    assert measured.state == "failed"
+    assert reason in measured.reason
+    assert not list(tmp_path.parent.rglob("evil"))
+
+
+UNKNOWN = '[    0.0] Unknown kernel command line parameters "splash {}", will be passed to user space.\n'
+
+
+def test_a_variant_that_its_kernel_does_not_understand_ends_the_run(guest: Guests) -> None:
+    with pytest.raises(CannotRunHere, match="variant 'base': the guest's kernel does not understand isolcpu=1"):
+        guest.measured("", "isolcpu=1", UNKNOWN.format("isolcpu=1"))
+
+
+def test_single_words_that_the_kernel_does_not_understand_are_told(guest: Guests) -> None:
+    measured = guest.measured(
+        'tell("result", 1000, pack(**result))', "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog")
+    )
+    assert measured.state == "ok"
+    assert guest.session
+    assert any("does not understand splash nowatchdog" in note for note in guest.session.notes)
+
+
+def test_a_kernel_image_that_is_built_again_meanwhile_ends_the_run(guest: Guests) -> None:
+    session = guest.made('tell("result", 1000, pack(**result))')
+    guests.image(str(guest.kernel))
+    guest.kernel.write_bytes(bzimage("6.12.1") + b"another")
+    with pytest.raises(CannotRunHere, match="the kernel image is another than when the run began"):
+        session.run(guest.trial)
+
+
+def running(folder: Path) -> list[str]:
+    """Stand-ins that still run, by their command lines."""
+    told = [entry.read_bytes() for entry in Path("/proc").glob("[0-9]*/cmdline") if entry.exists()]
+    return [words.decode() for words in told if str(folder / "fake-qemu").encode() in words]
+
+
+def test_a_guest_that_lacks_cpus_fails_its_trials_and_is_not_left_running(guest: Guests, tmp_path: Path) -> None:
+    measured = guest.measured("", up='ready["sys/devices/system/cpu/online"] = b"0"')
+    assert measured.reason == "only 1 of the guest's 2 CPUs came up"
+    assert running(tmp_path) == []
+
+
+def test_a_command_line_that_the_kernel_would_cut_is_refused_before_the_first_boot(guest: Guests) -> None:
+    session = guest.made("", f"isolcpus=1 {'x' * 2000}")
+    told = [item.reason for item in obstacles(session._plan, session._table)]
+    assert any("of which a kernel reads 2047" in reason for reason in told), told
+
+
+@pytest.mark.parametrize("cmdline", [r"isolcpus=1\nquiet", r"isolcpus=1\u0000"])
+def test_boot_parameters_are_words_on_one_line(cmdline: str) -> None:
+    with pytest.raises(SchedlabError, match="holds a control character"):
+        parse(TEXT.format(kernel="k", cmdline=cmdline), "f")
