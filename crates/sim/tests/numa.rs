@@ -199,6 +199,21 @@ fn threads_share_a_scan_and_processes_do_not() {
 }
 
 #[test]
+fn a_process_has_marked_those_pages_of_a_shared_region_that_it_has_touched_itself() {
+    // 256 pages that a fills; b touches 64 of them.
+    let walk = |bytes| within_window(vec![touch(bytes), compute(100_000u64)]);
+    let groups = vec![
+        group("a", 1, Mode::Process, vec![touch(MIB), walk(MIB)]),
+        group("b", 1, Mode::Process, vec![walk(MIB / 4)]),
+    ];
+    let bare = || Attributes { footprint_kib: Some(0), ..Attributes::default() };
+    let groups_of = BTreeMap::from([("a".to_owned(), bare()), ("b".to_owned(), bare())]);
+    let config = Config { groups: groups_of, ..config(&QUICK) };
+    let outcome = run("linux-4.5", program(groups, MIB, Scope::Program, 150), config);
+    assert_eq!((outcome.counters.numa_scans, outcome.counters.numa_pte_updates), (2, 256 + 64));
+}
+
+#[test]
 fn a_scan_marks_scan_size_and_the_next_goes_on_behind_it() {
     // 8 MiB in scans of 2 MiB: four windows, so a period of a quarter of 100 ms, with two ticks and 32 × 5 µs: scans after
     // 100, 133, 166 and 199 ms of run time. Without a granule left over, so the fourth ends the pass.

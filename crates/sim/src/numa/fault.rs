@@ -18,7 +18,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         let (node, on) = (self.topology.node(cpu) as u8, self.numa.on);
         let space = self.numa.members[task as usize].space as usize;
-        if !self.numa.spaces[space].mapping(region).is_marked() {
+        let map = self.numa.spaces[space].mapping(region);
+        if self.numa.shared[region as usize] {
+            map.meet(&self.regions[region as usize], touch);
+        }
+        if !map.is_marked() {
             return;
         }
         if on {

@@ -1,6 +1,6 @@
 //! Address spaces: what is mapped there, and which pages are marked.
 
-use crate::physics::{PAGE, Region};
+use crate::physics::{PAGE, Region, Touch};
 use crate::time::Ns;
 
 use super::NOWHERE;
@@ -29,6 +29,10 @@ pub(super) struct Mapping {
     marked: u64,
     /// By granule; empty before the first scan.
     pub marks: Vec<Mark>,
+    /// By granule, pages that this address space has touched, and their sum: a page table has those alone. Empty for
+    /// private regions, where it is what has been touched at all.
+    present: Vec<u32>,
+    populated: u64,
 }
 
 /// A granule's marked pages.
@@ -96,7 +100,13 @@ impl Space {
     pub fn mapping(&mut self, region: u32) -> &mut Mapping {
         let known = self.maps.iter().position(|map| map.region == region);
         let at = known.unwrap_or_else(|| {
-            self.maps.push(Mapping { region, marked: 0, marks: Vec::new() });
+            self.maps.push(Mapping {
+                region,
+                marked: 0,
+                marks: Vec::new(),
+                present: Vec::new(),
+                populated: 0,
+            });
             self.maps.len() - 1
         });
         &mut self.maps[at]
@@ -114,8 +124,10 @@ impl Space {
 
     /// Pages that are there.
     pub fn pages(&self, regions: &[Region]) -> u64 {
-        let mapped = self.maps.iter().map(|map| regions[map.region as usize].populated);
-        mapped.sum::<u64>() + self.image.pages
+        let there = |map: &Mapping| {
+            if map.present.is_empty() { regions[map.region as usize].populated } else { map.populated }
+        };
+        self.maps.iter().map(there).sum::<u64>() + self.image.pages
     }
 
     /// Walks up to `budget` pages from where the last scan stopped to the end, and marks them, but no private ones that
@@ -134,7 +146,8 @@ impl Space {
             let spared = spared.filter(|_| !shared[map.region as usize]);
             map.marks.resize(region.home.len(), Mark::default());
             while self.at.1 < map.marks.len() && walked < budget {
-                let (granule, there) = (self.at.1, region.touched[self.at.1]);
+                let granule = self.at.1;
+                let there = map.there(region, granule);
                 self.at.1 += 1;
                 walked += u64::from(there);
                 let mark = &mut map.marks[granule];
@@ -175,6 +188,26 @@ impl Mapping {
         self.marked > 0
     }
 
+    /// A region that several address spaces share is about to be touched in this one. As there, only the number of a
+    /// granule's pages is known.
+    pub fn meet(&mut self, region: &Region, touch: &Touch) {
+        let size = region.granule_pages();
+        if self.populated == u64::from(size) * region.granule_count() as u64 {
+            return;
+        }
+        self.present.resize(region.granule_count(), 0);
+        for (granule, pages) in region.parts(touch) {
+            let fresh = pages.min(size - self.present[granule]);
+            self.present[granule] += fresh;
+            self.populated += u64::from(fresh);
+        }
+    }
+
+    /// A granule's pages that are in the page table.
+    fn there(&self, region: &Region, granule: usize) -> u32 {
+        self.present.get(granule).copied().unwrap_or(region.touched[granule])
+    }
+
     /// Takes the marks of up to `pages` pages of a granule away; how many there were.
     pub fn take(&mut self, granule: usize, pages: u32) -> u32 {
         let mark = &mut self.marks[granule];
@@ -186,11 +219,14 @@ impl Mapping {
 
     #[cfg(any(debug_assertions, feature = "check"))]
     pub fn verify(&self, regions: &[Region]) {
-        let touched = &regions[self.region as usize].touched;
+        let region = &regions[self.region as usize];
         let sum: u64 = self.marks.iter().map(|mark| u64::from(mark.pages)).sum();
         assert_eq!(self.marked, sum, "marks of region {} sum up", self.region);
-        let within = self.marks.iter().zip(touched).all(|(mark, touched)| mark.pages <= *touched);
+        let there = |granule| self.there(region, granule);
+        let within = self.marks.iter().enumerate().all(|(granule, mark)| mark.pages <= there(granule));
         assert!(within, "only pages that are there are marked in region {}", self.region);
+        let met = self.present.iter().zip(&region.touched).all(|(present, touched)| present <= touched);
+        assert!(met, "only touched pages are there in region {}", self.region);
     }
 }
 

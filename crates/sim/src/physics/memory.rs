@@ -81,22 +81,30 @@ impl Region {
     /// touched is not remembered, only how many.
     fn first_touch(&mut self, touch: &Touch, node: usize) -> u64 {
         if self.home.is_empty() {
-            let granules = self.bytes.div_ceil(1 << self.shift) as usize;
-            self.home = vec![UNTOUCHED; granules];
-            self.touched = vec![0; granules];
+            self.home = vec![UNTOUCHED; self.granule_count()];
+            self.touched = vec![0; self.granule_count()];
         }
-        let (size, mut pages) = (1u64 << self.shift, 0);
+        let (size, mut pages) = (self.granule_pages(), 0);
         for (granule, number) in self.parts(touch) {
             if self.home[granule] == UNTOUCHED {
                 self.home[granule] = node as u8;
             }
-            let fresh = (size / PAGE) as u32 - self.touched[granule];
+            let fresh = size - self.touched[granule];
             let met = fresh.min(number);
             self.touched[granule] += met;
             pages += u64::from(met);
         }
         self.populated += pages;
         pages
+    }
+
+    /// Pages of a granule.
+    pub fn granule_pages(&self) -> u32 {
+        1 << (self.shift - PAGE.ilog2())
+    }
+
+    pub fn granule_count(&self) -> usize {
+        self.bytes.div_ceil(1 << self.shift) as usize
     }
 
     /// Granules that a touch meets, and how many pages of each.
