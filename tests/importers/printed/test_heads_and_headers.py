@@ -185,7 +185,7 @@ def test_a_title_of_as_many_words_as_columns_names_none(title: str) -> None:
 def test_rows_without_a_header_beside_a_table_are_told() -> None:
     found = imported(f"{GROUPS}\nHere is more. I ran it twice, too.\n\nreads     10.5   11.5\nwrites    20.5   21.5\n")
     assert [len(table.rows) for table in found.tables] == [3]
-    assert found.notes == ("lines 10–11 look like a table and were not read",)
+    assert found.notes == ("lines 10–11 look like a table and were not read: no header fits their figures",)
 
 
 def test_a_load_called_cpu_has_no_per_cent() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from schedlab.importers.model import Import, ImportProblem, Table
 from schedlab.importers.printed import aligned, bordered, hackbench, normalised, perf_stat, zero_day
 from schedlab.importers.printed import vocabulary as words
+from schedlab.importers.printed.decimals import with_points
 from schedlab.importers.printed.decode import numbered_lines
 from schedlab.importers.printed.page import page
 from schedlab.importers.printed.rows import CHANGE
@@ -22,6 +23,8 @@ FORMAT = "printed tables"
 
 _FIGURES = re.compile(r"^.*\S.*(?<![\w.])\d[\d.,]*[%a-zµ/]*[^\S\r\n].*\d", re.MULTILINE)
 _QUOTING = "> |\t"
+_TOLD = 3
+"""Notes on what was not read that an error repeats."""
 
 
 def looks_like(head: str) -> bool:
@@ -54,6 +57,8 @@ def read_text(data: bytes | str, source: str) -> Import:
     """:func:`read` for a text in hand; ``source`` names it in errors."""
     lines = page(numbered_lines(data.encode() if isinstance(data, str) else data, source))
     perf, bench = perf_stat.Reader(lines, source), hackbench.Reader(lines, source)
+    # What tools print has a grammar of its own, also under a locale with decimal commas.
+    lines = with_points(lines)
     robots, columns = zero_day.Reader(lines, source), aligned.Reader(lines, source)
     multiples = normalised.Reader(lines, source)
     tables: list[Table] = []
@@ -78,8 +83,9 @@ def read_text(data: bytes | str, source: str) -> Import:
     tables = sorted([*tables, *perf.tables()], key=lambda table: table.line)
     series = bench.series()
     if not tables and not series:
+        told = "".join(f"; {note}" for note in notes[:_TOLD])
         raise ImportProblem(
-            "no table was found in this text",
+            f"no table was found in this text{told}",
             where=source,
             todo="a table is rows of figures under a header, or what MMTests, perf stat, hackbench or 0-day print",
         )

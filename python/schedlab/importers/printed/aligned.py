@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from schedlab.importers.printed import shapes
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.around import legend_above, text_above, title_above
-from schedlab.importers.printed.found import Found, malformed
+from schedlab.importers.printed.evidence import is_of_results
+from schedlab.importers.printed.found import Found, listing, malformed
 from schedlab.importers.printed.grid import Grid, GridRow
 from schedlab.importers.printed.header import Header, Zone, are_columns, find_header, unique, wide_fields, zones
 from schedlab.importers.printed.page import Line
@@ -69,8 +70,7 @@ class Reader:
             if inner is not None and inner.at == block[0].at:
                 header, block = inner, block[1:]
         if header is None:
-            lines = f"lines {block[0].line}–{block[-1].line}"
-            told = (f"{lines} look like a table and were not read",) if shapes.looks_like_table(block) else ()
+            told = (_unread(block),) if shapes.looks_like_table(block) else ()
             return Found(max(end, at + 1), notes=told)
         above = self.page[block[0].at - 1] if block[0].at else None
         if above and words.begins_with_operation(above.text.strip()) and CHANGE_MARK.search(above.text):
@@ -189,6 +189,8 @@ class Reader:
         around = f"{above}\n{self.around}" if names == self.names or not above else above
         grid = Grid(header.corner, names, tuple(rows), title, around, self.page[header.at].number)
         table, told = to_table(grid, mmtests=shapes.is_mmtests(block))
+        if not is_of_results(table, above):
+            return Found(end, notes=(*notes, listing(self.page, header.at, block[-1].at)))
         self.around = f"{title}\n{above}" if above else self.around
         self.names, self.corner, self.end = names, header.corner, block[-1].end
         self.headers.update(_plain(line.text) for line in self.page[header.at : block[0].at] if line.text)
@@ -209,7 +211,9 @@ class Reader:
         fitting, odd = list[Row](), list[Row]()
         for row in block:
             (fitting if self._fits(row, count, places) else odd).append(row)
-        if not odd or not fitting:
+        if not fitting:
+            return [], [_unread(odd)] if shapes.looks_like_table(odd) else []
+        if not odd:
             return fitting, []
         results = any(row.marked for row in fitting) or shapes.is_mmtests(fitting)
         words_of = {len(row.text.split()) for row in fitting}
@@ -250,6 +254,10 @@ class Reader:
         if len(labels) != len(header.corner):
             labels = (row.head,)
         return GridRow(row.line, labels, tuple(cells))
+
+
+def _unread(block: Sequence[Row]) -> str:
+    return f"lines {block[0].line}–{block[-1].line} look like a table and were not read: no header fits their figures"
 
 
 def _plain(text: str) -> str:

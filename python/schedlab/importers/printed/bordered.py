@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from schedlab.importers.printed.around import text_above, title_above
-from schedlab.importers.printed.found import Found, malformed
+from schedlab.importers.printed.evidence import is_of_results
+from schedlab.importers.printed.found import Found, listing, malformed
 from schedlab.importers.printed.grid import Grid, GridRow
 from schedlab.importers.printed.header import unique
 from schedlab.importers.printed.page import Line
@@ -18,6 +19,8 @@ from schedlab.importers.printed.tokens import MISSING_WORDS, Figure, tokens
 _RULE = re.compile(r"[\s|+:=\-]+\Z")
 _SIGN_APART = re.compile(r"^([-+])\s+(?=[\d.]+\s*%)")
 _EVEN = 0.75
+_Fields = tuple[tuple[str, ...], tuple[str, ...], tuple[GridRow, ...]]
+"""Names of label columns, names of figures' columns, rows."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,16 @@ def read(page: Sequence[Line], at: int, floor: int, source: str) -> Found | None
     if odd or not body:
         return Found(end)
     grid = _grid(lines[:height], _continued(body), width)
-    if grid is None:
-        return Found(end)
+    return _found(page, at, floor, end, grid, body) if grid is not None else Found(end)
+
+
+def _found(page: Sequence[Line], at: int, floor: int, end: int, grid: _Fields, body: Sequence[_Barred]) -> Found:
+    """The table of a grid that stands in ``page[at:end]``."""
     corners, names, rows = grid
     title, around = title_above(page, at, floor), text_above(page, at, floor)
     table, notes = to_table(Grid(corners, names, rows, title, around, page[at].number), mmtests=False)
+    if not is_of_results(table, around):
+        return Found(end, notes=(listing(page, at, end - 1),))
     remarks = [f'line {line.line.number}: remark left out: "{line.remark}"' for line in body if line.remark]
     return Found(end, (table,), (*remarks, *notes))
 
@@ -117,10 +125,8 @@ def _is_table(body: Sequence[_Barred], width: int) -> bool:
     return good >= 2 and good >= len(body) * _EVEN and figures >= len(body) * _EVEN
 
 
-def _grid(
-    header: Sequence[_Barred], body: Sequence[_Barred], width: int
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[GridRow, ...]] | None:
-    """Names of label columns, names of figures' columns, rows; None if there are no figures."""
+def _grid(header: Sequence[_Barred], body: Sequence[_Barred], width: int) -> _Fields | None:
+    """What the lines say; None if there are no figures."""
     values = [k for k in range(width) if _holds_figures([line.fields[k] for line in body])]
     labels = [k for k in range(width) if k not in values]
     # Figures in the first column alone are the axis of a plot, or numbers of lines.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schedlab.importers.model import ImportProblem, Table
@@ -24,3 +25,9 @@ def malformed(source: str, line: Line, why: str) -> ImportProblem:
         where=f"{source}:{line.number}",
         todo="mend the line or take it out of the file; a table is imported whole or not at all",
     )
+
+
+def listing(page: Sequence[Line], first: int, last: int) -> str:
+    """The note for figures under a header, from ``page[first]`` to ``page[last]``, that nothing says were measured."""
+    where = f"lines {page[first].number}–{page[last].number}"
+    return f"{where} were not read: nothing in them says that they are results (no run, metric, unit or change)"

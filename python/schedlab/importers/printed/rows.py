@@ -25,7 +25,13 @@ _SIDE_BY_SIDE = re.compile(r"((?:\A|(?<=\s\s))(\S[^:]*):\s+[-\d.,]+\s{2,})(\2:)(
 """Two outputs beside one another, each line with its label: ``50.0th: 45      50.0th: 39``."""
 _MARKS = frozenset(",;^!*†‡#")
 """What may stand between figures without being one."""
-_CODE = re.compile(r"/\*|\*/|;\s*\Z|[{}]\s*\Z|^\+\s+(?![\d.])|0x[0-9a-f]{8}")
+_CODE = re.compile(
+    r"/\*|\*/|;\s*\Z|[{}]\s*\Z|^\+\s+(?![\d.])|0x[0-9a-f]{8}"
+    r"|^\s*#\s*(?:define|undef|include|if|ifn?def|elif|else|endif|pragma|error)\b"
+    # Disassembly, and the symbols of a profile.
+    r"|^\s*[0-9a-f]{1,16}:\s+(?:[0-9a-f]{2} ){2,}|\s\[[k.]\]\s"
+)
+"""Source code, its listings and profiles: figures in columns that are nobody's results."""
 CHANGE = re.compile(r"\(\s*[-+]?[\d.]+\s*%\s*\)|\*\s*[-+]?[\d.]+\s*%\s*\*")
 """A printed change, whole, as MMTests has it."""
 CHANGE_MARK = re.compile(r"\(\s*[-+]?[\d.]+\s*%|\*\s*[-+]?[\d.]+\s*%|%\s*[*)]")
@@ -106,6 +112,9 @@ def _parse(text: str, at: int, end: int, line: int) -> Row | None:
     if all(cell.value is None for cell in cells) and not any(cell.marked for cell in cells) and len(cells) < 2:
         return None
     head = text[: cells[0].start].strip()
+    if head.endswith(("->", "=>", "→")):
+        # From one figure to another: the first of them is no name.
+        return None
     return Row(at, end, line, text, head, cells, text[cells[-1].end :].strip())
 
 

@@ -58,8 +58,12 @@ def with_changes(block: Sequence[Row], count: int) -> list[Row]:
 def _with_changes(row: Row, count: int) -> Row:
     if len(row.cells) <= count or row.marked or row.cells[0].percent:
         return row
+    cells = row.cells
+    if not cells[-1].percent and [cell.percent for cell in cells] == [k % 2 == 1 for k in range(len(cells))]:
+        # One between each two figures, none behind the last: changes from the figure before to the one behind.
+        cells = (cells[0], *(cells[k] for pair in range(2, len(cells), 2) for k in (pair, pair - 1)))
     merged: list[Figure] = []
-    for cell in row.cells:
+    for cell in cells:
         if not cell.percent:
             merged.append(cell)
         elif merged[-1].marked:
@@ -72,7 +76,8 @@ def _with_changes(row: Row, count: int) -> Row:
                 change_text=cell.text,
                 change_percent=False,
                 star=False,
-                end=cell.end,
+                start=min(merged[-1].start, cell.start),
+                end=max(merged[-1].end, cell.end),
             )
     return replace(row, cells=tuple(merged)) if len(merged) in (count, count + 1) else row
 
@@ -106,7 +111,11 @@ def with_labels(block: Sequence[Row], count: int) -> list[Row]:
 
 
 def _is_label(row: Row, count: int, start: int) -> bool:
-    if len(row.cells) < 2 or row.cells[0].marked:
+    first = row.cells[0]
+    if len(row.cells) < 2 or first.marked:
+        return False
+    if row.head and ("." in first.text or first.unit):
+        # What stands behind a name counts something; a measured figure there lacks its column's name.
         return False
     return len(row.cells) == count + 1 or (len(row.cells) <= count and row.cells[0].end <= start)
 
