@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.cli.doctor import doctor, obstacles
-from schedlab.vm import packing, qemu
+from schedlab.vm import packing, qemu, sharing
 from schedlab.workloads import kernel_tree
 from schedlab.workloads.registry import adapter
 
@@ -42,3 +42,21 @@ def test_how_guests_would_be_booted_is_told(
     doctor()
     (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("guests")]
     assert told.endswith("apt-get install busybox-static")
+
+
+def test_whether_guests_can_see_this_machine_s_files_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qemu, "program", lambda: "/usr/bin/qemu")
+    monkeypatch.setattr(packing, "busybox", lambda: Path("/bin/busybox"))
+    monkeypatch.setattr(sharing, "fault", lambda: None)
+    monkeypatch.setattr(sharing, "daemon", lambda: "/usr/libexec/virtiofsd")
+    doctor()
+    assert "host_files by /usr/libexec/virtiofsd" in capsys.readouterr().out
+    monkeypatch.undo()
+    monkeypatch.setattr(qemu, "program", lambda: "/usr/bin/qemu")
+    monkeypatch.setattr(packing, "busybox", lambda: Path("/bin/busybox"))
+    monkeypatch.setattr(sharing, "daemon", lambda: None)
+    doctor()
+    told = capsys.readouterr().out
+    assert "without host_files: there is no virtiofsd: apt-get install virtiofsd" in told

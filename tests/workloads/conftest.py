@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from schedlab.experiment.model import Variant
+from schedlab.scratch import root
 from schedlab.targets.host.interpret import interpret
-from schedlab.targets.host.launch import launch, scratch_root
+from schedlab.targets.host.launch import launch
 from schedlab.workloads.base import Metric, Output, Place
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import install_line, missing
@@ -41,7 +42,7 @@ def require(use: str) -> None:
 def place() -> Iterator[Place]:
     """The cache that runs on this machine use (it holds the unpacked kernel source), and a scratch folder."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    with tempfile.TemporaryDirectory(prefix="schedlab-test-", dir=scratch_root()) as scratch:
+    with tempfile.TemporaryDirectory(prefix="schedlab-test-", dir=root()) as scratch:
         yield Place(Path(home) / "schedlab", Path(scratch))
 
 

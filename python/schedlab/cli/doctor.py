@@ -75,7 +75,7 @@ def _sched_ext(console: Console) -> None:
 
 def _guests(console: Console) -> None:
     """Whether kernels can be booted here, and how fast their CPUs would be."""
-    from schedlab.vm import packing, qemu
+    from schedlab.vm import packing, qemu, sharing
 
     lacking = {qemu.PACKAGE: qemu.program() is None, packing.BUSYBOX_PACKAGE: packing.busybox() is None}
     if wanted := [package for package, absent in lacking.items() if absent]:
@@ -83,6 +83,10 @@ def _guests(console: Console) -> None:
         return
     how = "KVM" if qemu.kvm_usable() else "emulation: right in what a kernel does, wrong in how long it takes"
     console.say("guests   ", f"ready by QEMU {qemu.version()}, {how}", "bold")
+    if fault := sharing.fault():
+        console.say("         ", f"without host_files: {fault[0]}: {fault[1]}", "yellow")
+    else:
+        console.say("         ", f"host_files by {sharing.daemon()}", "bold")
 
 
 def _simulator(console: Console) -> None:

@@ -91,7 +91,9 @@ def _estimate(made: Plan, store: Path | None) -> Estimate:
     from schedlab.execution.estimate import estimate
     from schedlab.store.file import open_store
     from schedlab.targets.choosing import name_of
+    from schedlab.targets.vm.boots import boots
 
     path = store_path(store)
     target, virtual = name_of(None, made.experiment)
-    return estimate(made, open_store(path, create=False) if path.exists() else None, target, virtual=virtual)
+    known = open_store(path, create=False) if path.exists() else None
+    return estimate(made, known, target, virtual=virtual, boots=boots(made, made.experiment.target))

@@ -14,7 +14,7 @@ from schedlab.cli import console as consoles
 from schedlab.cli import plan_view, progress
 from schedlab.cli.recovery import recover
 from schedlab.errors import Exit, StoreError
-from schedlab.execution.estimate import estimate
+from schedlab.execution.estimate import Estimate, estimate
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
@@ -24,8 +24,9 @@ from schedlab.findings import Findings, findings
 from schedlab.report import text
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
-from schedlab.targets.choosing import choose
+from schedlab.targets.choosing import choose, table_of
 from schedlab.targets.protocol import Target
+from schedlab.targets.vm.boots import boots
 from schedlab.tunables import Interrupted, restore_on_signals
 
 console = consoles.make()
@@ -49,7 +50,7 @@ def show_plan(request: Request) -> Exit:
     made, _ = _plan(request, None)
     known = open_store(request.store, create=False) if request.store.exists() else None
     target = _target(request, made.experiment)
-    plan_view.show(console, made, estimate(made, known, target.name, virtual=target.virtual))
+    plan_view.show(console, made, _estimate(request, made, known, target))
     obstacles = target.obstacles(made)
     for obstacle in obstacles:
         console.say("cannot run here:", str(obstacle))
@@ -66,7 +67,7 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     engine = open_store(request.store, create=True)
     run_id = unfinished.id if unfinished else _begin(engine, request, made, source, target)
     try:
-        expected = estimate(made, engine, target.name, virtual=target.virtual)
+        expected = _estimate(request, made, engine, target)
         with restore_on_signals(), progress.shown(console, made, expected) as tell:
             execute(made, target, engine, run_id, tell)
     except KeyboardInterrupt as error:
@@ -81,6 +82,11 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     console.print(f"\nstore: {request.store}", soft_wrap=True)
     console.say("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]), "dim")
     return exit_code(found, fail_on_worse=fail_on_worse)
+
+
+def _estimate(request: Request, made: Plan, known: Engine | None, target: Target) -> Estimate:
+    booted = boots(made, table_of(request.target, made.experiment))
+    return estimate(made, known, target.name, virtual=target.virtual, boots=booted)
 
 
 def _print(found: Findings) -> None:

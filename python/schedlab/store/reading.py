@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, Float, Select, String, case, func, select
@@ -234,6 +235,28 @@ def typical_seconds(engine: Engine, target: str) -> dict[tuple[str, str], float]
     query = select(rows.workload, rows.parameters, func.avg(rows.elapsed)).group_by(rows.workload, rows.parameters)
     with engine.connect() as connection:
         return {(workload, parameters): seconds for workload, parameters, seconds in connection.execute(query)}
+
+
+def typical_boot(engine: Engine, target: str) -> float | None:
+    """Median seconds before the first trial of a boot, over the newest 2,000 trials on a target; None without any.
+
+    A boot serves the trials of a variant within a block, so it lies between two trials that are not of the same, or
+    between a run's start and its first trial.
+    """
+    t, r = schema.trial.c, schema.run.c
+    boot = [t.run_id, t.phase, t.block, t.variant]
+    query = select(*boot, t.state, t.started, t.elapsed, r.started).join_from(
+        schema.trial, schema.run, r.id == t.run_id
+    )
+    query = query.where(r.target == target).order_by(t.id.desc()).limit(2_000)
+    waits, last, ended = [], None, 0.0
+    with engine.connect() as connection:
+        for *of, state, started, elapsed, began in reversed(connection.execute(query).all()):
+            if of != last and state == "ok":
+                same_run = last is not None and last[0] == of[0]
+                waits.append(max(0.0, started - (ended if same_run else began)))
+            last, ended = of, started + elapsed
+    return median(waits) if waits else None
 
 
 def failed_outputs(engine: Engine, run_id: int | None) -> Iterator[str]:

@@ -46,20 +46,25 @@ class Setting:
 
 @dataclass(frozen=True)
 class Traced:
-    """An event whose occurrences are counted by the values of its fields (Documentation/trace/histogram.rst)."""
+    """An event whose occurrences are counted by the values of its fields (Documentation/trace/histogram.rst).
+
+    ``event`` is its path below the kernel's ``events``; a field ending in ``.sym`` is a function, told by its name.
+    """
 
     event: str
     fields: tuple[str, ...]
 
 
 TRACED = (
-    Traced("sched_migrate_task", ("orig_cpu", "dest_cpu")),
-    Traced("sched_move_numa", ("src_nid", "dst_nid")),
-    Traced("sched_swap_numa", ("src_nid", "dst_nid")),
+    Traced("sched/sched_migrate_task", ("orig_cpu", "dest_cpu")),
+    Traced("sched/sched_move_numa", ("src_nid", "dst_nid")),
+    Traced("sched/sched_swap_numa", ("src_nid", "dst_nid")),
+    Traced("workqueue/workqueue_execute_start", ("function.sym", "common_cpu")),
 )
-"""Migrations, and moves of tasks to the node that NUMA balancing prefers (include/trace/events/sched.h, 6.1, 6.12)."""
+"""Migrations, moves of tasks to the node that NUMA balancing prefers, and what kernel workers did on each CPU
+(include/trace/events/sched.h and workqueue.h, 6.1, 6.12)."""
 
-TRACING = "/sys/kernel/tracing/events/sched"
+TRACING = "/sys/kernel/tracing/events"
 
 
 def contents(

@@ -21,8 +21,9 @@ KVM = Path("/dev/kvm")
 
 Accel = Literal["kvm", "tcg"]
 
-COMMAND_LINE = "console=ttyS0 oops=panic panic=-1"
-"""What every guest is booted with: an oops is a panic, and a panic ends the machine at once (-no-reboot)."""
+COMMAND_LINE = "console=ttyS0 oops=panic panic=-1 cryptomgr.notests"
+"""What every guest is booted with: an oops is a panic, and a panic ends the machine at once (-no-reboot). The
+self-tests of ciphers, which Debian's kernels begin at boot, would run on into an emulated guest's first trials."""
 
 EMULATED = "tsc=reliable"
 """QEMU's emulated CPUs share one time stamp counter, but do not say that it is constant: the kernel would take HPET

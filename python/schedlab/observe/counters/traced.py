@@ -1,4 +1,4 @@
-"""Scheduler events that a kernel counted in its own histograms (Documentation/trace/histogram.rst).
+"""Events that a kernel counted in its own histograms (Documentation/trace/histogram.rst).
 
 Guests are set up so before their first trial. A histogram counts in the kernel and costs a table look-up at each
 event, and tells what no file does: from which CPU to which, so that migrations between NUMA nodes are known.
@@ -7,20 +7,28 @@ event, and tells what no file does: from which CPU to which, so that migrations 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from schedlab.cpulist import parse_cpu_list
 from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, contents, probe_source
 
-EVENTS = Path("sys/kernel/tracing/events/sched")
+EVENTS = Path("sys/kernel/tracing/events")
 _NODES = Path("sys/devices/system/node")
 
 _ENTRY = re.compile(r"^\{ \w+: +(\d+), \w+: +(\d+) \} hitcount: +(\d+)$", re.MULTILINE)
+_WORK = re.compile(r"^\{ function: \[\w+\] (\S+) *, common_cpu: +(\d+) \} hitcount: +(\d+)$", re.MULTILINE)
 _DROPPED = re.compile(r"^ +Dropped: (\d+)$", re.MULTILINE)
 
-_NUMA = {"sched_move_numa": "numa-task-moves", "sched_swap_numa": "numa-task-swaps"}
+_MIGRATE = "sched/sched_migrate_task"
+_NUMA = {"sched/sched_move_numa": "numa-task-moves", "sched/sched_swap_numa": "numa-task-swaps"}
 """NUMA balancing moves a task to its preferred node, or has two tasks change places for it."""
+
+_WORKS = "workqueue/workqueue_execute_start"
+_TOLD = ("vmstat_update",)
+"""Functions of kernel workers that are also told by themselves; the sum over all of them always is."""
+
+BY_CPU = frozenset({"works", *(f"works.{function}" for function in _TOLD)})
 
 ABSENT = (
     "cpu-migrations are not known: a tree of files has no perf events, and this one no histogram of them "
@@ -30,8 +38,8 @@ ABSENT = (
 
 def probe(root: Path) -> Probed:
     """The histograms below ``root``; in the order of the events' names."""
-    numa = [name for name in _NUMA if (root / EVENTS / name / "hist").exists()]
-    paths = {name: str(root / EVENTS / name / "hist") for name in ("sched_migrate_task", *numa)}
+    more = [name for name in (*_NUMA, _WORKS) if (root / EVENTS / name / "hist").exists()]
+    paths = {name: str(root / EVENTS / name / "hist") for name in (_MIGRATE, *more)}
     node_of = {
         cpu: path.parent.name
         for path in sorted((root / _NODES).glob("node[0-9]*/cpulist"))
@@ -44,18 +52,21 @@ def probe(root: Path) -> Probed:
     def parse(raw: bytes) -> Reading:
         return dict(_counters(raw.decode(errors="replace"), node_of))
 
-    return probe_source("sched events", read, parse, ABSENT)
+    return probe_source("kernel events", read, parse, ABSENT, BY_CPU)
 
 
 def _counters(text: str, node_of: dict[int, str]) -> Iterator[tuple[str, dict[str, int]]]:
-    """``cpu-migrations``, ``node-migrations`` of them from a node to another, ``numa-task-moves`` and ``-swaps``."""
-    for part in re.split(r"^# (?=sched_)", text, flags=re.MULTILINE)[1:]:
+    """Migrations, those of them from a node to another, NUMA moves and swaps, and workers' works by CPU."""
+    for part in re.split(r"^# (?=sched/|workqueue/)", text, flags=re.MULTILINE)[1:]:
         event = part.partition("\n")[0].strip()
         dropped = _DROPPED.search(part)
         if dropped is None:
             raise NotUnderstood(f"{event} has no total of dropped events")
         if dropped[1] != "0":
             raise NotUnderstood(f"{event} dropped {dropped[1]} events: its table was too small")
+        if event == _WORKS:
+            yield from _works(part, node_of)
+            continue
         entries = [(int(one), int(other), int(times)) for one, other, times in _ENTRY.findall(part)]
         total = sum(times for _, _, times in entries)
         if event in _NUMA:
@@ -65,3 +76,15 @@ def _counters(text: str, node_of: dict[int, str]) -> Iterator[tuple[str, dict[st
         if node_of:
             across = (times for one, other, times in entries if node_of.get(one) != node_of.get(other))
             yield "node-migrations", {"": sum(across)}
+
+
+def _works(part: str, cpus: Collection[int]) -> Iterator[tuple[str, dict[str, int]]]:
+    """What workers did, by CPU where CPUs are known: all of it, and each of :data:`_TOLD`; 0 where none came by."""
+    entries = _WORK.findall(part)
+    for told in (None, *_TOLD):
+        counts = {str(cpu): 0 for cpu in cpus} or {"": 0}
+        for function, cpu, times in entries:
+            if told in (None, function):
+                part_of = cpu if cpus else ""
+                counts[part_of] = counts.get(part_of, 0) + int(times)
+        yield f"works.{told}" if told else "works", counts

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from schedlab.experiment.model import Variant
@@ -162,9 +161,3 @@ def _memory_files() -> Iterator[tuple[int, int, int]]:
 
 def _read(file: int) -> str:
     return os.pread(file, LARGEST_OUTPUT, 0).decode(errors="replace")
-
-
-def scratch_root() -> Path:
-    """Where scratch folders go: memory if there is some, so that no disk is in the figures."""
-    shared = Path("/dev/shm")
-    return shared if os.access(shared, os.W_OK) else Path("/tmp")

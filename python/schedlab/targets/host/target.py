@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from schedlab import cache
+from schedlab import cache, scratch
 from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
@@ -22,7 +21,7 @@ from schedlab.observe.fingerprint import differences, stable_hash, take
 from schedlab.targets import sched_ext
 from schedlab.targets.host.check import obstacles
 from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
-from schedlab.targets.host.launch import launch, scratch_root
+from schedlab.targets.host.launch import launch
 from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.protocol import Obstacle
 from schedlab.targets.sched_ext.kernel import Kernel
@@ -70,9 +69,9 @@ class Host:
         """Journal open, debugfs mounted if it is needed, workloads prepared; all undone at the exit."""
         with ExitStack() as stack:
             stack.enter_context(machine_lock())
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-", dir=scratch_root())))
+            place = stack.enter_context(scratch.folder())
             switch = stack.enter_context(self._switching(plan, run_id))
-            prepared = {row.key: _Prepared(row, Place(cache.folder(), scratch)) for row in plan.rows}
+            prepared = {row.key: _Prepared(row, Place(cache.folder(), place)) for row in plan.rows}
             for item in prepared.values():
                 stack.enter_context(item.adapter.prepared(item.parameters, item.place))
             counters = stack.enter_context(Counters.open())

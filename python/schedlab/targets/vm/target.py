@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from schedlab import scratch
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan
 from schedlab.observe.fingerprint import differences, stable_hash, take
-from schedlab.targets.host.launch import scratch_root
 from schedlab.targets.protocol import Obstacle
 from schedlab.targets.vm import guests
 from schedlab.targets.vm.booting import Booting
@@ -77,8 +76,8 @@ class VirtualMachine:
     def session(self, plan: Plan, run_id: int) -> Iterator[Booting]:
         """The guest's first file system made; at the exit no guest is left."""
         rows = {row.key: Prepared.of(row, self._table.host_files) for row in plan.rows}
-        with tempfile.TemporaryDirectory(prefix="schedlab-vm-", dir=scratch_root()) as folder:
-            session = Booting(plan, self._table, rows, packing.base(self._programs(rows)), Path(folder))
+        with scratch.folder() as folder:
+            session = Booting(plan, self._table, rows, packing.base(self._programs(rows)), folder)
             try:
                 yield session
             finally:

@@ -1,0 +1,100 @@
+"""Estimates of plans whose machines have to boot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.execution.estimate import estimate
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import Plan, plan
+from schedlab.kernelbuild.shelf import Record, Shelf
+from schedlab.measurement import Measurement
+from schedlab.store import writing
+from schedlab.targets.vm import guests
+from schedlab.targets.vm.boots import EMULATED, EMULATED_CPU, boots
+from schedlab.vm import qemu
+
+FILE = """
+[experiment]
+name = "boots"
+[target]
+kind = "vm"
+kernel = "built:stack"
+topology = "1x2"
+{more}
+[design]
+blocks = 3
+warmup = 0
+iterations = 2
+control = false
+pause = "1s"
+[[variant]]
+name = "base"
+[[variant]]
+name = "gap"
+kernel = "built:stack+01"
+[[variant]]
+name = "large"
+topology = "1x8"
+[[workload]]
+use = "command"
+run = "true"
+"""
+SMALL, LARGE = EMULATED + 2 * EMULATED_CPU, EMULATED + 8 * EMULATED_CPU
+
+
+@pytest.fixture(autouse=True)
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series whose first patch does not build, on a machine without KVM."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(qemu, "kvm_usable", lambda: False)
+    guests.image.cache_clear()
+    records = [Record("key-base", "base", "", "", ""), Record("key-01", "01", "", "", "", reason="it does not build")]
+    for record in records:
+        Shelf.of().keep(record, {})
+    Shelf.of().name("stack", records)
+
+
+def made(more: str = "") -> Plan:
+    return plan(parse(FILE.format(more=more), "f"), 1)
+
+
+def test_boots_are_those_of_each_variant_of_each_block_that_has_a_kernel() -> None:
+    found = boots(made(), made().experiment.target)
+    assert found is not None
+    assert (found.count, found.seconds, found.waits) == (6, pytest.approx(3 * (SMALL + LARGE)), True)
+    host = made().experiment.target.model_copy(update={"kind": "host"})
+    assert boots(made(), host) is None
+
+
+def test_an_estimate_has_boots_and_the_pauses_that_guests_wait_for() -> None:
+    experiment = made()
+    booted = boots(experiment, experiment.experiment.target)
+    without = estimate(experiment, None, "vm", virtual=True)
+    told = estimate(experiment, None, "vm", virtual=True, boots=booted)
+    assert told.seconds == pytest.approx(without.seconds + 18 * 1.0 + 3 * (SMALL + LARGE))
+    assert told.basis.endswith("; 6 boots of 7 s each by a guess")
+    counted = boots(made("deterministic = true"), made("deterministic = true").experiment.target)
+    assert counted is not None
+    assert not counted.waits
+
+
+def test_boots_take_as_long_as_they_typically_did(engine: Engine) -> None:
+    experiment = made()
+    run_id = writing.begin(engine, writing.NewRun(experiment, "vm", "real", False, "", "f", {}, ""))
+    with engine.connect() as connection:
+        now = float(connection.exec_driver_sql("select started from run").scalar_one())
+    for trial in experiment.trials[:6]:
+        # Each variant's two trials after a boot of 20 s; the gap's fail at once.
+        now += 20.0 if trial.iteration == 0 and trial.variant.name != "gap" else 0.0
+        state = "failed" if trial.variant.name == "gap" else "ok"
+        writing.record(engine, run_id, trial, Measurement(state, now, 2.0 if state == "ok" else 0.0))
+        now += 2.0 if state == "ok" else 0.0
+    booted = boots(experiment, experiment.experiment.target)
+    told = estimate(experiment, engine, "vm", virtual=True, boots=booted)
+    # A boot's 20 s hold the pause before its first trial.
+    assert told.seconds == pytest.approx(18 * (2.0 + 1.0) + 6 * (20.0 - 1.0), abs=0.1)
+    assert told.basis == "from earlier runs; 6 boots of 19 s each"

@@ -1,0 +1,41 @@
+"""A run's scratch folder: its own while it lives, and removed by the next run when it was killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from schedlab import scratch
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from schedlab import scratch
+with scratch.folder(Path(sys.argv[1])) as folder:
+    (folder / "initramfs").write_text("large")
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_folder_is_gone_at_the_exit(tmp_path: Path) -> None:
+    with scratch.folder(tmp_path) as folder:
+        assert folder.name.startswith(scratch.PREFIX)
+        (folder / "file").touch()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_run_left_goes_with_the_next_one_and_what_a_live_one_has_stays(tmp_path: Path) -> None:
+    others = tmp_path / "schedlab-other"
+    others.mkdir()
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        left = Path(process.stdout.readline().strip())
+        with scratch.folder(tmp_path):
+            assert (left / "initramfs").exists()
+        process.send_signal(signal.SIGKILL)
+    assert (left / "initramfs").exists()
+    with scratch.folder(tmp_path) as folder:
+        assert set(tmp_path.iterdir()) == {others, folder}
