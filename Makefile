@@ -71,10 +71,15 @@ lint: $(VENV)/.dev
 test-rust:
 	cargo test --quiet --locked --workspace
 
+# Two processes; which tests share one is said in tests/conftest.py. What compares with this kernel comes last, alone.
 test-python: build $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "not quiet"
+	$(BIN)/python -m pytest -m quiet
 
-test: packages build lint test-rust test-python
+# The release build takes one CPU for minutes, and so do lints and debug builds: side by side.
+test: packages
+	@$(MAKE) --no-print-directory -j2 --output-sync=target build lint test-rust
+	@$(MAKE) --no-print-directory test-python
 
 bench: build
 	$(BIN)/python benches/overhead.py

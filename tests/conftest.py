@@ -42,6 +42,20 @@ groups = [1, 4]
 """
 
 
+# Tests of these folders start programs on this machine's kernel, change its tunables or take its lock: one at a time.
+HERE = ("cli", "execution", "observe", "targets", "tunables", "workloads")
+# Boots guests, which are machines of their own.
+GUESTS = ("test_vm.py", "test_vm_host_files.py", "test_sched_ext_guest.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Which tests one process runs in order, when several share the work: a file's, or those of this machine."""
+    for item in items:
+        folder, file = item.path.relative_to(Path(__file__).parent).parts[0], item.path.name
+        here = folder in HERE and file not in GUESTS
+        item.add_marker(pytest.mark.xdist_group("this machine" if here else str(item.path)))
+
+
 @pytest.fixture
 def experiment() -> Experiment:
     """Two variants, two rows, eight blocks."""

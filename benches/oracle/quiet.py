@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,32 +19,46 @@ change of speed is one of the work that a file asks for."""
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine's CPU time so far, in seconds (proc_stat(5)), and the clock."""
+    """CPU seconds so far: of every process but this one and those below it, and what the hypervisor took; the clock.
 
-    idle: float
+    A kernel's own work between tasks, on interrupts and on the way to and from idleness, is part of what a trial does
+    to its machine and no other's. ``processes`` are CPU seconds by number and start (proc_pid_stat(5)).
+    """
+
+    processes: Mapping[tuple[int, int], float]
     stolen: float
     clock: float
 
     @classmethod
     def now(cls) -> Machine:
         """Read it."""
-        fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", maxsplit=1)[0].split()[1:9]]
         tick = os.sysconf("SC_CLK_TCK")
-        return cls((fields[3] + fields[4]) / tick, fields[7] / tick, time.monotonic())
+        stolen = int(Path("/proc/stat").read_text().split("\n", maxsplit=1)[0].split()[8])
+        return cls(dict(_processes(tick)), stolen / tick, time.monotonic())
 
 
-def others(before: Machine, after: Machine, own_seconds: float) -> float:
-    """Share of all CPU time between two readings that was neither idle nor ``own_seconds``.
+def _processes(tick: int) -> Iterator[tuple[tuple[int, int], float]]:
+    """Every process that runs, without this one: its CPU time, and that of children it has waited for."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (folder / "stat").read_text()
+        except OSError:
+            continue
+        fields = text.rsplit(")", maxsplit=1)[1].split()
+        if int(folder.name) != os.getpid():
+            yield (int(folder.name), int(fields[19])), sum(map(int, fields[11:15])) / tick
 
-    Busy time is what is not idle: idleness is measured, while user and system time are sampled by ticks. What the
-    hypervisor took while a CPU idled is added. The clocks' grain, a tick for each CPU, is forgiven.
+
+def others(before: Machine, after: Machine) -> float:
+    """Share of all CPU time between two readings that processes other than the trial's, or the hypervisor, took.
+
+    The trial's processes have come and gone between the readings; of others that have, their parents tell. The clocks'
+    grain, a tick for each CPU, is forgiven.
     """
     cpus = os.cpu_count() or 1
-    whole = (after.clock - before.clock) * cpus
-    busy = whole - (after.idle - before.idle)
-    stolen = after.stolen - before.stolen
-    unknown = max(busy - own_seconds, stolen) - cpus / os.sysconf("SC_CLK_TCK")
-    return max(0.0, unknown) / whole
+    used = sum(seconds - before.processes.get(process, 0.0) for process, seconds in after.processes.items())
+    unknown = used + after.stolen - before.stolen - cpus / os.sysconf("SC_CLK_TCK")
+    return max(0.0, unknown) / ((after.clock - before.clock) * cpus)
 
 
 def disturbance(others_share: float, speed_before: float, speed_after: float) -> str | None:

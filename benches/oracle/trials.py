@@ -60,25 +60,22 @@ def written(name: str, seconds: float, folder: Path) -> Path:
     return path
 
 
-def _document(file: Path | str, text: str | None = None) -> tuple[dict[str, Any], float]:
-    """What `schedload rt-app --json` prints, and the CPU seconds that it used."""
-    before = os.times()
+def _document(file: Path | str, text: str | None = None) -> dict[str, Any]:
+    """What `schedload rt-app --json` prints."""
     command = [str(SCHEDLOAD), "--json", "rt-app", str(file)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Failed(done.stderr.strip())
-    after = os.times()
-    used = (after.children_user - before.children_user) + (after.children_system - before.children_system)
     document: dict[str, Any] = json.loads(done.stdout)
-    return document, used
+    return document
 
 
 def by_schedload(file: Path) -> Seen:
     """The file on this machine's kernel."""
     before = Machine.now()
-    document, used = _document(file)
-    share = others(before, Machine.now(), used)
-    again, _ = _document("-", _SPEED)
+    document = _document(file)
+    share = others(before, Machine.now())
+    again = _document("-", _SPEED)
     counters = document["counters"]
     seconds = counters["elapsed_ns"] / 1e9
     return Seen(
@@ -140,7 +137,7 @@ def by_rt_app(file: Path, loop_ns: Mapping[str, int], calibration: int) -> Seen:
         seconds = float(document["global"]["duration"])
         work = {name: _lines(Path(logs), name) * ns / 1e9 / seconds for name, ns in loop_ns.items()}
     used = usage.ru_utime + usage.ru_stime
-    share = others(before, after, used)
+    share = others(before, after)
     return Seen(
         work=work,
         cpu=used / seconds,

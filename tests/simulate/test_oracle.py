@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,7 +35,7 @@ def _eevdf() -> str | None:
     return None
 
 
-@pytest.mark.real
+@pytest.mark.quiet
 @pytest.mark.parametrize("name", JUDGED)
 def test_shares_switches_and_wakeups_are_those_of_the_real_kernel(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -57,15 +59,35 @@ def test_a_trial_counts_only_if_it_was_alone_and_the_cpus_kept_their_speed() -> 
     assert "speed" in (disturbance(0, 1000, 979) or "")
 
 
-def test_what_others_took_is_what_was_neither_idle_nor_used_by_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_took_is_what_their_processes_used_and_the_hypervisor_stole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("os.sysconf", lambda name: 100)
-    before = Machine(idle=10, stolen=1, clock=0)
-    # Two CPUs for 10 s: 12 s idle and 8 s busy, 7 s of them the trial's; two ticks of 10 ms are forgiven.
-    assert others(before, Machine(22, 1, 10), 7) == pytest.approx(0.98 / 20)
-    assert others(before, Machine(22, 1, 10), 8) == 0
-    # Stolen time counts where nothing else is missing.
-    assert others(before, Machine(22, 3, 10), 8) == pytest.approx(1.98 / 20)
+    before = Machine({(1, 0): 5.0, (7, 3): 1.0, (8, 3): 4.0}, stolen=1, clock=0)
+    # Two CPUs for 10 s: one process used 0.5 s, one that is new 0.3 s, one has ended; two ticks of 10 ms are forgiven.
+    assert others(before, Machine({(1, 0): 5.0, (7, 3): 1.5, (9, 5): 0.3}, 1, 10)) == pytest.approx(0.78 / 20)
+    # The same number, started later, is another process.
+    assert others(before, Machine({(1, 0): 5.0, (7, 4): 0.1}, 1, 10)) == pytest.approx(0.08 / 20)
+    assert others(before, Machine({(1, 0): 5.0}, 3, 10)) == pytest.approx(1.98 / 20)
+    assert others(before, Machine(before.processes, 1, 10)) == 0
+
+
+def test_a_neighbour_is_seen_and_the_trial_itself_is_not() -> None:
+    burn = [sys.executable, "-c", "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"]
+    before = Machine.now()
+    subprocess.run(burn, check=True)
+    own = Machine.now()
+    other = subprocess.Popen([*burn[:2], burn[2].replace("0.5", "60")])
+    try:
+        time.sleep(1)
+        after = Machine.now()
+    finally:
+        other.kill()
+        other.wait()
+    assert other.pid in {pid for pid, _ in after.processes}
+    assert others(own, after) > 0
+    assert os.getpid() not in {pid for pid, _ in own.processes} | {pid for pid, _ in before.processes}
 
 
 def test_a_disturbed_trial_is_repeated_and_never_judged() -> None:

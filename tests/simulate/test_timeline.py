@@ -154,7 +154,7 @@ def test_memory_does_not_grow_with_the_timeline(tmp_path: Path) -> None:
     def peak_kib(horizon: str) -> tuple[int, int]:
         path = tmp_path / horizon
         command = [sys.executable, "-c", PEAK, horizon, str(path)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return int(done.stdout), path.stat().st_size
 

@@ -117,8 +117,10 @@ fn kill_strays(servers: &[Running]) -> u32 {
             break;
         }
         for pid in &strays {
-            descendants(*pid).into_iter().for_each(|pid| process::kill(pid, libc::SIGKILL));
+            // From the top: a shell whose child is killed first goes on with its next command.
+            let below = descendants(*pid);
             process::kill(*pid, libc::SIGKILL);
+            below.into_iter().for_each(|pid| process::kill(pid, libc::SIGKILL));
         }
         for pid in strays {
             reaped += u32::from(process::wait(pid).is_ok());
