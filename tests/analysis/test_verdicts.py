@@ -54,6 +54,14 @@ def test_a_shown_sameness_is_equivalent_and_a_wide_one_inconclusive() -> None:
     assert wide.blocks_needed > 100
 
 
+@pytest.mark.parametrize(("factor", "word"), [(0.9999, "equivalent"), (1.004, "equivalent"), (0.985, "better")])
+def test_a_proved_difference_well_inside_the_margin_is_equivalent(factor: float, word: str) -> None:
+    blocks = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    verdict = one({"base": blocks, "new": [factor * value for value in blocks]})
+    assert verdict.p < 0.01
+    assert verdict.word == word
+
+
 def test_the_margin_is_the_experiment_s() -> None:
     assert one({"base": BASE, "new": scaled(1.0)}, delta=0.0001).word == "inconclusive"
 

@@ -18,6 +18,7 @@ from schedlab.importers.logs import (
     pgbench_log,
     pytest_benchmark,
     schbench,
+    unixbench,
 )
 from schedlab.importers.logs.base import Reader
 from schedlab.importers.logs.values import reader as values
@@ -37,6 +38,7 @@ READERS: tuple[Reader, ...] = (
     cyclictest.READER,
     hackbench.READER,
     go_bench.READER,
+    unixbench.READER,
     perf_stat.READER,
     values.READER,
 )

@@ -10,6 +10,7 @@ from schedlab.workloads.base import MetricSpec
 from schedlab.workloads.schbench import AVERAGE_LINE, Schbench, figures
 
 _REPORT = re.compile(r"^(?:(?:Wakeup|Request) Latencies|Latency) percentiles \(usec\)", re.MULTILINE)
+_SIDE_BY_SIDE = re.compile(r"^\W*(\d\d\.\d+th):.*\b\1:", re.MULTILINE)
 _CURRENT = re.compile(rf"^current rps: ({NUMBER})$", re.MULTILINE)
 
 _SPECS = {spec.name: spec for spec in Schbench.metrics}
@@ -17,8 +18,8 @@ _INTERIM = MetricSpec("requests-interim", "requests/s", "higher")
 
 
 def recognises(head: str) -> bool:
-    """The heading of a report."""
-    return bool(_REPORT.search(head))
+    """The heading of a report, which is not one of several side by side: those are a table."""
+    return bool(_REPORT.search(head)) and not _SIDE_BY_SIDE.search(head)
 
 
 def read(log: Log) -> Reading:

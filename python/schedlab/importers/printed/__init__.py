@@ -37,7 +37,12 @@ def looks_like(head: str) -> bool:
     found = _FIGURES.finditer(head)
     if next(found, None) is None:
         return False
-    return "Time:" in head or next(found, None) is not None or any(map(_is_mmtests_row, head.splitlines()))
+    return (
+        "Time:" in head
+        or "%stddev" in head
+        or next(found, None) is not None
+        or any(map(_is_mmtests_row, head.splitlines()))
+    )
 
 
 def _is_mmtests_row(line: str) -> bool:

@@ -102,6 +102,9 @@ class Reader:
                 at = following.at
             row = read_row(self.page, at)
             if row is None and text.lstrip().startswith("(") and (after := self._after_remark(at)):
+                if len(rows) > 1 and _name(after) == _name(rows[0]):
+                    # The remark is on what follows: the same rows once more.
+                    break
                 row = after
             if row is None:
                 broken = _is_broken_row(self.page[at].text, rows) or self._is_broken_among(at, rows)
@@ -254,6 +257,12 @@ class Reader:
         if len(labels) != len(header.corner):
             labels = (row.head,)
         return GridRow(row.line, labels, tuple(cells))
+
+
+def _name(row: Row) -> str:
+    """What stands left of a row's first figure with a change: its head and its label."""
+    marked = [cell.start for cell in row.cells if cell.marked]
+    return _plain(row.text[: marked[0]]) if marked else row.head
 
 
 def _unread(block: Sequence[Row]) -> str:

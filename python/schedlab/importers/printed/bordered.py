@@ -18,6 +18,9 @@ from schedlab.importers.printed.tokens import MISSING_WORDS, Figure, tokens
 
 _RULE = re.compile(r"[\s|+:=\-]+\Z")
 _SIGN_APART = re.compile(r"^([-+])\s+(?=[\d.]+\s*%)")
+_EMPHASIS = re.compile(r"\*\*|`")
+_SAMPLES = re.compile(r"\s*\(\d+ samples\)")
+_LABELLED = re.compile(r"(?m:^)\s*\*?(?P<label>[^\s:|]+):(?=\s+[-\d.])")
 _EVEN = 0.75
 _Fields = tuple[tuple[str, ...], tuple[str, ...], tuple[GridRow, ...]]
 """Names of label columns, names of figures' columns, rows."""
@@ -37,22 +40,28 @@ def read(page: Sequence[Line], at: int, floor: int, source: str) -> Found | None
     """The bordered table that begins at ``page[at]``; None when there is none."""
     if "|" not in page[at].text or _is_rule(page[at].text):
         return None
-    end, lines, rules = _extent(page, at)
+    end, drawn, rules = _extent(page, at)
+    once, apart = _labelled_once(drawn)
+    lines = _framed(once)
     if len(lines) < 2:
         return None
     height = _header_height(lines, rules)
     body = lines[height:]
     width = max((len(line.fields) for line in body), default=0)
     if height == 0 or width < 2:
-        return Found(end)
+        return Found(end, notes=_unread(lines))
     odd = [line for line in body if len(line.fields) != width]
     broken = [line for line in odd if any(_figure(field) for field in line.fields)]
     if broken and _is_table(body, width):
         raise malformed(source, broken[0].line, f"it has {len(broken[0].fields)} fields where the table has {width}")
     if odd or not body:
-        return Found(end)
+        return Found(end, notes=_unread(lines))
     grid = _grid(lines[:height], _continued(body), width)
-    return _found(page, at, floor, end, grid, body) if grid is not None else Found(end)
+    if grid is None:
+        return Found(end)
+    found = _found(page, at, floor, end, grid, body)
+    notes = [f'line {line.number}: left out, it has labels of its own: "{line.text.strip()}"' for line in apart]
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _found(page: Sequence[Line], at: int, floor: int, end: int, grid: _Fields, body: Sequence[_Barred]) -> Found:
@@ -66,11 +75,19 @@ def _found(page: Sequence[Line], at: int, floor: int, end: int, grid: _Fields, b
     return Found(end, (table,), (*remarks, *notes))
 
 
+def _unread(lines: Sequence[_Barred]) -> tuple[str, ...]:
+    """A note of lines that look like rows and are of no table that is understood."""
+    if sum(sum(any(isinstance(item, Figure) for item in tokens(f)) for f in line.fields) > 1 for line in lines) < 2:
+        return ()
+    where = f"lines {lines[0].line.number}–{lines[-1].line.number}"
+    return (f"{where}, drawn with bars, were not read: no header fits their figures",)
+
+
 def _is_rule(text: str) -> bool:
     return is_separator(text) or (bool(text) and _RULE.match(text) is not None and ("-" in text or "=" in text))
 
 
-def _extent(page: Sequence[Line], at: int) -> tuple[int, list[_Barred], list[int]]:
+def _extent(page: Sequence[Line], at: int) -> tuple[int, list[Line], list[int]]:
     """Where the lines with bars end, those lines, and before which of them a rule is drawn."""
     lines, rules, end = list[Line](), list[int](), at
     for place in range(at, len(page)):
@@ -82,12 +99,48 @@ def _extent(page: Sequence[Line], at: int) -> tuple[int, list[_Barred], list[int
             rules.append(len(lines))
         elif "|" in text:
             lines.append(page[place])
-        else:
+        elif text or len(lines) != 1 or place + 1 >= len(page) or not _is_alike(lines[0], page[place + 1]):
             break
         end = place + 1
+    return end, lines, rules
+
+
+def _framed(lines: Sequence[Line]) -> list[_Barred]:
+    """The fields of all lines, by whether most of them have bars at their ends."""
     opened = all(line.text.lstrip().startswith("|") for line in lines)
     closed = sum(line.text.endswith("|") for line in lines) * 2 > len(lines)
-    return end, [_barred(line, opened=opened, closed=closed) for line in lines], rules
+    return [_barred(line, opened=opened, closed=closed) for line in lines]
+
+
+def _is_alike(header: Line, line: Line) -> bool:
+    """Whether a line behind the blank one under a header has as many bars, and labels in its fields."""
+    return header.text.count("|") == line.text.count("|") and len(_LABELLED.findall(line.text.replace("|", "\n"))) > 1
+
+
+def _labelled_once(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    """Outputs side by side, each with its labels (``50.0th: 9 (4 samples) | 50.0th: 7 (4 samples)``), as one table.
+
+    The second are lines that are left out: what else the tool says (``min=4, max=90``) has no label to read it by.
+    """
+    fields = [[_LABELLED.match(field) for field in line.text.split("|")] for line in lines]
+    same = [
+        len({match["label"] if match else None for match in found}) == 1 and found[0] is not None for found in fields
+    ]
+    if sum(same) < 2 or any(one and line.text.lstrip().startswith("|") for one, line in zip(same, lines, strict=True)):
+        return list(lines), []
+    first = same.index(True)
+    out, apart = list[Line](), list[Line]()
+    for line, found, one in zip(lines, fields, same, strict=True):
+        if one:
+            parts = [_SAMPLES.sub("", _LABELLED.sub("", field)) for field in line.text.split("|")]
+            text = " | ".join([found[0]["label"] if found[0] else "", *parts])
+        elif len(out) < first and len(found) == len(fields[first]):
+            text = f" | {line.text}"
+        else:
+            apart.append(line)
+            continue
+        out.append(replace(line, text=text, tabbed=text))
+    return out, apart
 
 
 def _barred(line: Line, *, opened: bool, closed: bool) -> _Barred:
@@ -99,7 +152,7 @@ def _barred(line: Line, *, opened: bool, closed: bool) -> _Barred:
     start = start + 1 if opened else 0
     fields, places = [], []
     for piece in text[start:].split("|"):
-        fields.append(piece.strip().strip("*`").strip())
+        fields.append(_EMPHASIS.sub("", piece).strip().strip("*").strip())
         places.append((start, start + len(piece)))
         start += len(piece) + 1
     return _Barred(line, tuple(fields), tuple(places), remark)

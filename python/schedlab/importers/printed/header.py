@@ -18,6 +18,8 @@ _TABS = re.compile(r"\s*\t\s*| {2,}")
 _WIDE = re.compile(r"\S+(?: \S+)*")
 _WORDS = re.compile(r"(?:Std\.? Dev\.?|% ?[Dd]iff|[Bb]enefit %|[%] change|\S+)")
 _JOINS = ("-", "/", "_", "=", "+", "~")
+_REMARK = re.compile(r"\s*\([^()]*\)")
+"""A line that only remarks on the rows below it: ``(HT off)``."""
 _LOOK_BACK = 8
 _LONGEST = 40
 _MOST = 0.8
@@ -130,7 +132,7 @@ def find_header(page: Sequence[Line], first: int, floor: int, rows: Sequence[Row
         else:
             break
         top = at
-        if len(stack) == (3 if aligned else 2):
+        if len(stack) == (4 if aligned else 2):
             break
     if not whole:
         return None
@@ -180,7 +182,7 @@ def _lines_above(page: Sequence[Line], first: int, floor: int) -> list[int]:
     blanks = 0
     for at in range(first - 1, max(floor, first - _LOOK_BACK) - 1, -1):
         text = page[at].text
-        if is_separator(text):
+        if is_separator(text) or (_REMARK.fullmatch(text) and not out and at > floor):
             continue
         if not text:
             blanks += 1
@@ -281,6 +283,9 @@ def _broken(page: Sequence[Line], above: Sequence[int], count: int) -> Header | 
         fields = wide_fields(page[at].text)
         if len(fields) + len(parts) > count:
             fields = word_fields(page[at].text)
+        glued = _rejoined(wide_fields(page[at].text) + parts) if parts else None
+        if glued is not None and len(glued) == count:
+            fields, parts = glued, []
         if len(fields) + len(parts) > count or _is_prose(fields):
             break
         parts = fields + parts
@@ -292,6 +297,17 @@ def _broken(page: Sequence[Line], above: Sequence[int], count: int) -> Header | 
     if not names:
         return None
     return Header(unique([_stacked([line[k][2] for line in names]) for k in range(count)]), (), top)
+
+
+def _rejoined(fields: Sequence[Field]) -> list[Field]:
+    """The fields of a broken line without the corner's name, a name that was broken behind a sign whole again."""
+    out: list[Field] = []
+    for field in fields[1:] if fields[0][2].endswith(":") else fields:
+        if out and out[-1][2].endswith(_JOINS):
+            out[-1] = (out[-1][0], out[-1][1], f"{out[-1][2]} {field[2]}")
+        else:
+            out.append(field)
+    return out
 
 
 def _stacked(parts: Sequence[str]) -> str:

@@ -15,8 +15,9 @@ from schedlab.importers.printed.tokens import Figure, tokens
 
 _SEPARATOR = re.compile(r"[\s\-=+_.|~*#:─-╿]+\Z")
 _RULE = re.compile(r"[\-=+_.|~*#─-╿]\s?[\-=+_.|~*#─-╿:]\s?[\-=+_.|~*#─-╿]")
+_CELL = re.compile(r"\d\s*[(*\[]\s*[-+]?\d+(?:\.\d+)?\s*(?:%|pct)\s*[)*\]]")
 _REST_OF_CHANGE = re.compile(
-    r"\s*(?:[-+]?(?:[\d.]+|nan|inf)\s*%\s*[*)]|\(\s*[-+]?(?:[\d.]+|nan|inf)\s*%\s*\)|\*\s*-?[\d.]+%\*)"
+    r"\s*(?:[-+]?(?:[\d.]+|nan|inf(?:inity)?)\s*%\s*[*)]|\(\s*[-+]?(?:[\d.]+|nan|inf(?:inity)?)\s*%\s*\)|\*\s*-?[\d.]+%\*)"
 )
 _ARROW = re.compile(r"\s(?:<-|<<|<=|←|//)")
 _REMARK = re.compile(r"[*^<#(!\[]|//|\\")
@@ -112,8 +113,8 @@ def _parse(text: str, at: int, end: int, line: int) -> Row | None:
     if all(cell.value is None for cell in cells) and not any(cell.marked for cell in cells) and len(cells) < 2:
         return None
     head = text[: cells[0].start].strip()
-    if head.endswith(("->", "=>", "→")):
-        # From one figure to another: the first of them is no name.
+    if head.endswith(("->", "=>", "→")) or _CELL.search(head):
+        # From one figure to another, or cells that cannot be read: the first figures are no name.
         return None
     return Row(at, end, line, text, head, cells, text[cells[-1].end :].strip())
 

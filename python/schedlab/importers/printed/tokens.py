@@ -30,8 +30,8 @@ _PERCENT = r"(?:%|pct|percent)"
 _SIGNED = rf"[-+]?\s?{_DIGITS}"
 
 _CHANGE = re.compile(
-    rf"\*\s*(?P<star>{_SIGNED}|-?nan|[-+]?inf)\s*{_PERCENT}\s*\*"
-    rf"|[(\[]\s*(?:%?diff:?|delta:?|Δ:?)?\s*(?P<plain>{_SIGNED}|-?nan|[-+]?inf)\s*{_PERCENT}\s*"
+    rf"\*\s*(?P<star>{_SIGNED}|-?nan|[-+]?inf(?:inity)?)\s*{_PERCENT}\s*\*"
+    rf"|[(\[]\s*(?:%?diff:?|delta:?|Δ:?)?\s*(?P<plain>{_SIGNED}|-?nan|[-+]?inf(?:inity)?)\s*{_PERCENT}\s*"
     rf"(?:improvement|regression|better|worse|faster|slower|higher|lower|less|more|gain|loss)?\s*(?:[)\]]|\Z)"
     rf"|\(\s*(?P<unsigned>[-+]\s?{_DIGITS})\s*\)"
     rf"|(?P<empty>\(\s*-?\s*%?\s*\))",
@@ -44,6 +44,8 @@ _SPREAD = re.compile(
     re.IGNORECASE,
 )
 _ABSOLUTE = re.compile(rf"\(\s*(?P<absolute>{_DIGITS})\s*\)")
+_BRACKETED = re.compile(rf"\[\s*{_DIGITS}\s*\](?=\s*\()")
+"""A coefficient of variation before the change (``[0.02] (1.42 pct)``), as a share or in per cent: nothing tells."""
 _NORMALISED = re.compile(rf"\(\s*[-+]?(?:{_DIGITS}|nan|inf)s\)")
 _FIGURE = re.compile(
     rf"(?P<number>{_NUMBER})(?P<unit>{units.GLUED})?{_END}(?: (?P<apart>{units.APART})(?=$|[\s|,;)]))?"
@@ -151,7 +153,7 @@ def _figure(text: str, match: re.Match[str]) -> Figure:
             spread = _spread(found)
         elif spread is _NO_SPREAD and (found := _ABSOLUTE.match(text, at)):
             spread = number(found["absolute"]), False, "unknown"
-        elif not (found := _NORMALISED.match(text, at)):
+        elif not (found := _NORMALISED.match(text, at) or _BRACKETED.match(text, at)):
             break
         end = found.end()
     value = None if none is not None else number(digits)

@@ -47,6 +47,13 @@ _HIGHER = _whole(
     r"per_thread_ops rps tps qps nopm fps score bandwidth bw trans\w* requests files/sec rsec jobs[-/]per[-/]min",
     r"hit(?:\srate)? ipc processed workload bogo_ops efficiency",
 )
+_UNIXBENCH = re.compile(
+    r"(?:dhrystone|(?:double-precision )?whetstone|execl throughput|file (?:copy|read|write) \d+ bufsize|"
+    r"pipe throughput|pipe-based context switching|process creation|shell scripts \(\d+ concurrent\)|system call overhead|"
+    r"system benchmarks index score)(?!\w)",
+    re.IGNORECASE,
+)
+"""UnixBench's tests, all of them rates, whatever their names (``System Call Overhead`` counts loops a second)."""
 _MORE, _LESS = r"higher|bigger|larger|more|greater", r"lower|smaller|less|fewer|shorter"
 _SAID = re.compile(
     rf"\b(?:(?P<lower>{_LESS})|(?P<higher>{_MORE}))\b[^.\n]{{0,12}}\bbetter\b|"
@@ -67,6 +74,8 @@ def said_direction(text: str) -> Direction | None:
 @lru_cache(maxsize=4096)
 def worded_direction(text: str) -> Direction | None:
     """The direction that a name implies (``latency``, ``MB/s``); None when it implies none or both."""
+    if _UNIXBENCH.match(text):
+        return "higher"
     lower, higher = _LOWER.search(text), _HIGHER.search(text)
     if bool(lower) == bool(higher):
         return None
