@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from sqlalchemy import text
@@ -24,6 +26,17 @@ def test_a_new_store_is_made_with_its_folder_and_opened_again(tmp_path: Path) ->
     open_store(path, create=True).dispose()
     with open_store(path, create=False).connect() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+
+
+def test_runs_that_begin_together_share_a_new_store(tmp_path: Path) -> None:
+    together = Barrier(8)
+
+    def run(_: int) -> None:
+        together.wait()
+        open_store(tmp_path / "store.sqlite", create=True).dispose()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(run, range(8)))
 
 
 def test_a_missing_store_is_not_made_by_a_reader(tmp_path: Path) -> None:

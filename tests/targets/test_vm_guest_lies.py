@@ -37,6 +37,7 @@ warmup = 0
 [[variant]]
 name = "base"
 cmdline = "{cmdline}"
+{more}
 [[workload]]
 use = "command"
 run = "true"
@@ -62,6 +63,10 @@ for when in ("before", "after"):
 """
 
 
+MISSING = ("QEMU", "busybox", "schedload", "workload 'command'")
+"""What a test's machine may lack."""
+
+
 class Guests:
     """Runs the one trial of an experiment in a stand-in for a guest."""
 
@@ -69,6 +74,7 @@ class Guests:
         self._folder, self._patch = folder, monkeypatch
         self.kernel = folder / "bzImage"
         self.kernel.write_bytes(bzimage("6.12.1"))
+        self.more = ""
         self.session: Booting | None = None
 
     def made(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Booting:
@@ -76,7 +82,7 @@ class Guests:
         program = GUEST.replace("DMESG", repr(dmesg.encode()))
         program += f'{up}\ntell("ready", 0, pack(**ready))\ntell("begin", 1000)\n'
         fake_qemu.install(self._folder, self._patch, f"{program}{does}\ntime.sleep(60)\n")
-        experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline), "f")
+        experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline, more=self.more), "f")
         made = plan(experiment, 1)
         rows = {row.key: Prepared.of(row) for row in made.rows}
         self.session = Booting(made, experiment.target, rows, b"", self._folder)
@@ -172,4 +178,27 @@ def test_a_command_line_that_the_kernel_would_cut_is_refused_before_the_first_bo
 @pytest.mark.parametrize("cmdline", [r"isolcpus=1\nquiet", r"isolcpus=1\u0000"])
 def test_boot_parameters_are_words_on_one_line(cmdline: str) -> None:
     with pytest.raises(SchedlabError, match="holds a control character"):
-        parse(TEXT.format(kernel="k", cmdline=cmdline), "f")
+        parse(TEXT.format(kernel="k", cmdline=cmdline, more=""), "f")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ('cpus = "0-2"', "cpus: there is no CPU 2, the guest has 2"),
+        ('topology = "1x3"\ncpus = "0-2"', ""),
+        ('topology = "2x1/2"\ndistances = [[10]]', "distances are to be a table of 2 by 2"),
+        ("memory_mib = 16000000", "memory: a guest takes 16000300 MiB"),
+    ],
+)
+def test_a_variant_s_machine_is_looked_at_before_the_first_boot(guest: Guests, more: str, reason: str) -> None:
+    guest.more = more
+    session = guest.made("")
+    told = [str(item) for item in obstacles(session._plan, session._table) if item.subject not in MISSING]
+    assert [reason in each for each in told] == [True] * bool(reason), told
+
+
+def test_a_variant_has_memory_and_distances_of_its_own(guest: Guests) -> None:
+    guest.more = 'topology = "2x1/2"\nmemory_mib = 300\ndistances = [[10, 31], [31, 10]]'
+    session = guest.made("")
+    machine = guests.machine(session._table, guest.trial.variant, 1, 1)
+    assert (machine.memory_mib, machine.distances) == (300, [[10, 31], [31, 10]])

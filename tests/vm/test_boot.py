@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
+from schedlab.errors import CannotRunHere
 from schedlab.vm import boot, qemu
 from schedlab.vm.boot import BootFailed, started
 from schedlab.vm.topology import Topology
@@ -38,6 +41,7 @@ def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytes
         ('console.write(b"[    0.0] Linux version 6.12\\n")\ntime.sleep(60)', "for 0.5 s in phase kernel"),
         (UP + "time.sleep(60)", "for 0.5 s in phase init"),
         (UP, "the guest ended in phase init"),
+        ("", "ended in phase firmware, before its kernel said anything: is the image whole"),
         ('sys.exit("qemu: no such accelerator")', "ended in phase firmware: qemu: no such accelerator"),
         (UP + 'results.write(b"noise and more\\n")\ntime.sleep(60)', "what the guest sent is damaged"),
         (UP + 'tell("result", 1000)\ntime.sleep(60)', "sent 'result' in place of 'ready'"),
@@ -52,6 +56,18 @@ def test_a_boot_that_cannot_go_on_says_where_and_why(
     with started(machine, b"", tmp_path, limits) as guest, pytest.raises(BootFailed) as failed:
         guest.expect("ready")
     assert reason in failed.value.reason
+
+
+def test_a_full_disk_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, "")
+
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(CannotRunHere, match="cannot be written: No space left on device") as failed:
+        started(machine, b"x", tmp_path).__enter__()
+    assert failed.value.where == str(tmp_path)
 
 
 def test_a_console_without_end_ends_the_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

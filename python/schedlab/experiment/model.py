@@ -74,19 +74,20 @@ def _boot_parameters(value: str) -> str:
     return value
 
 
+MEMORY_MIB_MIN = 192
+"""Memory of a node below which Debian's kernels do not come up with their first file system unpacked."""
+
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
 Limit = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 SliceNs = Annotated[int, BeforeValidator(_slice_ns)]
 CommandLine = Annotated[str, AfterValidator(_boot_parameters)]
+MemoryMib = Annotated[int, Field(ge=MEMORY_MIB_MIN, le=1 << 24)]
 TopologyText = Annotated[str, BeforeValidator(_topology)]
 CommandWords = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n]*$")]
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-
-MEMORY_MIB_MIN = 192
-"""Memory of a node below which Debian's kernels do not come up with their first file system unpacked."""
 
 LOOKS = 4
 """Looks of a sequential run that does not say how many: more find little sooner, and fewer stop later."""
@@ -117,7 +118,7 @@ class TargetTable(_Table):
     machine: Annotated[str, Field(min_length=1)] | None = None
     kernel: Annotated[str, Field(min_length=1)] | None = None
     topology: TopologyText | None = None
-    memory_mib: Annotated[int, Field(ge=MEMORY_MIB_MIN, le=1 << 24)] | None = None
+    memory_mib: MemoryMib | None = None
     distances: list[list[int]] | None = None
     accel: Literal["kvm", "tcg"] | None = None
     deterministic: bool = False
@@ -207,13 +208,16 @@ class Judging(_Table):
 class State(_Table):
     """What a variant sets; what it does not name stays as the machine has it.
 
-    ``kernel`` and ``cmdline``, its command line, are for targets that can start another, ``topology`` is for virtual
-    machines. ``sched_ext`` is the command that loads a sched_ext scheduler, for targets with a real kernel.
+    ``kernel`` and ``cmdline``, its command line, are for targets that can start another; ``topology``, ``memory_mib``
+    of each node and the nodes' ``distances`` are for virtual machines. ``sched_ext`` is the command that loads a
+    sched_ext scheduler, for targets with a real kernel.
     """
 
     kernel: Annotated[str, Field(min_length=1)] | None = None
     cmdline: CommandLine | None = None
     topology: TopologyText | None = None
+    memory_mib: MemoryMib | None = None
+    distances: list[list[int]] | None = None
     sched_ext: CommandWords | None = None
     tunables: dict[str, int | bool | float | str] = Field(default_factory=dict)
     policy: Literal["other", "batch", "idle", "fifo", "rr"] | None = None
@@ -244,6 +248,10 @@ class State(_Table):
             raise ValueError(f'a slice goes with policy "other" or "batch", not {self.policy!r}')
         if self.nice is not None and realtime:
             raise ValueError(f"nice has no meaning under policy {self.policy!r}")
+
+
+GUEST_ONLY = ("topology", "memory_mib", "distances")
+"""Keys of a state that only a virtual machine can follow."""
 
 
 class Variant(State):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,21 +37,37 @@ def open_store(path: Path, *, create: bool) -> Engine:
         _make_folder(path)
     elif path.is_dir():
         raise StoreError("is a folder, not a store", where=str(path), todo="give the path of a file")
-    fresh = not path.exists() or path.stat().st_size == 0
     # Not a URL in one string: a name may hold '?', '%' or be ':memory:'.
     engine = create_engine(URL.create("sqlite", database=str(path.absolute())))
     event.listen(engine, "connect", _configure)
     try:
-        if fresh and create:
-            with engine.begin() as connection:
-                metadata.create_all(connection)
-                connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
-        else:
-            _upgrade(engine)
+        with _turn(path.parent if create else None):
+            if create and (not path.exists() or path.stat().st_size == 0):
+                _make(engine)
+        _upgrade(engine)
         _check_version(engine, path)
     except DatabaseError as error:
         raise explain(error, str(path)) from error
     return engine
+
+
+def _make(engine: Engine) -> None:
+    with engine.begin() as connection:
+        metadata.create_all(connection)
+        connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
+
+
+@contextmanager
+def _turn(folder: Path | None) -> Iterator[None]:
+    """One process at a time: two runs that begin together would both make the tables of a new store."""
+    with ExitStack() as held:
+        # Without leave to read the folder, or where it cannot be locked, there is no queue but SQLite's own.
+        with suppress(OSError):
+            if folder is not None:
+                handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+                held.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def _upgrade(engine: Engine) -> None:

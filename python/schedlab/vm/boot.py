@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from schedlab.errors import CannotRunHere
 from schedlab.vm import qemu
 from schedlab.vm.processes import kept
 from schedlab.vm.results import Garbled, Record, Stream
@@ -68,7 +69,7 @@ class Boot:
             if (come := self._take()) is not None:
                 return come
             if ended:
-                raise self._failed(f"the guest ended in phase {self._phase(limit)}{self._words()}")
+                raise self._failed(f"the guest ended in phase {self._phase(limit)}{self._words() or self._guess()}")
             if self.console.phase != phase:
                 phase, since = self.console.phase, time.monotonic()
             allowed = getattr(self._limits, phase) if limit is None else limit
@@ -115,19 +116,38 @@ class Boot:
             return data
         return b""
 
+    def _guess(self) -> str:
+        """Of a guest that ended without a word of anybody."""
+        silent = self.console.phase == "firmware"
+        return ", before its kernel said anything: is the image whole, and its memory enough?" if silent else ""
+
     def _words(self) -> str:
         """The last words of QEMU, or of virtiofsd beside it, when it ended with an error."""
         told = self._more(self._errors).decode(errors="replace").strip()
         return f": {'; '.join(told.splitlines()[-LAST_LINES:])}" if told else ""
 
 
+def _write(path: Path, initramfs: bytes) -> None:
+    try:
+        path.write_bytes(initramfs)
+    except OSError as error:
+        raise CannotRunHere(
+            f"a guest's first file system of {len(initramfs) >> 20} MiB cannot be written: {error.strerror}",
+            where=str(path.parent.parent),
+            todo="free space there: it has to hold what goes into a guest and what comes out of it",
+        ) from error
+
+
 @contextmanager
 def started(machine: qemu.Machine, initramfs: bytes, scratch: Path, limits: Limits | None = None) -> Iterator[Boot]:
-    """Boot a machine; at the exit QEMU and its files are gone. ``scratch`` is where these are, private to the boot."""
+    """Boot a machine; at the exit QEMU and its files are gone. ``scratch`` is where these are, private to the boot.
+
+    CannotRunHere when there is no room for them.
+    """
     with TemporaryDirectory(prefix="boot-", dir=scratch) as folder:
         place = Path(folder)
         files = qemu.Files(place / "initramfs", place / "console", place / "results", place / "share")
-        files.initramfs.write_bytes(initramfs)
+        _write(files.initramfs, initramfs)
         errors = place / "errors"
         with ExitStack() as stack:
             if machine.host_files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schedlab.experiment.model import Variant
+from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import Plan
 from schedlab.simulation.models import kernels_with
 from schedlab.targets import sched_ext
@@ -48,9 +48,9 @@ def _tools(plan: Plan) -> Iterator[Obstacle]:
 
 def _attributes(variant: Variant) -> Iterator[Obstacle]:
     """Attributes are probed by starting ``true`` under them: what the kernel will say cannot be guessed."""
-    for key in ("kernel", "cmdline", "topology"):
+    for key in ("kernel", "cmdline", *GUEST_ONLY):
         if getattr(variant, key) is not None:
-            where = "vm:KERNEL" if key == "topology" else "vm:KERNEL or sim:MACHINE"
+            where = "vm:KERNEL" if key in GUEST_ONLY else "vm:KERNEL or sim:MACHINE"
             mend = f"run it with --target {where}, or take the key out"
             yield Obstacle(f"variant {variant.name!r}", f"sets {key}, and the host runs what it was booted with", mend)
     if not attributes(variant):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from schedlab.errors import SchedlabError
-from schedlab.experiment.model import Variant
+from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import CONTROL, Plan
 from schedlab.simulation.errors import NotBuilt, SettingRefused
 from schedlab.simulation.models import Model, kernels_with
@@ -69,8 +69,8 @@ def _faults(variant: Variant, made: list[RowProgram], machine: Model, target_ker
         yield "sets environment variables, and simulated programs read none", "take them out"
     if variant.sched_ext is not None:
         yield "sets sched_ext, and a simulated kernel runs no BPF programs", "run it on a real kernel, or take it out"
-    if variant.topology is not None:
-        yield "sets a topology, and a simulated machine has its own", "run it with --target vm:KERNEL, or take it out"
+    for key in (key for key in GUEST_ONLY if getattr(variant, key) is not None):
+        yield f"sets {key}, and a simulated machine has its own", "run it with --target vm:KERNEL, or take it out"
     try:
         kernel = kernel_of(variant, target_kernel)
     except SchedlabError as error:

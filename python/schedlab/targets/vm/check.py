@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from schedlab.cpulist import parse_cpu_list
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import CONTROL, Plan
@@ -17,6 +18,7 @@ from schedlab.tunables import KernelVersion
 from schedlab.vm import packing, qemu, sharing
 from schedlab.vm.images import Image, config_of
 from schedlab.vm.parameters import LONGEST
+from schedlab.vm.topology import BadTopology
 from schedlab.workloads.base import Command
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
@@ -49,8 +51,8 @@ def obstacles(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
 
 
 def _memory(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
-    nodes = max(guests.topology_of(table, variant).nodes for variant in plan.variants)
-    wanted = guests.memory_mib(table) * nodes + QEMU_ITSELF_MIB
+    each = (guests.memory_mib(table, one) * guests.topology_of(table, one).nodes for one in plan.variants)
+    wanted = max(each) + QEMU_ITSELF_MIB
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:") and (free := int(line.split()[1]) >> 10) < wanted:
             yield Obstacle(
@@ -152,10 +154,18 @@ def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
                 "take a kernel that has, such as debian-6.12, or name programs in tools",
             )
             break
+    topology = guests.topology_of(table, variant)
+    try:
+        guests.distances_of(table, variant)
+    except BadTopology as error:
+        yield f"{error.where}: {error.what}", error.todo
+        return
+    if variant.cpus is not None and (highest := max(parse_cpu_list(variant.cpus))) >= topology.cpus:
+        yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "name those it has, from 0 on"
     if (length := len(guests.machine(table, variant, 0, 0).whole_command_line.encode())) > LONGEST:
         yield f"its kernel command line has {length} bytes, of which a kernel reads {LONGEST}", "make it shorter"
     version = KernelVersion.parse(image.release)
-    if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table, variant).cpus > 1:
+    if table.deterministic and version <= HANGS_COUNTED and topology.cpus > 1:
         yield (
             f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
             "take kernel 6.12, one CPU, or deterministic = false",

@@ -28,8 +28,11 @@ def topology_of(table: TargetTable, variant: Variant | None = None) -> Topology:
     return Topology.parse(text) if text else DEFAULT
 
 
-def distances_of(table: TargetTable, topology: Topology) -> list[list[int]]:
-    """The table's distances; a variant's topology of another number of nodes has those that none are given for."""
+def distances_of(table: TargetTable, variant: Variant | None = None) -> list[list[int]]:
+    """The variant's distances or the table's, which are for its number of nodes: others have 10 and 20. BadTopology."""
+    topology = topology_of(table, variant)
+    if variant is not None and variant.distances is not None:
+        return topology.distances(variant.distances)
     return topology.distances(table.distances if topology.nodes == topology_of(table).nodes else None)
 
 
@@ -71,9 +74,9 @@ def gap_of(table: TargetTable, variant: Variant) -> str:
     return ""
 
 
-def memory_mib(table: TargetTable) -> int:
-    """MiB of each node."""
-    return table.memory_mib or MEMORY_MIB
+def memory_mib(table: TargetTable, variant: Variant | None = None) -> int:
+    """MiB of each node, the variant's or the table's."""
+    return (variant.memory_mib if variant is not None else None) or table.memory_mib or MEMORY_MIB
 
 
 def seed_of(seed: int, block: int) -> int:
@@ -85,14 +88,13 @@ def seed_of(seed: int, block: int) -> int:
 
 
 def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu.Machine:
-    """The machine for the trials of a variant in a block."""
-    topology = topology_of(table, variant)
+    """The machine for the trials of a variant in a block; BadTopology when its distances do not fit it."""
     words = [part for part in (table.cmdline, variant.cmdline) if part]
     return qemu.Machine(
         image=image_of(table, variant),
-        topology=topology,
-        memory_mib=memory_mib(table),
-        distances=distances_of(table, topology),
+        topology=topology_of(table, variant),
+        memory_mib=memory_mib(table, variant),
+        distances=distances_of(table, variant),
         accel=accel_of(table),
         command_line=" ".join(words),
         seed=seed_of(seed, block) if table.deterministic else None,
