@@ -87,5 +87,5 @@ def test_rows_of_other_sources_are_called_by_metric_and_parameters_with_four_sig
     samples = (np.array([0.01234567]), np.array([0.0125]))
     row = ColumnRow("hackbench", "time", "s", "lower", {"groups": 4, "pipe": "yes"}, samples)
     lines = render(view(Columns(("base", "new"), (row,)))).splitlines()
-    assert lines[0] == "hackbench time (s, lower is better)"
+    assert lines[0] == "hackbench time by groups, pipe (s, lower is better)"
     assert lines[2].split()[:3] == ["Min", "time-4-yes", "0.01235"]

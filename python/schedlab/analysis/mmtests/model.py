@@ -40,8 +40,9 @@ class Line:
 class Table:
     """Rows that are summarised alike: one benchmark, unit and direction.
 
-    ``decimals`` is how many digits values have behind the point, ``width`` and ``gain_width`` how wide the layout
-    makes them.
+    ``parameters`` name what several numbers behind a label's metric are (``time-4-100``); there are none where MMTests
+    has a label of its own, or one number is all there is. ``decimals`` is how many digits values have behind the
+    point, ``width`` and ``gain_width`` how wide the layout makes them.
     """
 
     workload: str
@@ -52,11 +53,13 @@ class Table:
     width: int
     gain_width: int
     lines: tuple[Line, ...]
+    parameters: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        """``tbench throughput (MB/s, higher is better)``."""
-        return f"{self.workload} {', '.join(self.metrics)} ({self.unit}, {self.direction} is better)"
+        """``tbench throughput (MB/s, higher is better)``, ``hackbench time by groups, size (s, lower is better)``."""
+        by = f" by {', '.join(self.parameters)}" if self.parameters else ""
+        return f"{self.workload} {', '.join(self.metrics)}{by} ({self.unit}, {self.direction} is better)"
 
 
 @dataclass(frozen=True)

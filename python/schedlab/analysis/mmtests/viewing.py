@@ -91,7 +91,14 @@ def _table(kind: Kind, rows: Sequence[_Row], layout: Layout, star: Star) -> Tabl
             for statistic in kind
             for row in rows
         ),
+        parameters=_parameters([row.row for row in rows]),
     )
+
+
+def _parameters(rows: Sequence[ColumnRow]) -> tuple[str, ...]:
+    """The names of the parameters in the labels, where all rows have the same ones, and several."""
+    names = {tuple(row.parameters) for row in rows}
+    return max(names) if len(names) == 1 and len(max(names)) > 1 and not any(row.label for row in rows) else ()
 
 
 def _cells(statistic: Statistic, row: _Row, star: Star) -> Iterator[Cell]:

@@ -16,6 +16,7 @@ from schedlab.importers.printed.changes import baseline_of, without_doubtful
 from schedlab.importers.printed.grid import Grid, GridRow, Layout, pivot_column, runs_are_rows, understood
 from schedlab.importers.printed.header import unique
 from schedlab.importers.printed.naming import Named, Parameters, name_row, unit_of
+from schedlab.importers.printed.own import OwnTitle, own_title
 from schedlab.importers.printed.tokens import Figure
 
 _NAME = re.compile(r"[A-Za-z][\w.+-]{2,30}")
@@ -37,8 +38,11 @@ def to_table(grid: Grid, mmtests: bool) -> tuple[Table, list[str]]:
     # MMTests prints its name of the benchmark above a table; one that is not known here is no other's.
     alone = grid.title.lower() if mmtests and not named and _NAME.fullmatch(grid.title) else ""
     alone = "" if alone in _NO_BENCHMARKS else alone
+    own = own_title(grid.title) if mmtests else None
+    if own is not None and named is None:
+        alone = own.workload
     known = named or (None if alone else benchmark(headings_of(grid.around)))
-    maker = _Maker(grid, known, title_parameters(grid.title, known) if known else {})
+    maker = _Maker(grid, known, title_parameters(grid.title, known) if known else {}, own)
     layout: Layout = "mmtests" if mmtests else "columns"
     if (place := pivot_column(grid)) is not None:
         columns, rows = maker.pivoted(place)
@@ -83,15 +87,18 @@ def _without_foreign_unit(row: TableRow, known: Benchmark | None) -> TableRow:
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes rows of one grid; ``fixed`` are the parameters that its title tells."""
+    """Makes rows of one grid; ``fixed`` are the parameters that its title tells, ``own`` is one of schedlab's."""
 
     grid: Grid
     known: Benchmark | None
     fixed: Parameters
+    own: OwnTitle | None = None
 
     def row(self, row: GridRow) -> TableRow:
         """A row as it is printed."""
         named = name_row(row.labels, self.grid.corners, self.known)
+        if self.own is not None and (parameters := self.own.parameters(named.label)) is not None:
+            named = replace(named, parameters=parameters)
         return self._finished(named, row.figures, row.line, " ".join(row.labels))
 
     def turned(self) -> tuple[Sequence[str], list[TableRow], list[str]]:

@@ -49,8 +49,8 @@ _HIGHER = _whole(
 )
 _UNIXBENCH = re.compile(
     r"(?:dhrystone|(?:double-precision )?whetstone|execl throughput|file (?:copy|read|write) \d+ bufsize|"
-    r"pipe throughput|pipe-based context switching|process creation|shell scripts \(\d+ concurrent\)|system call overhead|"
-    r"system benchmarks index score)(?!\w)",
+    r"pipe throughput|pipe-based context switching|process creation|shell scripts \(\d+ concurrent\)|"
+    r"system call overhead|system benchmarks index score)(?!\w)",
     re.IGNORECASE,
 )
 """UnixBench's tests, all of them rates, whatever their names (``System Call Overhead`` counts loops a second)."""
