@@ -1,7 +1,9 @@
 //! How fast the simulator is: rates per second of CPU time, one core.
 //!
 //! `cargo bench -p schedlab-sim --bench speed [-- NAME]` prints a line for each case, with its bar where there is one; with
-//! `DETAIL` in the environment also what happened in each run.
+//! `DETAIL` in the environment also what happened in each run, with the digest of its outcome. With `MS` in the environment
+//! each case runs once, for so many simulated milliseconds: for tools that count instructions, as
+//! `MS=200 valgrind --tool=callgrind target/release/deps/speed-* sleepers-128`.
 //!
 //! How far from the limit: a binary heap with packed keys alone does 28 to 42 million events a second here, the agenda 95
 //! to 160 million (`benches/queues.rs`); the simulator does 5 to 8. Planning is a twentieth of an event's 1,500 instructions.
@@ -113,6 +115,7 @@ fn busy(tasks: u32, ms: u64) -> Program {
 }
 
 fn program(tasks: u32, ms: u64, body: Vec<Op>) -> Program {
+    let ms = only_ms().unwrap_or(ms);
     Program {
         schema: SCHEMA,
         name: "bench".to_owned(),
@@ -126,6 +129,11 @@ fn program(tasks: u32, ms: u64, body: Vec<Op>) -> Program {
         groups: vec![group("task", tasks, Mode::Process, vec![within_window(body)])],
         metrics: vec![higher("cycles", "1/s", Quantity::Rate("cycles".to_owned()), 1.0)],
     }
+}
+
+/// How long each case is to be simulated once, where the environment says so.
+fn only_ms() -> Option<u64> {
+    std::env::var("MS").ok().map(|ms| ms.parse().expect("MS is a whole number of milliseconds"))
 }
 
 fn cycles(outcome: &Outcome) -> f64 {
@@ -150,7 +158,7 @@ fn measure_hz(
 ) -> f64 {
     let mut best: Option<(Duration, f64)> = None;
     let begin = cpu_time();
-    while best.is_none() || cpu_time() - begin < LEAST {
+    while best.is_none() || (cpu_time() - begin < LEAST && only_ms().is_none()) {
         let start = cpu_time();
         let outcome = simulate(cpus, hz, kernel_name, program);
         let spent = cpu_time() - start;
@@ -159,7 +167,8 @@ fn measure_hz(
             if std::env::var_os("DETAIL").is_some() {
                 let c = &outcome.counters;
                 println!(
-                    "{} events, {:.0} ns each; {} ticks, {} switches, {} wakeups, {} preemptions, newidle {:?} skipped {}, idle {:?} busy {:?}, cycles {}",
+                    "{:#x}: {} events, {:.0} ns each; {} ticks, {} switches, {} wakeups, {} preemptions, newidle {:?} skipped {}, idle {:?} busy {:?}, cycles {}",
+                    outcome.digest(),
                     c.events,
                     spent.as_nanos() as f64 / c.events as f64,
                     c.ticks,

@@ -105,7 +105,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The CPU to take tasks from, and how much.
     fn busiest(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
-        if !self.crowded.meets(&domain.span) && !self.active_wanted(cpu, domain) {
+        if !domain.span.meets(&self.crowded) && !self.active_wanted(cpu, domain) {
             return None;
         }
         if domain.singles {
@@ -140,13 +140,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         // An idle CPU takes from the most loaded of the crowded ones, and one task at a time: there is no need to look at
         // others, nor at the mean.
         if self.running[cpu] == 0 {
-            let (mut most, mut crowded) = (0, None);
-            self.crowded.each_common(&domain.span, |other| {
-                if self.loads[other] > most || crowded.is_none() {
-                    (most, crowded) = (self.loads[other], Some(other));
+            // One more than the load, so that a CPU whose tasks have none counts too.
+            let (mut most, mut source) = (0, cpu);
+            domain.span.each_common(&self.crowded, |other| {
+                let rank = self.loads[other] + 1;
+                if rank > most {
+                    (most, source) = (rank, other);
                 }
             });
-            if let Some(source) = crowded {
+            if most > 0 {
                 return Some((source, Imbalance::Tasks(1)));
             }
         }
@@ -182,10 +184,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn group(&self, at: usize, shape: &shapes::Group) -> Group {
         let mut group = Group { at, width: shape.cpus.len() as u64, ..Group::default() };
         for range in &shape.ranges {
+            // In the width of what is summed, so that several are added at once.
+            let (mut number, mut idle) = (0u32, 0u32);
             for running in self.running.part(range.clone()) {
-                group.number += u64::from(*running);
-                group.idle += u64::from(*running == 0);
+                number += *running;
+                idle += u32::from(*running == 0);
             }
+            (group.number, group.idle) = (group.number + u64::from(number), group.idle + u64::from(idle));
             group.load += self.loads.part(range.clone()).iter().sum::<u64>();
         }
         group

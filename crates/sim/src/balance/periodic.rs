@@ -106,7 +106,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn should_balance(&self, cpu: usize, level: usize) -> bool {
         let groups = &self.shapes.domain(cpu, level).groups;
         let Some(group) = groups.iter().find(|group| group.span.contains(cpu)) else { return false };
-        let first = group.span.and(&self.idle).lowest().or_else(|| group.span.lowest());
+        let first = group.span.first_common(&self.idle).or_else(|| group.span.lowest());
         first == Some(cpu)
     }
 }

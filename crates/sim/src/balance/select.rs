@@ -4,7 +4,7 @@ use super::RECLAIM_DISTANCE;
 use crate::engine::{Engine, NOBODY};
 use crate::kernel::{IdleSearch, WakeAffine};
 use crate::ledger::Account;
-use crate::machine::CpuMask;
+use crate::machine::Span;
 use crate::observe::Observer;
 use crate::sched::{Policy, TaskIx};
 use crate::time::Ns;
@@ -154,14 +154,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let (span, width) = if self.tasks[task as usize].mask == 0 {
             (&cache.span, cache.width)
         } else {
-            bound = self.topology.cache_cpus(self.topology.cache(target)).and(self.allowed(task));
+            let cpus = self.topology.cache_cpus(self.topology.cache(target));
+            bound = Span::new(cpus.and(self.allowed(task)));
             (&bound, bound.count())
         };
         let search = self.world.kernel.idle_search;
         if self.topology.threads > 1 || search == IdleSearch::Groups {
             let cores = if self.topology.threads > 1 { &self.idle_cores } else { &self.idle };
-            if let Some(found) = cores.first_common_from(span, target) {
-                return (Some(found), rank(span, target, found) + 1);
+            if let Some(found) = span.first_common_from(cores, target) {
+                return (Some(found), span.rank(target, found) + 1);
             }
         }
         let most = match search {
@@ -170,9 +171,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             IdleSearch::Proportional => self.proportional_limit(cpu, width),
         };
         if most > 0
-            && let Some(found) = self.idle.first_common_from(span, target)
+            && let Some(found) = span.first_common_from(&self.idle, target)
         {
-            let place = rank(span, target, found);
+            let place = span.rank(target, found);
             if place < most {
                 return (Some(found), place + 1);
             }
@@ -201,14 +202,5 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);
         let most = ((1024 - taken) * width as u64 / 1024) as usize;
         if most == 0 { 0 } else { (most + 1).min(width) }
-    }
-}
-
-/// How many CPUs of `span` lie between `start` and `cpu`, going up and around.
-fn rank(span: &CpuMask, start: usize, cpu: usize) -> usize {
-    if cpu >= start {
-        span.count_between(start, cpu)
-    } else {
-        span.count_between(start, crate::machine::MAX_CPUS) + span.count_between(0, cpu)
     }
 }

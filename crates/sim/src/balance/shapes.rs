@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use crate::machine::{CpuMask, DomainKind, Domains, Topology};
+use crate::machine::{CpuMask, DomainKind, Domains, Span, Topology};
 
 /// A domain.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub kind: DomainKind,
-    pub span: CpuMask,
+    pub span: Span,
     pub weight: u32,
     pub groups: Vec<Group>,
     pub ranges: Vec<Range<usize>>,
@@ -19,7 +19,7 @@ pub(crate) struct Shape {
 /// A group of a domain.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    pub span: CpuMask,
+    pub span: Span,
     pub cpus: Vec<u16>,
     /// The same as ranges of numbers: most are one, SMT with split numbers makes them two.
     pub ranges: Vec<Range<usize>>,
@@ -28,7 +28,7 @@ pub(crate) struct Group {
 /// A last-level cache.
 #[derive(Debug, Clone)]
 pub(crate) struct Cache {
-    pub span: CpuMask,
+    pub span: Span,
     pub width: usize,
 }
 
@@ -46,7 +46,8 @@ impl Shapes {
     pub fn new(domains: &Domains, topology: &Topology, open: &CpuMask) -> Self {
         let group = |span: &CpuMask| {
             let span = span.and(open);
-            Group { cpus: span.iter().map(|cpu| cpu as u16).collect(), ranges: ranges(&span), span }
+            let cpus = span.iter().map(|cpu| cpu as u16).collect();
+            Group { cpus, ranges: ranges(&span), span: Span::new(span) }
         };
         let shape = |domain: &crate::machine::Domain| {
             let groups: Vec<_> =
@@ -54,11 +55,12 @@ impl Shapes {
             let span = domain.span.and(open);
             let ranges = ranges(&span);
             let singles = groups.iter().all(|group| group.cpus.len() == 1);
-            Shape { kind: domain.kind, weight: span.count() as u32, span, groups, ranges, singles }
+            let (weight, span) = (span.count() as u32, Span::new(span));
+            Shape { kind: domain.kind, weight, span, groups, ranges, singles }
         };
         let cache = |cpus: &CpuMask| {
             let span = cpus.and(open);
-            Cache { width: span.count(), span }
+            Cache { width: span.count(), span: Span::new(span) }
         };
         let of_cpu =
             |(cpu, levels): (usize, &Vec<u16>)| if open.contains(cpu) { levels.clone() } else { Vec::new() };

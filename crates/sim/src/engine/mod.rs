@@ -154,7 +154,9 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             } else {
                 self.cpu_event(slot);
             }
-            if let Some(failure) = self.failure.take() {
+            if self.failure.is_some()
+                && let Some(failure) = self.failure.take()
+            {
                 return Err(failure);
             }
             if self.stuck == self.alive && !self.finished {

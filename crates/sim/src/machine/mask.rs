@@ -9,7 +9,7 @@ const WORDS: usize = MAX_SLOTS / 64;
 
 /// A set of CPUs of fixed size; all operations are a few word operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct CpuMask([u64; WORDS]);
+pub struct CpuMask(pub(super) [u64; WORDS]);
 
 impl CpuMask {
     /// No CPU.
@@ -123,18 +123,6 @@ impl CpuMask {
         between + ((self.0[first] & low).count_ones() + (self.0[last] & high).count_ones()) as usize
     }
 
-    /// Calls `visit` for each CPU in both sets, ascending.
-    #[inline]
-    pub fn each_common(&self, other: &Self, mut visit: impl FnMut(usize)) {
-        for (at, (a, b)) in self.0.iter().zip(&other.0).enumerate() {
-            let mut left = a & b;
-            while left != 0 {
-                visit(at * 64 + left.trailing_zeros() as usize);
-                left &= left - 1;
-            }
-        }
-    }
-
     /// All CPUs, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(at, word)| {
@@ -182,9 +170,6 @@ mod tests {
             prop_assert_eq!(x.or(&y).count(), a.union(&b).count());
             prop_assert_eq!(x.without(&y).count(), a.difference(&b).count());
             prop_assert_eq!((x.common(&y), x.meets(&y)), (both.len(), !both.is_empty()));
-            let mut seen = BTreeSet::new();
-            x.each_common(&y, |cpu| assert!(seen.insert(cpu)));
-            prop_assert_eq!(seen, both.clone());
             prop_assert_eq!(x.lowest(), a.first().copied());
             let (low, high) = (start.min(MAX_CPUS / 3), start);
             prop_assert_eq!(x.count_between(low, high), a.range(low..high).count());

@@ -20,6 +20,7 @@ mod costs;
 mod domains;
 mod library;
 mod mask;
+mod span;
 mod topology;
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,7 @@ pub use costs::{ByDistance, Costs};
 pub use domains::{Domain, DomainKind, Domains};
 pub use library::{machine, machine_names};
 pub use mask::{CpuMask, MAX_CPUS};
+pub(crate) use span::Span;
 pub use topology::{Distance, Topology};
 
 /// A machine as its TOML file defines it.

@@ -22,8 +22,9 @@ pub struct Cfs {
     child_first: bool,
 }
 
-/// A CPU's tasks.
+/// A CPU's tasks: two cache lines.
 #[derive(Debug, Clone, Default)]
+#[repr(align(64))]
 pub struct Queue {
     waiting: Ordered,
     /// Never goes back; newcomers are placed relative to it.

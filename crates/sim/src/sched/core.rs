@@ -48,7 +48,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     #[inline]
     pub(crate) fn lock_queue(&mut self, cpu: usize, queue: usize) {
         let clock = self.cpus[cpu].clock;
-        let free = self.cpus[queue].lock_free_at.max(self.switch_locks.free_at(queue, clock).unwrap_or(0));
+        let mut free = self.cpus[queue].lock_free_at;
+        if self.is_o1() {
+            free = free.max(self.switch_locks.free_at(queue, clock).unwrap_or(0));
+        }
         if free > clock {
             let handoff = self.costs.lock_handoff.at(self.topology.distance(cpu, queue));
             self.book(cpu, Account::LockWait, free - clock + handoff);

@@ -91,8 +91,14 @@ impl Ordered {
             }
         }
         // Most tasks go to the end or near it.
-        let place = chunk.entries.iter().rposition(|other| other.key <= entry.key).map_or(0, |last| last + 1);
-        chunk.entries.insert(place, entry);
+        let entries = &mut chunk.entries;
+        let mut place = entries.len();
+        entries.push(entry);
+        while place > 0 && entries[place - 1].key > entry.key {
+            entries[place] = entries[place - 1];
+            place -= 1;
+        }
+        entries[place] = entry;
         chunk.least = chunk.least.min(entry.value);
         if chunk.entries.len() > LONGEST {
             self.split(at);
@@ -150,17 +156,22 @@ impl Ordered {
         self.head.entries.get(1).or_else(|| self.rest.first()?.entries.first())
     }
 
-    /// The smallest value of all.
+    /// The smallest value of all; the greatest number there is without any.
     #[inline]
-    pub fn least_value(&self) -> Option<i64> {
-        let rest = self.rest.iter().map(|chunk| chunk.least).min().unwrap_or(i64::MAX);
-        (self.length > 0).then(|| self.head.least.min(rest))
+    pub fn least_value(&self) -> i64 {
+        if self.rest.is_empty() {
+            return self.head.least;
+        }
+        self.rest.iter().fold(self.head.least, |least, chunk| least.min(chunk.least))
     }
 
     /// The first task whose value satisfies `fits`, which holds for every value below one that it holds for.
     #[inline]
     pub fn first_that(&self, fits: impl Fn(i64) -> bool) -> Option<&Entry> {
-        let chunk = self.chunks().find(|chunk| !chunk.entries.is_empty() && fits(chunk.least))?;
+        let mut chunk = &self.head;
+        if chunk.entries.is_empty() || !fits(chunk.least) {
+            chunk = self.rest.iter().find(|chunk| fits(chunk.least))?;
+        }
         chunk.entries.iter().find(|entry| fits(entry.value))
     }
 
@@ -207,7 +218,8 @@ mod tests {
                 prop_assert_eq!(ordered.is_empty(), plain.is_empty());
                 prop_assert_eq!(ordered.first(), plain.first());
                 prop_assert_eq!(ordered.second(), plain.get(1));
-                prop_assert_eq!(ordered.least_value(), plain.iter().map(|entry| entry.value).min());
+                let least = plain.iter().map(|entry| entry.value).min();
+                prop_assert_eq!(ordered.least_value(), least.unwrap_or(i64::MAX));
                 let fitting = plain.iter().find(|entry| entry.value <= bound);
                 prop_assert_eq!(ordered.first_that(|value| value <= bound), fitting);
             }

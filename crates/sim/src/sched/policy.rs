@@ -51,6 +51,9 @@ pub trait Policy: Sized {
     /// State of one task.
     type Entity: Clone + Debug + Default;
 
+    /// Whether this is the O(1) scheduler, whose kernel wakes, balances and ticks otherwise than all later ones.
+    const O1: bool = false;
+
     /// A policy with the tunables' values at boot.
     fn new(kernel: &Kernel, tunables: &Tunables, setting: Setting) -> Self;
 

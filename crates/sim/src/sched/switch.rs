@@ -133,7 +133,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// An idle CPU has got something to do: notes how long it idled, and where its ticks go on.
     pub(crate) fn leave_idle(&mut self, cpu: usize) {
-        self.switch_locks.note_idle(cpu);
+        if self.is_o1() {
+            self.switch_locks.note_idle(cpu);
+        }
         let it = &mut self.cpus[cpu];
         let idled = it.clock.saturating_sub(it.idle_since);
         self.histograms.idle.add(idled);

@@ -222,7 +222,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let domain = |cpu: usize, level: usize| {
             let shape = self.shapes.domain(cpu, level);
             let counts = self.stats.domains[cpu][level].counts;
-            DomainReport { kind: shape.kind, span: shape.span, counts }
+            DomainReport { kind: shape.kind, span: *shape.span.mask(), counts }
         };
         let cpu = |cpu: usize| CpuReport {
             counts: self.stats.queues[cpu].counts,

@@ -245,7 +245,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// as the task's action: most steps are of this kind.
     #[inline]
     fn fetch(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Option<Next> {
-        let clock = self.cpus[cpu].clock - self.gate.opened_at.unwrap_or(0).min(self.cpus[cpu].clock);
+        let (clock, opened_at) = (self.cpus[cpu].clock, self.gate.opened_at);
         let (read, carry) = (self.costs.clock_read, &mut self.tasks[task as usize].carry);
         let Script::Program(cursor) = &mut self.scripts[task as usize] else {
             let action = match self.scripts[task as usize] {
@@ -257,7 +257,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         };
         let step = cursor.next(|| {
             *carry = carry.saturating_add(read);
-            clock + u64::from(*carry)
+            clock - opened_at.unwrap_or(0).min(clock) + u64::from(*carry)
         });
         match &step {
             Step::Compute { ns } => {
@@ -311,6 +311,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         ahead || self.task_time(cpu, task) > self.now + CLOSE
     }
 
+    #[inline(never)]
     fn begin(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
         let Action::Step(step) = &self.tasks[task as usize].action else {
             return self.begin_life(cpu, task, ahead);
@@ -399,6 +400,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         Begun::Asleep
     }
 
+    #[inline(never)]
     fn effect(&mut self, cpu: usize, task: TaskIx) -> Effect {
         let Action::Step(step) = &self.tasks[task as usize].action else {
             return self.effect_life(cpu, task);

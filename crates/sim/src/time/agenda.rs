@@ -8,58 +8,62 @@ pub(super) const SLOT_BITS: u32 = 10;
 /// Most slots: CPUs and one for events that belong to no CPU.
 pub const MAX_SLOTS: usize = 1 << SLOT_BITS;
 
-const NODES: usize = 2 * MAX_SLOTS;
+/// Where each level of the tree begins, in keys: leaves first, each level above a quarter as long.
+const LEVELS: [usize; 6] = [0, 1024, 1280, 1344, 1360, 1364];
 
-/// A winner tree over slots, each with the time of its next event. Events at one time come in the order of slots.
+/// Fours of keys, a power of two that has room for all levels, so that masked positions need no check.
+const FOURS: usize = 512;
+
+/// A winner tree over slots, each with the time of its next event, in which every node is the least of four below it. Events
+/// at one time come in the order of slots.
 ///
 /// Keys are `time << 10 | slot` in 64 bits, so time reaches 2⁵⁴ ns, 208 days.
 #[derive(Debug, Clone)]
 pub struct Agenda {
-    /// Node 1 is the root, node n has the children 2n and 2n + 1; leaves follow from `leaves` on. Of fixed size, so that
-    /// masked positions need no check.
-    tree: Box<[u64; NODES]>,
-    leaves: usize,
+    tree: Box<[[u64; 4]; FOURS]>,
+    /// Levels above the leaves.
+    height: usize,
 }
 
 impl Agenda {
     /// An agenda of `slots` slots, at most [`MAX_SLOTS`], in which nothing is planned.
     pub fn new(slots: usize) -> Self {
         assert!(slots <= MAX_SLOTS, "a machine has fewer CPUs");
-        let leaves = slots.next_power_of_two().max(2);
-        Self { tree: Box::new([u64::MAX; NODES]), leaves }
+        let height = (1..).find(|height| slots <= 1 << (2 * height)).expect("four to the fifth are enough");
+        Self { tree: Box::new([[u64::MAX; 4]; FOURS]), height }
     }
 
     /// Plans the next event of a slot; [`NEVER`] takes it off the agenda.
     #[inline]
-    pub fn set(&mut self, slot: usize, at: Ns) {
+    pub fn set(&mut self, mut slot: usize, at: Ns) {
         let key = if at >= NEVER { u64::MAX } else { at << SLOT_BITS | slot as u64 };
         let tree = &mut *self.tree;
-        let mut node = (self.leaves + slot) % NODES;
-        if tree[node] == key {
-            return;
-        }
-        tree[node] = key;
-        let mut best = key;
-        while node > 1 {
-            best = best.min(tree[node ^ 1]);
-            node >>= 1;
-            if tree[node] == best {
+        let mut node = slot;
+        tree[node / 4 % FOURS][node % 4] = key;
+        for below in &LEVELS[1..=self.height] {
+            let [a, b, c, d] = tree[node / 4 % FOURS];
+            let best = a.min(b).min(c.min(d));
+            // The place of the four among those of its level is that of their node on the next.
+            slot /= 4;
+            node = below + slot;
+            let known = &mut tree[node / 4 % FOURS][node % 4];
+            if *known == best {
                 return;
             }
-            tree[node] = best;
+            *known = best;
         }
     }
 
     /// The earliest event, as time and slot.
     #[inline]
     pub fn first(&self) -> Option<(Ns, usize)> {
-        let key = self.tree[1];
+        let key = self.tree[LEVELS[self.height] / 4 % FOURS][0];
         (key != u64::MAX).then_some((key >> SLOT_BITS, (key & (MAX_SLOTS as u64 - 1)) as usize))
     }
 
     /// When a slot's next event is.
     pub fn at(&self, slot: usize) -> Ns {
-        let key = self.tree[self.leaves + slot];
+        let key = self.tree[slot / 4][slot % 4];
         if key == u64::MAX { NEVER } else { key >> SLOT_BITS }
     }
 }
@@ -68,12 +72,12 @@ impl Agenda {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Agenda, NEVER};
+    use super::{Agenda, MAX_SLOTS, NEVER};
 
     proptest! {
         #[test]
         fn the_first_event_is_the_earliest_of_all(
-            slots in 1usize..70, changes in prop::collection::vec((0usize..70, 0u64..50), 1..300),
+            slots in 1usize..=MAX_SLOTS, changes in prop::collection::vec((0usize..MAX_SLOTS, 0u64..50), 1..300),
         ) {
             let mut agenda = Agenda::new(slots);
             let mut plain = vec![NEVER; slots];

@@ -14,28 +14,32 @@ use crate::program::{Attributes, Direction, Take, TimerMode};
 ///
 /// Times handed to it are nanoseconds since the opening of the gate. They are asked for only at loops that end by
 /// time, so a program without such loops has the same steps whatever the times are.
+///
+/// Fields are in the order of their use: what a program with one loop needs at each step lies in one cache line.
 #[derive(Debug, Clone)]
+#[repr(C, align(64))]
 pub struct Cursor<'c> {
     code: &'c Code,
-    ordinal: u32,
-    position: usize,
-    depth: usize,
+    position: u32,
+    depth: u32,
+    rng: Pcg64Mcg,
+    /// Messages of `burst` that are still to come.
+    left: u64,
     loops: [Frame; MAX_LOOPS],
+    burst: Burst,
     window_end_ns: u64,
     children: u64,
-    entry: usize,
-    burst: Burst,
+    ordinal: u32,
+    entry: u32,
     /// For each timer, where its present period begins.
     timers: Box<[u64]>,
     /// End of the period that is being waited for, unless it has passed.
     armed: Option<u64>,
-    rng: Pcg64Mcg,
 }
 
-/// Messages of a [`super::flatten::Run`] that are still to come.
+/// Messages of a [`super::flatten::Run`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Burst {
-    left: u64,
     bytes: u64,
     channel: u32,
     stride: u32,
@@ -49,7 +53,6 @@ struct Burst {
 impl Burst {
     #[inline]
     fn next(&mut self) -> Step {
-        self.left -= 1;
         let Self { channel, bytes, direction, take, counter, .. } = *self;
         self.channel = channel.wrapping_add(self.stride);
         if self.sends {
@@ -64,18 +67,21 @@ impl Burst {
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     index: u64,
-    end: Finish,
-    exit: usize,
+    /// Of a loop that ends by count or time.
+    end: u64,
+    exit: u32,
+    by: Finish,
 }
 
 impl Frame {
-    const EMPTY: Self = Self { index: 0, end: Finish::Closed, exit: 0 };
+    const EMPTY: Self = Self { index: 0, end: 0, exit: 0, by: Finish::Closed };
 }
 
-#[derive(Debug, Clone, Copy)]
+/// What ends a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Finish {
-    Count(u64),
-    Time(u64),
+    Count,
+    Time,
     Closed,
     Once,
 }
@@ -93,32 +99,40 @@ impl<'c> Cursor<'c> {
         let rng = generator(code.seed, task.ordinal.into(), 0);
         Self {
             code,
-            ordinal: task.ordinal,
             position: 0,
             depth: 0,
+            rng,
+            left: 0,
             loops: [Frame::EMPTY; MAX_LOOPS],
+            burst: Burst::default(),
             window_end_ns,
             children: 0,
+            ordinal: task.ordinal,
             entry: 0,
-            burst: Burst::default(),
             timers: vec![0; code.timers].into_boxed_slice(),
             armed: None,
-            rng,
         }
     }
 
     /// The next step; `now_ns` tells the time when a loop needs it. After [`Step::End`] it is `End` forever.
     #[inline]
     pub fn next(&mut self, mut now_ns: impl FnMut() -> u64) -> Step {
-        if self.burst.left > 0 {
+        if self.left > 0 {
+            self.left -= 1;
             return self.burst.next();
         }
         let code = self.code;
         loop {
-            let here = self.position;
+            let here = self.position as usize;
             self.position += 1;
             match &code.instructions[here] {
+                // The most frequent ones; the rest is out of line, where it needs no registers.
                 Instruction::Again { body } => self.again(*body, &mut now_ns),
+                Instruction::Compute(ns) => return Step::Compute { ns: self.value(ns) },
+                Instruction::Sleep(ns) => return Step::Sleep { ns: self.value(ns) },
+                Instruction::Count { counter, by } => {
+                    return Step::Count { counter: *counter, by: self.value(by) };
+                }
                 other => {
                     if let Some(step) = self.other(other, here, &mut now_ns) {
                         return step;
@@ -136,7 +150,7 @@ impl<'c> Cursor<'c> {
     /// instructions between two system calls, which find the caches as cold as the kernel left them.
     #[inline]
     pub fn more(&mut self) -> (u64, u32) {
-        (std::mem::take(&mut self.burst.left), self.burst.stride)
+        (std::mem::take(&mut self.left), self.burst.stride)
     }
 
     /// Any instruction but the end of a loop; no step for one that only moves on.
@@ -152,14 +166,17 @@ impl<'c> Cursor<'c> {
                 self.enter(limit, *exit, now_ns);
                 return None;
             }
-            Instruction::Again { .. } => unreachable!("told apart by the caller"),
+            Instruction::Again { .. }
+            | Instruction::Compute(_)
+            | Instruction::Sleep(_)
+            | Instruction::Count { .. } => unreachable!("told apart by the caller"),
             Instruction::Run(run) => {
                 let left = run.count.as_ref().map_or(u64::MAX, |count| self.value(count));
                 if left == 0 {
                     return None;
                 }
+                self.left = left - 1;
                 self.burst = Burst {
-                    left,
                     sends: run.sends,
                     until_closed: run.count.is_none(),
                     channel: self.number(&run.channel),
@@ -183,26 +200,25 @@ impl<'c> Cursor<'c> {
                 counter: receive.counter,
             },
             Instruction::Jump(target) => {
-                self.position = *target;
+                self.position = *target as u32;
                 return None;
             }
             Instruction::Choose(choice) => {
                 let drawn = uniform(&mut self.rng, choice.total);
                 let branch = choice.branches.partition_point(|(upto, _)| *upto <= drawn);
-                self.position = choice.branches[branch].1;
+                self.position = choice.branches[branch].1 as u32;
                 return None;
             }
             Instruction::Fork { after } => {
-                (self.entry, self.position) = (here + 1, *after);
+                (self.entry, self.position) = (here as u32 + 1, *after as u32);
                 self.children += 1;
                 Step::Fork
             }
             Instruction::End => {
-                self.position = here;
+                self.position = here as u32;
                 Step::End
             }
             Instruction::Yield => Step::Yield,
-            Instruction::Compute(ns) => Step::Compute { ns: self.value(ns) },
             Instruction::Watch(watch) => Step::Watch {
                 ns: self.value(&watch.ns),
                 over_ns: self.value(&watch.over_ns),
@@ -238,7 +254,6 @@ impl<'c> Cursor<'c> {
             }
             Instruction::Set(number) => Step::Set(*number),
             Instruction::Finish => Step::Finish,
-            Instruction::Sleep(ns) => Step::Sleep { ns: self.value(ns) },
             Instruction::Lock(lock) => Step::Lock(self.number(lock)),
             Instruction::Unlock(lock) => Step::Unlock(self.number(lock)),
             Instruction::Up { semaphore, count } => {
@@ -249,7 +264,6 @@ impl<'c> Cursor<'c> {
             Instruction::Stamp(slot) => Step::Stamp(self.number(slot)),
             Instruction::Record { slot, series } => Step::Record { slot: self.number(slot), series: *series },
             Instruction::Lap { slot, series } => Step::Lap { slot: self.number(slot), series: *series },
-            Instruction::Count { counter, by } => Step::Count { counter: *counter, by: self.value(by) },
             Instruction::Wait(count) => Step::Wait { count: count.as_ref().map(|count| self.value(count)) },
             Instruction::ExecWork(work) => {
                 Step::ExecWork(Work { ns: self.value(&work.0), bytes: self.value(&work.1) })
@@ -272,15 +286,16 @@ impl<'c> Cursor<'c> {
     #[must_use]
     pub fn closed(&mut self) -> bool {
         let burst = std::mem::take(&mut self.burst);
+        self.left = 0;
         if burst.until_closed {
             return true;
         }
-        let running = &self.loops[..self.depth];
-        let Some(depth) = running.iter().rposition(|frame| matches!(frame.end, Finish::Closed)) else {
+        let running = &self.loops[..self.depth as usize];
+        let Some(depth) = running.iter().rposition(|frame| frame.by == Finish::Closed) else {
             return false;
         };
         self.position = self.loops[depth].exit;
-        self.depth = depth;
+        self.depth = depth as u32;
         true
     }
 
@@ -317,38 +332,38 @@ impl<'c> Cursor<'c> {
     }
 
     fn enter(&mut self, limit: &Limit, exit: usize, now_ns: &mut impl FnMut() -> u64) {
-        let (index, end) = match limit {
-            Limit::Count(count) => (0, Finish::Count(self.value(count))),
-            Limit::ForNs(ns) => (0, Finish::Time(now_ns().saturating_add(self.value(ns)))),
-            Limit::Window => (0, Finish::Time(self.window_end_ns)),
-            Limit::UntilClosed => (0, Finish::Closed),
-            Limit::With(value) => (self.value(value), Finish::Once),
+        let (index, by, end) = match limit {
+            Limit::Count(count) => (0, Finish::Count, self.value(count)),
+            Limit::ForNs(ns) => (0, Finish::Time, now_ns().saturating_add(self.value(ns))),
+            Limit::Window => (0, Finish::Time, self.window_end_ns),
+            Limit::UntilClosed => (0, Finish::Closed, 0),
+            Limit::With(value) => (self.value(value), Finish::Once, 0),
         };
-        let runs = match end {
-            Finish::Count(count) => count > 0,
-            Finish::Time(end) => now_ns() < end,
+        let runs = match by {
+            Finish::Count => end > 0,
+            Finish::Time => now_ns() < end,
             Finish::Closed | Finish::Once => true,
         };
         if runs {
-            self.loops[self.depth] = Frame { index, end, exit };
+            self.loops[self.depth as usize] = Frame { index, end, exit: exit as u32, by };
             self.depth += 1;
         } else {
-            self.position = exit;
+            self.position = exit as u32;
         }
     }
 
     #[inline]
     fn again(&mut self, body: usize, now_ns: &mut impl FnMut() -> u64) {
-        let frame = &mut self.loops[self.depth - 1];
+        let frame = &mut self.loops[self.depth as usize - 1];
         frame.index = frame.index.wrapping_add(1);
-        let runs = match frame.end {
-            Finish::Count(count) => frame.index < count,
-            Finish::Time(end) => now_ns() < end,
+        let runs = match frame.by {
+            Finish::Count => frame.index < frame.end,
+            Finish::Time => now_ns() < frame.end,
             Finish::Closed => true,
             Finish::Once => false,
         };
         if runs {
-            self.position = body;
+            self.position = body as u32;
         } else {
             self.depth -= 1;
         }
@@ -356,7 +371,7 @@ impl<'c> Cursor<'c> {
 
     #[inline]
     fn value(&mut self, value: &Value) -> u64 {
-        let (loops, innermost) = (&self.loops, self.depth.wrapping_sub(1));
+        let (loops, innermost) = (&self.loops, (self.depth as usize).wrapping_sub(1));
         evaluate(value, &|depth| loops[innermost - depth].index, &mut self.rng)
     }
 

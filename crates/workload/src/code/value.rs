@@ -14,6 +14,11 @@ pub(super) enum Value {
         mul: u32,
         add: u64,
     },
+    /// Drawn anew each time from `from..from + width`: what most programs compute and sleep for.
+    Uniform {
+        width: u32,
+        from: u64,
+    },
     Tree(Box<Expr>),
 }
 
@@ -25,7 +30,7 @@ impl Value {
             Self::Affine { depth, mul, add } if *depth > 0 => {
                 Some(Self::Affine { depth: depth - 1, mul: *mul, add: *add })
             }
-            Self::Affine { .. } | Self::Tree(_) => None,
+            Self::Affine { .. } | Self::Uniform { .. } | Self::Tree(_) => None,
         }
     }
 }
@@ -45,9 +50,17 @@ pub(super) fn fold(expr: &Expr, identity: Identity, base: u64) -> Value {
         Some((Some((depth, mul)), add)) if u32::try_from(mul).is_ok() => {
             Value::Affine { depth, mul: mul as u32, add: base.saturating_add(add) }
         }
-        _ if base == 0 => Value::Tree(Box::new(expr)),
+        _ if base == 0 => drawn(&expr).unwrap_or_else(|| Value::Tree(Box::new(expr))),
         _ => Value::Tree(Box::new(expr + base)),
     }
+}
+
+/// A random number between constants.
+fn drawn(expr: &Expr) -> Option<Value> {
+    let Expr::Operation(operation) = expr else { return None };
+    let Operation::Random(Expr::Const(from), Expr::Const(below)) = **operation else { return None };
+    let width = u32::try_from(below.saturating_sub(from).max(1)).ok()?;
+    Some(Value::Uniform { width, from })
 }
 
 /// Replaces variables by their values and computes what is then constant.
@@ -108,6 +121,7 @@ pub(super) fn evaluate<R: Rng>(value: &Value, loops: &impl Fn(usize) -> u64, rng
         Value::Affine { depth, mul, add } => {
             loops((*depth).into()).saturating_mul((*mul).into()).saturating_add(*add)
         }
+        Value::Uniform { width, from } => from + uniform(rng, (*width).into()),
         Value::Tree(expr) => tree(expr, loops, rng),
     }
 }
@@ -136,6 +150,7 @@ fn tree<R: Rng>(expr: &Expr, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 
 
 /// Uniform on `0..below` by the multiply-shift method (Lemire, "Fast Random Integer Generation in an Interval", ACM
 /// TOMACS 29, 2019) without its rejection step: the bias is below `below` / 2^64.
+#[inline]
 pub(super) fn uniform<R: Rng>(rng: &mut R, below: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(below)) >> 64) as u64
 }

@@ -163,6 +163,7 @@ impl O1 {
 impl Policy for O1 {
     type Queue = Queue;
     type Entity = Entity;
+    const O1: bool = true;
 
     fn new(_: &Kernel, tunables: &Tunables, setting: Setting) -> Self {
         Self { knobs: Knobs::read(tunables, setting.tick_ns) }

@@ -59,7 +59,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Whether this is the O(1) scheduler with its own balancing.
     #[inline]
     pub(crate) fn is_o1(&self) -> bool {
-        self.world.kernel.policy == PolicyKind::O1
+        debug_assert_eq!(P::O1, self.world.kernel.policy == PolicyKind::O1);
+        P::O1
     }
 
     /// Whether a message's waker announces that it will sleep. Before 2.6.30 only pipes did, and only of a writer or
@@ -74,6 +75,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// behind it with patch 04 (`context_switch()`, `schedule()`).
     #[inline]
     pub(crate) fn hold_for_switch(&mut self, cpu: usize, from: Ns) {
+        if !self.is_o1() {
+            return;
+        }
         let switched = self.cpus[cpu].clock;
         if self.switch_locks.leaves_idle(cpu) {
             // mmdrop() of somebody who still lives: an atomic decrement.

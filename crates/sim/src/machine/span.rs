@@ -1,0 +1,130 @@
+//! Sets of CPUs that lie close together.
+
+use std::ops::{Deref, Range};
+
+use super::CpuMask;
+
+/// A set of CPUs that knows which of its words hold any. Domains and caches of large machines are a word or two of sixteen,
+/// and every wake-up and balancing pass asks for what a changing set has in common with them.
+#[derive(Debug, Clone)]
+pub(crate) struct Span {
+    mask: CpuMask,
+    words: Range<usize>,
+}
+
+impl Span {
+    pub fn new(mask: CpuMask) -> Self {
+        let held = |word: &u64| *word != 0;
+        let first = mask.0.iter().position(held).unwrap_or(0);
+        let last = mask.0.iter().rposition(held).map_or(0, |last| last + 1);
+        Self { mask, words: first..last }
+    }
+
+    /// The set as it is.
+    pub fn mask(&self) -> &CpuMask {
+        &self.mask
+    }
+
+    /// What it has in common with another set, as positions and words.
+    #[inline]
+    fn both<'a>(&'a self, other: &'a CpuMask) -> impl Iterator<Item = (usize, u64)> + 'a {
+        let Range { start, end } = self.words.clone();
+        let pairs = self.mask.0[start..end].iter().zip(&other.0[start..end]);
+        pairs.zip(start..).map(|((a, b), at)| (at, a & b))
+    }
+
+    /// Whether a CPU is in both sets.
+    #[inline]
+    pub fn meets(&self, other: &CpuMask) -> bool {
+        self.both(other).any(|(_, word)| word != 0)
+    }
+
+    /// Number of CPUs in both sets.
+    #[inline]
+    pub fn common(&self, other: &CpuMask) -> usize {
+        self.both(other).map(|(_, word)| word.count_ones() as usize).sum()
+    }
+
+    /// The lowest CPU in both sets.
+    #[inline]
+    pub fn first_common(&self, other: &CpuMask) -> Option<usize> {
+        let (at, word) = self.both(other).find(|(_, word)| *word != 0)?;
+        Some(at * 64 + word.trailing_zeros() as usize)
+    }
+
+    /// The first CPU in both sets from `start` on, wrapping around.
+    #[inline]
+    pub fn first_common_from(&self, other: &CpuMask, start: usize) -> Option<usize> {
+        let from = self.both(other).find_map(|(at, word)| {
+            let word = match at.cmp(&(start / 64)) {
+                std::cmp::Ordering::Less => 0,
+                std::cmp::Ordering::Equal => word & (u64::MAX << (start % 64)),
+                std::cmp::Ordering::Greater => word,
+            };
+            (word != 0).then(|| at * 64 + word.trailing_zeros() as usize)
+        });
+        from.or_else(|| self.first_common(other))
+    }
+
+    /// How many of its CPUs lie between `start` and `cpu`, going up and around.
+    #[inline]
+    pub fn rank(&self, start: usize, cpu: usize) -> usize {
+        if cpu >= start {
+            self.mask.count_between(start, cpu)
+        } else {
+            self.mask.count_between(start, self.words.end * 64)
+                + self.mask.count_between(self.words.start * 64, cpu)
+        }
+    }
+
+    /// Calls `visit` for each CPU in both sets, ascending.
+    #[inline]
+    pub fn each_common(&self, other: &CpuMask, mut visit: impl FnMut(usize)) {
+        for (at, mut left) in self.both(other) {
+            while left != 0 {
+                visit(at * 64 + left.trailing_zeros() as usize);
+                left &= left - 1;
+            }
+        }
+    }
+}
+
+impl Deref for Span {
+    type Target = CpuMask;
+
+    fn deref(&self) -> &CpuMask {
+        &self.mask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::{CpuMask, Span};
+    use crate::machine::MAX_CPUS;
+
+    proptest! {
+        #[test]
+        fn spans_behave_like_sets(
+            low in 0..MAX_CPUS, a in prop::collection::btree_set(0..200usize, 0..40),
+            b in prop::collection::btree_set(0..MAX_CPUS, 0..600), start in 0..MAX_CPUS, cpu in 0..MAX_CPUS,
+        ) {
+            let a: BTreeSet<usize> = a.into_iter().map(|each| (low + each).min(MAX_CPUS - 1)).collect();
+            let (span, y) = (Span::new(a.iter().copied().collect()), b.iter().copied().collect::<CpuMask>());
+            let both: BTreeSet<_> = a.intersection(&b).copied().collect();
+            prop_assert_eq!((span.common(&y), span.meets(&y)), (both.len(), !both.is_empty()));
+            let mut seen = BTreeSet::new();
+            span.each_common(&y, |cpu| assert!(seen.insert(cpu)));
+            prop_assert_eq!(&seen, &both);
+            prop_assert_eq!(span.first_common(&y), both.first().copied());
+            let next = both.range(start..).chain(both.range(..start)).next().copied();
+            prop_assert_eq!(span.first_common_from(&y, start), next);
+            let between =
+                if cpu >= start { a.range(start..cpu).count() } else { a.len() - a.range(cpu..start).count() };
+            prop_assert_eq!(span.rank(start, cpu), between);
+        }
+    }
+}
