@@ -6,7 +6,8 @@
 //! periodic  ticks and the idle CPUs' helper: when which domain is balanced
 //! newidle   a CPU about to become idle looks for work first
 //! shapes    what of the machine takes part in balancing
-//! pass      one look over one domain: statistics, decision, moving tasks
+//! pass      one look over one domain: statistics and decision
+//! pull      which tasks go, and their moving
 //! o1        all of it as 2.5.59 did it, before there were domains
 //! ```
 //! Every pass costs time on the CPU that makes it: a base and a part for each CPU of the domain, and for each task moved.
@@ -15,6 +16,7 @@ mod newidle;
 mod o1;
 mod pass;
 mod periodic;
+mod pull;
 mod select;
 mod shapes;
 mod spread;

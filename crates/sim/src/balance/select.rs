@@ -23,11 +23,19 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             return self.select_wake_o1(cpu, task, sync);
         }
         let waker = self.cpus[cpu].current;
-        let mut target = previous;
         if waker != NOBODY {
             self.record_wakee(waker, task);
         }
-        if cpu != previous && self.allowed(task).contains(cpu) && self.near(cpu, previous) {
+        let target = if cpu == previous { cpu } else { self.drawn_to(cpu, previous, task, sync) };
+        self.idle_sibling(cpu, previous, target, task)
+    }
+
+    /// Where a wake-up from another CPU draws a task: to its waker, or nowhere.
+    #[inline(never)]
+    fn drawn_to(&mut self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> usize {
+        let waker = self.cpus[cpu].current;
+        let mut target = previous;
+        if self.allowed(task).contains(cpu) && self.near(cpu, previous) {
             if waker != NOBODY && self.wakes_wide(waker, task) {
                 self.counters.wake_wide += 1;
             } else {
@@ -41,7 +49,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 }
             }
         }
-        self.idle_sibling(cpu, previous, target, task)
+        target
     }
 
     fn near(&self, a: usize, b: usize) -> bool {
@@ -52,6 +60,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// A real-time task stays unless one of at least its priority runs there, or is about to; then it goes to the CPU that
     /// is idle or runs the least important task. A kernel lets it queue up behind one that is about to run, and pushes it
     /// on when that one begins (`push_rt_tasks()`).
+    #[cold]
+    #[inline(never)]
     pub(super) fn select_realtime(&self, previous: usize, task: TaskIx) -> usize {
         let own = self.tasks[task as usize].class.realtime();
         let running = |cpu: usize| {

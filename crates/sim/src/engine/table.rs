@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 /// A vector whose indices are numbers that the engine has given out itself: CPUs of the machine, or places in the table
 /// of tasks, which never shrinks. They are checked in debug builds. An event makes some hundred such accesses, and the
 /// checks were a tenth of its time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table<T>(Vec<T>);
 
 impl<T> Default for Table<T> {

@@ -4,6 +4,7 @@
 //! when a simulation ends is carried through, so the ledger closes a little later than the program does:
 //! [`Ledger::closed_ns`] × CPUs is the sum of all accounts.
 
+use crate::engine::Table;
 use crate::time::Ns;
 
 macro_rules! accounts {
@@ -104,19 +105,25 @@ struct Accounts([Ns; Account::COUNT]);
 /// All CPUs' accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
-    cpus: Vec<Accounts>,
+    cpus: Table<Accounts>,
     closed_ns: Ns,
 }
 
 impl Ledger {
     /// Empty accounts of so many CPUs.
     pub(crate) fn new(cpus: usize) -> Self {
-        Self { cpus: vec![Accounts([0; Account::COUNT]); cpus], closed_ns: 0 }
+        Self { cpus: vec![Accounts([0; Account::COUNT]); cpus].into(), closed_ns: 0 }
     }
 
     #[inline]
     pub(crate) fn add(&mut self, cpu: usize, account: Account, ns: Ns) {
         self.cpus[cpu].0[account as usize] += ns;
+    }
+
+    /// A CPU's accounts, for fetching them in advance.
+    #[inline]
+    pub(crate) fn place(&self, cpu: usize) -> *const u8 {
+        (&raw const self.cpus[cpu]).cast()
     }
 
     pub(crate) fn close(&mut self, at: Ns) {
@@ -130,7 +137,7 @@ impl Ledger {
 
     /// An account of a CPU.
     pub fn of(&self, cpu: usize, account: Account) -> Ns {
-        self.cpus[cpu].0[account as usize]
+        self.checked(cpu)[account as usize]
     }
 
     /// Number of CPUs.
@@ -140,7 +147,11 @@ impl Ledger {
 
     /// Sum of a CPU's accounts.
     pub fn cpu_total(&self, cpu: usize) -> Ns {
-        self.cpus[cpu].0.iter().sum()
+        self.checked(cpu).iter().sum()
+    }
+
+    fn checked(&self, cpu: usize) -> &[Ns; Account::COUNT] {
+        &self.cpus.get(cpu).expect("a CPU of the machine").0
     }
 
     /// An account over all CPUs.

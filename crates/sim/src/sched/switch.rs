@@ -39,22 +39,34 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let was = (previous != NOBODY).then_some(previous);
         let priority = was.and_then(|task| self.tasks[task as usize].class.realtime());
         if let Some(highest) = self.cpus[cpu].realtime.highest() {
-            if let Some((task, own)) = was.zip(priority) {
-                // An equal takes over only from a task that has had its slice or has yielded.
-                let turn_over = std::mem::take(&mut self.cpus[cpu].turn_over);
-                if own > highest || (own == highest && !turn_over) {
-                    return was;
-                }
-                self.cpus[cpu].realtime.insert(own, task, own < highest);
-            } else if let Some(task) = was {
-                self.policy.put(&mut self.queues[cpu], &mut self.entities, task, self.now);
-            }
-            return self.cpus[cpu].realtime.pop();
+            return self.pick_realtime(cpu, was, priority, highest);
         }
         if priority.is_some() {
             return was;
         }
         self.policy.pick(&mut self.queues[cpu], &mut self.entities, was, self.now)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pick_realtime(
+        &mut self,
+        cpu: usize,
+        was: Option<TaskIx>,
+        priority: Option<u8>,
+        highest: u8,
+    ) -> Option<TaskIx> {
+        if let Some((task, own)) = was.zip(priority) {
+            // An equal takes over only from a task that has had its slice or has yielded.
+            let turn_over = std::mem::take(&mut self.cpus[cpu].turn_over);
+            if own > highest || (own == highest && !turn_over) {
+                return was;
+            }
+            self.cpus[cpu].realtime.insert(own, task, own < highest);
+        } else if let Some(task) = was {
+            self.policy.put(&mut self.queues[cpu], &mut self.entities, task, self.now);
+        }
+        self.cpus[cpu].realtime.pop()
     }
 
     fn switch_to(&mut self, cpu: usize, previous: TaskIx, next: TaskIx, began: Ns) {

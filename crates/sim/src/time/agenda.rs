@@ -8,62 +8,71 @@ pub(super) const SLOT_BITS: u32 = 10;
 /// Most slots: CPUs and one for events that belong to no CPU.
 pub const MAX_SLOTS: usize = 1 << SLOT_BITS;
 
-/// Where each level of the tree begins, in keys: leaves first, each level above a quarter as long.
-const LEVELS: [usize; 6] = [0, 1024, 1280, 1344, 1360, 1364];
+const NODES: usize = 2 * MAX_SLOTS;
 
-/// Fours of keys, a power of two that has room for all levels, so that masked positions need no check.
-const FOURS: usize = 512;
-
-/// A winner tree over slots, each with the time of its next event, in which every node is the least of four below it. Events
-/// at one time come in the order of slots.
+/// A winner tree over slots, each with the time of its next event. Events at one time come in the order of slots.
 ///
 /// Keys are `time << 10 | slot` in 64 bits, so time reaches 2⁵⁴ ns, 208 days.
 #[derive(Debug, Clone)]
 pub struct Agenda {
-    tree: Box<[[u64; 4]; FOURS]>,
-    /// Levels above the leaves.
-    height: usize,
+    /// Node 1 is the root, node n has the children 2n and 2n + 1; the leaves of n slots are n to 2n − 1, which makes a tree
+    /// for any n, only not in the order of slots. Of fixed size, so that masked positions need no check.
+    tree: Box<[u64; NODES]>,
+    leaves: usize,
 }
 
 impl Agenda {
     /// An agenda of `slots` slots, at most [`MAX_SLOTS`], in which nothing is planned.
     pub fn new(slots: usize) -> Self {
         assert!(slots <= MAX_SLOTS, "a machine has fewer CPUs");
-        let height = (1..).find(|height| slots <= 1 << (2 * height)).expect("four to the fifth are enough");
-        Self { tree: Box::new([[u64::MAX; 4]; FOURS]), height }
+        Self { tree: Box::new([u64::MAX; NODES]), leaves: slots.max(1) }
     }
 
     /// Plans the next event of a slot; [`NEVER`] takes it off the agenda.
     #[inline]
-    pub fn set(&mut self, mut slot: usize, at: Ns) {
+    pub fn set(&mut self, slot: usize, at: Ns) {
         let key = if at >= NEVER { u64::MAX } else { at << SLOT_BITS | slot as u64 };
         let tree = &mut *self.tree;
-        let mut node = slot;
-        tree[node / 4 % FOURS][node % 4] = key;
-        for below in &LEVELS[1..=self.height] {
-            let [a, b, c, d] = tree[node / 4 % FOURS];
-            let best = a.min(b).min(c.min(d));
-            // The place of the four among those of its level is that of their node on the next.
-            slot /= 4;
-            node = below + slot;
-            let known = &mut tree[node / 4 % FOURS][node % 4];
-            if *known == best {
+        let mut node = (self.leaves + slot) % NODES;
+        if tree[node] == key {
+            return;
+        }
+        tree[node] = key;
+        let mut best = key;
+        while node > 1 {
+            best = best.min(tree[node ^ 1]);
+            node >>= 1;
+            if tree[node] == best {
                 return;
             }
-            *known = best;
+            tree[node] = best;
         }
     }
 
     /// The earliest event, as time and slot.
     #[inline]
     pub fn first(&self) -> Option<(Ns, usize)> {
-        let key = self.tree[LEVELS[self.height] / 4 % FOURS][0];
+        let key = self.tree[1];
         (key != u64::MAX).then_some((key >> SLOT_BITS, (key & (MAX_SLOTS as u64 - 1)) as usize))
+    }
+
+    /// The event after the earliest, if nothing changes before.
+    #[inline]
+    pub fn second(&self) -> Option<(Ns, usize)> {
+        let tree = &*self.tree;
+        // It lost against the winner somewhere on its way up.
+        let mut node = (self.leaves + (tree[1] % MAX_SLOTS as u64) as usize) % NODES;
+        let mut best = u64::MAX;
+        while node > 1 {
+            best = best.min(tree[node ^ 1]);
+            node >>= 1;
+        }
+        (best != u64::MAX).then_some((best >> SLOT_BITS, (best % MAX_SLOTS as u64) as usize))
     }
 
     /// When a slot's next event is.
     pub fn at(&self, slot: usize) -> Ns {
-        let key = self.tree[slot / 4][slot % 4];
+        let key = self.tree[self.leaves + slot];
         if key == u64::MAX { NEVER } else { key >> SLOT_BITS }
     }
 }
@@ -85,8 +94,14 @@ mod tests {
                 let at = if at > 40 { NEVER } else { at };
                 agenda.set(slot % slots, at);
                 plain[slot % slots] = at;
-                let first = plain.iter().enumerate().map(|(slot, at)| (*at, slot)).min();
-                prop_assert_eq!(agenda.first(), first.filter(|(at, _)| *at < NEVER));
+                let mut order: Vec<_> = plain.iter().enumerate().map(|(slot, at)| (*at, slot)).collect();
+                order.sort_unstable();
+                let mut order = order.into_iter().filter(|(at, _)| *at < NEVER);
+                let first = order.next();
+                prop_assert_eq!(agenda.first(), first);
+                if first.is_some() {
+                    prop_assert_eq!(agenda.second(), order.next());
+                }
                 prop_assert_eq!(agenda.at(slot % slots), at);
             }
         }

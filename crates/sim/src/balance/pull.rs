@@ -1,0 +1,222 @@
+//! Pulling tasks from a busy CPU's queue: which of them, and the move itself.
+
+use super::pass::{Imbalance, Kind};
+use crate::engine::{Engine, NOBODY};
+use crate::kernel::Tunable;
+use crate::ledger::Account;
+use crate::machine::DomainKind;
+use crate::observe::{Balancing, Observer};
+use crate::sched::{Dequeue, Enqueue, Policy, TaskIx};
+use crate::schedstats::{Look, Refusal};
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    /// Failures after which cache-hot tasks are moved all the same (`cache_nice_tries` of `sd_init()`).
+    fn nice_tries(domain: DomainKind) -> u32 {
+        match domain {
+            DomainKind::Smt => 0,
+            DomainKind::Cache | DomainKind::Node => 1,
+            DomainKind::Numa(_) => 2,
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "a pass's facts")]
+    pub(super) fn pull(
+        &mut self,
+        payer: usize,
+        source: usize,
+        cpu: usize,
+        level: usize,
+        domain: DomainKind,
+        imbalance: Imbalance,
+        kind: Kind,
+        counts: &mut Balancing,
+    ) -> u32 {
+        let failed = self.cpus[cpu].domains[level].failed;
+        if self.running[source] <= 1 {
+            let stubborn = failed > Self::nice_tries(domain) + 2;
+            if !stubborn || kind != Kind::Idle {
+                return 0;
+            }
+            let pushed = self.push_current(payer, source, cpu);
+            if self.stats.on {
+                self.stats_active(Look { payer, cpu, level, kind: kind as usize }, pushed);
+            }
+            return u32::from(pushed);
+        }
+        self.settle(source);
+        self.charge(source);
+        let mut chosen = std::mem::take(&mut self.chosen);
+        let mut refused = std::mem::take(&mut self.stats.refused);
+        self.choose(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen, &mut refused);
+        self.stats.refused = refused;
+        if self.stats.on {
+            self.stats_refused(payer);
+        }
+        let moved = chosen.len() as u32;
+        if moved > 0 {
+            self.lock_queue(payer, source);
+        }
+        for task in &chosen {
+            if self.stats.on {
+                let hot = self.hot(source, *task, domain);
+                self.stats_pull(Look { payer, cpu, level, kind: kind as usize }, source, *task, hot);
+            }
+            self.policy.dequeue(
+                &mut self.queues[source],
+                &mut self.entities,
+                *task,
+                Dequeue::Moved,
+                self.now,
+            );
+            self.sub_running(source);
+            let account = if kind == Kind::Newidle { Account::NewidleBalance } else { Account::Balance };
+            self.book(payer, account, self.costs.balance_move);
+            let distance = self.topology.distance(source, cpu);
+            self.counters.balance_migrations[distance as usize] += 1;
+            self.note_move(*task, source, cpu);
+            self.activate(cpu, *task, Enqueue::Moved);
+            if cpu != payer || kind == Kind::Busy {
+                self.check_preempt(payer, cpu, *task);
+            }
+        }
+        chosen.clear();
+        self.chosen = chosen;
+        moved
+    }
+
+    /// Waiting tasks of a CPU that may and should go to another.
+    #[allow(clippy::too_many_arguments, reason = "a pass's facts")]
+    fn choose(
+        &self,
+        source: usize,
+        cpu: usize,
+        domain: DomainKind,
+        imbalance: Imbalance,
+        kind: Kind,
+        failed: u32,
+        counts: &mut Balancing,
+        chosen: &mut Vec<TaskIx>,
+        refused: &mut Vec<(TaskIx, Refusal)>,
+    ) {
+        let mut looked_at = 0;
+        let most = self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32;
+        let mut left = imbalance;
+        let mut stays = u64::from(self.running[source]);
+        P::waiting(&self.queues[source], |task| {
+            looked_at += 1;
+            if looked_at > most || stays <= 1 {
+                return false;
+            }
+            if !self.allowed(task).contains(cpu) {
+                if self.stats.on {
+                    refused.push((task, Refusal::Affine));
+                }
+                return true;
+            }
+            let stays_put = |task| {
+                self.numa_verdict(source, cpu, task, domain).unwrap_or_else(|| self.hot(source, task, domain))
+            };
+            if failed <= Self::nice_tries(domain) && stays_put(task) {
+                counts.hot += 1;
+                if self.stats.on {
+                    refused.push((task, Refusal::Hot));
+                }
+                return true;
+            }
+            let weight = u64::from(P::weight(&self.entities[task as usize]));
+            match &mut left {
+                Imbalance::Tasks(number) => *number -= 1,
+                Imbalance::Load(load) => {
+                    // Too much would swing the other way; each failure makes it more acceptable (shr_bound()).
+                    if weight.checked_shr(failed.max(1)).unwrap_or(0) > *load {
+                        return true;
+                    }
+                    *load = load.saturating_sub(weight);
+                }
+            }
+            chosen.push(task);
+            stays -= 1;
+            let done = matches!(left, Imbalance::Tasks(0) | Imbalance::Load(0));
+            // A CPU about to become idle is content with one.
+            !done && kind != Kind::Newidle
+        });
+    }
+
+    /// Whether a task is cache-hot on its CPU (`task_hot()`): it ran there less than `migration_cost_ns` ago.
+    pub(crate) fn hot(&self, source: usize, task: TaskIx, domain: DomainKind) -> bool {
+        // Siblings share all caches.
+        if domain == DomainKind::Smt {
+            return false;
+        }
+        if P::preferred(&self.queues[source], task) {
+            return true;
+        }
+        match self.tunables.get(Tunable::MigrationCostNs) {
+            -1 => true,
+            cost => ((self.now.saturating_sub(self.tasks[task as usize].ran_at)) as i64) < cost,
+        }
+    }
+
+    /// Moves the running task of a CPU to an idle one (active balancing).
+    #[cold]
+    #[inline(never)]
+    fn push_current(&mut self, payer: usize, source: usize, cpu: usize) -> bool {
+        let task = self.cpus[source].current;
+        let fair = task != NOBODY && self.tasks[task as usize].class.realtime().is_none();
+        if !fair || !self.allowed(task).contains(cpu) || !self.idle.contains(cpu) {
+            return false;
+        }
+        if self.numa_settled(source, cpu, task) {
+            return false;
+        }
+        self.settle(source);
+        self.book(source, Account::Ipi, self.costs.ipi_handler);
+        self.take_current(source);
+        let distance = self.topology.distance(source, cpu);
+        self.counters.balance_migrations[distance as usize] += 1;
+        self.note_move(task, source, cpu);
+        if self.stats.on {
+            self.stats_enqueue(source, task);
+        }
+        self.activate(cpu, task, Enqueue::Moved);
+        self.schedule(source);
+        self.rekey(source);
+        self.check_preempt(payer, cpu, task);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schedlab_workload::Plan;
+    use schedlab_workload::library::yielding::Yielding;
+
+    use crate::machine::DomainKind;
+    use crate::simulation::{Config, Simulation};
+    use crate::{kernel, machine};
+
+    #[test]
+    fn a_task_is_cache_hot_up_to_the_migration_cost_and_not_a_nanosecond_longer() {
+        for (cost, since, hot) in [
+            (500_000, 499_999, true),
+            (500_000, 500_000, false),
+            (1, 0, true),
+            (1, 1, false),
+            (0, 0, false),
+            (-1, 1_000_000_000, true),
+        ] {
+            let config =
+                Config { tunables: vec![("sched.migration_cost_ns".to_owned(), cost)], ..Config::default() };
+            let plan = Plan::new(Yielding::default().program().unwrap()).unwrap();
+            let (machine, kernel) = (machine("laptop-4").unwrap(), kernel("linux-5.14").unwrap());
+            Simulation::new(machine, kernel, plan, config).unwrap().with_engine(|engine| {
+                engine.boot();
+                let task = engine.gate.main;
+                engine.tasks[task as usize].ran_at = 7_000_000;
+                engine.now = 7_000_000 + since;
+                assert_eq!(engine.hot(0, task, DomainKind::Cache), hot, "cost {cost}, {since} ns ago");
+                assert!(!engine.hot(0, task, DomainKind::Smt), "siblings share their caches");
+            });
+        }
+    }
+}
