@@ -81,12 +81,12 @@ impl Agenda {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Agenda, MAX_SLOTS, NEVER};
+    use super::{Agenda, NEVER};
 
     proptest! {
         #[test]
         fn the_first_event_is_the_earliest_of_all(
-            slots in 1usize..=MAX_SLOTS, changes in prop::collection::vec((0usize..MAX_SLOTS, 0u64..50), 1..300),
+            slots in 1usize..150, changes in prop::collection::vec((0usize..150, 0u64..50), 1..150),
         ) {
             let mut agenda = Agenda::new(slots);
             let mut plain = vec![NEVER; slots];
@@ -94,13 +94,11 @@ mod tests {
                 let at = if at > 40 { NEVER } else { at };
                 agenda.set(slot % slots, at);
                 plain[slot % slots] = at;
-                let mut order: Vec<_> = plain.iter().enumerate().map(|(slot, at)| (*at, slot)).collect();
-                order.sort_unstable();
-                let mut order = order.into_iter().filter(|(at, _)| *at < NEVER);
-                let first = order.next();
+                let planned = || plain.iter().enumerate().map(|(slot, at)| (*at, slot)).filter(|(at, _)| *at < NEVER);
+                let first = planned().min();
                 prop_assert_eq!(agenda.first(), first);
                 if first.is_some() {
-                    prop_assert_eq!(agenda.second(), order.next());
+                    prop_assert_eq!(agenda.second(), planned().filter(|each| Some(*each) != first).min());
                 }
                 prop_assert_eq!(agenda.at(slot % slots), at);
             }
