@@ -115,3 +115,58 @@ def test_one_row_of_a_zero_day_report_is_enough() -> None:
 """
     row = only(imported(text)).rows[0]
     assert (values(row), gains(row), row.direction) == ([100000, 63000], [None, -37.0], "higher")
+
+
+def test_a_name_above_the_rows_heads_names_no_column() -> None:
+    text = """
+hackbench -s 64 -l 10 -P        new         old
+-g 10                         0.200       0.210
+-g 20                         0.400       0.420
+"""
+    table = only(imported(text))
+    assert table.columns == ("new", "old")
+    assert [(row.operation, values(row)) for row in table.rows] == [("-g 10", [0.2, 0.21]), ("-g 20", [0.4, 0.42])]
+
+
+def test_elapsed_times_of_two_programs_are_two_tables() -> None:
+    text = """
+first program:
+\tbase:      16.03 +- 0.06 seconds time elapsed  ( +-  0.39% )
+\tpatched:   15.93 +- 0.05 seconds time elapsed  ( +-  0.31% )
+
+second program:
+\tbase:      146.88 +- 6.54 seconds time elapsed  ( +-  4.45% )
+\tpatched:   147.45 +- 13.39 seconds time elapsed  ( +-  9.08% )
+"""
+    first, second = imported(text).tables
+    assert (first.title, second.title) == ("first program", "second program")
+    assert first.columns == second.columns == ("base", "patched")
+    assert [values(row) for row in second.rows] == [[146.88, 147.45]]
+
+
+def test_time_in_a_title_is_not_always_what_was_measured() -> None:
+    text = """
+tbench
+
+o Fork Time Hints
+
+Clients:      tip                   hints
+    1      573.00 (0.00 pct)     569.00 (-0.70 pct)
+    2     1131.00 (0.00 pct)    1160.00 (2.56 pct)
+"""
+    assert {row.direction for row in only(imported(text)).rows} == {"higher"}
+
+
+def test_improvements_without_any_spread_are_no_values() -> None:
+    text = """
+will-it-scale
+case                load            baseline        compare%
+context_switch1     24 groups       1.00            +262.06%
+context_switch1     48 groups       1.00             -12.50%
+"""
+    table = only(imported(text))
+    assert table.columns == ("baseline", "compare")
+    assert [(row.parameters, values(row), gains(row)) for row in table.rows] == [
+        ({"case": "context_switch1", "groups": 24}, [1.0, None], [None, 262.06]),
+        ({"case": "context_switch1", "groups": 48}, [1.0, None], [None, -12.5]),
+    ]

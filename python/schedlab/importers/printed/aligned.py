@@ -84,8 +84,10 @@ class Reader:
         if header is None or len(header.names) < shapes.typical(block):
             return False
         begin, end = min(row.cells[0].start for row in block), max(row.cells[0].end for row in block)
+        heads = min(len(row.text) - len(row.text.lstrip()) for row in block)
         lines = self.page[header.at : block[0].at]
-        return any(a < end and b > begin for line in lines for a, b, _ in wide_fields(line.text))
+        # A name that begins right where the rows do is that of their heads.
+        return any(a != heads and a < end and b > begin for line in lines for a, b, _ in wide_fields(line.text))
 
     def _block(self, first: Row) -> tuple[list[Row], int, bool]:
         """Rows from ``first`` on that belong together, where they end, and whether a broken row follows."""

@@ -20,6 +20,10 @@ _TELLING_STATISTICS = frozenset({"lat", "time", "mb/sec", "gb/sec"})
 """Operations that are metrics, and so tell the direction."""
 _PERCENTILE = re.compile(r"\d\d(?:\.\d+)?th", re.IGNORECASE)
 _RATE = re.compile(r"rps|requests", re.IGNORECASE)
+_TIME_OF = re.compile(
+    r"\b(?:time|system|user)\s+(?=[a-z])(?!(?:in|of|to|for|per|taken|spent|elapsed)\b)", re.IGNORECASE
+)
+"""A word that only tells something of the next one: a fork time hint is no time."""
 _HEADING_WORDS = 6
 """In longer titles ``time`` or ``system`` may mean anything."""
 Gains = Literal["improvement", "change"]
@@ -46,7 +50,7 @@ def guess(operation: str, label: str, unit: str, title: str, around: str, known:
         words.said_direction(f"{title}\n{around}"),
         words.worded_direction(_without_statistic(head)),
         words.worded_direction(unit),
-        words.worded_direction(title) if len(title.split()) <= _HEADING_WORDS or of_title else None,
+        words.worded_direction(_TIME_OF.sub("", title)) if len(title.split()) <= _HEADING_WORDS or of_title else None,
         known.direction if known else None,
     ):
         if direction:

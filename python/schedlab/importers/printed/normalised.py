@@ -47,6 +47,10 @@ _LISTED_HEADER = re.compile(
     r"\s*case\s+\S+\s+(?P<base>\S+?)\s*\(\s*std%\s*\)(?P<others>(?:\s+\S+?%\s*\(\s*std%\s*\))+)\s*\Z",
     re.IGNORECASE,
 )
+_BARE_HEADER = re.compile(r"\s*case\s+\S+\s+(?P<base>\S+)(?P<others>(?:\s+\S+?%)+)\s*\Z", re.IGNORECASE)
+_BARE_NAME = re.compile(r"(\S+?)%(?!\S)")
+_BARE_CELL = re.compile(r"(?<!\S)(?P<value>[-+]?\d+\.\d+)\s?%?(?!\S)")
+"""The same without any standard deviation; what has a decimal point is no load."""
 _LISTED_NAME = re.compile(r"(\S+?)%\s*\(\s*std%\s*\)")
 _LISTED_CELL = re.compile(rf"(?<!\S)(?P<value>{_NUMBER})\s*%?\s*{_SPREAD}")
 _FACT = re.compile(r"\s*(?P<key>[A-Za-z][\w ]{2,20}?)\s*:\s+(?P<value>\S.*?)\s*\Z")
@@ -92,7 +96,9 @@ class Reader:
         if _BOXED_NAME.search(text):
             return self._boxed(at, floor)
         if match := _LISTED_HEADER.match(text):
-            return self._listed(at, floor, match)
+            return self._listed(at, floor, match, _LISTED_NAME, _LISTED_CELL)
+        if match := _BARE_HEADER.match(text):
+            return self._listed(at, floor, match, _BARE_NAME, _BARE_CELL)
         return None
 
     def _boxed(self, at: int, floor: int) -> Found | None:
@@ -131,9 +137,11 @@ class Reader:
         ]
         return self._found(made, rows, names, title, _workload(box.test, known), at, end)
 
-    def _listed(self, at: int, floor: int, header: re.Match[str]) -> Found:
-        names = [header["base"], *_LISTED_NAME.findall(header["others"])]
-        rows, end = self._rows(at + 1, _LISTED_CELL, len(names))
+    def _listed(
+        self, at: int, floor: int, header: re.Match[str], name: re.Pattern[str], cell: re.Pattern[str]
+    ) -> Found:
+        names = [header["base"], *name.findall(header["others"])]
+        rows, end = self._rows(at + 1, cell, len(names))
         if not rows:
             return Found(end, notes=(f"line {self._page[at].number}: a table without rows",))
         title = title_above(self._page, at, floor)
@@ -234,7 +242,7 @@ def _may_begin(text: str, rows: Sequence[_Row]) -> bool:
 
 def _cell(match: re.Match[str]) -> Cell:
     found = match.groupdict()
-    spread, gain = _finite(found["spread"]), found.get("gain")
+    spread, gain = _finite(found["spread"]) if "spread" in found else None, found.get("gain")
     return Cell(
         value=_finite(found["value"]),
         text=found["value"],

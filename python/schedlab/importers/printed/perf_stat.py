@@ -121,7 +121,8 @@ class Reader:
         comma = any(_COMMA.search(line.text) for line in lines)
         events = tuple(_events(lines, runs, comma))
         if events:
-            self.blocks.append(Block(heading or above, command, runs, events, self.page[at].number))
+            title = above if heading else ""
+            self.blocks.append(Block(heading or above, command, runs, events, self.page[at].number, title))
 
     def _above(self, at: int, floor: int) -> tuple[str, str]:
         """The heading and the command that stand above a block."""

@@ -44,13 +44,17 @@ class Event:
 
 @dataclass(frozen=True)
 class Block:
-    """The counters printed under one heading for one command, over ``runs`` repeats where told."""
+    """The counters printed under one heading for one command, over ``runs`` repeats where told.
+
+    ``title`` is what stands above a block whose heading is in its own line.
+    """
 
     heading: str
     command: str
     runs: int | None
     events: tuple[Event, ...]
     line: int
+    title: str = ""
 
 
 def tables_of(blocks: Sequence[Block]) -> list[Table]:
@@ -65,6 +69,10 @@ def tables_of(blocks: Sequence[Block]) -> list[Table]:
 
 
 def _belongs(group: Sequence[Block], block: Block) -> bool:
+    headings = {before.heading for before in group}
+    if len(headings) > 1 and block.heading == group[0].heading:
+        # The same columns once more are those of the next comparison.
+        return False
     names = {event.name for event in group[0].events}
     return block.command == group[-1].command and any(event.name in names for event in block.events)
 
@@ -83,9 +91,9 @@ def _table(group: Sequence[Block]) -> Table:
         for (name, time), by_block in found.items()
     )
     command = group[0].command
-    known = benchmark(command)
+    known = benchmark(command) or benchmark(group[0].title)
     columns = unique([block.heading or block.command or f"line {block.line}" for block in group])
-    return Table("perf-stat", command, known.name if known else "", columns, rows, group[0].line)
+    return Table("perf-stat", group[0].title or command, known.name if known else "", columns, rows, group[0].line)
 
 
 def _row(parameters: dict[str, str | int | float], events: Sequence[Event | None]) -> TableRow:
