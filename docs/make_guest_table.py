@@ -85,6 +85,7 @@ COUNTS: dict[str, Callable[[Counters], float | None]] = {
     "tasks that they moved": _domains("newidle.lb_gained"),
     "migrations": _of("cpu-migrations"),
     "of them across nodes": _across,
+    "pages marked": _of("vmstat.numa_pte_updates"),
     "hinting faults": _of("vmstat.numa_hint_faults"),
     "moves to the preferred node": _of("numa-task-moves", "vmstat.numa_task_migrated"),
 }

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::kernel::NewidleGate;
 use crate::observe::Observer;
 use crate::sched::Policy;
+use crate::time::{Ns, SECOND};
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Looks for work for a CPU that has none (`newidle_balance()`); whether there is some now.
@@ -19,25 +20,136 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             NewidleGate::MigrationCost => self.cost_cap(),
             NewidleGate::DomainCost => first,
         };
-        if average < threshold || self.crowded.is_empty() {
+        if average < threshold || !self.overload {
             self.counters.newidle_skipped += 1;
+            self.balance_sooner(cpu, 0);
             return false;
         }
         self.settle(cpu);
         let mut spent = 0;
         for level in 0..self.cpus[cpu].domains.len() {
+            self.balance_sooner(cpu, level);
             if average < spent + self.cpus[cpu].domains[level].newidle_cost {
                 break;
             }
             let passed = self.pass(cpu, cpu, level, Kind::Newidle);
             spent += passed.cost;
-            let it = &mut self.cpus[cpu].domains[level];
-            it.newidle_cost = it.newidle_cost.max(passed.cost);
+            self.note_newidle_cost(cpu, level, passed.cost);
             if passed.moved > 0 || self.running[cpu] > 0 {
                 break;
             }
         }
         self.cpus[cpu].max_idle_cost = self.cpus[cpu].max_idle_cost.max(spent);
         self.running[cpu] > 0
+    }
+
+    /// The CPU is about to idle: its next periodic balancing of a level is due by an idle CPU's interval now
+    /// (`update_next_balance()`).
+    fn balance_sooner(&mut self, cpu: usize, level: usize) {
+        let due = self.cpus[cpu].domains[level].last_balance + self.interval(cpu, level, Kind::Idle);
+        let it = &mut self.cpus[cpu];
+        it.next_balance = it.next_balance.min(due);
+    }
+
+    fn note_newidle_cost(&mut self, cpu: usize, level: usize, cost: Ns) {
+        match self.world.kernel.newidle_gate {
+            NewidleGate::MigrationCost => {
+                let it = &mut self.cpus[cpu].domains[level];
+                it.newidle_cost = it.newidle_cost.max(cost);
+            }
+            // Each visit is an opportunity to decay (update_newidle_cost()).
+            NewidleGate::DomainCost => {
+                self.decay_newidle_cost(cpu, level, cost);
+            }
+        }
+    }
+
+    /// A level's dearest new-idle balancing decays by 1 % a second; whether it just has. A dearer one of `cost` takes its
+    /// place, and decays from now on.
+    pub(super) fn decay_newidle_cost(&mut self, cpu: usize, level: usize, cost: Ns) -> bool {
+        let now = self.now;
+        let it = &mut self.cpus[cpu].domains[level];
+        if cost > it.newidle_cost {
+            (it.newidle_cost, it.decay_at) = (cost, now + SECOND);
+            return false;
+        }
+        let due = now > it.decay_at;
+        if due {
+            (it.newidle_cost, it.decay_at) = (it.newidle_cost * 253 / 256, now + SECOND);
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schedlab_workload::Plan;
+    use schedlab_workload::library::yielding::Yielding;
+
+    use crate::simulation::{Config, Simulation};
+    use crate::time::{MS, SECOND};
+    use crate::{kernel, machine};
+
+    /// Two seconds after boot, when CPU 1 has nothing to do and nobody has more than one task.
+    macro_rules! about_to_idle {
+        ($machine:literal, $kernel:literal, |$engine:ident| $body:block) => {{
+            let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+            let (machine, kernel) = (machine($machine).unwrap(), kernel($kernel).unwrap());
+            let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
+            #[allow(unused_mut, reason = "some only look")]
+            simulation.with_engine(|mut $engine| {
+                $engine.boot();
+                $engine.now = 2 * SECOND;
+                $body
+            });
+        }};
+    }
+
+    #[test]
+    fn the_flag_of_overload_stays_until_a_pass_over_the_widest_domain_finds_nobody_overloaded() {
+        // 4 nodes: the widest domain of a CPU is its third level or higher.
+        about_to_idle!("kunpeng920", "linux-6.12", |engine| {
+            let levels = engine.cpus[1].domains.len();
+            assert!(levels >= 3);
+            let calls = |engine: &crate::engine::Engine<'_, _, _>| engine.counters.newidle_balance.calls;
+            // Nobody has two tasks, and nobody has had: it does not look.
+            engine.overload = false;
+            engine.balance_newidle(1);
+            assert_eq!((calls(engine), engine.counters.newidle_skipped), (0, 1));
+            // Somebody has had: it looks on all levels, and clears the flag at the last.
+            engine.overload = true;
+            engine.balance_newidle(1);
+            assert_eq!((calls(engine), engine.overload), (levels as u64, false));
+            // What stops below the last leaves it.
+            engine.overload = true;
+            engine.cpus[1].domains[levels - 1].newidle_cost = 10 * SECOND;
+            engine.balance_newidle(1);
+            assert_eq!((calls(engine), engine.overload), (2 * levels as u64 - 1, true));
+        });
+    }
+
+    #[test]
+    fn a_cpu_that_begins_to_idle_is_balanced_by_the_intervals_of_idle_ones() {
+        about_to_idle!("laptop-4", "linux-5.14", |engine| {
+            // It was busy, so its next balancing is 16 intervals of 4 ms away.
+            let it = &mut engine.cpus[1];
+            (it.domains[0].last_balance, it.domains[0].interval) = (2 * SECOND, 4 * MS);
+            it.next_balance = 2 * SECOND + 64 * MS;
+            engine.balance_newidle(1);
+            assert_eq!(engine.cpus[1].next_balance, 2 * SECOND + 4 * MS);
+        });
+    }
+
+    #[test]
+    fn the_dearest_balancing_decays_by_three_256ths_each_second() {
+        about_to_idle!("laptop-4", "linux-6.12", |engine| {
+            assert!(!engine.decay_newidle_cost(1, 0, 25_600));
+            engine.now += SECOND;
+            assert!(!engine.decay_newidle_cost(1, 0, 25_600), "not yet");
+            engine.now += 1;
+            assert!(engine.decay_newidle_cost(1, 0, 0));
+            assert_eq!(engine.cpus[1].domains[0].newidle_cost, 25_300);
+            assert!(!engine.decay_newidle_cost(1, 0, 0), "once a second");
+        });
     }
 }

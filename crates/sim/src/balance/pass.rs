@@ -64,6 +64,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.book(payer, account, scan);
         let mut counts = Balancing { calls: 1, ..Balancing::default() };
         let mut moved = 0;
+        if level + 1 == self.cpus[cpu].domains.len() {
+            self.overload = self.crowded.meets(&self.shapes.domain(cpu, level).span);
+        }
         let target = self.busiest(cpu, self.shapes.domain(cpu, level), kind);
         match target {
             None => counts.balanced = 1,

@@ -18,12 +18,18 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if self.now >= self.cpus[cpu].next_balance {
             self.balance_domains(cpu, cpu, Kind::Busy);
         }
-        if self.running[cpu] >= 2 && self.now >= self.nohz_next_balance {
+        if self.now >= self.nohz_next_balance && (self.running[cpu] >= 2 || self.shares_busy_cache(cpu)) {
             let helper = self.idle.first_common_from(&self.open, 0);
             if let Some(helper) = helper.filter(|helper| !self.cpus[*helper].in_interrupt) {
                 self.balance_for_idle(cpu, helper);
             }
         }
+    }
+
+    /// Whether another CPU under the same last-level cache is busy: there may be tasks to spread (`nohz_balancer_kick()`).
+    fn shares_busy_cache(&self, cpu: usize) -> bool {
+        let cache = &self.shapes.caches[self.topology.cache(cpu)];
+        cache.width > cache.span.common(&self.idle) + 1
     }
 
     /// One idle CPU, kicked by a busy one, balances for all idle ones.
@@ -55,15 +61,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// Balances those domains of a CPU that are due (`rebalance_domains()`).
     fn balance_domains(&mut self, payer: usize, cpu: usize, kind: Kind) {
-        let (mut next, mut dearest) = (self.now + 60 * SECOND, 0);
+        let (mut next, mut dearest, mut decays) = (self.now + 60 * SECOND, 0, false);
         for level in 0..self.cpus[cpu].domains.len() {
-            let it = &mut self.cpus[cpu].domains[level];
-            if self.now > it.decay_at {
-                // 1 % a second.
-                it.newidle_cost = it.newidle_cost * 253 / 256;
-                it.decay_at = self.now + SECOND;
-            }
-            dearest += it.newidle_cost;
+            decays |= self.decay_newidle_cost(cpu, level, 0);
+            dearest += self.cpus[cpu].domains[level].newidle_cost;
             let interval = self.interval(cpu, level, kind);
             let it = &self.cpus[cpu].domains[level];
             if self.now >= it.last_balance + interval {
@@ -79,7 +80,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             next = next.min(it.last_balance + self.interval(cpu, level, kind));
         }
         self.cpus[cpu].next_balance = next;
-        self.cpus[cpu].max_idle_cost = self.cost_cap().max(dearest);
+        if decays {
+            self.cpus[cpu].max_idle_cost = self.cost_cap().max(dearest);
+        }
     }
 
     /// `sched_migration_cost_ns` as a cap: −1 is the greatest unsigned number there.
@@ -90,7 +93,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    fn interval(&self, cpu: usize, level: usize, kind: Kind) -> Ns {
+    pub(super) fn interval(&self, cpu: usize, level: usize, kind: Kind) -> Ns {
         let factor = if kind == Kind::Busy { self.world.kernel.domains.busy_factor } else { 1 };
         self.cpus[cpu].domains[level].interval * Ns::from(factor)
     }

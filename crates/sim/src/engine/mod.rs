@@ -84,6 +84,9 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub idle_cores: CpuMask,
     /// CPUs with more than one task.
     pub crowded: CpuMask,
+    /// A CPU has had more than one task since a pass over a widest domain found none that had (`overload` of the root
+    /// domain, kernel/sched/sched.h).
+    pub overload: bool,
     /// CPUs that balancing and ordinary wake-ups may use.
     pub open: CpuMask,
     /// Domains and caches as balancing sees them.

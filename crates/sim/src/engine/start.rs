@@ -85,6 +85,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             idle: all,
             idle_cores: all,
             crowded: CpuMask::EMPTY,
+            overload: false,
             open,
             nohz_next_balance: 0,
             balance_memories: Memories::new(world.kernel.policy, cpus, machine.nodes()),

@@ -79,7 +79,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.loads[cpu] = P::load(&self.queues[cpu]);
         match self.running[cpu] {
             1 => self.mark_busy(cpu),
-            2 => self.crowded.insert(cpu),
+            2 => {
+                self.crowded.insert(cpu);
+                self.overload |= self.open.contains(cpu);
+            }
             _ => {}
         }
     }
