@@ -298,7 +298,7 @@ fn flipped_while_the_machine_runs_they_count_just_the_part_between() {
                 changes: changes.iter().map(change).collect(),
                 ..Config::default()
             };
-            simulation(free.clone(), kernel(kernel_name).unwrap(), crowd(21, 40), config).run().unwrap()
+            simulation(free.clone(), kernel(kernel_name).unwrap(), crowd(21, 60), config).run().unwrap()
         };
         let whole = of(true, &[]);
         let (first, second) = (10 * MS + 7, 30 * MS + 11);
