@@ -30,6 +30,7 @@ pub mod observe;
 mod physics;
 pub mod sched;
 pub mod schedstats;
+mod shipped;
 mod simulation;
 mod tasks;
 pub mod time;

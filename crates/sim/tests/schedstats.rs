@@ -436,11 +436,26 @@ fn a_tasks_file_has_its_statistics_only_while_they_are_on() {
     let task = &outcome.tasks[3];
     let text = task.file(4, &layout, true);
     let it = task.statistics.unwrap();
-    assert!(text.starts_with(&format!("{} (4, #threads: 1)\n{}\n", task.name, "-".repeat(67))));
+    let rule = "-".repeat(67);
+    assert!(text.starts_with(&format!("{} (4, #threads: 1)\n{rule}\n", task.name)));
     let waits = format!("{:<45}:{:>21}\n", "se.statistics.wait_count", it.wait_count);
     assert!(text.contains(&waits), "{text}");
     let (ms, ns) = (it.wait_sum_ns / 1_000_000, it.wait_sum_ns % 1_000_000);
     assert!(text.contains(&format!("{:<45}:{ms:>14}.{ns:06}\n", "se.statistics.wait_sum")), "{text}");
     let off = task.file(4, &layout, false);
     assert!(!off.contains("wait") && off.contains("nr_switches"), "{off}");
+}
+
+#[test]
+fn a_tasks_file_tells_how_many_threads_its_process_has() {
+    // Threads are of the first process, which has one of its own.
+    let group = |name, tasks, mode| group(name, tasks, mode, vec![compute(1000u64)]);
+    let groups = vec![group("thread", 4, Mode::Thread), group("process", 2, Mode::Process)];
+    let outcome = run("laptop-4", "linux-6.12", program(groups, Resources::default()), on());
+    let layout = report(&outcome).layout;
+    for (at, task) in outcome.tasks.iter().enumerate() {
+        let threads = if at < 4 { 5 } else { 1 };
+        let text = task.file(at + 1, &layout, true);
+        assert!(text.contains(&format!("({}, #threads: {threads})\n", at + 1)), "{text}");
+    }
 }

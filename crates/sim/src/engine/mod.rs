@@ -19,7 +19,7 @@ use schedlab_workload::code::Code;
 
 use crate::balance::{Memories, Shapes};
 use crate::error::SimError;
-use crate::kernel::{Change, Kernel, Tunables};
+use crate::kernel::{Change, Kernel, Tunable, Tunables};
 use crate::ledger::Ledger;
 use crate::machine::{Costs, CpuMask, Domains, Machine, Topology};
 use crate::numa::Numa;
@@ -213,7 +213,12 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             debug_assert!(changed.is_ok(), "changes have been checked");
             self.observer.retuned(self.now, &change.tunable, change.value);
             self.counters.retunes += 1;
-            self.retuned();
+            // What only counts disturbs nobody: even bringing run times up to date rounds them otherwise.
+            if change.tunable == Tunable::Schedstats.name() {
+                self.stats_retuned();
+            } else {
+                self.retuned();
+            }
         }
         self.agenda.set(self.cpus.len(), self.global.next());
     }
@@ -227,6 +232,5 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         self.policy.retune(&self.tunables);
         self.retune_vmstat();
         self.numa.retune(&self.tunables);
-        self.stats_retuned();
     }
 }

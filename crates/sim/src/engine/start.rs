@@ -1,6 +1,8 @@
 //! From a checked configuration to a machine at rest.
 
+use schedlab_workload::Plan;
 use schedlab_workload::check::ends::End;
+use schedlab_workload::program::Mode;
 
 use super::{Cpu, DomainState, Engine, Table, World};
 use crate::balance::{Memories, Shapes};
@@ -133,12 +135,20 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 .collect(),
             ended_user_ns: 0,
             ended_ran_ns: 0,
-            reports: plan.tasks().map(|task| TaskReport::new(plan.describe(task))).collect(),
+            reports: reports(plan),
             random,
             observer,
             world,
         }
     }
+}
+
+/// Threads are of the first process, which has a thread of its own.
+fn reports(plan: &Plan) -> Vec<TaskReport> {
+    let is_thread = |task| plan.group(task).mode == Mode::Thread;
+    let threads = 1 + plan.tasks().filter(|task| is_thread(*task)).count() as u32;
+    let report = |task| TaskReport::new(plan.describe(task), if is_thread(task) { threads } else { 1 });
+    plan.tasks().map(report).collect()
 }
 
 /// A domain as `sd_init()` leaves it: the interval begins at its width in milliseconds.

@@ -6,7 +6,7 @@ use crate::machine::CpuMask;
 /// What a command line says (Documentation/admin-guide/kernel-parameters.txt).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// `isolcpus=`: CPUs outside of all domains; tasks run there only if they are bound to them.
+    /// `isolcpus=`, of `domain`: CPUs outside of all domains; tasks run there only if they are bound to them.
     pub isolated: CpuMask,
     /// `nohz_full=`: CPUs without a tick while one task runs.
     pub nohz_full: CpuMask,
@@ -22,7 +22,7 @@ impl CommandLine {
         for parameter in text.split_whitespace() {
             let wrong = |reason: String| SimError::CommandLine { parameter: parameter.to_owned(), reason };
             match parameter.split_once('=') {
-                Some(("isolcpus", list)) => line.isolated = cpu_list(list, cpus).map_err(wrong)?,
+                Some(("isolcpus", list)) => line.isolate(list, cpus).map_err(wrong)?,
                 Some(("nohz_full", list)) => line.nohz_full = cpu_list(list, cpus).map_err(wrong)?,
                 Some(("schedstats", "enable")) => line.schedstats = Some(true),
                 Some(("schedstats", "disable")) => line.schedstats = Some(false),
@@ -38,6 +38,31 @@ impl CommandLine {
             return Err(SimError::CommandLine { parameter, reason });
         }
         Ok(line)
+    }
+
+    /// `isolcpus=[flag,…]list`. Without a flag the list is one of `domain`. `managed_irq` keeps interrupts of devices away,
+    /// and simulated machines have no devices. Kernels know flags since 4.15.
+    fn isolate(&mut self, text: &str, cpus: usize) -> Result<(), String> {
+        let (mut flags, mut list) = (Vec::new(), text);
+        while let Some((flag, rest)) =
+            list.split_once(',').filter(|(flag, _)| !flag.contains(char::is_numeric))
+        {
+            flags.push(flag);
+            list = rest;
+        }
+        let mask = cpu_list(list, cpus)?;
+        if flags.is_empty() {
+            self.isolated = mask;
+        }
+        for flag in flags {
+            match flag {
+                "domain" => self.isolated = mask,
+                "nohz" => self.nohz_full = mask,
+                "managed_irq" => {}
+                _ => return Err(format!("`{flag}` is none of its flags: domain, nohz, managed_irq")),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -75,7 +100,17 @@ mod tests {
             CommandLine::parse("schedstats=enable schedstats=disable", 4).unwrap().schedstats,
             Some(false)
         );
+        let flags = |text: &str| {
+            let line = CommandLine::parse(text, 4).unwrap();
+            (line.isolated.count(), line.nohz_full.count())
+        };
+        assert_eq!(flags("isolcpus=managed_irq,2-3"), (0, 0), "there are no devices to keep away");
+        assert_eq!(flags("isolcpus=domain,managed_irq,1,2-3"), (3, 0));
+        assert_eq!(flags("isolcpus=nohz,3"), (0, 1));
         for bad in [
+            "isolcpus=domains,3",
+            "isolcpus=domain",
+            "isolcpus=domain,",
             "schedstats",
             "schedstats=on",
             "isolcpus=4",

@@ -2,39 +2,18 @@
 
 use super::Kernel;
 use crate::error::SimError;
+use crate::shipped::{Files, files, names, text};
 
-macro_rules! shipped {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../python/schedlab/kernels/", $name, ".toml")))),*]
-    };
-}
-
-const SHIPPED: &[(&str, &str)] = shipped!["linux-2.5.59", "linux-4.5", "linux-5.14", "linux-6.12"];
-
-const NAMES: &[&str] = &{
-    let mut names = [""; SHIPPED.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = SHIPPED[at].0;
-        at += 1;
-    }
-    names
-};
+const SHIPPED: Files<4> = files!("kernels": "linux-2.5.59", "linux-4.5", "linux-5.14", "linux-6.12");
 
 /// Names of the shipped kernel models.
 pub fn kernel_names() -> &'static [&'static str] {
-    NAMES
+    const { &names(&SHIPPED) }
 }
 
 /// A shipped kernel model.
 pub fn kernel(name: &str) -> Result<Kernel, SimError> {
-    let found = SHIPPED.iter().find(|(known, _)| *known == name);
-    let (_, text) = found.ok_or_else(|| SimError::Unknown {
-        what: "kernel model",
-        name: name.to_owned(),
-        known: NAMES.join(", "),
-    })?;
-    Kernel::from_toml(text)
+    Kernel::from_toml(text(&SHIPPED, "kernel model", name)?)
 }
 
 #[cfg(test)]

@@ -2,40 +2,19 @@
 
 use super::Machine;
 use crate::error::SimError;
+use crate::shipped::{Files, files, names, text};
 
-macro_rules! shipped {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../python/schedlab/machines/", $name, ".toml")))),*]
-    };
-}
-
-const SHIPPED: &[(&str, &str)] =
-    shipped!["laptop-4", "rpi4b", "i7-3770", "xeon-e5-2670v3", "kunpeng920", "numa-q-16"];
-
-const NAMES: &[&str] = &{
-    let mut names = [""; SHIPPED.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = SHIPPED[at].0;
-        at += 1;
-    }
-    names
-};
+const SHIPPED: Files<6> =
+    files!("machines": "laptop-4", "rpi4b", "i7-3770", "xeon-e5-2670v3", "kunpeng920", "numa-q-16");
 
 /// Names of the shipped machines.
 pub fn machine_names() -> &'static [&'static str] {
-    NAMES
+    const { &names(&SHIPPED) }
 }
 
 /// A shipped machine.
 pub fn machine(name: &str) -> Result<Machine, SimError> {
-    let found = SHIPPED.iter().find(|(known, _)| *known == name);
-    let (_, text) = found.ok_or_else(|| SimError::Unknown {
-        what: "machine",
-        name: name.to_owned(),
-        known: NAMES.join(", "),
-    })?;
-    Machine::from_toml(text)
+    Machine::from_toml(text(&SHIPPED, "machine", name)?)
 }
 
 #[cfg(test)]

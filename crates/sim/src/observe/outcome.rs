@@ -41,6 +41,8 @@ impl Histograms {
 pub struct TaskReport {
     /// Its name, as in [`schedlab_workload::Plan::describe`].
     pub name: String,
+    /// Threads of its process, itself included.
+    pub threads: u32,
     /// Time on a CPU.
     pub ran_ns: Ns,
     /// Of it, the program's own work and what slowed it.
@@ -61,9 +63,10 @@ impl TaskReport {
     /// Buckets of a task's latencies.
     pub const BUCKETS: usize = 24;
 
-    pub(crate) fn new(name: String) -> Self {
+    pub(crate) fn new(name: String, threads: u32) -> Self {
         Self {
             name,
+            threads,
             ran_ns: 0,
             user_ns: 0,
             switches: (0, 0),

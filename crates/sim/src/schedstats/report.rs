@@ -179,7 +179,7 @@ impl TaskCounts {
 impl TaskReport {
     /// `/proc/PID/sched` of a task; statistics are in it only while they are `on`, as in a kernel's.
     pub fn file(&self, pid: usize, layout: &StatsLayout, on: bool) -> String {
-        let mut text = format!("{} ({pid}, #threads: 1)\n{:-<67}\n", self.name, "");
+        let mut text = format!("{} ({pid}, #threads: {})\n{:-<67}\n", self.name, self.threads, "");
         entry(&mut text, "se.sum_exec_runtime", self.ran_ns, true);
         entry(&mut text, "se.nr_migrations", self.migrations, false);
         let (voluntary, involuntary) = self.switches;
