@@ -23,6 +23,17 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.spend(cpu, Account::Idle, passed);
             return;
         }
+        if it.rate == FULL && !it.segment.watched {
+            self.work(cpu, passed);
+            return;
+        }
+        self.work_slowly(cpu, at, passed);
+    }
+
+    /// Accounts for time in which a CPU was slowed, or watched the clock.
+    #[inline(never)]
+    fn work_slowly(&mut self, cpu: usize, at: Ns, passed: Ns) {
+        let it = &mut self.cpus[cpu];
         let work = if it.rate == FULL { passed } else { (passed * it.rate / FULL).min(it.segment.left) };
         if passed > work {
             it.user_ns += passed - work;
@@ -44,9 +55,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if it.segment.extras != [0; EXTRAS.len()] {
             for (extra, account) in EXTRAS.into_iter().enumerate() {
                 let it = &mut self.cpus[cpu];
+                if it.segment.extras[extra] == 0 {
+                    continue;
+                }
                 let part = work.min(it.segment.extras[extra].into());
                 if part == 0 {
-                    continue;
+                    break;
                 }
                 it.segment.extras[extra] -= part as u32;
                 work -= part;

@@ -39,6 +39,12 @@ impl Segment {
         Self { left: ns, extras: [0; EXTRAS.len()], account, watched: false }
     }
 
+    /// Whether there is work besides the extras.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        self.left > self.extras.iter().map(|extra| u64::from(*extra)).sum()
+    }
+
     /// Adds something to be spent before the work.
     #[inline]
     pub fn add(&mut self, extra: usize, ns: Ns) {

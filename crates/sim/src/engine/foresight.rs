@@ -29,15 +29,18 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         lines(it, 3);
         lines(&self.queues[cpu], size_of::<P::Queue>() / LINE);
         line(self.ledger.place(cpu));
-        let task = if it.timer_at <= at { it.timer_owner } else { it.current };
-        if task == NOBODY {
-            return;
+        let (current, woken) = (it.current, if it.timer_at <= at { it.timer_owner } else { NOBODY });
+        for task in [current, woken].into_iter().filter(|task| *task != NOBODY) {
+            let task = task as usize;
+            lines(&self.tasks[task], 2);
+            lines(&self.entities[task], 1);
         }
-        let task = task as usize;
-        lines(&self.tasks[task], 2);
-        lines(&self.scripts[task], 1);
-        lines(&self.latencies[task], 1);
-        lines(&self.entities[task], 1);
+        // A sleeper that finds its CPU idle goes on at once.
+        let goes_on = if current == NOBODY { woken } else { current };
+        if goes_on != NOBODY {
+            lines(&self.scripts[goes_on as usize], 1);
+            lines(&self.latencies[goes_on as usize], 1);
+        }
     }
 }
 

@@ -92,7 +92,7 @@ impl Cfs {
 
     fn insert(queue: &mut Queue, all: &[Entity], task: TaskIx) {
         let key = all[task as usize].vruntime;
-        queue.waiting.insert(Entry { key, value: 0, task });
+        queue.waiting.insert(Entry { key, value: i64::MAX, task });
     }
 
     fn forget(queue: &mut Queue, task: TaskIx) {

@@ -111,8 +111,11 @@ impl Eevdf {
 
     /// V, rounded down.
     fn mean(queue: &Queue, all: &[Entity]) -> i64 {
+        if queue.load == 0 {
+            return queue.current.map_or(queue.base, |current| all[current as usize].vruntime);
+        }
         let (sum, load) = Self::sums(queue, all);
-        if load == 0 { queue.base } else { queue.base + divided(sum, load) }
+        queue.base + divided(sum, load)
     }
 
     #[inline]
@@ -246,6 +249,17 @@ impl Eevdf {
     fn best(&self, queue: &Queue, all: &[Entity], runnable: Option<TaskIx>) -> Option<TaskIx> {
         if queue.waiting.is_empty() && queue.lingering.is_empty() {
             return runnable;
+        }
+        if runnable.is_none() {
+            // Who is alone need not be eligible, for rounding may leave nobody so.
+            let alone = match (queue.waiting.only(), queue.lingering.is_empty()) {
+                (Some(waiting), true) => Some(waiting),
+                (None, false) if queue.waiting.is_empty() => queue.lingering.only(),
+                _ => None,
+            };
+            if let Some(alone) = alone {
+                return Some(alone.task);
+            }
         }
         let sums = Self::sums(queue, all);
         // One that is not eligible is not considered, protected or not: protection ends where eligibility does.

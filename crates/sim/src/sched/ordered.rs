@@ -12,6 +12,9 @@
 /// Longest chunk.
 const LONGEST: usize = 128;
 
+/// Entries that are moved faster one by one than by a call of the library.
+const SHORT: usize = 6;
+
 /// A task in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
@@ -45,9 +48,17 @@ impl Chunk {
     }
 
     fn remove(&mut self, at: usize) {
-        let entry = self.entries.remove(at);
-        if entry.value == self.least {
-            self.least = least(&self.entries);
+        let entries = &mut self.entries;
+        let value = entries[at].value;
+        if entries.len() - at > SHORT {
+            entries.remove(at);
+        } else {
+            (at + 1..entries.len()).for_each(|next| entries.swap(next - 1, next));
+            entries.pop();
+        }
+        // Where values are not used all are the greatest, and there is nothing to look for.
+        if value == self.least && value != i64::MAX {
+            self.least = least(entries);
         }
     }
 
@@ -145,6 +156,12 @@ impl Ordered {
         false
     }
 
+    /// The only task, if there is one and no other.
+    #[inline]
+    pub fn only(&self) -> Option<&Entry> {
+        if self.length == 1 { self.head.entries.first() } else { None }
+    }
+
     /// The task with the smallest key.
     #[inline]
     pub fn first(&self) -> Option<&Entry> {
@@ -217,6 +234,7 @@ mod tests {
                 }
                 prop_assert_eq!(ordered.is_empty(), plain.is_empty());
                 prop_assert_eq!(ordered.first(), plain.first());
+                prop_assert_eq!(ordered.only(), plain.first().filter(|_| plain.len() == 1));
                 prop_assert_eq!(ordered.second(), plain.get(1));
                 let least = plain.iter().map(|entry| entry.value).min();
                 prop_assert_eq!(ordered.least_value(), least.unwrap_or(i64::MAX));

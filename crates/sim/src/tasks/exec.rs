@@ -123,17 +123,21 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// A task has just got a CPU: it goes on with its segment, or finds out what to do.
     pub(crate) fn resume(&mut self, cpu: usize, task: TaskIx) {
         let segment = &self.cpus[cpu].segment;
-        let work = segment.left - segment.extras.iter().map(|extra| u64::from(*extra)).sum::<u64>();
-        if work > 0 || self.tasks[task as usize].phase == Phase::Effect {
+        if segment.has_work() || self.tasks[task as usize].phase == Phase::Effect {
             return;
         }
         // The caches' refill, if any, comes before whatever is next.
         let refill = *segment;
         let next = self.advance(cpu, task, true);
         debug_assert!(matches!(next, Next::Runs), "a CPU that is ahead waits for nobody");
+        if refill.left == 0 {
+            return;
+        }
         let segment = &mut self.cpus[cpu].segment;
         for (extra, ns) in refill.extras.into_iter().enumerate() {
-            segment.add(extra, ns.into());
+            if ns > 0 {
+                segment.add(extra, ns.into());
+            }
         }
     }
 
