@@ -27,8 +27,8 @@ self-tests of ciphers, which Debian's kernels begin at boot, would run on into a
 
 EMULATED = "tsc=reliable"
 """QEMU's emulated CPUs share one time stamp counter, but do not say that it is constant: the kernel would take HPET
-for its clock where there are several sockets, and not where there is one, so that variants of topology would be compared
-under two clocks."""
+for its clock where there are several sockets, and not where there is one, so that variants of topology would be
+compared under two clocks."""
 
 DETERMINISTIC = "nokaslr"
 """Where the kernel lies decides about cache sets in a real machine, and about hash seeds in any."""
