@@ -159,3 +159,53 @@ def test_a_figure_before_an_arrow_is_no_name() -> None:
     text = "Summary:\n\n- mean latency: 9.75 ms -> 6.04 ms (38%)\n- base latency:  25.7 ms -> 10.2 ms (60%)\n"
     with pytest.raises(ImportProblem, match="no table"):
         imported(text)
+
+
+def test_a_log_of_the_kernel_is_neither_json_nor_a_table(tmp_path: Path) -> None:
+    log = tmp_path / "dmesg"
+    log.write_text(
+        "[    0.000000] tsc: 2000.5 MHz\n[    1.250000] sda: 4000 512-byte blocks\n[    2.500000] eth0: 1000 Mbit\n"
+    )
+    with pytest.raises(ImportProblem, match=r"holds no table|no table was found"):
+        detect.read(log)
+
+
+def test_an_odd_line_of_a_listing_spoils_nothing() -> None:
+    listing = """
+          first    second    third
+alpha         0         1        1
+beta          0         2        2
+gamma         0
+delta         0         4        4
+"""
+    results = """
+Runs of 60 seconds:
+
+              base     patched
+ops/s          410         433
+"""
+    assert only(imported(f"{listing}\nand\n{results}")).columns == ("base", "patched")
+
+
+def test_lines_of_a_trace_are_no_runs() -> None:
+    trace = "".join(
+        f"    task-{pid}   [000] d..2.   10.{pid}: wake_up: pid={pid} cpu=0{pid % 8}  0.5 us\n" for pid in range(20, 26)
+    )
+    with pytest.raises(ImportProblem, match="no table"):
+        imported(f"After the change:\n\n{trace}")
+
+
+def test_constants_that_a_document_explains_are_no_results() -> None:
+    text = """
+1) # of times the scheduler was called
+2) the field is a legacy one
+
+ ===== ======== =========
+ nice  weight   inverse
+ ===== ======== =========
+ -20   80000    50000
+ 0     1000     4000000
+ ===== ======== =========
+"""
+    with pytest.raises(ImportProblem, match="were not read: nothing in them says"):
+        imported(text)

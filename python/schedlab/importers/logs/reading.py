@@ -20,8 +20,8 @@ from schedlab.importers.sound import showable
 from schedlab.importers.text import Document, NotResults, opened
 
 _THREAD = re.compile(r"\.\d+\.\d+$")
-_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\[\]{\"]|-?\d))")
-"""How JSON begins; a mail may begin with ``[PATCH``."""
+_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\[\]{\"]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)))")
+"""How JSON begins; a mail may begin with ``[PATCH``, and a kernel's log with the time in brackets."""
 
 TODO = "'schedlab import --help' lists what is read; --as FORMAT names the format where the content does not tell"
 

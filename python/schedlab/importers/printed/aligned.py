@@ -10,6 +10,7 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 
+from schedlab.importers.model import ImportProblem
 from schedlab.importers.printed import shapes
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.around import legend_above, text_above, title_above
@@ -75,9 +76,8 @@ class Reader:
         above = self.page[block[0].at - 1] if block[0].at else None
         if above and words.begins_with_operation(above.text.strip()) and CHANGE_MARK.search(above.text):
             raise malformed(self.source, above, "it has figures that cannot be read")
-        if broken:
-            raise malformed(self.source, self.page[end], "it has figures that cannot be read")
-        return self._table(block, header, floor)
+        problem = malformed(self.source, self.page[end], "it has figures that cannot be read") if broken else None
+        return self._table(block, header, floor, problem)
 
     def _names_first(self, header: Header | None, block: Sequence[Row]) -> bool:
         """Whether a header has a name for every figure, the first one of them right above its column."""
@@ -169,10 +169,11 @@ class Reader:
             names = ("",)
         return Header(names, (), block[0].at)
 
-    def _table(self, block: Sequence[Row], header: Header, floor: int) -> Found:
+    def _table(self, block: Sequence[Row], header: Header, floor: int, problem: ImportProblem | None) -> Found:
         block = shapes.with_labels(shapes.with_changes(block, len(header.names)), len(header.names))
         end = block[-1].end
-        block, notes = self._fitting(block, header)
+        block, notes, odd = self._fitting(block, header)
+        problem = problem or odd
         if not block:
             return Found(end, notes=tuple(notes))
         places, rows = zones(block, len(header.names)), []
@@ -196,6 +197,8 @@ class Reader:
         table, told = to_table(grid, mmtests=shapes.is_mmtests(block))
         if not is_of_results(table, above):
             return Found(end, notes=(*notes, listing(self.page, header.at, block[-1].at)))
+        if problem is not None:
+            raise problem
         self.around = f"{title}\n{above}" if above else self.around
         self.names, self.corner, self.end = names, header.corner, block[-1].end
         self.headers.update(_plain(line.text) for line in self.page[header.at : block[0].at] if line.text)
@@ -206,8 +209,8 @@ class Reader:
         glued = " " not in title and title.endswith(names[-1][-8:]) and len(title) > len(names[-1])
         return "" if glued and len(names) > 1 else title
 
-    def _fitting(self, block: Sequence[Row], header: Header) -> tuple[list[Row], list[str]]:
-        """The rows that fit the columns; one that does not is an error if it is like its neighbours, else left out.
+    def _fitting(self, block: Sequence[Row], header: Header) -> tuple[list[Row], list[str], ImportProblem | None]:
+        """The rows that fit the columns, what is left out, and the error of one that does not but is like the others.
 
         Figures without any sign that they are results may be a listing of anything: with more than one such row they
         are no table.
@@ -217,9 +220,9 @@ class Reader:
         for row in block:
             (fitting if self._fits(row, count, places) else odd).append(row)
         if not fitting:
-            return [], [_unread(odd)] if shapes.looks_like_table(odd) else []
+            return [], [_unread(odd)] if shapes.looks_like_table(odd) else [], None
         if not odd:
-            return fitting, []
+            return fitting, [], None
         results = any(row.marked for row in fitting) or shapes.is_mmtests(fitting)
         words_of = {len(row.text.split()) for row in fitting}
         shares = all(cell.percent for row in fitting for cell in row.cells)
@@ -231,17 +234,17 @@ class Reader:
         ]
         if alike and (results or (len(alike) == 1 and len(fitting) > 2)):
             why = f"it has {len(alike[0].cells)} figures where the table has {count} columns"
-            raise malformed(self.source, self.page[alike[0].at], why)
+            return fitting, [], malformed(self.source, self.page[alike[0].at], why)
         if len(alike) > len(block) / 4:
             lines = f"lines {block[0].line}-{block[-1].line}"
-            return [], [f"{lines}: figures left out, as they are in no one number of columns"]
+            return [], [f"{lines}: figures left out, as they are in no one number of columns"], None
         last = fitting[-1].at
         notes = [
             f'line {row.line}: left out of the table around it, which has {count} columns: "{row.text.strip()}"'
             for row in odd
             if row.at < last
         ]
-        return fitting, notes
+        return fitting, notes, None
 
     def _fits(self, row: Row, count: int, places: Sequence[Zone]) -> bool:
         if len(row.cells) == count:

@@ -77,7 +77,8 @@ def benchmark(text: str) -> Benchmark | None:
 def title_parameters(title: str, known: Benchmark) -> dict[str, int]:
     """The parameter that a title carries: ``SDET 16 (see disclaimer)``, ``Kernbench-2: (make -j ...)``."""
     match = _TITLE_PARAMETER.search(title)
-    if not known.parameter or match is None or not re.match(rf"(?:\w+ )?{known.name}", title, re.IGNORECASE):
+    beside = rf"(?:\w+ )?{known.name}[a-z-]*[ -]\d+(?=\s*(?:$|[:(]))"
+    if not known.parameter or match is None or not re.match(beside, title, re.IGNORECASE):
         return {}
     # kernbench's runs are told apart by jobs for each CPU.
     return {"jobs_per_cpu" if known.name == "kernbench" else known.parameter: int(match[1])}

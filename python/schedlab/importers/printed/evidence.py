@@ -19,6 +19,8 @@ _PLACE = re.compile(r"(?:cpu|node|socket|core|irq)?[ _#]?\d+", re.IGNORECASE)
 _NAMES = frozenset({"case", "metric"})
 """Parameters that are nothing but a name."""
 _CODE = frozenset("=;{}\"'")
+_ITEM = re.compile(r"\s*(?:\d+[.)]|.*\w\(\))")
+"""An item of a list, or a line that speaks of a function: explanations, not headings."""
 _WORDS = 8
 """In longer lines ``time`` or ``system`` may mean anything."""
 
@@ -26,7 +28,9 @@ _WORDS = 8
 def is_of_results(table: Table, around: str) -> bool:
     """Whether anything in a table says that its figures were measured; ``around`` is the text above it."""
     cells = [cell for row in table.rows for cell in row.cells]
-    if table.layout == "mmtests" or any(cell.gain is not None or cell.spread_percent is not None for cell in cells):
+    # A single row that begins with "Max" need not be one of MMTests'.
+    known = table.layout == "mmtests" and len(table.rows) > 1
+    if known or any(cell.gain is not None or cell.spread_percent is not None for cell in cells):
         return True
     heads = [f"{row.operation} {row.label}".strip() for row in table.rows]
     if any(any(map(str.isalpha, name)) and words.RUN.search(name) for name in (*table.columns, *heads)):
@@ -52,7 +56,7 @@ def _grows(names: Sequence[str]) -> bool:
 
 def _is_heading(text: str) -> bool:
     """Whether a line above a table says in a few words what was measured: ``Table 3: throughput in MB/s,``."""
-    if len(text.split()) > _WORDS or not _CODE.isdisjoint(text):
+    if len(text.split()) > _WORDS or not _CODE.isdisjoint(text) or _ITEM.match(text):
         return False
     return bool(unit_in(text)) or words.worded_direction(text) is not None
 

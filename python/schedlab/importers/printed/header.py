@@ -229,7 +229,7 @@ def _match(
 
 
 def _are_names(names: Sequence[Field], fields: Sequence[Field], count: int) -> bool:
-    if len(names) < count or any(len(name) > _LONGEST for _, _, name in fields):
+    if len(names) < count or any(len(name) > _LONGEST or name.startswith("$ ") for _, _, name in fields):
         return False
     colons = sum(name.endswith(":") for _, _, name in names)
     if colons and (colons < count or count == 1):

@@ -29,6 +29,8 @@ _MARKS = frozenset(",;^!*†‡#")
 _CODE = re.compile(
     r"/\*|\*/|;\s*\Z|[{}]\s*\Z|^\+\s+(?![\d.])|0x[0-9a-f]{8}"
     r"|^\s*#\s*(?:define|undef|include|if|ifn?def|elif|else|endif|pragma|error)\b"
+    # Lines of ftrace.
+    r"|^\s*\S+-\d+\s+\[\d{3}\]\s"
     # Disassembly, and the symbols of a profile.
     r"|^\s*[0-9a-f]{1,16}:\s+(?:[0-9a-f]{2} ){2,}|\s\[[k.]\]\s"
 )
