@@ -59,6 +59,18 @@ scx_explain() {
     scx_reason="$scx_reason; it printed: ${scx_said:-nothing}"
 }
 
+# Keeps the last 64 KiB of a large output, while the process lives and once a second: nobody else looks during a trial,
+# and what most of these programs print would fill the guest's memory.
+scx_bound() {
+    while scx_mine=$(cat "$scx_folder/pid" 2>/dev/null) && [ "$scx_mine" = "$1" ] && ! scx_ended; do
+        if [ "$(wc -c <"$scx_folder/output")" -gt 1048576 ]; then
+            tail -c 65536 "$scx_folder/output" >"$scx_folder/end"
+            cat "$scx_folder/end" >"$scx_folder/output"
+        fi
+        sleep 1
+    done
+}
+
 scx_start() {
     scx_line=$* scx_own= scx_name= scx_reason=
     scx_before=$(scx_sequence)
@@ -80,6 +92,7 @@ scx_start() {
     if scx_loaded; then
         scx_own=$(scx_sequence)
         scx_name=$(scx_read root/ops)
+        scx_bound "$(cat "$scx_folder/pid")" </dev/null >/dev/null 2>&1 &
         return 0
     fi
     scx_explain "was not loaded"
@@ -91,10 +104,6 @@ scx_start() {
 scx_fault() {
     [ -n "$scx_own" ] || return 0
     scx_reason=
-    if [ "$(wc -c <"$scx_folder/output")" -gt 1048576 ]; then
-        tail -c 65536 "$scx_folder/output" >"$scx_folder/end"
-        cat "$scx_folder/end" >"$scx_folder/output"
-    fi
     if [ "$(scx_read state)" != enabled ]; then
         scx_explain "is no longer loaded (state '$(scx_read state)'): ejected by the kernel, or ended by itself"
     elif [ "$(scx_sequence)" != "$scx_own" ] || [ "$(scx_read root/ops)" != "$scx_name" ]; then
