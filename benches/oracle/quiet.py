@@ -58,7 +58,8 @@ def others(before: Machine, after: Machine) -> float:
     cpus = os.cpu_count() or 1
     used = sum(seconds - before.processes.get(process, 0.0) for process, seconds in after.processes.items())
     unknown = used + after.stolen - before.stolen - cpus / os.sysconf("SC_CLK_TCK")
-    return max(0.0, unknown) / ((after.clock - before.clock) * cpus)
+    # A parent is told all that its child ever used, even before the first reading: at most everything was taken.
+    return min(1.0, max(0.0, unknown) / ((after.clock - before.clock) * cpus))
 
 
 def disturbance(others_share: float, speed_before: float, speed_after: float) -> str | None:
