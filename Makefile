@@ -73,7 +73,7 @@ test-rust:
 
 # Two processes; which tests share one is said in tests/conftest.py. What compares with this kernel comes last, alone.
 test-python: build $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "not quiet"
+	$(BIN)/python -m pytest --numprocesses 2 -m "not quiet"
 	$(BIN)/python -m pytest -m quiet
 
 # The release build takes one CPU for minutes, and so do lints and debug builds: side by side.

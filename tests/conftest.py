@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from sqlalchemy import Engine
+from xdist.scheduler import LoadScopeScheduling
 
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
@@ -48,12 +49,18 @@ HERE = ("cli", "execution", "observe", "targets", "tunables", "workloads")
 GUESTS = ("test_vm.py", "test_vm_host_files.py", "test_sched_ext_guest.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which tests one process runs in order, when several share the work: a file's, or those of this machine."""
-    for item in items:
-        folder, file = item.path.relative_to(Path(__file__).parent).parts[0], item.path.name
-        here = folder in HERE and file not in GUESTS
-        item.add_marker(pytest.mark.xdist_group("this machine" if here else str(item.path)))
+class _Groups(LoadScopeScheduling):  # type: ignore[misc]
+    """One process runs the tests of a file, and one all those of this machine."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = Path(nodeid.split("::", maxsplit=1)[0])
+        here = path.parts[1] in HERE and path.name not in GUESTS
+        return "this machine" if here else str(path)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """How the work is shared when there is more than one process (``--numprocesses``)."""
+    return _Groups(config, log)
 
 
 @pytest.fixture
