@@ -9,9 +9,10 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
+from schedlab import kinds
 from schedlab.experiment.plan import Trial
 from schedlab.findings import Findings, findings
-from schedlab.report import changelog, markdown, text
+from schedlab.report import changelog, effects, markdown, text
 from schedlab.report import json as json_report
 
 HEAD = '[experiment]\nname = "parts"\n[design]\nblocks = 10\n'
@@ -94,3 +95,16 @@ def test_a_sequential_run_says_how_far_it_has_come(
     assert (course["looks"], course["stopped"]) == ([5, 10, 15, 20], course["blocks"] < 20)
     assert f"{100 * (1 - course['level']):.3g} % interval" in text.to_text(found, 80)
     assert found.notes[0] in " ".join(text.to_text(found, 80).split())
+
+
+@pytest.mark.parametrize("experiment", [STACK, SWITCHES])
+def test_an_emulator_s_steps_and_effects_on_times_are_marked(
+    experiment: str, told: Callable[[str], Findings], engine: Engine
+) -> None:
+    assert "(emulated)" not in text.to_text(told(experiment), 120)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("update run set kind = ?", (kinds.EMULATED,))
+    lines = [line for section in effects.sections(findings(engine, None)) for line in section.lines]
+    verdicts = [line[-1] for line in lines if line[-1]]
+    assert len(verdicts) > 4
+    assert all("(emulated)" in verdict for verdict in verdicts)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from schedlab import kinds
 from schedlab.analysis.attribution import Attribution
 from schedlab.analysis.factorial import SwitchEffect
 from schedlab.analysis.together import Effect
@@ -35,8 +36,9 @@ class Section:
 def sections(findings: Findings) -> list[Section]:
     """All tables: those of a stack first, row by row."""
     level = f"{100 * (1 - findings.options.alpha):g} % interval"
-    stack = [_stack(attribution, level) for attribution in findings.attribution]
-    return [*stack, *_switches(findings.effects, level)]
+    emulated = any(kinds.emulated(column.run.kind) for column in findings.columns)
+    stack = [_stack(attribution, level, emulated=emulated) for attribution in findings.attribution]
+    return [*stack, *_switches(findings.effects, level, emulated=emulated)]
 
 
 def explanation(findings: Findings) -> str:
@@ -47,8 +49,9 @@ def explanation(findings: Findings) -> str:
     return f"{whole}Intervals hold for all lines of a table together; p is adjusted over them, verdicts over rows too."
 
 
-def _stack(found: Attribution, level: str) -> Section:
-    lines = [_line(step.name, f"{step.since} → {step.until}", step) for step in found.steps]
+def _stack(found: Attribution, level: str, *, emulated: bool) -> Section:
+    mark = _mark(found.question, emulated=emulated)
+    lines = [_line(step.name, f"{step.since} → {step.until}", step, mark) for step in found.steps]
     whole = ("whole", f"{found.stack[0]} → {found.stack[-1]}", change(found.ratio), interval(found.low, found.high))
     return Section(
         title=STEPS,
@@ -60,7 +63,7 @@ def _stack(found: Attribution, level: str) -> Section:
     )
 
 
-def _switches(found: Sequence[SwitchEffect], level: str) -> Iterator[Section]:
+def _switches(found: Sequence[SwitchEffect], level: str, *, emulated: bool) -> Iterator[Section]:
     for question in dict.fromkeys(effect.question for effect in found):
         of_row = [effect for effect in found if effect.question == question]
         aliased = [
@@ -72,7 +75,9 @@ def _switches(found: Sequence[SwitchEffect], level: str) -> Iterator[Section]:
             title=EFFECTS,
             question=question,
             headings=("switch", "kind", "change", level, "p", "verdict"),
-            lines=tuple(_line(effect.name, _kind(effect), effect) for effect in of_row),
+            lines=tuple(
+                _line(effect.name, _kind(effect), effect, _mark(question, emulated=emulated)) for effect in of_row
+            ),
             words=tuple(effect.word for effect in of_row),
             remarks=tuple(aliased),
         )
@@ -82,15 +87,20 @@ def _kind(effect: SwitchEffect) -> str:
     return "main" if len(effect.switches) == 1 else "interaction"
 
 
-def _line(name: str, beside: str, effect: Effect) -> tuple[str, ...]:
+def _mark(question: Question, *, emulated: bool) -> str:
+    """What a verdict on a time or a rate of an emulator must have said with it."""
+    return " (emulated)" if emulated and kinds.tells_speed(question.unit) else ""
+
+
+def _line(name: str, beside: str, effect: Effect, mark: str) -> tuple[str, ...]:
     numbers = (change(effect.ratio), interval(effect.low, effect.high), p_value(effect.p))
-    return (name, beside, *numbers, _word(effect))
+    return (name, beside, *numbers, _word(effect, mark))
 
 
-def _word(effect: Effect) -> str:
+def _word(effect: Effect, mark: str) -> str:
     if effect.word != "inconclusive":
-        return effect.word
+        return f"{effect.word}{mark}"
     if effect.reason:
-        return f"inconclusive ({effect.reason})"
+        return f"inconclusive{mark} ({effect.reason})"
     seen = f"sees {100 * effect.detectable:.1f} %" if isfinite(effect.detectable) else "too few to see anything"
-    return f"inconclusive ({seen})"
+    return f"inconclusive{mark} ({seen})"
