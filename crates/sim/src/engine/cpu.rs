@@ -103,8 +103,6 @@ pub(crate) struct Cpu {
     pub avg_search: Ns,
     pub next_balance: Ns,
     pub timers: Timers,
-    /// Whom the first timer is for.
-    pub timer_owner: TaskIx,
 
     pub realtime: Realtime,
     /// Its state of each of its domains, narrow to wide.
@@ -130,7 +128,6 @@ impl Cpu {
             timers: Timers::default(),
             timer_at: NEVER,
             timer_soft_at: NEVER,
-            timer_owner: NOBODY,
             realtime: Realtime::default(),
             // As at boot: avg_idle is twice the migration cost (sched_init()).
             avg_idle: 2 * migration_cost,
@@ -148,7 +145,6 @@ impl Cpu {
         let first = self.timers.first();
         self.timer_at = first.map_or(NEVER, |timer| timer.at);
         self.timer_soft_at = first.map_or(NEVER, super::interrupt::soft);
-        self.timer_owner = first.map_or(NOBODY, super::interrupt::owner);
     }
 
     /// When the current segment ends if nothing intervenes.

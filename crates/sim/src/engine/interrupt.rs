@@ -46,7 +46,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 break;
             }
             self.cpus[cpu].timers.pop();
-            self.wake(cpu, owner(timer), false);
+            self.wake(cpu, timer.owner & !EXACT, false);
         }
         self.cpus[cpu].note_timers();
         self.cpus[cpu].in_interrupt = false;
@@ -153,11 +153,6 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 /// When a timer may fire at the earliest.
 pub(super) fn soft(timer: Timer) -> Ns {
     if timer.owner & EXACT == 0 { timer.at - SLACK_NS } else { timer.at }
-}
-
-/// Whom a timer is for.
-pub(super) fn owner(timer: Timer) -> TaskIx {
-    timer.owner & !EXACT
 }
 
 /// The first tick after `now` of a series that has one at `tick`.

@@ -9,7 +9,6 @@ mod account;
 mod check;
 mod cpu;
 mod finish;
-mod foresight;
 mod interrupt;
 mod start;
 mod table;
@@ -153,7 +152,6 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             }
             self.now = at;
             self.counters.events += 1;
-            self.foresee();
             if slot == self.cpus.len() {
                 self.global_event();
             } else {

@@ -120,12 +120,6 @@ impl Ledger {
         self.cpus[cpu].0[account as usize] += ns;
     }
 
-    /// A CPU's accounts, for fetching them in advance.
-    #[inline]
-    pub(crate) fn place(&self, cpu: usize) -> *const u8 {
-        (&raw const self.cpus[cpu]).cast()
-    }
-
     pub(crate) fn close(&mut self, at: Ns) {
         self.closed_ns = at;
     }
