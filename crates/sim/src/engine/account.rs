@@ -80,7 +80,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// A CPU's clock moves on.
     #[inline]
-    fn spend(&mut self, cpu: usize, account: Account, ns: Ns) {
+    pub(super) fn spend(&mut self, cpu: usize, account: Account, ns: Ns) {
         let from = self.cpus[cpu].clock;
         self.cpus[cpu].clock = from + ns;
         self.ledger.add(cpu, account, ns);

@@ -2,11 +2,13 @@
 
 use schedlab_workload::measure::{Observed, metrics};
 
-use super::{Engine, NOBODY};
+use super::{Engine, FULL, NOBODY};
 use crate::error::SimError;
+use crate::ledger::Account;
 use crate::observe::{End, Observer, Outcome};
 use crate::sched::Policy;
 use crate::tasks::Latencies;
+use crate::time::Ns;
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(super) fn finish(mut self, end: End) -> Outcome {
@@ -18,11 +20,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
         };
         for cpu in 0..self.cpus.len() {
-            if self.cpus[cpu].clock < close {
-                self.settle_to(cpu, close);
-            }
+            self.settle_last(cpu, close);
             self.charge(cpu);
             self.save_user(cpu);
+            // Where a task was done with a piece of work in between, nothing comes after it any more.
+            let rest = close.saturating_sub(self.cpus[cpu].clock);
+            if rest > 0 {
+                self.spend(cpu, Account::Idle, rest);
+            }
         }
         self.ledger.close(close);
         self.finish_vmstat(close);
@@ -60,6 +65,18 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             locks,
             schedstats,
             end_ns: close,
+        }
+    }
+
+    /// Accounts for a CPU's time up to the close of the books, or to the end of the piece of work that its task is at:
+    /// after the program's end no more events happen, while kernel work that has begun lasts on.
+    fn settle_last(&mut self, cpu: usize, close: Ns) {
+        let it = &self.cpus[cpu];
+        let busy_at_full_speed = it.current != NOBODY && it.rate == FULL;
+        let until =
+            if busy_at_full_speed { close.min(it.clock.saturating_add(it.segment.left)) } else { close };
+        if it.clock < until {
+            self.settle_to(cpu, until);
         }
     }
 
