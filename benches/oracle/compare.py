@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from benches.oracle.trials import Seen
+from scipy import stats
 
 SHARE = 0.03
 """Limit for shares of CPU time."""
@@ -33,6 +35,19 @@ class Row:
     def within(self) -> bool:
         """Whether it keeps its limit; what has none does."""
         return self.limit is None or abs(self.off) <= self.limit
+
+    @property
+    def shown_off(self) -> bool:
+        """Whether the runs show that it misses its limit: what the limit allows lies outside the real mean's interval.
+
+        Student's, at 95 %, of two runs or more: one run of a real machine is off by its noise alone.
+        """
+        if self.limit is None:
+            return False
+        mean, error = np.mean(self.real), stats.sem(self.real)
+        margin = float(stats.t.ppf(0.975, len(self.real) - 1) * error)
+        simulated = sum(self.simulated) / len(self.simulated)
+        return bool(abs(simulated - mean) - margin > self.limit * mean)
 
 
 def rows(real: Sequence[Seen], simulated: Sequence[Seen]) -> Iterator[Row]:

@@ -16,7 +16,8 @@ from benches.oracle.quiet import OTHERS, SPEED, Machine, disturbance, others
 from benches.oracle.trials import SCHEDLOAD, Seen, by_schedload, by_simulator, machine, written
 
 SECONDS = 2
-TRIES = 3
+FEWEST, ENOUGH, TRIES = 3, 4, 8
+"""Undisturbed trials that are needed, and that are enough, of so many at most."""
 
 # Where the scheduler puts unpinned tasks on a crowded machine ("placement") the bench shows: the model balances by sums
 # of weights where a kernel has averages over time, and is not expected to keep the limits there.
@@ -44,13 +45,28 @@ def test_shares_switches_and_wakeups_are_those_of_the_real_kernel(
         pytest.skip(f"{request.node.name}: {why}")
     assert SCHEDLOAD.exists(), "make build"
     file = written(name, SECONDS, tmp_path)
-    simulated = by_simulator(file, machine(tmp_path), 0)
-    try:
-        real, _ = undisturbed(lambda: by_schedload(file), TRIES)
-    except NeverQuiet as never:
-        pytest.skip(f"{request.node.name}: the machine was never quiet in {TRIES} tries: {never}")
-    off = [row for row in rows([real], [simulated]) if not row.within]
+    simulated = [by_simulator(file, machine(tmp_path), seed) for seed in range(3)]
+    real: list[Seen] = []
+    disturbed: list[str | None] = []
+    while len(real) < ENOUGH and len(real) + len(disturbed) < TRIES:
+        seen = by_schedload(file)
+        if seen.disturbed is None:
+            real.append(seen)
+        else:
+            disturbed.append(seen.disturbed)
+    if len(real) < FEWEST:
+        pytest.skip(
+            f"{request.node.name}: {len(real)} of {TRIES} trials had the machine to themselves: {disturbed[-1]}"
+        )
+    off = [row for row in rows(real, simulated) if row.shown_off]
     assert not off, "\n".join(f"{row.what}: {row.real} real, {row.simulated} simulated" for row in off)
+
+
+def test_a_figure_is_shown_off_by_runs_that_agree_and_not_by_ones_that_scatter() -> None:
+    assert Row("share", (0.50, 0.501, 0.499), (0.52,), 0.03).shown_off
+    assert not Row("share", (0.50, 0.52, 0.48), (0.52,), 0.03).shown_off
+    assert not Row("share", (0.50, 0.501, 0.499), (0.51,), 0.03).shown_off
+    assert not Row("wakeups/s", (10.0, 10.1, 9.9), (20.0,), None).shown_off
 
 
 def test_a_trial_counts_only_if_it_was_alone_and_the_cpus_kept_their_speed() -> None:
