@@ -36,16 +36,16 @@ class Row:
         """Whether it keeps its limit; what has none does."""
         return self.limit is None or abs(self.off) <= self.limit
 
-    @property
-    def shown_off(self) -> bool:
+    def shown_off(self, family: int) -> bool:
         """Whether the runs show that it misses its limit: what the limit allows lies outside the real mean's interval.
 
-        Student's, at 95 %, of two runs or more: one run of a real machine is off by its noise alone.
+        Student's, of two runs or more: one run of a real machine is off by its noise alone. At 95 % for a whole family
+        of so many figures (Bonferroni).
         """
         if self.limit is None:
             return False
         mean, error = np.mean(self.real), stats.sem(self.real)
-        margin = float(stats.t.ppf(0.975, len(self.real) - 1) * error)
+        margin = float(stats.t.ppf(1 - 0.025 / family, len(self.real) - 1) * error)
         simulated = sum(self.simulated) / len(self.simulated)
         return bool(abs(simulated - mean) - margin > self.limit * mean)
 
