@@ -29,11 +29,15 @@ def test_whether_this_kernel_takes_sched_ext_schedulers_is_told(capsys: pytest.C
     assert ("has none" in told) is not state.exists()
 
 
+def guests_can_be_booted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qemu, "program", lambda: "/usr/bin/qemu")
+    monkeypatch.setattr(packing, "busybox", lambda: Path("/bin/busybox"))
+
+
 def test_how_guests_would_be_booted_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qemu, "program", lambda: "/usr/bin/qemu")
-    monkeypatch.setattr(packing, "busybox", lambda: Path("/bin/busybox"))
+    guests_can_be_booted(monkeypatch)
     monkeypatch.setattr(qemu, "kvm_usable", lambda: False)
     doctor()
     (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("guests")]
@@ -47,15 +51,13 @@ def test_how_guests_would_be_booted_is_told(
 def test_whether_guests_can_see_this_machine_s_files_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qemu, "program", lambda: "/usr/bin/qemu")
-    monkeypatch.setattr(packing, "busybox", lambda: Path("/bin/busybox"))
+    guests_can_be_booted(monkeypatch)
     monkeypatch.setattr(sharing, "fault", lambda: None)
     monkeypatch.setattr(sharing, "daemon", lambda: "/usr/libexec/virtiofsd")
     doctor()
     assert "host_files by /usr/libexec/virtiofsd" in capsys.readouterr().out
     monkeypatch.undo()
-    monkeypatch.setattr(qemu, "program", lambda: "/usr/bin/qemu")
-    monkeypatch.setattr(packing, "busybox", lambda: Path("/bin/busybox"))
+    guests_can_be_booted(monkeypatch)
     monkeypatch.setattr(sharing, "daemon", lambda: None)
     doctor()
     told = capsys.readouterr().out
