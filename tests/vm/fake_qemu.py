@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import io
 import stat
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from schedlab.vm import images, qemu
 from schedlab.vm.topology import Topology
 
 _HEAD = """#!{python}
-import sys, time
+import io, sys, tarfile, time
 from hashlib import sha256
 files = dict(part.split(",path=") for part in sys.argv if ",path=" in part)
 console = open(files["file,id=console"], "wb", buffering=0)
@@ -23,10 +26,24 @@ def tell(kind, number, data=b""):
 """
 
 
+def archive(**files: bytes) -> bytes:
+    """A record's files, packed as a guest packs them."""
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as made:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            made.addfile(member, io.BytesIO(data))
+    return held.getvalue()
+
+
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> qemu.Machine:
-    """Have QEMU do this instead, with ``console``, ``results``, ``tell`` and ``time`` at hand; a machine to boot."""
+    """Have QEMU do this instead; a machine to boot.
+
+    At hand are ``console``, ``results``, ``tell``, :func:`archive` and ``time``.
+    """
     program = folder / "fake-qemu"
-    program.write_text(_HEAD.format(python=sys.executable) + does)
+    program.write_text(_HEAD.format(python=sys.executable) + inspect.getsource(archive) + does)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(qemu, "program", lambda: str(program))
     image = images.Image(folder / "bzImage", "image", "6.12.1", None, "0" * 64)

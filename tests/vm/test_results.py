@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 from hashlib import sha256
 
 import pytest
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 
 from schedlab.vm import results
 from schedlab.vm.results import Garbled, Record, Stream
+from tests.vm.fake_qemu import archive
 
 
 def framed(kind: str, number: int, data: bytes) -> bytes:
@@ -42,16 +41,6 @@ def test_what_is_no_record_is_found(noise: bytes) -> None:
     stream.feed(noise)
     with pytest.raises(Garbled):
         stream.take()
-
-
-def archive(**files: bytes) -> bytes:
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w:gz") as made:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            made.addfile(member, io.BytesIO(data))
-    return held.getvalue()
 
 
 def test_files_of_a_record_are_found_by_path() -> None:
