@@ -28,7 +28,7 @@ from .conftest import OTHER_VALUES, REAL, currents, file_of
 CHANGED = dict(zip(REAL, ("7", "1", "0", "7000"), strict=True))
 
 RUN = """
-import signal, subprocess, sys
+import signal, subprocess, sys, time
 from pathlib import Path
 from schedlab.tunables import Interrupted, Journal, System, restore_on_signals
 try:
@@ -37,7 +37,8 @@ try:
         child = subprocess.Popen(["sleep", "60"])
         try:
             print("ready", flush=True)
-            child.wait()
+            while child.poll() is None:  # a signal just before waitpid(2) is not seen until the child ends
+                time.sleep(0.01)
         finally:
             child.kill()
             child.wait()
