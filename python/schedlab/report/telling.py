@@ -6,10 +6,11 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from schedlab.analysis.verdicts import Question, Verdict
 from schedlab.findings import Findings
+from schedlab.report import rerun
 from schedlab.store.columns import Chosen
 from schedlab.store.reading import Run
 
@@ -88,9 +89,11 @@ def repeat(findings: Findings, store: Path | None) -> list[str]:
     at = ["--store", str(store)] if store else []
     run = findings.run
     if len(findings.runs) == 1 and findings.paired:
-        file = PurePath(run.experiment_path).name or "experiment.toml"
-        again = shlex.join(["schedlab", "run", file, *(["--quick"] if run.quick else []), "--seed", str(run.seed)])
-        return [f"{shlex.join(['schedlab', 'runs', '--file', str(run.id), *at])} > {shlex.quote(file)}", again]
+        file = shlex.quote(rerun.file_name(run))
+        return [
+            f"{shlex.join(['schedlab', 'runs', '--file', str(run.id), *at])} > {file}",
+            shlex.join(rerun.command(run)),
+        ]
     into = ["--to", str(store)] if store else []
     kept = [column for column in findings.columns if not _aside(column)]
     imports = dict.fromkeys(column.run.experiment_path for column in kept if not column.run.design.paired)

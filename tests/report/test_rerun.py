@@ -1,0 +1,52 @@
+"""The command that a report gives to measure it again leads to the same target."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from schedlab.experiment.load import parse
+from schedlab.findings import Findings
+from schedlab.report import rerun
+from schedlab.store.reading import Run
+from schedlab.targets.choosing import name_of
+
+ROWS = '[experiment]\nname = "a"\n[[variant]]\nname = "b"\n[[variant]]\nname = "c"\n[[workload]]\nuse = "hackbench"\n'
+SIM = '[target]\nkind = "sim"\nmachine = "kunpeng920"\n'
+VM = '[target]\nkind = "vm"\nkernel = "debian-6.12"\n'
+
+
+@pytest.fixture
+def run(measured: Findings) -> Run:
+    return measured.run
+
+
+@pytest.mark.parametrize(
+    ("table", "target", "named"),
+    [
+        ("", "host", False),
+        ("", "sim:kunpeng920", True),
+        ("", "vm:debian-6.12@2x2/2", True),
+        (SIM, "sim:kunpeng920", False),
+        (SIM, "sim:kunpeng920/linux-5.14", True),
+        (SIM, "sim:numa-q-16", True),
+        (SIM, "host", True),
+        (SIM + 'kernel = "linux-5.14"\n', "sim:kunpeng920/linux-5.14", False),
+        (SIM + 'kernel = "linux-5.14"\n', "sim:kunpeng920", True),
+        (VM + 'topology = "2x2/2"\n', "vm:debian-6.12@2x2/2", False),
+        (VM + 'topology = "2x2/2"\n', "vm:debian-6.12@4x2/4", True),
+        (VM, "vm:debian-6.12@4x2/4", True),
+        (VM, "host", True),
+    ],
+)
+def test_the_target_is_named_where_the_file_says_another(run: Run, table: str, target: str, named: bool) -> None:
+    again = rerun.command(dataclasses.replace(run, experiment_file=ROWS + table, target=target))
+    spec = again[again.index("--target") + 1] if "--target" in again else None
+    assert (spec is not None) == named
+    assert name_of(spec, parse(ROWS + table, "a.toml"))[0] == target
+
+
+def test_a_tree_of_files_and_a_quick_run_are_named(run: Run) -> None:
+    changed = dataclasses.replace(run, quick=True, fingerprint={"tunables": "/tmp/tree"})
+    assert rerun.command(changed)[2:] == ["test.toml", "--quick", "--sysroot", "/tmp/tree", "--seed", "1"]
