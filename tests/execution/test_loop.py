@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,12 @@ from sqlalchemy import Engine
 from schedlab.errors import CannotRunHere
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import Trial, plan
+from schedlab.experiment.plan import Plan, Trial, plan
 from schedlab.findings import findings
 from schedlab.measurement import Measurement
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
-from schedlab.targets.protocol import Obstacle
+from schedlab.targets.protocol import Download, Obstacle
 from schedlab.targets.scripted import Scripted
 from tests.conftest import begin
 
@@ -155,6 +155,35 @@ def test_what_cannot_run_is_refused_with_every_reason_before_anything_starts(exp
         require_runnable(plan(experiment, 1), target)
     assert all(words in str(caught.value) for words in ("locked down", "use a VM", "no tool"))
     assert caught.value.exit_code == 3
+    assert target.log == []
+
+
+class Lacking(Scripted):
+    """A target that lacks something; what is in its way with it is known only once it is here."""
+
+    hidden: Sequence[Obstacle] = ()
+
+    def downloads(self) -> Sequence[Download]:
+        return [] if "fetched" in self.log else [Download("a kernel of 34 MB", lambda: self.log.append("fetched"))]
+
+    def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
+        return self.hidden if "fetched" in self.log else self._obstacles
+
+
+def test_what_is_lacking_is_told_and_downloaded_and_what_it_brings_is_looked_at(experiment: Experiment) -> None:
+    target, told = Lacking(noisy), list[str]()
+    require_runnable(plan(experiment, 1), target, told.append)
+    assert (told, target.log) == (["a kernel of 34 MB"], ["fetched"])
+    target = Lacking(noisy)
+    target.hidden = [Obstacle("variant 'b'", "its kernel has no such tunable")]
+    with pytest.raises(CannotRunHere, match="no such tunable"):
+        require_runnable(plan(experiment, 1), target)
+
+
+def test_nothing_is_downloaded_for_what_cannot_run_anyway(experiment: Experiment) -> None:
+    target = Lacking(noisy, [Obstacle("QEMU", "is not installed")])
+    with pytest.raises(CannotRunHere, match="is not installed"):
+        require_runnable(plan(experiment, 1), target)
     assert target.log == []
 
 

@@ -238,7 +238,7 @@ cat >/bin/standin <<'END'
 {sched_ext_standin.SCRIPT}
 END
 chmod +x /bin/standin
-{{ until [ -e /run/1001/stdout ]; do sleep 0.02; done; touch /run/fake/eject; }} &
+{{ until [ -e /run/2/stdout ]; do sleep 0.02; done; touch /run/fake/eject; }} &
 """
 """In the guest, a kernel and a scheduler that are none; the scheduler is ejected in the second trial."""
 

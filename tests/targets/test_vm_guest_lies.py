@@ -71,7 +71,7 @@ class Guests:
     def made(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Booting:
         """The session; the guest does the one thing when it is up and the other in its trial."""
         program = GUEST.replace("DMESG", repr(dmesg.encode()))
-        program += f'{up}\ntell("ready", 0, archive(**ready))\ntell("begin", 1000)\n'
+        program += f'{up}\ntell("ready", 0, archive(**ready))\ntell("begin", 1)\n'
         fake_qemu.install(self._folder, self._patch, f"{program}{does}\ntime.sleep(60)\n")
         experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline, more=self.more), "f")
         made = plan(experiment, 1)
@@ -96,22 +96,22 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
 
 
 def test_a_whole_result_is_a_measurement(guest: Guests) -> None:
-    measured = guest.measured('tell("result", 1000, archive(**result))')
+    measured = guest.measured('tell("result", 1, archive(**result))')
     assert (measured.state, measured.reason) == ("ok", "")
 
 
 @pytest.mark.parametrize(
     ("does", "reason"),
     [
-        ('tell("result", 1000, b"")', "the archive of result 1000: torn, as when the guest's memory is full"),
-        ('tell("result", 1000, archive(**{"../../evil": b"x"}))', "'../../evil' is no path of a result"),
-        ('del result["after/proc/uptime"]\ntell("result", 1000, archive(**result))', "kernel files of the trial"),
-        ('result["before/proc/stat"] = b""\ntell("result", 1000, archive(**result))', "kernel files of the trial"),
-        ('result["after/proc/loadavg"] = b"x"\ntell("result", 1000, archive(**result))', "kernel files of the trial"),
-        ('result["after"] = b"x"\ntell("result", 1000, archive(**result))', "kernel files of the trial"),
-        ('result["report"] = b"[1]"\ntell("result", 1000, archive(**result))', "could not be started"),
-        ('result["report"] = b"{}"; result["status"] = b"x"\ntell("result", 1000, archive(**result))', "could not be"),
-        ('tell("result", 1001, archive(**result))', "results of job 1001, not of 1000"),
+        ('tell("result", 1, b"")', "the archive of result 1: torn, as when the guest's memory is full"),
+        ('tell("result", 1, archive(**{"../../evil": b"x"}))', "'../../evil' is no path of a result"),
+        ('del result["after/proc/uptime"]\ntell("result", 1, archive(**result))', "kernel files of the trial"),
+        ('result["before/proc/stat"] = b""\ntell("result", 1, archive(**result))', "kernel files of the trial"),
+        ('result["after/proc/loadavg"] = b"x"\ntell("result", 1, archive(**result))', "kernel files of the trial"),
+        ('result["after"] = b"x"\ntell("result", 1, archive(**result))', "kernel files of the trial"),
+        ('result["report"] = b"[1]"\ntell("result", 1, archive(**result))', "could not be started"),
+        ('result["report"] = b"{}"; result["status"] = b"x"\ntell("result", 1, archive(**result))', "could not be"),
+        ('tell("result", 2, archive(**result))', "results of job 2, not of 1"),
     ],
 )
 def test_what_is_missing_torn_or_hostile_fails_the_trial_and_nothing_else(
@@ -133,7 +133,7 @@ def test_a_variant_that_its_kernel_does_not_understand_ends_the_run(guest: Guest
 
 def test_single_words_that_the_kernel_does_not_understand_are_told(guest: Guests) -> None:
     measured = guest.measured(
-        'tell("result", 1000, archive(**result))', "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog")
+        'tell("result", 1, archive(**result))', "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog")
     )
     assert measured.state == "ok"
     assert guest.session
@@ -141,7 +141,7 @@ def test_single_words_that_the_kernel_does_not_understand_are_told(guest: Guests
 
 
 def test_a_kernel_image_that_is_built_again_meanwhile_ends_the_run(guest: Guests) -> None:
-    session = guest.made('tell("result", 1000, archive(**result))')
+    session = guest.made('tell("result", 1, archive(**result))')
     guests.image(str(guest.kernel))
     guest.kernel.write_bytes(bzimage("6.12.1") + b"another")
     with pytest.raises(CannotRunHere, match="the kernel image is another than when the run began"):

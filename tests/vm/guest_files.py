@@ -6,7 +6,7 @@ import pytest
 
 from schedlab.errors import SchedlabError
 from schedlab.targets.vm import guests
-from schedlab.vm import packing, qemu
+from schedlab.vm import debian, packing, qemu
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 
@@ -19,6 +19,8 @@ def require_guest(kernel: str) -> None:
     if find(SCHEDLOAD) is None:
         pytest.skip("schedload is not built: make build")
     try:
+        if debian.is_name(kernel) and debian.files(kernel) is None:
+            debian.fetch(kernel)
         guests.image(kernel)
     except SchedlabError as error:
         pytest.skip(f"the kernel {kernel} cannot be had here: {error}")

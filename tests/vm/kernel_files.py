@@ -56,8 +56,9 @@ class FakeApt:
         (root / f"boot/config-{release}-cloud-amd64").write_text("CONFIG_NUMA=y\n")
         archive = Path(f"{root}.deb")
         subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, archive], check=True, capture_output=True)
-        stanza = f"{fields}Filename: pool/{archive.name}\nSHA256: {sha256 or checksum(archive)}\n\n"
-        self.stanzas.write_text(self.stanzas.read_text() + stanza)
+        stanza = f"{fields}Filename: pool/{archive.name}\nSHA256: {sha256 or checksum(archive)}\n"
+        size = f"Size: {archive.stat().st_size}\n\n"
+        self.stanzas.write_text(self.stanzas.read_text() + stanza + size)
         self.names.write_text(self.names.read_text() + f"{package}\n{package}-unsigned\nlinux-image-cloud-amd64\n")
         return archive
 

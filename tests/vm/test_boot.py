@@ -24,7 +24,7 @@ UP = 'console.write(b"[    0.0] Linux version 6.12\\n[    5.0] Run /init as init
 
 def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(
-        tmp_path, monkeypatch, UP + 'tell("ready", 0)\ntell("result", 1000, b"x")\ntime.sleep(60)\n'
+        tmp_path, monkeypatch, UP + 'tell("ready", 0)\ntell("result", 1, b"x")\ntime.sleep(60)\n'
     )
     with started(machine, b"", tmp_path) as guest:
         assert guest.expect("ready").number == 0
@@ -44,7 +44,7 @@ def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytes
         ("", "ended in phase firmware, before its kernel said anything: is the image whole"),
         ('sys.exit("qemu: no such accelerator")', "ended in phase firmware: qemu: no such accelerator"),
         (UP + 'results.write(b"noise and more\\n")\ntime.sleep(60)', "what the guest sent is damaged"),
-        (UP + 'tell("result", 1000)\ntime.sleep(60)', "sent 'result' in place of 'ready'"),
+        (UP + 'tell("result", 1)\ntime.sleep(60)', "sent 'result' in place of 'ready'"),
     ],
 )
 def test_a_boot_that_cannot_go_on_says_where_and_why(
@@ -84,7 +84,7 @@ def test_a_panic_is_never_a_pass_and_told_with_the_console_around_it(
 ) -> None:
     monkeypatch.setattr(boot, "LAST_WORDS", 0.2)
     panic = 'console.write(b"[    9.0] Kernel panic - not syncing: Fatal exception\\n[    9.1] the end\\n")\n'
-    last = 'tell("result", 1000)\n' if sends_a_result else ""
+    last = 'tell("result", 1)\n' if sends_a_result else ""
     machine = fake_qemu.install(tmp_path, monkeypatch, UP + panic + last + "time.sleep(60)")
     with (
         started(machine, b"", tmp_path) as guest,

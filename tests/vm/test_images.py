@@ -27,9 +27,15 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
     return fake
 
 
+def fetched(name: str) -> images.Image:
+    """The image of a kernel that is brought into the cache."""
+    debian.fetch(name)
+    return images.resolve(name)
+
+
 def test_a_series_is_its_newest_release_and_no_other_series(apt: FakeApt) -> None:
-    assert images.resolve("debian-6.1").release == "6.1.0-48-cloud-amd64"
-    image = images.resolve("debian-6.12")
+    assert fetched("debian-6.1").release == "6.1.0-48-cloud-amd64"
+    image = fetched("debian-6.12")
     assert image.release == "6.12.9+deb12-cloud-amd64"
     assert image.name == "debian-6.12"
     assert images.config_of(image) == {"CONFIG_NUMA": "y"}
@@ -37,27 +43,36 @@ def test_a_series_is_its_newest_release_and_no_other_series(apt: FakeApt) -> Non
 
 
 def test_a_release_can_be_named(apt: FakeApt) -> None:
-    assert images.resolve("debian-6.1.0-9").release == "6.1.0-9-cloud-amd64"
+    assert fetched("debian-6.1.0-9").release == "6.1.0-9-cloud-amd64"
     assert images.resolve("debian-6.1.0-9-cloud-amd64").release == "6.1.0-9-cloud-amd64"
 
 
 def test_what_is_cached_needs_no_apt_and_stays_the_same_kernel_until_a_newer_one_is_fetched(
     apt: FakeApt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = images.resolve("debian-6.12")
+    first = fetched("debian-6.12")
     apt.add("6.12.10+deb12", "6.12.10-1~bpo12+1")
     with monkeypatch.context() as without:
         without.setenv("PATH", "/nonexistent")
         assert images.resolve("debian-6.12") == first
     assert apt.log.read_text().count("\n") == 1
-    debian.fetch("debian-6.12")
+    assert fetched("debian-6.12").release == "6.12.10+deb12-cloud-amd64"
+    monkeypatch.setenv("PATH", "/nonexistent")
     assert images.resolve("debian-6.12").release == "6.12.10+deb12-cloud-amd64"
+    assert images.resolve("debian-6.12.9").release == "6.12.9+deb12-cloud-amd64"
+
+
+def test_looking_a_kernel_up_downloads_nothing(apt: FakeApt) -> None:
+    with pytest.raises(images.NotDownloaded, match=r"'schedlab kernels fetch debian-6\.12' downloads it"):
+        images.resolve("debian-6.12")
+    assert str(debian.offered("debian-6.12")).startswith("linux-image-6.12.9+deb12-cloud-amd64 6.12.9-1~bpo12+1, ")
+    assert apt.log.read_text() == ""
 
 
 def test_a_download_that_differs_from_apts_metadata_is_refused_and_leaves_nothing(apt: FakeApt, tmp_path: Path) -> None:
     apt.add("6.13.1", "6.13.1-1", sha256="0" * 64)
     with pytest.raises(CannotRunHere, match="SHA-256 differs"):
-        images.resolve("debian-6.13")
+        debian.fetch("debian-6.13")
     assert not list((tmp_path / "cache").rglob("*6.13*.deb"))
     assert not [path for path in (tmp_path / "cache").rglob("linux-image-6.13*") if path.is_dir()]
 
@@ -66,20 +81,28 @@ def test_a_download_that_fails_says_why_and_is_tried_again(apt: FakeApt) -> None
     archive = apt.pool / "linux-image-6.12.9+deb12-cloud-amd64=6.12.9-1~bpo12+1.deb"
     hidden = archive.rename(archive.with_suffix(".hidden"))
     with pytest.raises(CannotRunHere, match="'apt-get download' failed: cp: cannot stat"):
-        images.resolve("debian-6.12")
+        debian.fetch("debian-6.12")
     hidden.rename(archive)
-    assert images.resolve("debian-6.12").release == "6.12.9+deb12-cloud-amd64"
+    assert fetched("debian-6.12").release == "6.12.9+deb12-cloud-amd64"
 
 
 def test_a_series_that_apt_does_not_know_is_refused_with_those_that_it_knows(apt: FakeApt) -> None:
     with pytest.raises(CannotRunHere, match=r"it knows of debian-6\.1, debian-6\.12\n"):
-        images.resolve("debian-5.10")
+        debian.fetch("debian-5.10")
 
 
-def test_without_apt_the_error_says_what_else_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CannotRunHere, match=r"there is no apt-cache\n.*name a bzImage or a built tree"):
-        images.resolve("debian-6.12", cache_folder=tmp_path)
+def test_without_apt_the_error_says_what_is_missing_and_what_can_be_done(
+    apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    debian.fetch("debian-6.1")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(CannotRunHere) as refused:
+        debian.offered("debian-6.12")
+    told = str(refused.value)
+    assert "debian-6.12: this kernel is not in the cache" in told
+    assert "there is no apt here to fetch it with (no apt-get, apt-cache, dpkg-deb)" in told
+    for other in ("the path of a bzImage", "tree:FOLDER", "what the cache holds: debian-6.1.0-48", "/kernels/debian"):
+        assert other in told
 
 
 def test_an_images_release_is_read_from_its_header_and_its_configuration_from_beside_it(tmp_path: Path) -> None:

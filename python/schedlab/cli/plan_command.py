@@ -45,6 +45,7 @@ def plan(
     from schedlab.store.file import open_store
 
     made = _plan(file)
+    downloads = _downloads(made)
     wanted = _share(effect)
     sized = None
     if source is not None:
@@ -56,9 +57,9 @@ def plan(
             "nothing is known of the noise without a run", where="--effect", todo="name one with --from RUN"
         )
     if form is PlanFormat.JSON:
-        typer.echo(plan_json.render(made, sized, _estimate(made, store)))
+        typer.echo(plan_json.render(made, sized, _estimate(made, store), downloads))
     else:
-        plan_size.show(make(), made, sized, _estimate(made, store))
+        plan_size.show(make(), made, sized, _estimate(made, store), downloads)
 
 
 def _plan(file: Path) -> Plan:
@@ -68,6 +69,15 @@ def _plan(file: Path) -> Plan:
     experiment, _ = load(file)
     # Sizes do not depend on the order, so any seed does.
     return planning.plan(experiment, experiment.design.seed or 0)
+
+
+def _downloads(made: Plan) -> list[str]:
+    """What a run would download first, on the file's own target."""
+    from schedlab.targets.choosing import choose
+
+    if made.experiment.target.kind != "vm":
+        return []
+    return [each.what for each in choose(None, made.experiment).downloads()]
 
 
 def _share(text: str | None) -> float | None:

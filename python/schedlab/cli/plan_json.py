@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -17,7 +18,7 @@ SCHEMA = 1
 """Raised when a field changes its meaning or goes; new fields may come without that."""
 
 
-def render(plan: Plan, sizing: Sizing | None, estimate: Estimate) -> str:
+def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()) -> str:
     """The plan's size as one JSON object; what is not known is null."""
     design = plan.experiment.design
     told = {
@@ -30,6 +31,7 @@ def render(plan: Plan, sizing: Sizing | None, estimate: Estimate) -> str:
         "rows": len(plan.rows),
         "tests": plan.tests,
         "seconds": estimate.seconds if sizing is None else sizing.planned,
+        "downloads": list(downloads),
         "blocks_at_least": blocks_at_least(plan),
         "looks": [
             {"blocks": look.blocks, "first": look.first, "last": look.last, "smallest_p": look.smallest}

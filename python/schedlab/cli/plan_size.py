@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import isfinite
 
 from rich.table import Table
@@ -21,9 +22,13 @@ from schedlab.store.describing import describe
 from schedlab.units import format_time
 
 
-def show(console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate) -> None:
+def show(
+    console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()
+) -> None:
     """The plan's size, what it can decide, and by a measured run what it would see and need."""
     _show_size(console, plan, sizing, estimate)
+    for what in downloads:
+        console.print(f"To be downloaded: {what}.")
     _show_factorial(console, plan)
     _show_looks(console, plan)
     if sizing is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT
@@ -15,7 +16,7 @@ from schedlab.cli import plan_view, progress
 from schedlab.cli.recovery import recover
 from schedlab.errors import Exit, StoreError
 from schedlab.execution.estimate import Estimate, estimate
-from schedlab.execution.loop import execute, require_runnable
+from schedlab.execution.loop import download, execute, require_runnable
 from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
@@ -25,7 +26,7 @@ from schedlab.report import text
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
 from schedlab.targets.choosing import choose, table_of
-from schedlab.targets.protocol import Target
+from schedlab.targets.protocol import Download, Target
 from schedlab.targets.vm.boots import boots
 from schedlab.tunables import Interrupted, restore_on_signals
 
@@ -51,10 +52,24 @@ def show_plan(request: Request) -> Exit:
     known = open_store(request.store, create=False) if request.store.exists() else None
     target = _target(request, made.experiment)
     plan_view.show(console, made, _estimate(request, made, known, target))
+    _show_downloads(target.downloads())
     obstacles = target.obstacles(made)
     for obstacle in obstacles:
         console.say("cannot run here:", str(obstacle))
     return Exit.CANNOT_RUN if obstacles else Exit.FINE
+
+
+def _show_downloads(wanted: Sequence[Download]) -> None:
+    if not wanted:
+        return
+    console.print()
+    for each in wanted:
+        console.print(f"to be downloaded: {each.what}")
+    console.print("not known before that: whether it has the tunables and options that the file asks for")
+
+
+def _tell_download(what: str) -> None:
+    console.print(f"downloading {what}", style="dim")
 
 
 def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
@@ -63,7 +78,7 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
     made, source = _plan(request, unfinished)
     target = _target(request, made.experiment)
-    require_runnable(made, target)
+    require_runnable(made, target, _tell_download)
     engine = open_store(request.store, create=True)
     run_id = unfinished.id if unfinished else _begin(engine, request, made, source, target)
     try:
@@ -163,6 +178,8 @@ def _unfinished(engine: Engine, request: Request) -> reading.Run:
             todo="--resume keeps both: leave --seed and --quick away, or start a new run",
         )
     target = _target(request, experiment)
+    if run.target == target.name:
+        download(target, _tell_download)  # a cache that was emptied meanwhile: what is not here cannot be compared
     if (run.target, run.kind) != (target.name, target.kind) or target.changes(run.fingerprint):
         another = [f"target ({run.target} → {target.name})"] if run.target != target.name else []
         changed = "; ".join(another or target.changes(run.fingerprint)) or f"{run.kind} → {target.kind}"

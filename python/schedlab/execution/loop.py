@@ -22,9 +22,26 @@ Progress = Callable[[Trial, "Measurement | None"], None]
 """Called before each trial (with None) and after it."""
 
 
-def require_runnable(plan: Plan, target: Target) -> None:
-    """Raise CannotRunHere, with every reason at once, before anything was touched."""
-    found = target.obstacles(plan)
+def require_runnable(plan: Plan, target: Target, tell: Callable[[str], None] = lambda what: None) -> None:
+    """Raise CannotRunHere, with every reason at once, before anything was touched.
+
+    What the target lacks and can be had is downloaded, and told before that, once nothing else is in the way.
+    """
+    _refuse(target.obstacles(plan))
+    if download(target, tell):
+        _refuse(target.obstacles(plan))
+
+
+def download(target: Target, tell: Callable[[str], None]) -> bool:
+    """Bring here what the target lacks; whether there was something. CannotRunHere when that fails."""
+    wanted = target.downloads()
+    for each in wanted:
+        tell(each.what)
+        each.fetch()
+    return bool(wanted)
+
+
+def _refuse(found: Sequence[Obstacle]) -> None:
     if found:
         todo = "'schedlab doctor' tells what this machine can run; nothing was changed"
         raise CannotRunHere(_refusal(found), todo=todo)

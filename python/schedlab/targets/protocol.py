@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,6 +22,14 @@ class Obstacle:
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.reason}" + (f"\n  → {self.mend}" if self.mend else "")
+
+
+@dataclass(frozen=True)
+class Download:
+    """Something that a run brings here before its first trial, once: what it is, and the call that brings it."""
+
+    what: str
+    fetch: Callable[[], object]
 
 
 class Session(Protocol):
@@ -49,7 +57,10 @@ class Target(Protocol):
     """Whether time passes on a clock of its own: then nobody waits for a design's pauses."""
 
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
-        """Everything that would stop this plan here; found without changing anything."""
+        """Everything that would stop this plan here; found without changing or downloading anything."""
+
+    def downloads(self) -> Sequence[Download]:
+        """What is not here yet and can be had; what depends on it is no obstacle before it is here."""
 
     def fingerprint(self) -> Mapping[str, Any]:
         """What the machine is, JSON-ready."""

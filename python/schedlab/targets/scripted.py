@@ -9,7 +9,7 @@ from typing import Any
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
-from schedlab.targets.protocol import Obstacle
+from schedlab.targets.protocol import Download, Obstacle
 from schedlab.workloads.base import Metric
 from schedlab.workloads.registry import adapter
 
@@ -38,6 +38,10 @@ class Scripted:
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """The planted ones."""
         return self._obstacles
+
+    def downloads(self) -> Sequence[Download]:
+        """Nothing: there is no machine."""
+        return ()
 
     def fingerprint(self) -> Mapping[str, Any]:
         """Says that there is no machine."""

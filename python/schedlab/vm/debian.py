@@ -1,4 +1,4 @@
-"""Debian's cloud kernels: found and downloaded with apt, unpacked once into the cache, never installed.
+"""Debian's cloud kernels: found and, when asked for, downloaded with apt; unpacked into the cache, never installed.
 
 A name is ``debian-SERIES`` (6.12: of what the cache holds the newest, else the newest that apt knows) or
 ``debian-RELEASE`` (6.12.117+deb12: exactly this). What is in the cache is used without asking anybody, so a name means
@@ -12,30 +12,38 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cmp_to_key
 from pathlib import Path
 
 from schedlab import cache
 from schedlab.errors import CannotRunHere
 from schedlab.vm.bzimage import checksum
+from schedlab.vm.debian_version import compare
 
 _NAME = re.compile(r"debian-(?P<version>\d+\.\d+[A-Za-z0-9.+~-]*)")
 _PACKAGE = re.compile(r"linux-image-(?P<release>\d+\.\d+\.\d+[a-z0-9.+~-]*)-cloud-amd64")
 """A signed kernel; the metapackages' names lack the third number, unsigned and debugging ones end otherwise."""
 
 _ELSEWHERE = "or name a bzImage or a built tree instead"
+PROGRAMS = ("apt-get", "apt-cache", "dpkg-deb")
+"""What a kernel is fetched and unpacked with; those that the cache holds take none of them."""
+
 _SECONDS = 900.0
 """For a download of 35 MB; a mirror that is slower than that is down."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A kernel package in one version, with the checksum that apt's signed metadata holds for it."""
+    """A kernel package in one version, with the checksum that apt's signed metadata holds for it.
+
+    ``size`` is that of the download in bytes; None where nobody told it.
+    """
 
     name: str
     version: str
     sha256: str
+    size: int | None = field(default=None, compare=False)
 
     @property
     def release(self) -> str:
@@ -44,22 +52,25 @@ class Package:
         assert match
         return match["release"]
 
+    def __str__(self) -> str:
+        size = f", {self.size / 1e6:.0f} MB" if self.size else ""
+        return f"{self.name} {self.version}{size}"
+
 
 def is_name(name: str) -> bool:
     """Whether the name is one of this module's."""
     return _NAME.fullmatch(name) is not None
 
 
-def files(name: str, cache_folder: Path | None = None) -> tuple[Path, Path]:
-    """The image and its configuration; downloaded and unpacked when the cache has none. CannotRunHere says why not."""
-    folder = _store(cache_folder)
+def files(name: str, cache_folder: Path | None = None) -> tuple[Path, Path] | None:
+    """The image and its configuration, of the newest kernel of that name in the cache; None where it has none."""
     cached = newest(package for package in held(cache_folder) if _matches(package, name))
-    return _contents(folder, cached or fetch(name, cache_folder))
+    return None if cached is None else _contents(_store(cache_folder), cached)
 
 
 def fetch(name: str, cache_folder: Path | None = None) -> Package:
-    """Bring the newest kernel of that name that apt knows into the cache, if it is not there."""
-    package = _known(name)
+    """Bring the newest kernel of that name that apt knows into the cache, if it is not there. CannotRunHere."""
+    package = offered(name, cache_folder)
     folder = _store(cache_folder)
     cache.made_once(folder / _key(package), lambda part: _download(package, part))
     return package
@@ -68,12 +79,12 @@ def fetch(name: str, cache_folder: Path | None = None) -> Package:
 def held(cache_folder: Path | None = None) -> list[Package]:
     """The packages that the cache holds, by name."""
     keys = [path.name.split("_") for path in sorted(_store(cache_folder).glob("linux-image-*"))]
-    return [Package(*key) for key in keys if len(key) == 3 and _PACKAGE.fullmatch(key[0])]
+    return [Package(key[0], key[1], key[2]) for key in keys if len(key) == 3 and _PACKAGE.fullmatch(key[0])]
 
 
 def newest(packages: Iterable[Package]) -> Package | None:
     """The one with the highest version by Debian's rules; None of none."""
-    return max(packages, key=cmp_to_key(_compare), default=None)
+    return max(packages, key=cmp_to_key(_in_order), default=None)
 
 
 def _store(cache_folder: Path | None) -> Path:
@@ -97,14 +108,14 @@ def _contents(folder: Path, package: Package) -> tuple[Path, Path]:
     return boot / f"vmlinuz-{full}", boot / f"config-{full}"
 
 
-def _known(name: str) -> Package:
-    """The newest package of that name in apt's lists; nothing is downloaded for the answer."""
-    for program in ("apt-cache", "apt-get", "dpkg", "dpkg-deb"):
-        if shutil.which(program) is None:
-            todo = f"run it on a Debian-like system, {_ELSEWHERE}"
-            raise CannotRunHere(
-                f"Debian's kernels are fetched with apt, and there is no {program}", where=name, todo=todo
-            )
+def offered(name: str, cache_folder: Path | None = None) -> Package:
+    """The newest package of that name in apt's lists; nothing is downloaded for the answer. CannotRunHere."""
+    if lacking := [program for program in PROGRAMS if shutil.which(program) is None]:
+        raise CannotRunHere(
+            f"this kernel is not in the cache, and there is no apt here to fetch it with (no {', '.join(lacking)})",
+            where=name,
+            todo=_without_apt(cache_folder),
+        )
     listed = _run(["apt-cache", "pkgnames", "linux-image-"], name, "apt update").split()
     kernels = sorted(package for package in listed if _PACKAGE.fullmatch(package))
     packages = _described(kernels, name)
@@ -125,8 +136,21 @@ def _described(kernels: Sequence[str], name: str) -> list[Package]:
         fields = dict(line.split(": ", 1) for line in stanza.splitlines() if re.match(r"[A-Za-z0-9-]+: ", line))
         # A kernel that is installed but in no archive any more has no file to download.
         if "Filename" in fields and "SHA256" in fields:
-            found.append(Package(fields["Package"], fields["Version"], fields["SHA256"]))
+            size = fields.get("Size", "")
+            known = int(size) if size.isdecimal() else None
+            found.append(Package(fields["Package"], fields["Version"], fields["SHA256"], known))
     return found
+
+
+def _without_apt(cache_folder: Path | None) -> str:
+    """What can be booted all the same, and how this kernel could be had."""
+    folder = _store(cache_folder)
+    here = ", ".join(f"debian-{package.release}" for package in held(cache_folder))
+    return (
+        "name another kernel: the path of a bzImage (distributions have theirs as /boot/vmlinuz-…), tree:FOLDER of a "
+        f"built tree{f', or what the cache holds: {here}' if here else ''}; "
+        f"or copy {folder} from a machine that has fetched it ('schedlab kernels fetch')"
+    )
 
 
 def _download(package: Package, part: Path) -> None:
@@ -169,11 +193,8 @@ def _run(argv: Sequence[str], where: str, todo: str, folder: Path | None = None)
     return done.stdout
 
 
-def _compare(one: Package, other: Package) -> int:
-    if one.version == other.version:
-        return (one.name > other.name) - (one.name < other.name)
-    done = subprocess.run(["dpkg", "--compare-versions", one.version, "gt", other.version], check=False)
-    return 1 if done.returncode == 0 else -1
+def _in_order(one: Package, other: Package) -> int:
+    return compare(one.version, other.version) or (one.name > other.name) - (one.name < other.name)
 
 
 def _numbers(text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Kernel images by name: Debian's cloud kernels, a bzImage, a built tree.
+"""Kernel images by name: Debian's cloud kernels, a bzImage, a built tree. Looking one up downloads nothing.
 
 | name | kernel |
 |---|---|
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.errors import SchedlabError
+from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.kernelbuild.shelf import BUILT, Shelf
 from schedlab.tunables import kconfig
 from schedlab.vm import bzimage, debian
@@ -24,6 +24,10 @@ BZIMAGE = Path("arch/x86/boot/bzImage")
 
 class UnknownKernel(SchedlabError):
     """A kernel name that stands for no image."""
+
+
+class NotDownloaded(CannotRunHere):
+    """A kernel of Debian's that the cache does not hold: :func:`schedlab.vm.debian.fetch` brings it."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,13 @@ class Image:
 
 
 def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
-    """The image that a kernel name stands for, downloaded the first time where it has to be.
+    """The image that a kernel name stands for.
 
     Args:
         name: see the module.
         cache_folder: where downloads are kept; default ``$XDG_CACHE_HOME/schedlab``.
 
-    SchedlabError says what is wrong with the name or the file; CannotRunHere what this machine lacks; KernelGap that
+    SchedlabError says what is wrong with the name or the file; NotDownloaded that the cache lacks it; KernelGap that
     the kernel is a prefix of a series that could not be built: the trials of its variant fail with that reason.
     """
     if name.startswith(BUILT):
@@ -63,7 +67,11 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
         folder = shelf.place(shelf.find(name).key)
         return _image(name, folder / "bzImage", folder / "config")
     if debian.is_name(name):
-        return _image(name, *debian.files(name, cache_folder))
+        if (files := debian.files(name, cache_folder)) is None:
+            raise NotDownloaded(
+                "this kernel is not in the cache", where=name, todo=f"'schedlab kernels fetch {name}' downloads it"
+            )
+        return _image(name, *files)
     if name == "tree" or name.startswith("tree:"):
         return _of_tree(name, Path(name.partition(":")[2] or "."))
     path = Path(name)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from schedlab.vm.initramfs import archive, regular
 
-FIRST = 1000
-"""Jobs are numbered from here, so that names in order are numbers in order."""
+FIRST = 1
+"""Number of a boot's first job. The guest counts on from it: in the order of their names 10 would come before 2."""
 
 WATCHED = (
     "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/schedstat", "/proc/vmstat", "/proc/interrupts",

@@ -59,10 +59,15 @@ class Machine:
 
     @property
     def whole_command_line(self) -> str:
-        """The kernel's, in the order in which a later word wins."""
-        emulated = EMULATED if self.accel == "tcg" else ""
-        fixed = DETERMINISTIC if self.seed is not None else ""
-        return " ".join(word for word in (COMMAND_LINE, emulated, fixed, self.command_line) if word)
+        """The kernel's."""
+        return whole_command_line(self.accel, self.seed is not None, self.command_line)
+
+
+def whole_command_line(accel: Accel, deterministic: bool, own: str) -> str:
+    """A guest's, in the order in which a later word wins."""
+    emulated = EMULATED if accel == "tcg" else ""
+    fixed = DETERMINISTIC if deterministic else ""
+    return " ".join(word for word in (COMMAND_LINE, emulated, fixed, own) if word)
 
 
 @dataclass(frozen=True)

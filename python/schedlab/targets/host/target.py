@@ -23,7 +23,7 @@ from schedlab.targets.host.check import obstacles
 from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
 from schedlab.targets.host.launch import launch
 from schedlab.targets.host.lock import machine_lock
-from schedlab.targets.protocol import Obstacle
+from schedlab.targets.protocol import Download, Obstacle
 from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.tunables import Journal, Restored, System, default_journal_dir
 from schedlab.workloads.base import AnyAdapter, Parameters, Place
@@ -49,6 +49,10 @@ class Host:
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """See :mod:`schedlab.targets.host.check`."""
         return list(obstacles(plan, self._system))
+
+    def downloads(self) -> Sequence[Download]:
+        """Nothing: it is this machine."""
+        return ()
 
     def fingerprint(self) -> Mapping[str, Any]:
         """See :mod:`schedlab.observe.fingerprint`; a tree of files in the kernel's place is named in it."""

@@ -15,7 +15,7 @@ from schedlab.simulation import models
 from schedlab.simulation.models import Model
 from schedlab.simulation.native import build, extension
 from schedlab.simulation.running import Pool, Running, Simulation
-from schedlab.targets.protocol import Obstacle
+from schedlab.targets.protocol import Download, Obstacle
 from schedlab.targets.sim.cases import RowProgram, kernel_of, row_program, simulation
 from schedlab.targets.sim.check import obstacles
 from schedlab.targets.sim.measure import measurement
@@ -41,6 +41,10 @@ class Simulator:
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """See :mod:`schedlab.targets.sim.check`."""
         return list(obstacles(plan, self._machine, self._kernel))
+
+    def downloads(self) -> Sequence[Download]:
+        """Nothing: a simulation needs what is installed."""
+        return ()
 
     def fingerprint(self) -> Mapping[str, Any]:
         """The models, whole, as hashes, and the simulator that they run in."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
@@ -44,12 +44,15 @@ class _Running:
     machine: Machine
     boot: Boot | None = None
     failed: BootFailed | None = None
-    done: set[int] = field(default_factory=set)
+    done: int = 0
 
     def expects(self, trial: Trial) -> bool:
         """Whether this trial is the next one of the boot."""
-        left = [each.index for each in self.trials if each.index not in self.done]
-        return bool(left) and left[0] == trial.index
+        return self.done < len(self.trials) and self.trials[self.done].index == trial.index
+
+    def number(self, trial: Trial) -> int:
+        """Its place among those of the boot, from 0 on: they are neighbours in the plan."""
+        return trial.index - self.trials[0].index
 
 
 class Booting:
@@ -88,8 +91,8 @@ class Booting:
             self.close()
             self._running = self._start(trial)
         running = self._running
-        running.done.add(trial.index)
-        argv = words(self._rows[trial.row.key], trial.variant, trial.row.timeout, running.trials.index(trial))
+        running.done += 1
+        argv = words(self._rows[trial.row.key], trial.variant, trial.row.timeout, running.number(trial))
         try:
             return self._run(running, trial, argv)
         except (BootFailed, Garbled) as error:
@@ -111,7 +114,7 @@ class Booting:
         begun = time.time()
         limit = trial.row.timeout * (SLOWER if self._table.deterministic else 1) + GRACE
         record = running.boot.expect("result", limit)
-        if record.number != (number := FIRST + running.trials.index(trial)):
+        if record.number != (number := FIRST + running.number(trial)):
             raise BootFailed(f"the guest sent results of job {record.number}, not of {number}", "")
         made, notes = measurement(
             trial,

@@ -1,4 +1,4 @@
-"""What would stop a plan in virtual machines: everything that can be known without booting one."""
+"""What would stop a plan in virtual machines: everything that can be known without booting one or fetching a kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedlab.targets.vm.scripts import Prepared, hidden, located, programs
 from schedlab.targets.vm.settings import refusal
 from schedlab.tunables import KernelVersion
 from schedlab.vm import packing, qemu, sharing
-from schedlab.vm.images import Image, config_of
+from schedlab.vm.images import Image, NotDownloaded, config_of
 from schedlab.vm.parameters import LONGEST
 from schedlab.vm.topology import BadTopology
 from schedlab.workloads.base import Command
@@ -138,22 +138,18 @@ def _variants(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
 
 def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
     try:
-        image = guests.image_of(table, variant)
+        yield from _of_image(variant, table, guests.image_of(table, variant))
+    except NotDownloaded:
+        try:
+            guests.offered(guests.kernel_of(table, variant))
+        except SchedlabError as error:
+            yield str(error).partition("\n")[0], error.todo
+            return
     except SchedlabError as error:
         yield str(error).partition("\n")[0], error.todo
         return
-    for name in variant.tunables:
-        if (why := refusal(name, image)) is not None:
-            yield f"tunable {name!r}: {why[0]}", why[1]
     if variant.sched_ext is not None:
-        yield from _of_scheduler(variant.sched_ext, image)
-    if table.host_files and (options := config_of(image)) is not None:
-        for lacking in (option for option in SHARING if options.get(option) != "y"):
-            yield (
-                f"host_files: kernel {image.release} does not have {lacking} built in",
-                "take a kernel that has, such as debian-6.12, or name programs in tools",
-            )
-            break
+        yield from _of_scheduler(variant.sched_ext)
     topology = guests.topology_of(table, variant)
     try:
         guests.distances_of(table, variant)
@@ -162,19 +158,35 @@ def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
         return
     if variant.cpus is not None and (highest := max(parse_cpu_list(variant.cpus))) >= topology.cpus:
         yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "name those it has, from 0 on"
-    if (length := len(guests.machine(table, variant, 0, 0).whole_command_line.encode())) > LONGEST:
+    own = guests.own_command_line(table, variant)
+    whole = qemu.whole_command_line(guests.accel_of(table), table.deterministic, own)
+    if (length := len(whole.encode())) > LONGEST:
         yield f"its kernel command line has {length} bytes, of which a kernel reads {LONGEST}", "make it shorter"
+
+
+def _of_image(variant: Variant, table: TargetTable, image: Image) -> Iterator[tuple[str, str]]:
+    """What the kernel itself is in the way of."""
+    for name in variant.tunables:
+        if (why := refusal(name, image)) is not None:
+            yield f"tunable {name!r}: {why[0]}", why[1]
+    if variant.sched_ext is not None and (why := guest.refusal(config_of(image), image.release)) is not None:
+        yield why
+    if table.host_files and (options := config_of(image)) is not None:
+        for lacking in (option for option in SHARING if options.get(option) != "y"):
+            yield (
+                f"host_files: kernel {image.release} does not have {lacking} built in",
+                "take a kernel that has, such as debian-6.12, or name programs in tools",
+            )
+            break
     version = KernelVersion.parse(image.release)
-    if table.deterministic and version <= HANGS_COUNTED and topology.cpus > 1:
+    if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table, variant).cpus > 1:
         yield (
             f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
             "take kernel 6.12, one CPU, or deterministic = false",
         )
 
 
-def _of_scheduler(words: Sequence[str], image: Image) -> Iterator[tuple[str, str]]:
-    if (why := guest.refusal(config_of(image), image.release)) is not None:
-        yield why
+def _of_scheduler(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     path = located(words[0])
     if path is None:
         yield f"sched_ext: {words[0]!r} is no program here", "give its path, or install it: it goes into the guest"

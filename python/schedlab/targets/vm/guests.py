@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import TargetTable, Variant
-from schedlab.kernelbuild.shelf import KernelGap
+from schedlab.kernelbuild.shelf import BUILT, KernelGap
 from schedlab.kinds import DETERMINISTIC, EMULATED, VIRTUAL
-from schedlab.vm import qemu
-from schedlab.vm.images import Image, resolve
+from schedlab.vm import debian, qemu
+from schedlab.vm.images import Image, NotDownloaded, resolve
 from schedlab.vm.spec import Spec
 from schedlab.vm.topology import DEFAULT, Topology
 
@@ -19,6 +21,9 @@ MEMORY_MIB = 512
 
 image = cache(resolve)
 """Images by name; each is looked up, and its checksum taken, once."""
+
+offered = cache(debian.offered)
+"""What would be downloaded for a kernel that is not here; apt is asked once for each."""
 
 
 def topology_of(table: TargetTable, variant: Variant | None = None) -> Topology:
@@ -56,15 +61,34 @@ def kind_of(table: TargetTable) -> str:
     return VIRTUAL if accel_of(table) == "kvm" else EMULATED
 
 
-def image_of(table: TargetTable, variant: Variant) -> Image:
-    """The variant's kernel, or the target's; SchedlabError says why it cannot be had."""
+def kernel_of(table: TargetTable, variant: Variant) -> str:
+    """The name of the variant's kernel, or the target's."""
     name = variant.kernel or table.kernel
     assert name is not None
-    return image(name)
+    return name
+
+
+def image_of(table: TargetTable, variant: Variant) -> Image:
+    """The variant's kernel; SchedlabError says why it cannot be had, NotDownloaded that it is not here yet."""
+    return image(kernel_of(table, variant))
+
+
+def to_download(table: TargetTable, variants: Sequence[Variant]) -> Iterator[tuple[str, debian.Package]]:
+    """Names of kernels that are not here, each once, with the packages that they would be; not what cannot be had."""
+    for name in dict.fromkeys(kernel_of(table, variant) for variant in variants):
+        try:
+            image(name)
+        except NotDownloaded:
+            with suppress(SchedlabError):
+                yield name, offered(name)
+        except SchedlabError:  # which the check tells
+            continue
 
 
 def gap_of(table: TargetTable, variant: Variant) -> str:
     """Why the variant's kernel, a prefix of a series, could not be built; empty where it is not such a gap."""
+    if not kernel_of(table, variant).startswith(BUILT):
+        return ""
     try:
         image_of(table, variant)
     except KernelGap as gap:
@@ -87,16 +111,20 @@ def seed_of(seed: int, block: int) -> int:
     return int.from_bytes(sha256(f"{seed}/{block}/guest".encode()).digest()[:8], "big") >> 1
 
 
+def own_command_line(table: TargetTable, variant: Variant) -> str:
+    """What the file adds to the command line of all guests."""
+    return " ".join(part for part in (table.cmdline, variant.cmdline) if part)
+
+
 def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu.Machine:
     """The machine for the trials of a variant in a block; BadTopology when its distances do not fit it."""
-    words = [part for part in (table.cmdline, variant.cmdline) if part]
     return qemu.Machine(
         image=image_of(table, variant),
         topology=topology_of(table, variant),
         memory_mib=memory_mib(table, variant),
         distances=distances_of(table, variant),
         accel=accel_of(table),
-        command_line=" ".join(words),
+        command_line=own_command_line(table, variant),
         seed=seed_of(seed, block) if table.deterministic else None,
         host_files=table.host_files,
     )

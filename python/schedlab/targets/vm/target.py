@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,12 @@ from schedlab import scratch
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan
 from schedlab.observe.fingerprint import differences, stable_hash, take
-from schedlab.targets.protocol import Obstacle
+from schedlab.targets.protocol import Download, Obstacle
 from schedlab.targets.vm import guests
 from schedlab.targets.vm.booting import Booting
 from schedlab.targets.vm.check import obstacles
 from schedlab.targets.vm.scripts import Prepared, located, programs
-from schedlab.vm import packing, qemu
+from schedlab.vm import debian, packing, qemu
 
 
 class VirtualMachine:
@@ -36,6 +37,13 @@ class VirtualMachine:
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """See :mod:`schedlab.targets.vm.check`."""
         return list(obstacles(plan, self._table))
+
+    def downloads(self) -> Sequence[Download]:
+        """Debian's kernels that the cache lacks. One that cannot be had is an obstacle."""
+        return [
+            Download(f"kernel {name}: {package}", partial(debian.fetch, name))
+            for name, package in guests.to_download(self._table, self._variants)
+        ]
 
     def fingerprint(self) -> Mapping[str, Any]:
         """Machine, kernels and QEMU, what runs in the guest, and this machine itself."""

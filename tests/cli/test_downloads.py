@@ -1,0 +1,73 @@
+"""What only shows a plan downloads no kernel, and tells which a run would download first."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab.targets.vm import guests
+from tests.cli.in_process import Schedlab, runner
+from tests.vm.kernel_files import FakeApt
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "vm-schedstats.toml"
+PACKAGE = "kernel debian-6.12: linux-image-6.12.9+deb12-cloud-amd64 6.12.9-1~bpo12+1, 0 MB"
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApt]:
+    """A machine with an empty cache, and an apt that offers a kernel."""
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("dpkg-deb is not installed: no Debian package can be made here")
+    made = FakeApt(tmp_path / "apt")
+    made.add("6.12.9+deb12", "6.12.9-1~bpo12+1")
+    monkeypatch.setenv("PATH", made.path())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SCHEDLAB_STORE", str(tmp_path / "store.sqlite"))
+    monkeypatch.setenv("COLUMNS", "200")
+    guests.image.cache_clear()
+    guests.offered.cache_clear()
+    yield made
+    guests.image.cache_clear()
+    guests.offered.cache_clear()
+
+
+@pytest.fixture
+def schedlab(apt: FakeApt, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
+    return runner(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("arguments", [("run", EXAMPLE, "--dry-run"), ("plan", EXAMPLE)])
+def test_a_plan_tells_what_a_run_would_download_and_downloads_nothing(
+    arguments: tuple[object, ...], schedlab: Schedlab, apt: FakeApt, tmp_path: Path
+) -> None:
+    done = schedlab(*arguments)
+    assert done.err == ""
+    assert f"o be downloaded: {PACKAGE}" in done.out
+    assert apt.log.read_text() == ""
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_dry_run_says_what_the_kernel_that_is_not_here_keeps_open(schedlab: Schedlab, apt: FakeApt) -> None:
+    assert "not known before that: whether it has the tunables" in schedlab("run", EXAMPLE, "--dry-run").out
+
+
+def test_a_plan_in_json_names_downloads(schedlab: Schedlab) -> None:
+    assert f'"{PACKAGE}"' in schedlab("plan", EXAMPLE, "--format", "json").out
+
+
+def test_a_dry_run_where_the_kernel_cannot_be_had_says_what_is_missing(
+    schedlab: Schedlab, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    done = schedlab("run", EXAMPLE, "--dry-run")
+    assert done.code == 3
+    assert "debian-6.12: this kernel is not in the cache, and there is no apt here to fetch it with" in done.out
+    assert "name another kernel: the path of a bzImage" in done.out
+
+
+def test_doctor_downloads_nothing(schedlab: Schedlab, apt: FakeApt) -> None:
+    assert schedlab("doctor").code == 0
+    assert apt.log.read_text() == ""
