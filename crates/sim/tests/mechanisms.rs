@@ -341,6 +341,19 @@ fn a_deadlock_is_reported_with_who_waits_for_whom() {
     let text = error.to_string();
     assert!(text.contains("a 0 waits for lock `lock` (instance 1) (held by b 0)"), "{text}");
     assert!(text.contains("b 0 waits for lock `lock` (instance 0) (held by a 0)"), "{text}");
+    // That others go on, and until when, changes nothing.
+    let resources = Resources { locks: vec![locks("lock", 2, Scope::Program)], ..Resources::default() };
+    let goes_on = within_window(vec![compute(100_000u64), count("turns", 1u64)]);
+    let groups = vec![
+        group("a", 1, Mode::Process, cross(0, 1)),
+        group("b", 1, Mode::Process, cross(1, 0)),
+        group("goes on", 1, Mode::Process, vec![goes_on]),
+    ];
+    let error =
+        try_run("laptop-4", "linux-6.12", program(groups, resources, 50), Config::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("waits for lock `lock` (instance 1) (held by b 0)"), "{text}");
+    assert!(!text.contains("goes on"), "{text}");
     // Somebody waits for what nobody will give; that others sleep meanwhile changes nothing.
     let resources =
         Resources { semaphores: vec![semaphores("never", 1, Scope::Program, 0)], ..Resources::default() };

@@ -78,6 +78,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.lock_uses.acquired(lock, distance);
             return Begun::Done;
         }
+        self.check_circle(task, lock);
         self.lock_uses.waits(task, self.cpus[cpu].clock);
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.locks[lock as usize].waiters.push(&mut self.tasks, task);

@@ -5,10 +5,10 @@ use schedlab_workload::check::ends::End;
 use schedlab_workload::program::Resource;
 
 use crate::engine::{Engine, NOBODY};
-use crate::error::Waiting;
+use crate::error::{SimError, Waiting};
 use crate::observe::Observer;
 use crate::sched::{Policy, TaskIx};
-use crate::tasks::{Action, State};
+use crate::tasks::{Action, Phase, State};
 
 /// Most tasks that are named as those waited for.
 const NAMED: usize = 4;
@@ -20,20 +20,43 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         (0..self.tasks.len() as TaskIx).filter(blocked).filter_map(|task| self.wait_of(task)).collect()
     }
 
+    /// Fails the program if a task that begins to wait for a lock waits for itself in the end: each holds what the one
+    /// before wants. Nobody could break such a circle, however many other tasks go on.
+    pub(crate) fn check_circle(&mut self, task: TaskIx, lock: u32) {
+        let holder = |lock: u32| self.locks[lock as usize].owner;
+        let next = |it: &TaskIx| if *it == task { None } else { self.lock_awaited(*it).map(holder) };
+        let chain = || std::iter::successors(Some(holder(lock)), next).take(self.tasks.len());
+        if chain().last() != Some(task) {
+            return;
+        }
+        let waiting = chain().filter_map(|it| self.wait_of(it)).collect();
+        self.failure.get_or_insert(SimError::Deadlock { at_ns: self.now, waiting });
+    }
+
+    /// The lock that a task waits for.
+    fn lock_awaited(&self, task: TaskIx) -> Option<u32> {
+        let it = &self.tasks[task as usize];
+        match it.action {
+            // While it waits for a condition's signal, its action is still to be begun again.
+            Action::Step(Step::Lock(lock) | Step::Await { lock, .. }) => {
+                (it.state == State::Blocked && it.phase == Phase::Next).then_some(lock)
+            }
+            _ => None,
+        }
+    }
+
     fn wait_of(&self, task: TaskIx) -> Option<Waiting> {
         let plan = self.world.plan;
         let resources = &plan.program().resources;
         let Action::Step(step) = self.tasks[task as usize].action else { return None };
         let (what, whom) = match step {
-            Step::Lock(lock) => {
-                let owner = self.locks[lock as usize].owner;
-                let held = (owner != NOBODY).then(|| format!("held by {}", self.name(owner)));
-                let at = plan.locks().position(lock);
-                (instance(&resources.locks[at], lock), held.into_iter().collect())
-            }
+            Step::Lock(lock) => return Some(self.wait_for_lock(task, lock)),
             Step::Down(semaphore) => {
                 let at = plan.semaphores().position(semaphore);
                 (instance(&resources.semaphores[at], semaphore), Vec::new())
+            }
+            Step::Await { lock, .. } if self.lock_awaited(task).is_some() => {
+                return Some(self.wait_for_lock(task, lock));
             }
             Step::Await { condition, .. } => {
                 let at = plan.conditions().position(condition);
@@ -66,6 +89,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             _ => ("something".to_owned(), Vec::new()),
         };
         Some(Waiting { task: self.name(task), what, whom })
+    }
+
+    fn wait_for_lock(&self, task: TaskIx, lock: u32) -> Waiting {
+        let plan = self.world.plan;
+        let owner = self.locks[lock as usize].owner;
+        let held = (owner != NOBODY).then(|| format!("held by {}", self.name(owner)));
+        let what = instance(&plan.program().resources.locks[plan.locks().position(lock)], lock);
+        Waiting { task: self.name(task), what, whom: held.into_iter().collect() }
     }
 
     /// Living tasks that use an end of a channel.
