@@ -96,7 +96,7 @@ def findings(engine: Engine, run: int | reading.Run | None, values: pl.DataFrame
     verdicts = judge(judged, questions, design.variants, design.control, options, counts, done)
     planned = run.recorded if stopped else run.planned
     printed = () if design.paired else tables.tables(engine, run.id)
-    facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind)
+    facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters)
     return Findings(
         columns=tuple(variants_of(run)),
         verdicts=verdicts,

@@ -11,6 +11,10 @@ from schedlab.workloads.base import Metric
 State = Literal["ok", "failed", "timeout"]
 
 
+PARAMETERS = "boot parameters: "
+"""How a run's notes on them begin: every report warns of what they say."""
+
+
 @dataclass(frozen=True)
 class Conditions:
     """How the machine was while a trial ran; None where it was not watched or the kernel does not tell.

@@ -81,3 +81,8 @@ def format_time(seconds: float) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min"
+
+
+def counted(number: int, what: str) -> str:
+    """``1 block``, ``3 blocks``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -19,7 +19,7 @@ from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, Trial, plan
 from schedlab.findings import findings
-from schedlab.measurement import Measurement
+from schedlab.measurement import PARAMETERS, Measurement
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
 from schedlab.targets.protocol import Download, Obstacle
@@ -185,6 +185,18 @@ def test_nothing_is_downloaded_for_what_cannot_run_anyway(experiment: Experiment
     with pytest.raises(CannotRunHere, match="is not installed"):
         require_runnable(plan(experiment, 1), target)
     assert target.log == []
+
+
+def test_what_is_doubtful_about_boot_parameters_is_warned_of_in_the_report(
+    engine: Engine, experiment: Experiment
+) -> None:
+    made, target = plan(experiment, 1), Scripted(noisy)
+    target.notes = [f"{PARAMETERS}variant 'changed': not checked: a.b=1", "schedstats are off"]
+    run_id = begin(engine, made)
+    execute(made, target, engine, run_id, lambda trial, measurement: None)
+    (warning,) = [each for each in findings(engine, run_id).warnings if each.kind == "boot-parameters"]
+    assert warning.seen == "variant 'changed': not checked: a.b=1"
+    assert "kernel-parameters.txt" in warning.todo
 
 
 def test_the_pause_lies_between_putting_a_variant_in_place_and_its_trial(

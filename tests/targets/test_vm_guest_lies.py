@@ -10,7 +10,7 @@ import pytest
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
-from schedlab.measurement import Measurement
+from schedlab.measurement import PARAMETERS, Measurement
 from schedlab.targets.vm import guests
 from schedlab.targets.vm.booting import Booting
 from schedlab.targets.vm.check import obstacles
@@ -137,7 +137,23 @@ def test_single_words_that_the_kernel_does_not_understand_are_told(guest: Guests
     )
     assert measured.state == "ok"
     assert guest.session
-    assert any("does not understand splash nowatchdog" in note for note in guest.session.notes)
+    told = ", and leaves it out"
+    assert f"boot parameters: the guest's kernel does not understand splash{told}" in guest.session.notes
+    assert (
+        f"boot parameters: variant 'base': the guest's kernel does not understand nowatchdog{told}"
+        in guest.session.notes
+    )
+
+
+def test_parameters_of_modules_are_looked_up_in_the_guest(guest: Guests) -> None:
+    shown = 'ready["sys/module/workqueue/parameters/power_efficient"] = b"N\\n"'
+    cmdline = "workqueue.power_efficient=1 workqueue.power_eficient=1 workqueue.power-efficient=0"
+    measured = guest.measured('tell("result", 1, archive(**result))', cmdline, up=shown)
+    assert measured.state == "ok"
+    assert guest.session
+    (told,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
+    assert "variant 'base': not checked: workqueue.power_eficient=1" in told
+    assert "is power_efficient meant?" in told
 
 
 def test_a_kernel_image_that_is_built_again_meanwhile_ends_the_run(guest: Guests) -> None:

@@ -14,6 +14,7 @@ from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Kind, Warning
 from schedlab.kinds import DETERMINISTIC, REAL, emulated, in_time
+from schedlab.units import counted
 
 STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
 """Shares of the CPUs' time from which steal and other processes are worth a warning: the size of the effects that
@@ -29,7 +30,8 @@ class RunFacts:
 
     ``conditions`` has a row for each variant: seconds, steal_percent, other_percent, steal_worst, mhz_min, mhz_max,
     clocksources; ``failures`` one for each trial that did not end well: variant, workload, reason. ``changed`` names
-    what of the machine's fingerprint was another at the end, ``kind`` how the figures came to be.
+    what of the machine's fingerprint was another at the end, ``kind`` how the figures came to be, ``parameters`` what
+    is doubtful about the kernels' boot parameters.
     """
 
     planned: int
@@ -38,6 +40,7 @@ class RunFacts:
     failures: pl.DataFrame
     changed: Sequence[str] = ()
     kind: str = REAL
+    parameters: Sequence[str] = ()
 
 
 def diagnose(
@@ -50,6 +53,7 @@ def diagnose(
     """Every warning for a run; ``samples`` is the frame that was judged."""
     checks = (
         _kind(facts.kind),
+        (Warning(Kind.PARAMETERS, told) for told in facts.parameters),
         _control(verdicts, options),
         _resolution(facts, verdicts, len(questions), options),
         _gaps(facts),
@@ -100,7 +104,8 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
     if most < needed:
         yield Warning(
             Kind.RESOLUTION,
-            f"{most} blocks cannot call any difference over {family} rows one, however large; {needed} can",
+            f"{counted(most, 'block')} cannot call any difference over {counted(family, 'row')} one, however large; "
+            f"{needed} can",
         )
 
 

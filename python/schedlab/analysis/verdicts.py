@@ -20,6 +20,7 @@ from schedlab.analysis.questions import Question as Question  # noqa: PLC0414 - 
 from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable
 from schedlab.analysis.sequential import Course, course, nominal, overall
 from schedlab.analysis.signflip import p_value
+from schedlab.units import counted
 
 Family = Literal["variant", "run"]
 Word = Literal["better", "worse", "equivalent", "inconclusive"]
@@ -191,7 +192,7 @@ def _explained(verdict: Verdict, needed: int, options: Options) -> Verdict:
         return verdict
     if verdict.method == "unpaired" or verdict.n >= needed:
         return verdict
-    return replace(verdict, reason=f"{verdict.n} blocks cannot show any difference here; {needed} can")
+    return replace(verdict, reason=f"{counted(verdict.n, 'block')} cannot show any difference here; {needed} can")
 
 
 def _beside(verdict: Verdict, control: Verdict | None) -> Verdict:

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     GOVERNOR = "governor"
     EMULATED = "emulated"
     COUNTED = "instructions-counted"
+    PARAMETERS = "boot-parameters"
 
 
 _NEXT = {
@@ -53,6 +54,7 @@ _NEXT = {
     Kind.GOVERNOR: "trials before and after ran under two governors: fix it to performance and run again",
     Kind.EMULATED: "read counters, switches and placements; times and rates need KVM or hardware",
     Kind.COUNTED: "blocks are seeds: they replicate the kernel's own choices, not a machine's noise",
+    Kind.PARAMETERS: "kernels pass over what they do not know: look it up in kernel-parameters.txt of that kernel",
     Kind.CLOCKSOURCE: "times before and after the change do not compare: boot with a stable clock and run again",
 }
 

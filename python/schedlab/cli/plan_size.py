@@ -19,7 +19,7 @@ from schedlab.experiment.factorial import resolution
 from schedlab.experiment.plan import Plan
 from schedlab.experiment.size import blocks_at_least, looks
 from schedlab.store.describing import describe
-from schedlab.units import format_time
+from schedlab.units import counted, format_time
 
 
 def show(
@@ -49,11 +49,11 @@ def row_name(question: Question) -> str:
 
 def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate) -> None:
     design = plan.experiment.design
-    head = f"{_count(len(plan.trials), 'trial')}, {_size(design.blocks, design.iterations)}"
+    head = f"{counted(len(plan.trials), 'trial')}, {_size(design.blocks, design.iterations)}"
     _say(
         console,
         f"{plan.experiment.experiment.name}:",
-        f"{head}, {_count(len(plan.variants), 'variant')}, {_count(len(plan.rows), 'row')}",
+        f"{head}, {counted(len(plan.variants), 'variant')}, {counted(len(plan.rows), 'row')}",
         "bold",
     )
     seconds, basis = (
@@ -64,7 +64,7 @@ def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Es
     over = f"over {tests} tests" if tests > 1 else "for one test"
     console.print(f"A difference takes {needed} blocks at least, {plan.experiment.analysis.correction} {over}.")
     if design.blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":
-        _say(console, "!", f"{design.blocks} blocks cannot call any difference one, however large")
+        _say(console, "!", f"{counted(design.blocks, 'block')} cannot call any difference one, however large")
 
 
 def _show_factorial(console: Console, plan: Plan) -> None:
@@ -111,7 +111,7 @@ def _show_rows(console: Console, plan: Plan, sizing: Sizing) -> None:
     effect = _percent(sizing.wanted.effect)
     words = (
         "\nStandard deviations: within, of an iteration in its block; between, of blocks beyond that; of ratio, of a "
-        f"block's variant / baseline with {_count(design.iterations, 'iteration')}. sees: the change that "
+        f"block's variant / baseline with {counted(design.iterations, 'iteration')}. sees: the change that "
         f"{design.blocks} blocks find with power {sizing.wanted.power:g}. blocks: for a change of {effect}. best: "
         "iterations a block by the time that they take (Kalibera & Jones)."
     )
@@ -137,7 +137,7 @@ def _show_proposals(console: Console, plan: Plan, sizing: Sizing) -> None:
     if sizing.kept is None and sizing.best is None:
         console.print("  no number of blocks that anybody runs is enough; ask for a larger effect, or find the noise")
         return
-    _show_proposal(console, f"with {_count(iterations, 'iteration')} as in the file", sizing.kept)
+    _show_proposal(console, f"with {counted(iterations, 'iteration')} as in the file", sizing.kept)
     if sizing.best is not None and sizing.best != sizing.kept:
         _show_proposal(console, "in the least time", sizing.best)
 
@@ -169,11 +169,7 @@ def _percent(share: float) -> str:
 
 
 def _size(blocks: int, iterations: int) -> str:
-    return f"{_count(blocks, 'block')} × {_count(iterations, 'iteration')}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{counted(blocks, 'block')} × {counted(iterations, 'iteration')}"
 
 
 def _blocks(row: RowPlan) -> str:

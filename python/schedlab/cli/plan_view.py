@@ -8,16 +8,22 @@ from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
 from schedlab.experiment.plan import Plan
-from schedlab.units import format_time
+from schedlab.units import counted, format_time
 
 
 def show(console: Console, plan: Plan, estimate: Estimate) -> None:
     """Every trial in order, one line for each variant that is put in place."""
     design = plan.experiment.design
+    sizes = (
+        (len(plan.trials), "trial"),
+        (design.blocks, "block"),
+        (len(plan.variants), "variant"),
+        (len(plan.rows), "row"),
+        (design.iterations, "iteration"),
+    )
     console.say(
         f"{plan.experiment.experiment.name}:",
-        f"{len(plan.trials)} trials, {design.blocks} blocks, {len(plan.variants)} variants, {len(plan.rows)} rows, "
-        f"{design.iterations} iterations; seed {plan.seed}",
+        f"{', '.join(counted(number, what) for number, what in sizes)}; seed {plan.seed}",
         "bold",
     )
     console.print(f"estimated time: {format_time(estimate.seconds)} ({estimate.basis})")
@@ -33,5 +39,5 @@ def _show_resolution(console: Console, plan: Plan) -> None:
     judging, blocks = plan.experiment.analysis, plan.experiment.design.blocks
     needed = blocks_for_a_verdict(judging.alpha, plan.tests)
     if blocks < needed and judging.correction != "benjamini-hochberg":
-        told = f"{blocks} blocks cannot call any difference over {plan.tests} rows one, however large"
-        console.say("!", f"{told}: use {needed} or more")
+        told = f"{counted(blocks, 'block')} cannot call any difference over {counted(plan.tests, 'row')} one"
+        console.say("!", f"{told}, however large: use {needed} or more")

@@ -12,15 +12,16 @@ from schedlab.execution.estimate import Estimate
 from schedlab.execution.loop import Progress as Tell
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
-from schedlab.units import format_time
+from schedlab.units import counted, format_time
 
 
 @contextmanager
 def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Tell]:
     """A function to tell trials to; what it prints fits the console."""
+    trials, blocks = counted(len(plan.trials), "trial"), counted(plan.experiment.design.blocks, "block")
     console.print(
-        f"{plan.experiment.experiment.name}: {len(plan.trials)} trials in {plan.experiment.design.blocks} blocks, "
-        f"about {format_time(estimate.seconds)} ({estimate.basis})"
+        f"{plan.experiment.experiment.name}: {trials} in {blocks}, about {format_time(estimate.seconds)} "
+        f"({estimate.basis})"
     )
     if console.is_terminal:
         with _bar(console, plan) as tell:

@@ -74,7 +74,7 @@ def _of_run(side: Side, variants: set[str], questions: Sequence[Question], optio
     )
     # A sequential run may be complete before all that was planned has run.
     planned = run.recorded if run.state == "complete" else run.planned
-    facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind)
+    facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters)
     yield from diagnose(facts, values, questions, of_control, options)
 
 

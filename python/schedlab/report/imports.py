@@ -14,6 +14,7 @@ from rich.text import Text
 
 from schedlab.importers.outline import SAMPLES, Outline, OutlineTable, Row
 from schedlab.report.numbers import figure
+from schedlab.units import counted
 
 SCHEMA = 1
 """Raised when a field changes its meaning or goes; new fields may come without that."""
@@ -111,11 +112,6 @@ def sums(one: Outline) -> str:
             verb = "does" if wrong == 1 else "do"
             parts.append(f"{counted(wrong, 'printed gain')} {verb} not follow from the values (--dry-run lists them)")
     return ", ".join(parts)
-
-
-def counted(number: int, word: str) -> str:
-    """``1 row``, ``3 rows``."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _title(table: OutlineTable) -> Text:

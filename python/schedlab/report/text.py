@@ -76,9 +76,10 @@ def _parts(findings: Findings, beside: Beside) -> Iterator[RenderableType]:
     yield from _listed(f"Failed trials: {len(findings.failures)}", _failures(findings), "red")
     if findings.warnings:
         yield Text("\nWarnings", style="bold")
-    for warning in findings.warnings:
-        yield Text.assemble(("! ", "yellow"), warning.seen)
-        yield Padding(Text(f"→ {warning.todo}", style="dim"), (0, 0, 0, 2))
+    for _, of_kind in groupby(findings.warnings, key=lambda warning: warning.kind):
+        for warning in (alike := list(of_kind)):
+            yield Text.assemble(("! ", "yellow"), warning.seen)
+        yield Padding(Text(f"→ {alike[0].todo}", style="dim"), (0, 0, 0, 2))
     if findings.notes:
         yield Text("\n" + "\n".join(findings.notes), style="dim")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine, Float, Select, String, case, func, select
 
 from schedlab.errors import StoreError
+from schedlab.measurement import PARAMETERS
 from schedlab.store import schema
 from schedlab.store.design import StoredDesign
 from schedlab.store.packing import unpack
@@ -43,6 +44,11 @@ class Run:
     started: float
     finished: float | None
     version: str
+
+    @property
+    def doubtful_parameters(self) -> list[str]:
+        """What its notes say of boot parameters that may not have had an effect."""
+        return [note.removeprefix(PARAMETERS) for note in self.notes if note.startswith(PARAMETERS)]
 
 
 def runs(engine: Engine) -> list[Run]:

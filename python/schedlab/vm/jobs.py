@@ -73,16 +73,18 @@ def contents(
     pause: float = 0.0,
     scheduler: str = "",
     host_files: bool = False,
+    facts: Sequence[str] = (),
 ) -> bytes:
     """The archive for shell scripts that are to run in this order, with so many seconds between them.
 
     ``scheduler`` is the script that loads a sched_ext scheduler for them, see :mod:`schedlab.targets.sched_ext.guest`.
-    With ``host_files`` the guest mounts this machine's file tree at /host.
+    With ``host_files`` the guest mounts this machine's file tree at /host. ``facts`` are files beside :data:`FACTS`
+    that are kept once; patterns for a shell.
     """
     histograms = [f"{TRACING}/{traced.event}/hist" for traced in TRACED]
     files = {
         "/jobs/watched": " ".join([*WATCHED, *histograms]),
-        "/jobs/facts": " ".join(FACTS),
+        "/jobs/facts": " ".join([*FACTS, *facts]),
         "/jobs/traced": "".join(
             f"{TRACING}/{each.event}/trigger\thist:keys={','.join(each.fields)}:size=4096\n" for each in TRACED
         ),

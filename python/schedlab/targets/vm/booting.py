@@ -13,14 +13,15 @@ from schedlab.cpulist import parse_cpu_list
 from schedlab.errors import CannotRunHere
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import CONTROL, Plan, Trial
-from schedlab.measurement import Measurement
+from schedlab.measurement import PARAMETERS, Measurement
 from schedlab.targets.vm import guests
 from schedlab.targets.vm.measure import Files, measurement
-from schedlab.targets.vm.scripts import Prepared, scheduler, script, words
+from schedlab.targets.vm.scripts import Prepared, launched_words, scheduler, script
 from schedlab.targets.vm.settings import faults, settings
 from schedlab.vm.boot import Boot, BootFailed, started
+from schedlab.vm.dotted import doubts, looked_at
 from schedlab.vm.jobs import FIRST, contents
-from schedlab.vm.parameters import not_understood
+from schedlab.vm.parameters import not_understood, words
 from schedlab.vm.qemu import Machine
 from schedlab.vm.results import Garbled
 
@@ -92,7 +93,7 @@ class Booting:
             self._running = self._start(trial)
         running = self._running
         running.done += 1
-        argv = words(self._rows[trial.row.key], trial.variant, trial.row.timeout, running.number(trial))
+        argv = launched_words(self._rows[trial.row.key], trial.variant, trial.row.timeout, running.number(trial))
         try:
             return self._run(running, trial, argv)
         except (BootFailed, Garbled) as error:
@@ -158,7 +159,8 @@ class Booting:
                 todo="begin a new run; build kernels elsewhere while one is under way",
             )
         wanted = settings(variant, image)
-        jobs = contents(scripts, wanted, self._pause, scheduler(variant), self._table.host_files)
+        facts = looked_at(running.machine.command_line)
+        jobs = contents(scripts, wanted, self._pause, scheduler(variant), self._table.host_files, facts)
         boot = running.stack.enter_context(started(running.machine, self._base + jobs, self._scratch))
         files = Files(boot.expect("ready").files())
         if wrong := list(faults(variant, files.text("tunables"))):
@@ -166,26 +168,30 @@ class Booting:
                 f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",
                 todo="take the tunable out, or give the guest another kernel",
             )
-        self._check_parameters(variant, files.text("dmesg"))
+        self._check_parameters(variant, running.machine.command_line, files)
         self._check(running.machine, files)
         return boot
 
-    def _check_parameters(self, variant: Variant, log: str) -> None:
+    def _check_parameters(self, variant: Variant, command_line: str, files: Files) -> None:
         """A variant of which the kernel understands no word is its baseline; a single word may be of what it lacks."""
-        own = variant.cmdline or ""
+        own, log = variant.cmdline or "", files.text("dmesg")
         wrong = not_understood(log, own)
-        if wrong and wrong == own.split():
+        if wrong and wrong == words(own):
             raise CannotRunHere(
                 f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(wrong)}; "
                 "the run has ended, its trials are kept",
                 where="cmdline",
                 todo="look it up in Documentation/admin-guide/kernel-parameters.txt of that kernel, or take it out",
             )
-        if ignored := [*not_understood(log, self._table.cmdline or ""), *wrong]:
-            self._note(
-                f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(ignored)}"
-                " of its command line, and leaves it out"
-            )
+        kept = {**files.below("sys/module"), **files.below("proc/sys")}
+        told = {
+            word: f"the guest's kernel does not understand {word}, and leaves it out"
+            for word in not_understood(log, command_line)
+        }
+        told = {**dict(doubts(command_line, kept)), **told}
+        for word, what in told.items():
+            whose = f"variant {variant.name!r}: " if word in words(own) else ""
+            self._note(f"{PARAMETERS}{whose}{what}")
 
     def _check(self, machine: Machine, files: Files) -> None:
         """The guest is what was asked for: all CPUs up, and a clock that is quick to read."""

@@ -36,6 +36,10 @@ class Files:
         """A file's text; empty when the guest did not send it."""
         return self._files.get(name, b"").decode(errors="replace")
 
+    def below(self, folder: str) -> dict[str, str]:
+        """The texts of the files in a folder, by their whole path."""
+        return {name: self.text(name) for name in self._files if name.startswith(f"{folder}/")}
+
     def launched(self, argv: Sequence[str]) -> Launched:
         """As the host's own launches end."""
         status = self.text("status").strip()

@@ -96,7 +96,7 @@ def scheduler(variant: Variant) -> str:
     return guest.script([str(located(program) or program), *arguments])
 
 
-def words(prepared: Prepared, variant: Variant, timeout: float, number: int) -> list[str]:
+def launched_words(prepared: Prepared, variant: Variant, timeout: float, number: int) -> list[str]:
     """The launcher's command line for job ``number`` of a boot, counted from 0."""
     report = f"/run/{FIRST + number}/report"
     return launcher_words(prepared.schedload, prepared.command(), variant, timeout, report)
@@ -106,7 +106,7 @@ def script(prepared: Prepared, variant: Variant, timeout: float, number: int) ->
     """The shell script of this job; in this machine's file tree it has its ``PATH``, and /tmp to write to."""
     command = prepared.command()
     environment = dict(command.environment) | variant.environment
-    started = shlex.join(words(prepared, variant, timeout, number))
+    started = shlex.join(launched_words(prepared, variant, timeout, number))
     if prepared.host_files:
         environment = {"PATH": os.environ.get("PATH", os.defpath)} | environment
         enter = shlex.join(["sh", "-c", 'cd "$0" && exec "$@"', str(command.cwd or NOWHERE.scratch)])
