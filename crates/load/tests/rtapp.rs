@@ -150,3 +150,31 @@ fn cpu_shares_are_those_of_rt_app() {
     let theirs = share(loops("rt-fast-0.log"), loops("rt-slow-1.log"));
     assert!((own - theirs).abs() < 0.05, "{own} here, {theirs} by rt-app");
 }
+
+#[test]
+fn two_threads_that_sync_take_turns_and_neither_takes_its_own_signal() {
+    let text = r#"{"global": {"duration": 1}, "tasks": {
+        "ping": {"lock": "m", "sync": {"ref": "c", "mutex": "m"}, "unlock": "m", "run": 20},
+        "pong": {"lock": "m", "sync": {"ref": "c", "mutex": "m"}, "unlock": "m", "run": 10}}}"#;
+    let document = run(&Scratch::new(), text, &[]);
+    let (ping, pong) = (metric(&document, "ping.loops"), metric(&document, "pong.loops"));
+    assert!(ping >= 100.0 && (ping - pong).abs() <= 1.0, "{ping} and {pong}");
+}
+
+#[test]
+fn one_signal_ends_one_wait_however_many_wait() {
+    // 40 waiters are more than a futex can tell apart. Each signal lets one of them go on to its end.
+    let text = r#"{"tasks": {
+        "waiter": {"instance": 40, "loop": 1, "lock": "m", "wait": {"ref": "c", "mutex": "m"}, "unlock": "m"},
+        "waker": {"loop": 40, "delay": 200000, "lock": "m", "signal": "c", "unlock": "m"}}}"#;
+    let document = run(&Scratch::new(), text, &[]);
+    assert_eq!(metric(&document, "waiter.loops"), 40.0);
+}
+
+#[test]
+fn sleeping_for_no_time_is_a_sleep() {
+    let text = r#"{"tasks": {"t": {"loop": 300, "run": 1, "sleep": 0}}}"#;
+    let document = run(&Scratch::new(), text, &[]);
+    let voluntary = document["counters"]["voluntary_switches"].as_u64();
+    assert!(voluntary >= Some(300), "{document}");
+}

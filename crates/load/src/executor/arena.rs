@@ -108,7 +108,7 @@ impl Arena {
         (self.mapping.word(at), self.mapping.word(at + 4))
     }
 
-    /// (waiters, signals that they have not taken yet) of a condition.
+    /// (tickets issued to waiters, tickets served) of a condition.
     pub fn condition(&self, condition: u32) -> (&AtomicU32, &AtomicU32) {
         let at = self.conditions + condition as usize * LINE;
         (self.mapping.word(at), self.mapping.word(at + 4))

@@ -1,4 +1,4 @@
-//! Locks, semaphores and barriers on futexes in shared memory.
+//! Locks, semaphores, conditions and barriers on futexes in shared memory.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -55,33 +55,39 @@ pub fn down(value: &AtomicU32, waiters: &AtomicU32) {
 
 /// Releases a lock, waits for a signal and acquires the lock again; `false`, without waiting, if nobody held it.
 ///
-/// Each signal is a token that one waiter takes, so that nobody is woken without one.
-pub fn wait(waiters: &AtomicU32, signals: &AtomicU32, word: &AtomicU32) -> bool {
-    waiters.fetch_add(1, Ordering::SeqCst);
+/// Each waiter draws a ticket, and signals serve tickets in their order: nobody is woken without a signal, and a task that
+/// signals and then waits cannot take its own, as it could if signals were only counted (pthread_cond_signal(3) unblocks
+/// one of those that are blocked on the condition at its time).
+pub fn wait(issued: &AtomicU32, served: &AtomicU32, word: &AtomicU32) -> bool {
+    let ticket = issued.fetch_add(1, Ordering::SeqCst);
     if !unlock(word) {
-        waiters.fetch_sub(1, Ordering::SeqCst);
         return false;
     }
     loop {
-        let taken = signals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
-        if taken.is_ok() {
+        let now = served.load(Ordering::SeqCst);
+        // Both numbers wrap around; there are never 2³¹ waiters.
+        if (now.wrapping_sub(ticket) as i32) > 0 {
             break;
         }
-        futex::wait(signals, 0);
+        futex::wait_for(served, now, bit(ticket));
     }
     lock(word);
     true
 }
 
-/// Wakes one waiter, or all.
-pub fn signal(waiters: &AtomicU32, signals: &AtomicU32, all: bool) {
-    let less = |count: u32| if all { Some(0) } else { count.checked_sub(1) };
-    let Ok(before) = waiters.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) else { return };
-    let woken = if all { before } else { 1 };
-    if woken > 0 {
-        signals.fetch_add(woken, Ordering::SeqCst);
-        futex::wake(signals, woken);
-    }
+/// Wakes the one that has waited longest, or all.
+pub fn signal(issued: &AtomicU32, served: &AtomicU32, all: bool) {
+    let next = |now: u32| {
+        let last = issued.load(Ordering::SeqCst);
+        (now != last).then(|| if all { last } else { now.wrapping_add(1) })
+    };
+    let Ok(ticket) = served.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next) else { return };
+    futex::wake_those(served, if all { u32::MAX } else { bit(ticket) });
+}
+
+/// What tells a ticket's holder from up to 31 others who sleep on the same word.
+fn bit(ticket: u32) -> u32 {
+    1 << (ticket % u32::BITS)
 }
 
 /// Waits until `parties` tasks have arrived.

@@ -138,14 +138,14 @@ impl<'r> Worker<'r> {
                 sync::meet(arrived, generation, self.shared.parties(barrier));
             }
             Step::Await { condition, lock } => {
-                let (waiters, signals) = arena.condition(condition);
-                if !sync::wait(waiters, signals, arena.lock(lock)) {
+                let (issued, served) = arena.condition(condition);
+                if !sync::wait(issued, served, arena.lock(lock)) {
                     return Err(Stop("waiting for a condition without holding its lock".to_owned()));
                 }
             }
             Step::Signal { condition, all } => {
-                let (waiters, signals) = arena.condition(condition);
-                sync::signal(waiters, signals, all);
+                let (issued, served) = arena.condition(condition);
+                sync::signal(issued, served, all);
             }
             Step::Sleep { ns } => clock::sleep_ns(ns),
             Step::Until { at_ns } => clock::sleep_until(self.released_ns.saturating_add(at_ns)),

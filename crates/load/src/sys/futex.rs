@@ -19,3 +19,23 @@ pub fn wake(word: &AtomicU32, count: u32) {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, count);
     }
 }
+
+/// As [`wait`], but woken only by those who ask for one of the `bits`.
+pub fn wait_for(word: &AtomicU32, expected: u32, bits: u32) {
+    // SAFETY: as in `wait`; the second word of FUTEX_WAIT_BITSET is not looked at.
+    unsafe {
+        let (no_timeout, no_word) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
+        let operation = libc::FUTEX_WAIT_BITSET;
+        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, no_timeout, no_word, bits);
+    }
+}
+
+/// Wakes all tasks that wait on `word` for one of the `bits`.
+pub fn wake_those(word: &AtomicU32, bits: u32) {
+    // SAFETY: as in `wake`; neither a timeout nor a second word is looked at.
+    unsafe {
+        let (no_timeout, no_word) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
+        let operation = libc::FUTEX_WAKE_BITSET;
+        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, i32::MAX, no_timeout, no_word, bits);
+    }
+}
