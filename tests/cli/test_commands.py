@@ -97,7 +97,7 @@ def test_failed_trials_end_with_4_and_their_output_can_be_read(tmp_path: Path) -
 
 def test_fail_on_worse_ends_with_1_only_when_asked(tmp_path: Path) -> None:
     path = small(
-        tmp_path, blocks=6, variant='environment = { NAP = "0.12" }', run="sh -c 'sleep ${NAP:-0.01}'"
+        tmp_path, blocks=6, variant='environment = { NAP = "0.5" }', run="sh -c 'sleep ${NAP:-0.01}'"
     )  # fmt: skip
     assert schedlab("run", path, "--store", tmp_path / "s.sqlite").returncode == 0
     asked = schedlab("run", path, "--store", tmp_path / "s.sqlite", "--fail-on", "worse")
