@@ -212,7 +212,7 @@ name = "changed"
     [
         ('kernel = "/nowhere/bzImage"', 'use = "hackbench"', "/nowhere/bzImage"),
         ('tunables = {{ "kernel.sched_latency_ns" = 1000000 }}', 'use = "hackbench"', "does not have it"),
-        ("", 'use = "pgbench"', "prepares files on this machine"),
+        ("", 'use = "pgbench"', "pgbench-native"),
         ("", 'use = "command"\nrun = "no-such-program-here"', "is not installed"),
     ],
 )

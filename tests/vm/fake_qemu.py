@@ -37,14 +37,19 @@ def archive(**files: bytes) -> bytes:
     return held.getvalue()
 
 
+def written(program: Path, does: str) -> Path:
+    """A program that does this, with what :func:`install` tells at hand."""
+    program.write_text(_HEAD.format(python=sys.executable) + inspect.getsource(archive) + does)
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return program
+
+
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> qemu.Machine:
     """Have QEMU do this instead; a machine to boot.
 
     At hand are ``console``, ``results``, ``tell``, :func:`archive` and ``time``.
     """
-    program = folder / "fake-qemu"
-    program.write_text(_HEAD.format(python=sys.executable) + inspect.getsource(archive) + does)
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    program = written(folder / "fake-qemu", does)
     monkeypatch.setattr(qemu, "program", lambda: str(program))
     image = images.Image(folder / "bzImage", "image", "6.12.1", None, "0" * 64)
     return qemu.Machine(image, Topology(1, 2), 256, [[10]], "tcg")

@@ -16,6 +16,8 @@ from schedlab.workloads.tools import SCHEDLOAD, find
 BUSYBOX_PACKAGE = "busybox-static"
 GUEST_SCHEDLOAD = "/bin/schedload"
 
+SEE_FILES = "let trials see this machine's files by host_files = true in [target]"
+
 _ELF = b"\x7fELF"
 _LIBRARY = re.compile(r"^\s*(?:(\S+) => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 _ABSENT = re.compile(r"^\s*(\S+) => not found$", re.MULTILINE)
@@ -69,7 +71,7 @@ def packed(program: Path) -> Mapping[str, Entry]:
         raise NotPackable(
             "is a script: a guest has no interpreter for it but busybox' shell",
             where=str(program),
-            todo="name the program that it starts",
+            todo=f"name the program that it starts, or {SEE_FILES}",
         )
     return {str(path): executable(path.read_bytes()) for path in [program, *_libraries(program)]}
 

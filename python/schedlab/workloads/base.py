@@ -132,6 +132,8 @@ class Adapter(ABC, Generic[P]):
     summary: ClassVar[str]
     """One line for ``schedlab workloads``."""
     parameters: ClassVar[type[Parameters]]
+    prepares: ClassVar[str] = ""
+    """What ``prepared`` and ``before_trial`` make on this machine, in a few words; set where one of them is."""
     metrics: ClassVar[tuple[MetricSpec, ...]]
     tools: ClassVar[tuple[Tool, ...]] = ()
     note: ClassVar[str] = ""

@@ -47,6 +47,7 @@ class Kernbench(Adapter[KernbenchParameters]):
     metrics = METRICS
     tools = (MAKE, *COMPILES, LIBSSL)
     note = "comparable only between builds of one source, configuration, target and compiler"
+    prepares = "an unpacked and configured kernel tree"
 
     @contextmanager
     def prepared(self, parameters: KernbenchParameters, place: Place) -> Iterator[None]:

@@ -116,6 +116,7 @@ class Pgbench(Adapter[PgbenchParameters]):
         "/usr/pgsql-*/share/extension/pg_prewarm.control",
     )), SETPRIV)  # fmt: skip
     note = "clients connect over a Unix socket; rw starts each trial from the same freshly loaded tables"
+    prepares = "a database cluster"
 
     @contextmanager
     def prepared(self, parameters: PgbenchParameters, place: Place) -> Iterator[None]:

@@ -85,7 +85,7 @@ def _of_rows(plan: Plan, table: TargetTable) -> Iterator[tuple[str, str, str]]:
                 yield subject, f"{tool.program} is not installed", install_line(lacking)
             continue
         if prepared.needs_files:
-            yield subject, "prepares files on this machine, which a guest does not see", "run it with --target host"
+            yield subject, *_unprepared(prepared, table)
             continue
         for reason in prepared.adapter.obstacles(prepared.parameters):
             yield subject, reason, ""
@@ -94,13 +94,27 @@ def _of_rows(plan: Plan, table: TargetTable) -> Iterator[tuple[str, str, str]]:
             yield from ((subject, *fault) for fault in _of_shared(command))
             continue
         if command.cwd is not None:
-            yield subject, f"runs in the folder {command.cwd}, which a guest does not have", "run it with --target host"
+            yield (
+                subject,
+                f"runs in the folder {command.cwd}, which a guest does not have",
+                f"{packing.SEE_FILES}, or run it with --target host",
+            )
         for name in programs(command):
             path = located(name)
             if path is None:
                 yield subject, f"{name} is not installed on this machine", "install it: it goes into the guest"
             elif fault := _packable(path):
                 yield subject, f"{name} {fault[0]}", fault[1]
+
+
+def _unprepared(prepared: Prepared, table: TargetTable) -> tuple[str, str]:
+    """Why a workload that prepares something cannot run in a guest, and what can in its place."""
+    own = prepared.adapter
+    seen = "; with host_files a guest sees this machine's files, and can write none" if table.host_files else ""
+    native = own.equivalent(prepared.parameters)
+    instead = f'use = "{native.use}", its native counterpart, runs in guests; or ' if native else ""
+    reason = f"needs {own.prepares}, made on this machine before its trials, and a guest is given programs alone{seen}"
+    return reason, f"{instead}run it with --target host"
 
 
 def _of_shared(command: Command) -> Iterator[tuple[str, str]]:

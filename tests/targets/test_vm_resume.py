@@ -1,0 +1,160 @@
+"""A run in guests that is interrupted and gone on with: a stand-in for QEMU counts the boots, the rest is real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab.findings import findings
+from schedlab.store import reading, writing
+from schedlab.store.file import open_store
+from schedlab.targets.vm import guests
+from schedlab.vm import packing, qemu
+from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.cli.in_process import runner
+from tests.targets.test_vm_guest_lies import GUEST
+from tests.vm import fake_qemu
+from tests.vm.kernel_files import bzimage
+
+FILE = """
+[experiment]
+name = "interrupted"
+[target]
+kind = "vm"
+kernel = "{kernel}"
+topology = "1x2"
+memory_mib = 192
+accel = "tcg"
+[design]
+blocks = 3
+control = false
+warmup = 0
+[[variant]]
+name = "base"
+[[variant]]
+name = "quiet"
+cmdline = "quiet"
+[[workload]]
+use = "command"
+label = "one"
+run = "true"
+[[workload]]
+use = "command"
+label = "two"
+run = "true"
+"""
+
+TORN = 4
+"""The boot that hangs between its two trials: that of the second variant in the second of three blocks."""
+
+STANDIN = """
+import gzip, os, re
+initramfs = gzip.decompress(open(sys.argv[sys.argv.index("-initrd") + 1], "rb").read())
+with open({log!r}, "a+") as log:
+    print("booted", file=log, flush=True)
+    log.seek(0)
+    boots = len(log.readlines())
+tell("ready", 0, archive(**ready))
+for number in sorted(map(int, re.findall(rb"jobs/([0-9]+)\\0", initramfs))):
+    if boots == {torn} and number > 1:
+        time.sleep(600)
+    tell("begin", number)
+    tell("result", number, archive(**result))
+tell("end", 0)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the experiment's file and its kernel, and the stand-in where QEMU is looked for."""
+    if find(SCHEDLOAD) is None:
+        pytest.skip("schedload is not built: make build")
+    if packing.busybox() is None:
+        pytest.skip(f"there is no static busybox: apt-get install {packing.BUSYBOX_PACKAGE}")
+    (tmp_path / "bzImage").write_bytes(bzimage("6.12.1"))
+    (tmp_path / "f.toml").write_text(FILE.format(kernel=tmp_path / "bzImage"))
+    does = GUEST.replace("DMESG", "b''") + STANDIN.format(log=str(tmp_path / "boots"), torn=TORN)
+    (tmp_path / "bin").mkdir()
+    fake_qemu.written(tmp_path / "bin" / qemu.PROGRAM, does)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+    for cached in (guests.image, qemu.version):
+        cached.cache_clear()
+    yield tmp_path
+    for cached in (guests.image, qemu.version):
+        cached.cache_clear()
+
+
+def recorded(store: Path) -> int:
+    """Trials that the store holds."""
+    if not store.exists():
+        return 0
+    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
+        try:
+            return int(connection.execute("select count(*) from trial").fetchone()[0])
+        except sqlite3.OperationalError:  # it is being made
+            return 0
+
+
+def until(holds: object, what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():  # type: ignore[operator]
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def standins(place: Path) -> list[Path]:
+    """Stand-ins that run."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(place / "bin").encode() in entry.read_bytes():
+                found.append(entry)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_an_interrupted_run_is_gone_on_with_and_boots_only_what_is_missing(
+    place: Path, how: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = place / "store.sqlite"
+    words = ["run", str(place / "f.toml"), "--store", str(store)]
+    process = subprocess.Popen([sys.executable, "-m", "schedlab", *words], stdout=subprocess.PIPE, text=True)
+    try:
+        until(lambda: recorded(store) == 7 or process.poll() is not None, "the boot that hangs was not reached")
+        process.send_signal(how)
+        told, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, "--resume" in told) == (code, how == signal.SIGINT)
+    until(lambda: not standins(place), "a guest outlived schedlab")
+
+    done = runner(monkeypatch, capsys)(*words, "--resume")
+    assert (done.code, done.err) == (0, "")
+    boots = (place / "boots").read_text().count("booted")
+    assert boots == TORN + 2 + 2  # the torn block again, and the third
+    engine = open_store(store, create=False)
+    run = reading.run(engine, None)
+    assert (run.id, run.state, run.recorded) == (1, "complete", 12)
+    assert writing.done(engine, run.id) == set(range(12))
+    with sqlite3.connect(store) as connection:
+        replaced = connection.execute("select position from trial where superseded order by position").fetchall()
+    assert replaced == [(4,), (5,), (6,)]
+    assert "interrupted after 7 trials; the warm-up and block 2 had to be measured again" in run.notes
+    found = findings(engine, run.id)
+    assert [verdict.n for verdict in found.verdicts] == [3, 3]
+    assert not len(found.failures)
+    assert "incomplete" not in [warning.kind for warning in found.warnings]
+    engine.dispose()
