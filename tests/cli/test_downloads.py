@@ -50,6 +50,13 @@ def test_a_plan_tells_what_a_run_would_download_and_downloads_nothing(
     assert not (tmp_path / "cache").exists()
 
 
+def test_a_dry_run_tells_long_parameters_once_and_trials_by_their_label(schedlab: Schedlab) -> None:
+    shown = schedlab("run", EXAMPLE.with_name("vm-numa-slow-start.toml"), "--quick", "--dry-run").out
+    assert shown.count("--timeout 5s --report /dev/null") == 1
+    assert "\n  5 s task: run=schedload exec --timeout 5s" in shown
+    assert ":5 s task, 1:0.5 s task" in shown or ":0.5 s task, 1:5 s task" in shown
+
+
 def test_a_dry_run_says_what_the_kernel_that_is_not_here_keeps_open(schedlab: Schedlab, apt: FakeApt) -> None:
     assert "not known before that: whether it has the tunables" in schedlab("run", EXAMPLE, "--dry-run").out
 

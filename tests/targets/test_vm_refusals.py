@@ -74,6 +74,14 @@ def test_a_script_is_refused_with_the_option_that_lets_it_run(kernel: Path, tmp_
     assert "host_files = true in [target]" in refused(kernel, f'use = "command"\nrun = "{script}"')
 
 
+def test_a_kernel_that_no_variant_can_have_is_told_of_every_variant_at_once() -> None:
+    two = '[[variant]]\nname = "base"\n[[variant]]\nname = "other"\nnice = 1\n'
+    text = TEXT.replace('[[variant]]\nname = "base"\n', two)
+    made = parse(text.format(kernel="foo", workload='use = "pipetest"', more=""), "f")
+    told = VirtualMachine(made.target, made.variant).obstacles(plan(made, 1))
+    assert "every variant: 'foo' is no kernel" in [str(each).partition("\n")[0] for each in told]
+
+
 @pytest.mark.parametrize("name", registry.names())
 def test_every_workload_that_prepares_something_says_what(name: str) -> None:
     prepared = Prepared(registry.adapter(name), registry.adapter(name).parameters.model_construct())

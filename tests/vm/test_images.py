@@ -155,6 +155,14 @@ def test_an_unknown_name_is_refused_with_those_that_there_are(name: str) -> None
         images.resolve(name)
 
 
+def test_a_folder_that_is_no_tree_is_told_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(images.UnknownKernel) as refused:
+        images.resolve("tree")
+    assert str(refused.value).startswith(f"{tmp_path}: is no built kernel tree")
+    assert "tree:FOLDER" in refused.value.todo
+
+
 def test_an_unbuilt_tree_is_refused_with_the_command_that_builds_it(tmp_path: Path) -> None:
     (tmp_path / "Kconfig").touch()
     with pytest.raises(images.UnknownKernel, match=r"has no built x86 kernel(.|\n)*make -C"):

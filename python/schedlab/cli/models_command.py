@@ -128,7 +128,7 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column == columns[0])
+        table.add_column(column, overflow="fold", no_wrap=column in (columns[0], "release"))
     for row in rows:
         table.add_row(*row)
     make().print(table)

@@ -10,6 +10,9 @@ from schedlab.execution.estimate import Estimate
 from schedlab.experiment.plan import Plan
 from schedlab.units import counted, format_time
 
+LONG = 40
+"""Characters from which on a row's parameters are told once, and its trials by its label."""
+
 
 def show(console: Console, plan: Plan, estimate: Estimate) -> None:
     """Every trial in order, one line for each variant that is put in place."""
@@ -28,10 +31,17 @@ def show(console: Console, plan: Plan, estimate: Estimate) -> None:
     )
     console.print(f"estimated time: {format_time(estimate.seconds)} ({estimate.basis})")
     _show_resolution(console, plan)
+    names = {row.key: str(row) for row in plan.rows}
+    labels = [row.label for row in plan.rows]
+    if max(map(len, names.values())) > LONG and len(set(labels)) == len(labels):
+        console.print("\nrows", style="bold")
+        for row in plan.rows:
+            console.say(f"  {row.label}:", str(row).removeprefix(row.label).strip(), "")
+            names[row.key] = row.label
     for block, in_block in groupby(plan.trials, key=lambda trial: trial.block):
         console.print(f"\n{'warm-up' if block == 0 else f'block {block}'}", style="bold")
         for variant, in_place in groupby(in_block, key=lambda trial: trial.variant.name):
-            trials = [f"{trial.index}:{trial.row}" for trial in in_place]
+            trials = [f"{trial.index}:{names[trial.row.key]}" for trial in in_place]
             console.say(f"  {variant}:", ", ".join(trials), "")
 
 

@@ -48,6 +48,11 @@ def subject(findings: Findings) -> str:
     return f"{listed(others)} against {findings.baseline}{same}" if others else f"{findings.baseline}{same}"
 
 
+def _memory(kib: int) -> str:
+    """Of a small guest in MiB: ``256 MiB`` is no ``0.2 GiB``."""
+    return f"{kib / (1 << 20):.1f} GiB" if kib >= 1 << 20 else f"{kib >> 10} MiB"
+
+
 def machine(run: Run) -> str:
     """CPUs and their model, memory and kernel; empty where nothing is known."""
     known = run.fingerprint
@@ -56,7 +61,7 @@ def machine(run: Run) -> str:
     parts = (
         f"{topology['cpus']} CPUs" if topology.get("cpus") else None,
         cpu.get("model"),
-        f"{memory / (1 << 20):.1f} GiB" if memory else None,
+        _memory(memory) if memory else None,
         f"Linux {kernel['release']}" if kernel.get("release") else None,
     )
     return ", ".join(part for part in parts if part)

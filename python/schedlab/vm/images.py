@@ -99,8 +99,8 @@ def _of_tree(name: str, tree: Path) -> Image:
     if not (tree / BZIMAGE).is_file():
         is_source = (tree / "Kconfig").is_file()
         reason = "has no built x86 kernel" if is_source else "is no built kernel tree"
-        todo = f"make -C {tree} bzImage" if is_source else "name the folder that holds arch/x86/boot/bzImage"
-        raise UnknownKernel(f"{reason} (no {BZIMAGE})", where=str(tree), todo=todo)
+        todo = f"make -C {tree} bzImage" if is_source else f"tree:FOLDER, of the folder that holds {BZIMAGE}"
+        raise UnknownKernel(f"{reason} (no {BZIMAGE})", where=str(tree.absolute()), todo=todo)
     image = _image(name, tree / BZIMAGE, tree / ".config")
     meant = tree / "include/config/kernel.release"
     if meant.is_file() and (release := meant.read_text().strip()) != image.release:

@@ -139,15 +139,18 @@ def _packable(path: Path) -> tuple[str, str] | None:
 def _variants(plan: Plan, table: TargetTable) -> Iterator[Obstacle]:
     """What is wrong with variants, each thing once with all the variants that have it."""
     having: dict[tuple[str, str], list[str]] = {}
+    looked_at = 0
     for variant in plan.variants:
         if variant.name != CONTROL:
             # A gap of a series is no obstacle, but a baseline that is one leaves nothing to compare with.
             if variant is not plan.experiment.baseline and guests.gap_of(table, variant):
                 continue
+            looked_at += 1
             for fault in _faults(variant, table):
                 having.setdefault(fault, []).append(variant.name)
     for (reason, mend), names in having.items():
-        yield Obstacle(f"{'variants' if len(names) > 1 else 'variant'} {', '.join(map(repr, names))}", reason, mend)
+        subject = f"{'variants' if len(names) > 1 else 'variant'} {', '.join(map(repr, names))}"
+        yield Obstacle("every variant" if 1 < len(names) == looked_at else subject, reason, mend)
 
 
 def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
