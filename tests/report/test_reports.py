@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine
@@ -11,9 +12,10 @@ from sqlalchemy import Engine
 from schedlab.experiment.plan import Trial
 from schedlab.findings import findings
 from schedlab.measurement import Measurement
-from schedlab.report import changelog, markdown, text
+from schedlab.report import changelog, markdown, telling, text
 from schedlab.report import json as json_report
 from schedlab.report.numbers import change, figure, interval, p_value
+from schedlab.store import reading
 from tests.conftest import TWO_VARIANTS
 
 ROW_FIELDS = {
@@ -104,3 +106,12 @@ def test_changes_and_intervals_are_signed_per_cents() -> None:
     assert change(float("nan")) == "-"
     assert interval(0.971, 1.003) == "-2.9 … +0.3"
     assert p_value(0.00001) == "<0.001"
+
+
+@pytest.mark.parametrize(("mib", "told"), [(256, "256 MiB"), (1024, "1.0 GiB"), (1536, "1.5 GiB")])
+def test_memory_is_told_in_the_unit_that_shows_it(
+    run_script: Callable[..., tuple[int, object]], engine: Engine, mib: int, told: str
+) -> None:
+    run_id, _ = run_script(lambda trial: 1.0)
+    run = replace(reading.run(engine, run_id), fingerprint={"memory_kib": mib << 10})
+    assert telling.machine(run) == told
