@@ -52,7 +52,7 @@ _NEXT = {
     Kind.UNPAIRED: "take a difference for a hint: measure both in turn, block by block, with 'schedlab run'",
     Kind.POOLED: "samples of one block resemble each other, so p is too small: import or measure several blocks",
     Kind.GOVERNOR: "trials before and after ran under two governors: fix it to performance and run again",
-    Kind.EMULATED: "read counters, switches and placements; times and rates need KVM or hardware",
+    Kind.EMULATED: "read counters ('schedlab report --counters'), not times and rates: those need KVM or hardware",
     Kind.COUNTED: "blocks are seeds: they replicate the kernel's own choices, not a machine's noise",
     Kind.PARAMETERS: "kernels pass over what they do not know: look it up in kernel-parameters.txt of that kernel",
     Kind.CLOCKSOURCE: "times before and after the change do not compare: boot with a stable clock and run again",
