@@ -22,6 +22,8 @@ from schedlab.analysis.warnings import Warning
 from schedlab.importers.model import Table
 from schedlab.store import reading, samples, tables
 from schedlab.store.columns import Chosen, variants_of
+from schedlab.store.gathering import Gathered
+from schedlab.store.stretches import Stretch, stretches
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Findings:
         attribution: a stack's steps, row by row, where the experiment names one.
         effects: what each switch of a factorial does, row by row.
         course: how far a sequential run has come; None for others.
+        trials: a single run's, where they have been read.
     """
 
     columns: tuple[Chosen, ...]
@@ -57,6 +60,7 @@ class Findings:
     attribution: tuple[Attribution, ...] = ()
     effects: tuple[SwitchEffect, ...] = ()
     course: Course | None = None
+    trials: Sequence[Stretch] | None = None
 
     @property
     def run(self) -> reading.Run:
@@ -79,13 +83,20 @@ class Findings:
         return list({(column.store, column.run.id): column.run for column in self.columns}.values())
 
 
-def findings(engine: Engine, run: int | reading.Run | None, values: pl.DataFrame | None = None) -> Findings:
+def findings(
+    engine: Engine,
+    run: int | reading.Run | None,
+    gathered: Gathered | None = None,
+    trials: Sequence[Stretch] | None = None,
+) -> Findings:
     """Judge a stored run (the newest when none is given), from the store alone.
 
-    ``run`` is its number, or what was read of it; ``values`` are its block means where those were read already.
+    ``run`` is its number, or what was read of it; ``gathered`` are all of its figures and ``trials`` its stretches,
+    where those were read already.
     """
     run = run if isinstance(run, reading.Run) else reading.run(engine, run)
-    values, failures, conditions = _read(engine, run, values)
+    trials = stretches(engine, run.id) if trials is None else trials
+    values, failures, conditions = _read(engine, run, trials, gathered)
     design, options = run.design, run.design.options(run.seed)
     counts = reading.failure_counts(engine, run.id) if len(failures) else {}
     questions = design.questions
@@ -111,6 +122,7 @@ def findings(engine: Engine, run: int | reading.Run | None, values: pl.DataFrame
         attribution=tuple(attribute(values, questions, design.stack, options, counts)) if design.stack else (),
         effects=tuple(effects(values, questions, design.factorial, options, counts)) if design.factorial else (),
         course=taken,
+        trials=trials,
     )
 
 
@@ -124,21 +136,21 @@ def _notes(run: reading.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], 
 
 
 def _read(
-    engine: Engine, run: reading.Run, values: pl.DataFrame | None
+    engine: Engine, run: reading.Run, trials: Sequence[Stretch], gathered: Gathered | None
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Block means, failed trials and conditions."""
     if not run.design.paired:
         # It may lie in memory, where threads would share one connection; and it is small.
         return (
-            reading.measurements(engine, run.id),
-            reading.failures(engine, run.id),
-            reading.conditions(engine, run.id),
+            reading.measurements(engine, run.id, trials),
+            reading.failures(engine, run.id, trials),
+            reading.conditions(engine, run.id, trials),
         )
     # The database adds up without Python's lock: two passes over a million trials take the time of one.
     with ThreadPoolExecutor(1) as aside:
-        conditions = aside.submit(reading.conditions, engine, run.id)
-        values = reading.measurements(engine, run.id) if values is None else values
-        return values, reading.failures(engine, run.id), conditions.result()
+        conditions = aside.submit(reading.conditions, engine, run.id, trials)
+        values = gathered.means() if gathered else reading.measurements(engine, run.id, trials)
+        return values, reading.failures(engine, run.id, trials), conditions.result()
 
 
 def _iterations(engine: Engine, run: reading.Run) -> pl.DataFrame:
@@ -148,6 +160,6 @@ def _iterations(engine: Engine, run: reading.Run) -> pl.DataFrame:
 
 def count(engine: Engine, found: Findings) -> list[Change]:
     """How the kernel's counters of a run's variants differ from the baseline's, the most striking first in each row."""
-    counts = reading.counters(engine, found.run.id)
+    counts = reading.counters(engine, found.run.id, found.trials)
     names = [column.variant for column in found.columns]
     return compare(counts, names[0], names, 1 - found.options.alpha)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from schedlab.cli.files import write_whole
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
-from schedlab.cli.scope import Scope
+from schedlab.cli.scope import Scope, loading
 from schedlab.errors import SchedlabError
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def _mmtests(scope: Scope, wanted: Wanted) -> str:
         return _as_printed(scope, wanted)
     stars, layout = wanted.stars or Stars.VERDICTS, wanted.layout or Layout.CURRENT
     names = {column.name: _label(column) for column in chosen}
-    held = scope.samples
+    with loading(*(["schedlab.findings"] if stars is Stars.VERDICTS else [])):
+        held = scope.samples
     verdicts = _starred(scope.findings, held, names) if stars is Stars.VERDICTS else None
     labelled = replace(held, names=tuple(names.values()))
     made = view(labelled, layout=layout.value, stars=stars.value, verdicts=verdicts)
@@ -182,7 +183,9 @@ def _long(scope: Scope) -> DataFrame:
 def _html(scope: Scope, wanted: Wanted) -> str:
     from schedlab.report import html
 
-    held, found = scope.samples, scope.findings
+    with loading("schedlab.findings"):
+        held = scope.samples
+    found = scope.findings
     counted = changes(scope) if found.paired and found.verdicts else None
     return html.render(found, counted, held, scope.store)
 

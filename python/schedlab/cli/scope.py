@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from polars import DataFrame
     from sqlalchemy import Engine
 
     from schedlab.analysis.columns import Columns
     from schedlab.findings import Findings
     from schedlab.store.columns import Chosen
+    from schedlab.store.gathering import Gathered
     from schedlab.store.reading import Run
 
 
 class Judge(Protocol):
-    """Makes findings; ``values`` are the block means of its only run where they have been read."""
+    """Makes findings; ``gathered`` are the figures of its only run where they have been read."""
 
-    def __call__(self, values: DataFrame | None = None) -> Findings:
+    def __call__(self, gathered: Gathered | None = None) -> Findings:
         """Judge, once."""
 
 
@@ -33,12 +36,12 @@ class Scope:
     chosen: Sequence[Chosen]
     judge: Judge
     store: Path | None
-    _means: DataFrame | None = field(default=None, init=False)
+    _gathered: Gathered | None = field(default=None, init=False)
 
     @cached_property
     def findings(self) -> Findings:
         """Judged once, and only if the format shows verdicts."""
-        return self.judge(self._means)
+        return self.judge(self._gathered)
 
     @cached_property
     def samples(self) -> Columns:
@@ -51,7 +54,7 @@ class Scope:
         if len(runs) != 1 or len(runs) != len({(column.store, column.run.id) for column in held}):
             return columns(self.engine, held)
         gathered = {run_id: gather(self.engine, run_id) for run_id in runs}
-        self._means = next(iter(gathered.values())).means()
+        self._gathered = next(iter(gathered.values()))
         return columns(self.engine, held, gathered=gathered)
 
 
@@ -65,7 +68,7 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
         named = selection.named_apart(chosen)
         named = selection.with_baseline(named, baseline) if baseline else named
         refuse(named)
-        return Scope(engine, named, lambda values=None: compared(engine, named, ranks=ranks), store)
+        return Scope(engine, named, lambda gathered=None: compared(engine, named, ranks=ranks), store)
 
     if len(words) > 1:
         return together([column for word in words for column in selection.select(engine, word)])
@@ -78,7 +81,7 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
     if baseline and baseline != columns[0].name:
         # The control is the first variant once more: it is none for another baseline.
         return together([column for column in columns if column.variant != run.design.control])
-    return Scope(engine, columns, lambda values=None: judged(engine, run, values), store)
+    return Scope(engine, columns, lambda gathered=None: judged(engine, run, gathered), store)
 
 
 def compared(engine: Engine, chosen: Sequence[Chosen], *, ranks: bool) -> Findings:
@@ -88,8 +91,22 @@ def compared(engine: Engine, chosen: Sequence[Chosen], *, ranks: bool) -> Findin
     return compare(engine, chosen, ranks=ranks)
 
 
-def judged(engine: Engine, run: Run, values: DataFrame | None) -> Findings:
-    """Findings of one run, loaded as late; ``values`` are its block means where those were read already."""
+def judged(engine: Engine, run: Run, gathered: Gathered | None) -> Findings:
+    """Findings of one run, loaded as late; ``gathered`` are its figures where those were read already."""
+    from schedlab.store.stretches import stretches
+
+    with loading("schedlab.findings"):
+        trials = gathered.all if gathered else stretches(engine, run.id)
     from schedlab.findings import findings
 
-    return findings(engine, run, values)
+    return findings(engine, run, gathered, trials)
+
+
+@contextmanager
+def loading(*modules: str) -> Iterator[None]:
+    """Load modules while the block waits for the database, which works without Python's lock."""
+    with ThreadPoolExecutor(1) as aside:
+        loaded = [aside.submit(import_module, name) for name in modules]
+        yield
+    for one in loaded:
+        one.result()

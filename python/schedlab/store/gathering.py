@@ -5,81 +5,168 @@ Where a report shows both, reading them one after the other would take the bette
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Engine, select
+from sqlalchemy import Connection, Engine, and_, case, select
 
 from schedlab.store import schema
+from schedlab.store.stretches import Stretch, rows_of, stretches
 
 if TYPE_CHECKING:
     import polars as pl
 
 Samples = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 Row = tuple[str, str, str]
 """Workload, parameters (canonical JSON) and metric."""
 
-_Cell = tuple[str, str, str, str, int]
-"""Variant, row and block."""
+Cell = tuple[int, str, str, str, str]
+"""Block, variant and row."""
 
 
+class Measured(NamedTuple):
+    """What a metric is, beside its value."""
+
+    name: str
+    unit: str
+    direction: str
+
+
+@dataclass(frozen=True)
 class Gathered:
-    """Each good trial's figures, by variant, row and block, in the order of the plan."""
+    """The figures of some stretches of a run, one a place in each array, in the order of the plan.
 
-    def __init__(self, values: dict[_Cell, array[float]], positions: dict[_Cell, int]) -> None:
-        self._values = values
-        self._positions = positions
+    Attributes:
+        all: the run's stretches, also those that are not analysed.
+        held: the stretches whose figures these are.
+        kinds: the metrics.
+        stretch: index into ``held`` for each figure.
+        kind: index into ``kinds``.
+        offset: of the trial, from the first one of its stretch.
+        value: the figure.
+    """
+
+    all: Sequence[Stretch]
+    held: Sequence[Stretch]
+    kinds: Sequence[Measured]
+    stretch: Integers
+    kind: Integers
+    offset: Integers
+    value: Samples
+
+    def position(self) -> Integers:
+        """Of each figure's trial in the plan."""
+        return np.array([one.position for one in self.held], np.int64)[self.stretch] + self.offset
 
     def samples(self, variant: str) -> dict[Row, Samples]:
         """A variant's samples over all blocks, by row."""
-        joined: dict[Row, array[float]] = {}
-        for (of, workload, parameters, metric, _), values in self._values.items():
-            if of == variant:
-                joined.setdefault((workload, parameters, metric), array("d")).extend(values)
-        return {row: np.asarray(values) for row, values in joined.items()}
+        return self._by_row.get(variant, {})
+
+    @cached_property
+    def _by_row(self) -> dict[str, dict[Row, Samples]]:
+        keys, of = self._index((one.variant, one.workload, one.parameters) for one in self.held)
+        ordered = self.value[np.argsort(of, kind="stable")]
+        ends = np.cumsum(np.bincount(of, minlength=len(keys)))
+        made: dict[str, dict[Row, Samples]] = {}
+        for (variant, *row), start, end in zip(keys, [0, *ends], ends, strict=False):
+            if end > start:
+                workload, parameters, metric = row
+                made.setdefault(variant, {})[workload, parameters, metric] = ordered[start:end]
+        return made
 
     def means(self) -> pl.DataFrame:
         """The same frame as :func:`schedlab.store.reading.measurements`."""
-        import polars as pl  # samples alone need no frames
-
-        keys = list(self._values)
-        columns = {name: [key[i] for key in keys] for i, name in enumerate(("variant", "workload", "parameters"))}
-        return pl.DataFrame(
-            {
-                "block": [key[4] for key in keys],
-                **columns,
-                "metric": [key[3] for key in keys],
-                "position": [self._positions[key] / len(self._values[key]) for key in keys],
-                "value": [float(np.mean(self._values[key])) for key in keys],
-                "iterations": [len(self._values[key]) for key in keys],
-            }
+        keys, of = self._index((one.block, one.variant, one.workload, one.parameters) for one in self.held)
+        counts, totals, places = (np.bincount(of, each, len(keys)) for each in (None, self.value, self.position()))
+        return averaged(
+            (key, int(counts[i]), float(totals[i]), float(places[i])) for i, key in enumerate(keys) if counts[i]
         )
+
+    def _index(self, of_stretch: Iterable[tuple[Any, ...]]) -> tuple[list[Any], Integers]:
+        """The different keys of stretches with each metric's name behind them, and which one each figure has."""
+        names = list(dict.fromkeys(kind.name for kind in self.kinds))
+        told = list(of_stretch)
+        places = {key: place for place, key in enumerate(dict.fromkeys(told))}
+        keys = [(*key, name) for key in places for name in names]
+        first = np.array([places[key] * len(names) for key in told], np.int64)
+        return keys, first[self.stretch] + np.array([names.index(kind.name) for kind in self.kinds], np.int64)[
+            self.kind
+        ]
+
+
+def averaged(totals: Iterable[tuple[Cell, int, float, float]]) -> pl.DataFrame:
+    """Means over blocks, in the cells' order, from each one's number of figures and sums of figures and positions."""
+    import polars as pl  # samples alone need no frames
+
+    types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
+    types |= {"metric": pl.String, "position": pl.Float64, "value": pl.Float64, "iterations": pl.Int64}
+    lines = [(*cell, place / count, total / count, count) for cell, count, total, place in totals]
+    return pl.DataFrame(sorted(lines), schema=types, orient="row")
 
 
 def gather(engine: Engine, run_id: int, variants: Collection[str] | None = None) -> Gathered:
     """Read the measured figures of a run, warm-up left out; of these variants only, where some are named."""
-    t, m = schema.trial.c, schema.metric.c
-    query = select(t.variant, t.workload, t.parameters, m.name, t.block, t.position, m.value)
-    query = query.join_from(schema.trial, schema.metric)
-    query = query.where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
-    if variants is not None:
-        query = query.where(t.variant.in_(sorted(variants)))
-    values: dict[_Cell, array[float]] = {}
-    positions: dict[_Cell, int] = {}
+    return gathered(engine, stretches(engine, run_id), variants)
+
+
+def gathered(engine: Engine, trials: Sequence[Stretch], variants: Collection[str] | None = None) -> Gathered:
+    """The same of a run whose stretches have been read already."""
+    held = [one for one in trials if one.analysed and (variants is None or one.variant in variants)]
     with engine.connect() as connection:
-        # The driver's own rows: a million Row objects would take longer than everything else.
-        text = str(query.order_by(t.position).compile(engine, compile_kwargs={"literal_binds": True}))
-        for variant, workload, parameters, metric, block, position, value in connection.connection.cursor().execute(
-            text
-        ):
-            cell = (variant, workload, parameters, metric, block)
-            if cell in values:
-                values[cell].append(value)
-                positions[cell] += position
-            else:
-                values[cell], positions[cell] = array("d", (value,)), position
-    return Gathered(values, positions)
+        kinds, trial, kind, value = _figures(connection, held)
+    firsts = np.array([one.first for one in held], np.int64)
+    stretch = np.searchsorted(firsts, trial, side="right") - 1
+    found = Gathered(trials, held, kinds, stretch, kind, trial - firsts[stretch], value)
+    place = found.position()
+    if np.all(place[1:] >= place[:-1]):
+        return found
+    # What was interrupted, or measured again, lies in the store in another order than in the plan.
+    order = np.lexsort((kind, place))
+    return replace(found, stretch=stretch[order], kind=kind[order], offset=found.offset[order], value=value[order])
+
+
+def _figures(connection: Connection, held: Sequence[Stretch]) -> tuple[list[Measured], Integers, Integers, Samples]:
+    """The metrics by name, and for each figure its trial's number, its metric's index and its value.
+
+    A number costs a row of the driver's far less than a text, so that the database says which metric it is.
+    """
+    kinds = _kinds(connection, _first_of_each(held))
+    while True:
+        trial, kind, value = _read(connection, held, kinds)
+        if not np.any(kind == len(kinds)):
+            return kinds, trial, kind, value
+        kinds = _kinds(connection, held)
+
+
+def _first_of_each(held: Sequence[Stretch]) -> list[Stretch]:
+    """A trial of each workload: the others have the same metrics, but for what could not be measured there."""
+    first = {one.workload: one for one in reversed(held)}
+    return sorted(one._replace(last=one.first) for one in first.values())
+
+
+def _kinds(connection: Connection, held: Sequence[Stretch]) -> list[Measured]:
+    m = schema.metric.c
+    query = select(m.name, m.unit, m.direction).distinct()
+    return sorted(Measured(*row) for row in rows_of(connection, query, m.trial_id, held))
+
+
+def _read(
+    connection: Connection, held: Sequence[Stretch], kinds: Sequence[Measured]
+) -> tuple[Integers, Integers, Samples]:
+    m = schema.metric.c
+    known = [
+        (and_(m.name == one.name, m.unit == one.unit, m.direction == one.direction), i) for i, one in enumerate(kinds)
+    ]
+    packed = m.trial_id * (len(kinds) + 1) + (case(*known, else_=len(kinds)) if known else 0)
+    rows = rows_of(connection, select(packed, m.value), m.trial_id, held)
+    # As doubles, which hold integers up to 2^53: pairs of one type become an array without an object for each.
+    flat = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, 2)
+    trial, kind = np.divmod(flat[:, 0].astype(np.int64), len(kinds) + 1)
+    return trial, kind, flat[:, 1].copy()

@@ -6,16 +6,19 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, Float, Select, String, case, func, select
+from sqlalchemy import Engine, Select, case, func, select
 
 from schedlab.errors import StoreError
 from schedlab.measurement import PARAMETERS
 from schedlab.store import schema
 from schedlab.store.design import StoredDesign
+from schedlab.store.gathering import Cell, averaged, gathered
 from schedlab.store.packing import unpack
+from schedlab.store.stretches import Stretch, driver_rows, rows_of, rows_of_each, stretches
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,13 +105,24 @@ def blocks_done(engine: Engine, run: Run) -> int:
     return last if run.state == "complete" else max(last - 1, 0)
 
 
-def failures(engine: Engine, run_id: int) -> pl.DataFrame:
-    """The trials that did not end well, in order: position, variant, workload, parameters, state, reason."""
+def failures(engine: Engine, run_id: int, held: Sequence[Stretch] | None = None) -> pl.DataFrame:
+    """The trials that did not end well, in order: position, variant, workload, parameters, state, reason.
+
+    ``held`` are all of the run's stretches, where they have been read already; so below.
+    """
+    import polars as pl  # many read runs and need no frames
+
     t = schema.trial.c
-    columns = [t.position, t.variant, t.workload, t.parameters, t.state, t.reason]
-    return _frame(
-        engine, select(*columns).where(t.run_id == run_id, t.state != "ok", t.superseded == 0).order_by(t.position)
-    )
+    failed = [one for one in _held(engine, run_id, held) if one.state != "ok"]
+    query = select(t.position, t.variant, t.workload, t.parameters, t.state, t.reason)
+    with engine.connect() as connection:
+        lines = sorted(rows_of(connection, query, t.id, failed)) if failed else []
+    types = {column.name: pl.Int64 if column.name == "position" else pl.String for column in query.selected_columns}
+    return pl.DataFrame(lines, schema=types, orient="row")
+
+
+def _held(engine: Engine, run_id: int, held: Sequence[Stretch] | None) -> Sequence[Stretch]:
+    return stretches(engine, run_id) if held is None else held
 
 
 def failure_counts(engine: Engine, run_id: int) -> dict[tuple[str, str, str], tuple[int, int]]:
@@ -122,49 +136,62 @@ def failure_counts(engine: Engine, run_id: int) -> dict[tuple[str, str, str], tu
         return {(row[0], row[1], row[2]): (row[3], row[4]) for row in connection.execute(query)}
 
 
-def conditions(engine: Engine, run_id: int) -> pl.DataFrame:
+def conditions(engine: Engine, run_id: int, held: Sequence[Stretch] | None = None) -> pl.DataFrame:
     """Under which conditions each variant was measured, over its trials but the warm-up.
 
     Columns: variant, seconds (sum of trials), steal_percent and other_percent (means weighted by duration),
     steal_worst (of one trial), mhz_min, mhz_max, clocksources (comma-separated); null where none were watched.
     """
+    import polars as pl  # many read runs and need no frames
+
     t = schema.trial.c
     seconds = func.sum(t.elapsed)
-    columns = [
-        t.variant,
-        seconds.label("seconds"),
-        (func.sum(t.elapsed * t.steal_percent) / seconds).label("steal_percent"),
-        (func.sum(t.elapsed * t.other_percent) / seconds).label("other_percent"),
-        func.max(t.steal_percent).label("steal_worst"),
-        func.min(t.mhz_min).label("mhz_min"),
-        func.max(t.mhz_max).label("mhz_max"),
-        func.group_concat(t.clocksource.distinct(), type_=String).label("clocksources"),
-    ]
-    query = (
-        select(*columns)
-        .where(t.run_id == run_id, t.phase == "measure", t.superseded == 0)
-        .group_by(t.variant)
-        .order_by(t.variant)
-    )
-    return _frame(engine, query)
+    columns = {
+        "seconds": (seconds, pl.Float64),
+        "steal_percent": (func.sum(t.elapsed * t.steal_percent) / seconds, pl.Float64),
+        "other_percent": (func.sum(t.elapsed * t.other_percent) / seconds, pl.Float64),
+        "steal_worst": (func.max(t.steal_percent), pl.Float64),
+        "mhz_min": (func.min(t.mhz_min), pl.Int64),
+        "mhz_max": (func.max(t.mhz_max), pl.Int64),
+        "clocksources": (func.group_concat(t.clocksource.distinct()), pl.String),
+    }
+    query = select(*(told for told, _ in columns.values()))
+    of_variant: dict[str, list[Stretch]] = {}
+    for one in _held(engine, run_id, held):
+        if one.phase == "measure":
+            of_variant.setdefault(one.variant, []).append(one)
+    # One variant after the other: to group all of them at once the database would have to sort them.
+    with engine.connect() as connection:
+        lines = [(name, *next(rows_of(connection, query, t.id, of_variant[name]))) for name in sorted(of_variant)]
+    types = {"variant": pl.String} | {name: kind for name, (_, kind) in columns.items()}
+    return pl.DataFrame(lines, schema=types, orient="row")
 
 
-def measurements(engine: Engine, run_id: int) -> pl.DataFrame:
+LONG = 20
+"""Trials of a stretch on average, from which its figures are added up in the database: a query for each stretch costs
+as much as that many figures that are fetched."""
+
+
+def measurements(engine: Engine, run_id: int, held: Sequence[Stretch] | None = None) -> pl.DataFrame:
     """A run's measured figures, warm-up left out, as means over each block's iterations.
 
-    Columns: position (mean index in the plan), block, variant, workload, parameters, metric, value, iterations. The
-    database takes the means: a hundred thousand figures need not pass through Python to be averaged.
+    Columns: block, variant, workload, parameters, metric, position (mean index in the plan), value, iterations; in the
+    order of the first five.
     """
-    t, m = schema.trial.c, schema.metric.c
-    keys = [t.block, t.variant, t.workload, t.parameters, m.name.label("metric")]
-    means = [func.avg(t.position, type_=Float).label("position"), func.avg(m.value, type_=Float).label("value")]
-    query = (
-        select(*keys, *means, func.count().label("iterations"))
-        .join_from(schema.trial, schema.metric)
-        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
-        .group_by(*keys)
-    )
-    return _frame(engine, query)
+    analysed = [one for one in _held(engine, run_id, held) if one.analysed]
+    if sum(one.last - one.first + 1 for one in analysed) < LONG * len(analysed):
+        return gathered(engine, analysed).means()
+    m = schema.metric.c
+    figures = [m.name, func.count(), func.sum(m.value), func.sum(m.trial_id)]
+    totals: dict[Cell, tuple[int, float, float]] = {}
+    with engine.connect() as connection:
+        for one, rows in rows_of_each(connection, select(*figures).group_by(m.name), m.trial_id, analysed):
+            for name, count, total, trials in rows:
+                cell = (one.block, one.variant, one.workload, one.parameters, name)
+                before = totals.get(cell, (0, 0.0, 0.0))
+                place = trials + count * (one.position - one.first)
+                totals[cell] = (before[0] + count, before[1] + total, before[2] + place)
+    return averaged((cell, *of_cell) for cell, of_cell in totals.items())
 
 
 def times(engine: Engine, run_id: int) -> pl.DataFrame:
@@ -174,7 +201,7 @@ def times(engine: Engine, run_id: int) -> pl.DataFrame:
     return _frame(engine, select(*columns).where(t.run_id == run_id, t.superseded == 0).order_by(t.position))
 
 
-def counters(engine: Engine, run_id: int) -> pl.DataFrame:
+def counters(engine: Engine, run_id: int, held: Sequence[Stretch] | None = None) -> pl.DataFrame:
     """How much each counter rose, as means over each block's measured trials that have it.
 
     Columns: block, variant, workload, parameters, counter, value; rows and blocks in the order of the plan. The trials
@@ -182,21 +209,18 @@ def counters(engine: Engine, run_id: int) -> pl.DataFrame:
     """
     import polars as pl  # many read runs and need no frames
 
-    t = schema.trial.c
-    query = select(t.block, t.variant, t.workload, t.parameters, t.counters)
-    query = query.where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
+    analysed = sorted((one for one in _held(engine, run_id, held) if one.analysed), key=lambda one: one.position)
     cells: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     with engine.connect() as connection:
-        text = str(query.order_by(t.position).compile(engine, compile_kwargs={"literal_binds": True}))
-        for line in connection.connection.cursor().execute(text):
-            cell = cells.setdefault(line[:4], {})
-            for name, value in json.loads(line[4]).items():
-                if name in cell:
-                    held = cell[name]
-                    held[0] += value
-                    held[1] += 1
-                else:
-                    cell[name] = [value, 1]
+        for one, rows in rows_of_each(connection, select(schema.trial.c.counters), schema.trial.c.id, analysed):
+            cell = cells.setdefault((one.block, one.variant, one.workload, one.parameters), {})
+            # Trials that counted the same are read once: in a simulation all of a cell may be.
+            for (text,), alike in groupby(rows):
+                count = sum(1 for _ in alike)
+                for name, value in json.loads(text).items():
+                    total = cell.setdefault(name, [0, 0])
+                    total[0] += value * count
+                    total[1] += count
     lines = [(*key, name, total / count) for key, cell in cells.items() for name, (total, count) in cell.items()]
     types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
     return pl.DataFrame(lines, schema=types | {"counter": pl.String, "value": pl.Float64}, orient="row")
@@ -224,11 +248,8 @@ def _frame(engine: Engine, query: Select[Any]) -> pl.DataFrame:
 
     types = {"INTEGER": pl.Int64, "FLOAT": pl.Float64}
     table = {column.name: types.get(str(column.type), pl.String) for column in query.selected_columns}
-    # The driver's own rows: building a Row object for each of thousands of lines would take longer than judging them.
     with engine.connect() as connection:
-        compiled = str(query.compile(engine, compile_kwargs={"literal_binds": True}))
-        rows = connection.connection.cursor().execute(compiled).fetchall()
-    return pl.DataFrame(rows, schema=table, orient="row")
+        return pl.DataFrame(list(driver_rows(connection, query)), schema=table, orient="row")
 
 
 def typical_seconds(engine: Engine, target: str) -> dict[tuple[str, str], float]:

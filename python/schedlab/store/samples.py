@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 from sqlalchemy import Engine, select
 
 from schedlab.store import schema
 from schedlab.store.columns import Chosen
+from schedlab.store.gathering import Gathered, gather
 from schedlab.store.packing import unpack
+from schedlab.store.stretches import driver_rows
 
 COLUMNS = {
     "run": pl.Int64,
@@ -29,12 +31,6 @@ COLUMNS = {
 """Names and types of :func:`long`'s columns. ``position`` is the trial's in the plan, ``parameters`` canonical JSON,
 ``kind`` how the figures came to be."""
 
-CHUNK = 20_000
-"""Lines that are held as Python objects at a time: a million of them would take a gigabyte."""
-
-_OF_TRIAL = ("block", "position", "iteration", "workload", "parameters")
-_OF_METRIC = ("metric", "unit", "direction")
-
 
 def long(engine: Engine, chosen: Sequence[Chosen]) -> pl.DataFrame:
     """All samples of all metrics, judged or not, column by column in the order in which they were taken.
@@ -42,44 +38,54 @@ def long(engine: Engine, chosen: Sequence[Chosen]) -> pl.DataFrame:
     A measured trial is one sample of each of its metrics. An imported trial holds all samples of its block: they share
     its position, and their iteration counts them from 1.
     """
-    empty = pl.DataFrame(schema=COLUMNS)
-    return pl.concat([empty, *(frame for column in chosen for frame in _frames(column.store or engine, column))])
+    read: dict[tuple[Engine, int], Gathered] = {}
+    for column in chosen:
+        of = (column.store or engine, column.run.id)
+        if column.run.design.paired and of not in read:
+            read[of] = gather(*of, {one.variant for one in chosen if (one.store or engine, one.run.id) == of})
+    frames = [_frame(column.store or engine, column, read) for column in chosen]
+    return pl.concat([pl.DataFrame(schema=COLUMNS), *frames])
 
 
-def _frames(engine: Engine, column: Chosen) -> Iterator[pl.DataFrame]:
+def _frame(engine: Engine, column: Chosen, read: Mapping[tuple[Engine, int], Gathered]) -> pl.DataFrame:
     known = {"run": column.run.id, "column": column.name, "kind": column.run.kind}
     told = [pl.lit(value).alias(name) for name, value in known.items()]
-    read = _imported if not column.run.design.paired else _measured
-    for frame in read(engine, column):
-        yield frame.with_columns(told).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+    paired = column.run.design.paired
+    frame = _measured(read[engine, column.run.id], column.variant) if paired else _imported(engine, column)
+    return frame.with_columns(told).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
 
 
-def _measured(engine: Engine, column: Chosen) -> Iterator[pl.DataFrame]:
-    types = {name: COLUMNS[name] for name in (*_OF_TRIAL, *_OF_METRIC, "value")}
-    for lines in _chunks(engine, column, with_samples=False):
-        yield pl.DataFrame(lines, schema=types, orient="row")
+def _measured(gathered: Gathered, variant: str) -> pl.DataFrame:
+    of_variant = np.array([one.variant == variant for one in gathered.held], np.bool_)
+    chosen = np.flatnonzero(of_variant[gathered.stretch])
+    stretch, offset = gathered.stretch[chosen], pl.Series(gathered.offset[chosen])
+    columns = {
+        name: pl.Series([getattr(one, name) for one in gathered.held], dtype=COLUMNS[name]).gather(stretch)
+        for name in ("block", "position", "iteration", "workload", "parameters")
+    }
+    columns |= {name: columns[name] + offset for name in ("position", "iteration")}
+    columns |= {
+        name: pl.Series([kind[i] for kind in gathered.kinds], dtype=pl.String).gather(gathered.kind[chosen])
+        for i, name in enumerate(("metric", "unit", "direction"))
+    }
+    return pl.DataFrame(columns | {"value": gathered.value[chosen]})
 
 
-def _imported(engine: Engine, column: Chosen) -> Iterator[pl.DataFrame]:
-    types = {name: COLUMNS[name] for name in (*_OF_TRIAL, *_OF_METRIC)} | {"value": pl.List(pl.Float64)}
-    for lines in _chunks(engine, column, with_samples=True):
-        held = [(*line[:-1], unpack(line[-1]).tolist()) for line in lines]
-        frame = pl.DataFrame(held, schema=types, orient="row")
-        counted = pl.int_ranges(1, pl.col("value").list.len() + 1).alias("iteration")
-        yield frame.with_columns(counted).explode("iteration", "value")
-
-
-def _chunks(engine: Engine, column: Chosen, *, with_samples: bool) -> Iterator[Sequence[tuple[Any, ...]]]:
+def _imported(engine: Engine, column: Chosen) -> pl.DataFrame:
     t, m, s = schema.trial.c, schema.metric.c, schema.samples.c
-    value = s.data if with_samples else m.value
-    query = select(*(t[name] for name in _OF_TRIAL), m.name, m.unit, m.direction, value)
-    query = query.join_from(schema.trial, schema.metric)
-    if with_samples:
-        query = query.join(schema.samples, (s.trial_id == m.trial_id) & (s.name == m.name))
+    told = [t.block, t.position, t.workload, t.parameters, m.name.label("metric"), m.unit, m.direction]
+    query = select(*told, s.data).join_from(schema.trial, schema.metric)
+    query = query.join(schema.samples, (s.trial_id == m.trial_id) & (s.name == m.name))
     query = query.where(t.run_id == column.run.id, t.variant == column.variant)
     query = query.where(t.phase == "measure", t.state == "ok", t.superseded == 0).order_by(t.position)
     with engine.connect() as connection:
-        cursor = connection.connection.cursor()
-        cursor.execute(str(query.compile(engine, compile_kwargs={"literal_binds": True})))
-        while lines := cursor.fetchmany(CHUNK):
-            yield lines
+        lines = list(driver_rows(connection, query))
+    samples = [np.asarray(unpack(line[-1])) for line in lines]
+    of = np.repeat(np.arange(len(lines)), [len(held) for held in samples])
+    types = {one.name: COLUMNS[one.name] for one in told}
+    frame = pl.DataFrame([line[:-1] for line in lines], schema=types, orient="row")[of]
+    counted = [np.arange(1, len(held) + 1) for held in samples]
+    return frame.with_columns(
+        pl.Series("iteration", np.concatenate([np.empty(0, np.int64), *counted])),
+        pl.Series("value", np.concatenate([np.empty(0), *samples])),
+    )
