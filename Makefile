@@ -17,7 +17,9 @@ PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgre
 
 .PHONY: build demo test lint rust-tests test-rust test-python packages bench clean
 
+# Compiled here, Python's modules load fast also for users who may not write beside them, or whose Python writes nothing.
 build: $(BIN)/schedload $(BIN)/schedlab $(SIMULATOR)
+	@$(BIN)/python -m compileall -q python/schedlab
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; say which with PYTHON=…"; exit 1; }

@@ -55,10 +55,10 @@ def standardised(blocks: int, alpha: float, power: float = POWER) -> float:
     signs = 1.0 - 2.0 * ((np.arange(2 ** (blocks - 1))[:, None] << 1 >> np.arange(blocks)) & 1)
     noises, ones = noise @ signs.T, signs.sum(axis=1)
     most = int(alpha * 2 ** (blocks - 1))
-    low, high = 0.0, 8.0
+    low, high, sums = 0.0, 8.0, np.empty_like(noises)
     for _ in range(12):
         middle = (low + high) / 2
-        sums = np.abs(noises + middle * ones)
+        np.abs(np.add(noises, middle * ones, out=sums), out=sums)
         hits = np.count_nonzero(sums >= sums[:, :1] * (1 - 1e-12), axis=1)
         low, high = (low, middle) if np.mean(hits <= most) >= power else (middle, high)
     return high
