@@ -14,25 +14,22 @@ was never quiet.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from benches.oracle.compare import COUNT, SHARE, Row, rows
-from benches.oracle.trials import FILES, KERNEL, NAMES, SCHEDLOAD, Seen, by_rt_app, by_schedload, by_simulator, machine
+from benches.oracle.rt_app import by_rt_app, unknown_events
+from benches.oracle.trials import KERNEL, NAMES, SCHEDLOAD, Seen, by_schedload, by_simulator, machine
 from benches.oracle.trials import written as copy_of
 
 from schedlab.analysis.paired import estimate, log_ratios
 
-_CALIBRATION_NS = 100
-"""Nanoseconds a loop that rt-app is told while its speed is measured."""
+BY = {"schedload": by_schedload, "rt-app": by_rt_app}
 
 
 class NeverQuiet(Exception):
@@ -48,25 +45,12 @@ def undisturbed(trial: Callable[[], Seen], tries: int) -> tuple[Seen, int]:
     raise NeverQuiet(seen.disturbed)
 
 
-def calibration(folder: Path) -> int:
-    """Nanoseconds of a loop of rt-app's: the shortest of 200 runs of 10,000 loops (its log: loops, and µs of them)."""
-    task = {"loop": 200, "run": 10_000 * _CALIBRATION_NS // 1000}
-    # Without a duration rt-app would wait for a signal after its last thread.
-    settings: dict[str, Any] = {"duration": 1, "calibration": _CALIBRATION_NS, "lock_pages": False}
-    settings |= {"logdir": str(folder), "log_basename": "speed"}
-    file = folder / "speed.json"
-    file.write_text(json.dumps({"global": settings, "tasks": {"speed": task}}), encoding="utf-8")
-    subprocess.run(["rt-app", str(file)], check=True, capture_output=True, timeout=60)
-    lines = (folder / "speed-speed-0.log").read_text(encoding="utf-8").splitlines()
-    fields = [line.split() for line in lines if line.strip() and not line.startswith("#")]
-    return round(min(int(field[2]) * 1000 / int(field[1]) for field in fields))
-
-
-def loop_ns(name: str) -> dict[str, int]:
-    """Computation in one loop of each thread object of a file."""
-    tasks = json.loads((FILES / f"{name}.json").read_text(encoding="utf-8"))["tasks"]
-    runs = {task: [value for key, value in events.items() if key.startswith("run")] for task, events in tasks.items()}
-    return {task: sum(values) * 1000 for task, values in runs.items()}
+def left_out(name: str, rt_app: Path) -> bool:
+    """Whether the installed rt-app lacks events of a file, which is said then: it would pass over them."""
+    unknown = unknown_events(name, rt_app)
+    if unknown:
+        print(f"{name} not by rt-app: the one that is installed does not know {', '.join(unknown)}")
+    return bool(unknown)
 
 
 def shown(name: str, row: Row) -> str:
@@ -113,26 +97,27 @@ def main() -> int:
     if not SCHEDLOAD.exists():
         print(f"{SCHEDLOAD} is not built: make build", file=sys.stderr)
         return 3
-    has_rt_app = shutil.which("rt-app") is not None
-    if not has_rt_app:
+    rt_app = shutil.which("rt-app")
+    if rt_app is None:
         print("without rt-app, which is not installed (apt-get install rt-app)")
-    programs = ["schedload", "rt-app"] if has_rt_app else ["schedload"]
-    real: dict[str, dict[str, list[Seen]]] = {program: {name: [] for name in arguments.files} for program in programs}
+    files = {"schedload": list(arguments.files)}
     simulated: dict[str, list[Seen]] = {name: [] for name in arguments.files}
     disturbed = 0
     with tempfile.TemporaryDirectory(prefix="oracle-") as scratch:
         folder = Path(scratch)
         on = arguments.machine or machine(folder)
-        speed = calibration(folder) if has_rt_app else 0
+        if rt_app is not None:
+            files["rt-app"] = [name for name in arguments.files if not left_out(name, Path(rt_app))]
+        real: dict[str, dict[str, list[Seen]]] = {program: {name: [] for name in own} for program, own in files.items()}
         try:
             for block in range(arguments.blocks):
-                order = [(program, name) for program in programs for name in arguments.files]
+                order = [(program, name) for program, own in files.items() for name in own]
                 random.Random(block).shuffle(order)
                 for program, name in order:
                     file = copy_of(name, arguments.seconds, folder)
 
-                    def trial(program: str = program, name: str = name, file: Path = file) -> Seen:
-                        return by_schedload(file) if program == "schedload" else by_rt_app(file, loop_ns(name), speed)
+                    def trial(by: Callable[[Path], Seen] = BY[program], file: Path = file) -> Seen:
+                        return by(file)
 
                     seen, lost = undisturbed(trial, arguments.tries)
                     disturbed += lost
@@ -144,7 +129,7 @@ def main() -> int:
             return 4
     print(f"{arguments.blocks} blocks of {arguments.seconds} s, {disturbed} trials repeated; simulated: {KERNEL}")
     print(f"limits: {SHARE:.0%} for shares, {COUNT:.0%} for switches and wake-ups")
-    good = [table(f"by {program}", real[program], simulated) for program in programs]
+    good = [table(f"by {program}", real[program], simulated) for program in files]
     return 0 if all(good) else 1
 
 

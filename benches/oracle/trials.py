@@ -1,12 +1,10 @@
-"""One file of rt-app, run once: by `schedload` and by rt-app on this machine's kernel, and by the simulator."""
+"""One file of rt-app, run once: by `schedload` on the kernel of this machine, by the simulator (rt-app: rt_app.py)."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ import schedlab
 from schedlab.simulation.host import machine_file
 
 FILES = Path(__file__).parent / "files"
-NAMES = ("weights", "periodic", "handoff", "mixed", "placement")
+NAMES = ("weights", "periodic", "handoff", "semaphores", "mixed", "placement")
 KERNEL = "linux-6.12"
 SCHEDLOAD = Path(sys.executable).with_name("schedload")
 
@@ -112,42 +110,3 @@ def by_simulator(file: Path, machine: Path, seed: int) -> Seen:
         switches=(counters["voluntary"] + counters["preemptions"]) / seconds,
         seconds=seconds,
     )
-
-
-def by_rt_app(file: Path, loop_ns: Mapping[str, int], calibration: int) -> Seen:
-    """The file by Debian's rt-app, with its own calibration in nanoseconds a loop.
-
-    ``loop_ns`` is the computation in one line of each thread object's log. The switches are those of the whole process.
-    """
-    document = json.loads(file.read_text(encoding="utf-8"))
-    document["global"]["calibration"] = calibration
-    with tempfile.TemporaryDirectory(dir=file.parent) as logs:
-        document["global"]["logdir"] = logs
-        own = Path(logs) / "file.json"
-        own.write_text(json.dumps(document), encoding="utf-8")
-        before = Machine.now()
-        process = subprocess.Popen(["rt-app", str(own)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        assert process.stderr is not None
-        told = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        after = Machine.now()
-        if process.returncode != 0:
-            raise Failed(told.strip())
-        seconds = float(document["global"]["duration"])
-        work = {name: _lines(Path(logs), name) * ns / 1e9 / seconds for name, ns in loop_ns.items()}
-    used = usage.ru_utime + usage.ru_stime
-    share = others(before, after)
-    return Seen(
-        work=work,
-        cpu=used / seconds,
-        wakeups=usage.ru_nvcsw / seconds,
-        switches=(usage.ru_nvcsw + usage.ru_nivcsw) / seconds,
-        seconds=seconds,
-        disturbed=disturbance(share, 1, 1),
-    )
-
-
-def _lines(logs: Path, task: str) -> int:
-    found = [path.read_text(encoding="utf-8") for path in logs.glob(f"*-{task}-*.log")]
-    return sum(not line.startswith("#") for text in found for line in text.splitlines())

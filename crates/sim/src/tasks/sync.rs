@@ -5,8 +5,8 @@ use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
 use crate::sched::{Policy, TaskIx};
-use crate::tasks::WaitQueue;
 use crate::tasks::exec::Begun;
+use crate::tasks::{State, WaitQueue};
 
 /// A mutex.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +57,9 @@ pub(crate) struct Condition {
     pub waiters: WaitQueue,
 }
 
-/// [`crate::tasks::Task::moved`] of a task that has been signalled and wants its lock back.
-const SIGNALLED: u64 = 1;
+// [`crate::tasks::Task::moved`] of a task that waits for a condition: in its queue, and signalled.
+const QUEUED: u64 = 1;
+const SIGNALLED: u64 = 2;
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// An atomic operation on a line that another CPU may have, and how far away that is: small work of the task.
@@ -135,18 +136,23 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Releases the lock and waits; begun again after the signal, acquires it.
+    ///
+    /// The task is in the condition's queue before it releases the lock. Whom it wakes by that may take its CPU and
+    /// signal before it sleeps: then it does not sleep at all, as with futexes.
     pub(super) fn begin_await(&mut self, cpu: usize, task: TaskIx, condition: u32, lock: u32) -> Begun {
-        if self.tasks[task as usize].moved == SIGNALLED {
-            return self.begin_lock(cpu, task, lock);
+        match self.tasks[task as usize].moved {
+            SIGNALLED => return self.begin_lock(cpu, task, lock),
+            QUEUED => return Begun::Again,
+            _ => {}
         }
         if self.locks[lock as usize].owner != task {
             return Begun::Failed("waiting for a condition without holding its lock".to_owned());
         }
-        self.tasks[task as usize].moved = SIGNALLED;
+        self.tasks[task as usize].moved = QUEUED;
+        self.conditions[condition as usize].waiters.push(&mut self.tasks, task);
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.begin_unlock(cpu, task, lock);
-        self.conditions[condition as usize].waiters.push(&mut self.tasks, task);
-        Begun::Again
+        if self.cpus[cpu].need_resched { Begun::Later } else { Begun::Again }
     }
 
     pub(super) fn begin_signal(&mut self, cpu: usize, task: TaskIx, condition: u32, all: bool) -> Begun {
@@ -157,7 +163,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         while let Some(next) = self.conditions[at].waiters.pop(&self.tasks) {
-            self.wake(cpu, next, false);
+            self.tasks[next as usize].moved = SIGNALLED;
+            if self.tasks[next as usize].state == State::Blocked {
+                self.wake(cpu, next, false);
+            }
             if !all {
                 break;
             }

@@ -1,0 +1,104 @@
+"""One file of rt-app, run once by rt-app itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benches.oracle.quiet import Machine, disturbance, others
+from benches.oracle.trials import FILES, Failed, Seen
+
+LOOPS = 1000
+"""Nanoseconds a loop that rt-app is told, so that its ``run`` is in loops. Told the true figure, which has to be whole,
+it would compute up to 2 % more or less than it is asked for."""
+
+_MEASURED = 10_000
+"""Loops of a run while the speed is measured."""
+
+PROPERTIES = frozenset({"cpus", "instance", "policy", "priority", "loop"})
+
+
+def unknown_events(name: str, program: Path) -> list[str]:
+    """Events of a file that an rt-app does not know, and would pass over without a word.
+
+    Debian's 1.0 of 2017 lacks those that came later, such as ``fork`` and ``sem_post``, and does not tell. What it
+    knows is looked up in the program's strings; one may be the end of another, as ``lock`` of ``unlock``.
+    """
+    tasks = json.loads((FILES / f"{name}.json").read_text(encoding="utf-8"))["tasks"]
+    events = {key.rstrip("0123456789") for task in tasks.values() for key in task} - PROPERTIES
+    binary = program.read_bytes()
+    return sorted(event for event in events if f"{event}\0".encode() not in binary)
+
+
+def _run(tasks: Mapping[str, Any], folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    settings = {"duration": 1, "calibration": LOOPS, "lock_pages": False, "logdir": str(folder), "log_basename": name}
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps({"global": settings, "tasks": tasks}), encoding="utf-8")
+    return subprocess.run(["rt-app", str(file)], capture_output=True, text=True, check=False, timeout=60)
+
+
+def loop_ns(folder: Path) -> float:
+    """What a loop of rt-app's takes: the median of 200 runs of 10,000 loops, by the µs in its log."""
+    # In a phase: 1.0 takes a `loop` beside events for one without end.
+    done = _run({"speed": {"loop": 1, "phases": {"runs": {"loop": 200, "run": _MEASURED}}}}, folder, "speed")
+    if done.returncode != 0:
+        raise Failed(done.stderr.strip())
+    return median(int(line.split()[2]) * 1000 / _MEASURED for line in _lines(folder, "speed"))
+
+
+def in_loops(events: Mapping[str, Any], ns: float) -> dict[str, Any]:
+    """A thread object with its ``run`` in loops of so many nanoseconds instead of microseconds."""
+    return {key: max(1, round(value * 1000 / ns)) if _computes(key) else value for key, value in events.items()}
+
+
+def _computes(key: str) -> bool:
+    return key.startswith("run") and not key.startswith("runtime")
+
+
+def by_rt_app(file: Path) -> Seen:
+    """The file by rt-app, whose speed is measured before and after it. The switches are those of the whole process."""
+    document = json.loads(file.read_text(encoding="utf-8"))
+    asked = document["tasks"]
+    with tempfile.TemporaryDirectory(dir=file.parent) as logs:
+        folder = Path(logs)
+        ns = loop_ns(folder)
+        document["global"] |= {"calibration": LOOPS, "logdir": logs, "log_basename": "trial"}
+        document["tasks"] = {task: in_loops(events, ns) for task, events in asked.items()}
+        own = folder / "trial.json"
+        own.write_text(json.dumps(document), encoding="utf-8")
+        before = Machine.now()
+        process = subprocess.Popen(["rt-app", str(own)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        told = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        share = others(before, Machine.now())
+        if process.returncode != 0:
+            raise Failed(told.strip())
+        seconds = float(document["global"]["duration"])
+        loops = {task: len(_lines(folder, f"trial-{task}")) for task in asked}
+        again = loop_ns(folder)
+    return Seen(
+        work={task: count * _loop_us(asked[task]) / 1e6 / seconds for task, count in loops.items()},
+        cpu=(usage.ru_utime + usage.ru_stime) / seconds,
+        wakeups=usage.ru_nvcsw / seconds,
+        switches=(usage.ru_nvcsw + usage.ru_nivcsw) / seconds,
+        seconds=seconds,
+        disturbed=disturbance(share, ns, again),
+    )
+
+
+def _loop_us(events: Mapping[str, Any]) -> int:
+    """Computation that one loop of a thread object asks for, which is one line of its log."""
+    return sum(value for key, value in events.items() if _computes(key))
+
+
+def _lines(logs: Path, task: str) -> list[str]:
+    texts = [path.read_text(encoding="utf-8") for path in logs.glob(f"{task}-*.log")]
+    return [line for text in texts for line in text.splitlines() if line.strip() and not line.startswith("#")]
