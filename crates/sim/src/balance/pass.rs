@@ -1,5 +1,7 @@
 //! One balancing pass over one domain: is there anything to move, from where and how much.
 
+use std::ops::Range;
+
 use crate::balance::shapes::{self, Shape};
 use crate::engine::Engine;
 use crate::ledger::Account;
@@ -28,22 +30,24 @@ pub(super) struct Passed {
 /// A group's state.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group {
+    at: usize,
     width: u64,
     number: u64,
-    load: u64,
     idle: u64,
-    at: usize,
 }
 
 impl Group {
     fn overloaded(&self) -> bool {
         self.number > self.width
     }
+}
 
-    /// Load per CPU, times 1024.
-    fn per_cpu(&self) -> u64 {
-        self.load * 1024 / self.width.max(1)
-    }
+/// Loads per CPU, times 1024.
+#[derive(Debug, Clone, Copy)]
+struct Loads {
+    own: u64,
+    best: u64,
+    mean: u64,
 }
 
 /// What to move.
@@ -122,26 +126,67 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn busiest_group(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
         let mut own = Group::default();
         let mut best: Option<Group> = None;
-        let (mut load, mut width) = (0, 0);
         for (at, shape) in domain.groups.iter().enumerate() {
             let group = self.group(at, shape);
-            (load, width) = (load + group.load, width + group.width);
             if shape.span.contains(cpu) {
                 own = group;
-            } else if best.is_none_or(|best| busier(&group, &best)) {
+            } else if best.is_none_or(|best| self.busier(domain, &group, &best)) {
                 best = Some(group);
             }
         }
         let best = best.filter(|best| best.number > 0)?;
-        let imbalance = self.imbalance(domain, &own, &best, load * 1024 / width.max(1), kind)?;
-        let key = |cpu: usize| match imbalance {
-            Imbalance::Tasks(_) => (u64::from(self.running[cpu]), self.loads[cpu]),
-            Imbalance::Load(_) => (self.loads[cpu], u64::from(self.running[cpu])),
+        let loads = || Loads {
+            own: self.per_cpu(&domain.groups[own.at].ranges),
+            best: self.per_cpu(&domain.groups[best.at].ranges),
+            // Groups of widest domains may overlap.
+            mean: self.per_cpu(domain.groups.iter().flat_map(|group| &group.ranges)),
         };
-        // The first of the busiest.
-        let cpus = domain.groups[best.at].cpus.iter().map(|cpu| usize::from(*cpu));
-        let source = cpus.min_by_key(|cpu| std::cmp::Reverse(key(*cpu)))?;
+        let imbalance = self.imbalance(domain, &own, &best, kind, loads)?;
+        let source = self.busiest_in(&domain.groups[best.at], imbalance)?;
         (self.running[source] > 0).then_some((source, imbalance))
+    }
+
+    /// The first of the busiest CPUs of a group.
+    fn busiest_in(&self, group: &shapes::Group, imbalance: Imbalance) -> Option<usize> {
+        let number = |cpu: usize| u64::from(self.running[cpu]);
+        if matches!(imbalance, Imbalance::Tasks(_)) {
+            // By number and then by load, which is far below 2⁴⁰: one with several tasks, if there is any.
+            let (mut most, mut source) = (0, None);
+            group.span.each_common(&self.crowded, |cpu| {
+                let rank = number(cpu) << 40 | self.loads[cpu];
+                if rank > most {
+                    (most, source) = (rank, Some(cpu));
+                }
+            });
+            if source.is_some() {
+                return source;
+            }
+        }
+        let key = |cpu: usize| match imbalance {
+            Imbalance::Tasks(_) => (number(cpu), self.loads[cpu]),
+            Imbalance::Load(_) => (self.loads[cpu], number(cpu)),
+        };
+        group.cpus.iter().map(|cpu| usize::from(*cpu)).min_by_key(|cpu| std::cmp::Reverse(key(*cpu)))
+    }
+
+    /// Whether a group is busier than another: overloaded before not, then by load per CPU, else by fewer idle CPUs.
+    fn busier(&self, domain: &Shape, group: &Group, other: &Group) -> bool {
+        let load = |group: &Group| self.per_cpu(&domain.groups[group.at].ranges);
+        match (group.overloaded(), other.overloaded()) {
+            (true, true) => load(group) > load(other),
+            (false, false) => (other.idle, group.number) > (group.idle, other.number),
+            (overloaded, _) => overloaded,
+        }
+    }
+
+    /// Load per CPU, times 1024.
+    fn per_cpu<'a>(&self, ranges: impl IntoIterator<Item = &'a Range<usize>>) -> u64 {
+        let (mut load, mut width) = (0, 0);
+        for range in ranges {
+            load += self.loads.part(range.clone()).iter().sum::<u64>();
+            width += range.len() as u64;
+        }
+        load * 1024 / width.max(1)
     }
 
     /// As [`Engine::busiest`] where all groups are single CPUs, in one sweep over two arrays.
@@ -169,12 +214,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         // An overloaded CPU counts by its load, and more than any other, which counts by whether it has a task at all.
         let rank =
             |running: u32, load: u64| if running > 1 { load << 1 | 1 << 40 } else { u64::from(running) };
-        let (mut total, mut best, mut source, mut width) = (0, 0, None, 0);
+        let (mut best, mut source) = (0, None);
         for range in &domain.ranges {
-            width += range.len() as u64;
             let both = self.running.part(range.clone()).iter().zip(self.loads.part(range.clone()));
             for (other, (running, load)) in range.clone().zip(both) {
-                total += load;
                 let rank = rank(*running, *load);
                 if rank > best && other != cpu {
                     (best, source) = (rank, Some(other));
@@ -187,10 +230,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             width: 1,
             number: self.running[cpu].into(),
             idle: u64::from(self.running[cpu] == 0),
-            load: self.loads[cpu],
         };
-        let mean = total * 1024 / width.max(1);
-        let imbalance = self.imbalance(domain, &group(cpu), &group(source), mean, kind)?;
+        let loads = || Loads {
+            own: self.loads[cpu] * 1024,
+            best: self.loads[source] * 1024,
+            mean: self.per_cpu(&domain.ranges),
+        };
+        let imbalance = self.imbalance(domain, &group(cpu), &group(source), kind, loads)?;
         Some((source, imbalance))
     }
 
@@ -205,7 +251,6 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 idle += u32::from(*running == 0);
             }
             (group.number, group.idle) = (group.number + u64::from(number), group.idle + u64::from(idle));
-            group.load += self.loads.part(range.clone()).iter().sum::<u64>();
         }
         group
     }
@@ -216,15 +261,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         domain: &Shape,
         own: &Group,
         best: &Group,
-        mean: u64,
         kind: Kind,
+        loads: impl FnOnce() -> Loads,
     ) -> Option<Imbalance> {
-        let pct = u64::from(self.imbalance_pct(domain));
         if best.overloaded() {
             if !own.overloaded() && own.idle > 0 {
                 return Some(Imbalance::Tasks(own.idle.min(best.number - best.width).max(1)));
             }
-            let (here, there) = (own.per_cpu(), best.per_cpu());
+            let pct = u64::from(self.imbalance_pct(domain));
+            let Loads { own: here, best: there, mean } = loads();
             if here >= there || here >= mean || 100 * there <= pct * here {
                 return None;
             }
@@ -260,14 +305,5 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// With SMT, a core that is wholly idle may take a running task from a core with two.
     fn active_wanted(&self, cpu: usize, domain: &Shape) -> bool {
         self.topology.threads > 1 && domain.kind != DomainKind::Smt && self.idle_cores.contains(cpu)
-    }
-}
-
-/// Whether a group is busier than another: overloaded before not, then by load per CPU, else by fewer idle CPUs.
-fn busier(group: &Group, other: &Group) -> bool {
-    match (group.overloaded(), other.overloaded()) {
-        (true, true) => group.per_cpu() > other.per_cpu(),
-        (false, false) => (other.idle, group.number) > (group.idle, other.number),
-        (overloaded, _) => overloaded,
     }
 }

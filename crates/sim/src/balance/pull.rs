@@ -46,10 +46,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.settle(source);
         self.charge(source);
         let mut chosen = std::mem::take(&mut self.chosen);
-        let mut refused = std::mem::take(&mut self.stats.refused);
+        // Refusals are noted for the statistics alone.
+        let on = self.stats.on;
+        let mut refused = if on { std::mem::take(&mut self.stats.refused) } else { Vec::new() };
         self.choose(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen, &mut refused);
-        self.stats.refused = refused;
-        if self.stats.on {
+        if on {
+            self.stats.refused = refused;
             self.stats_refused(payer);
         }
         let moved = chosen.len() as u32;

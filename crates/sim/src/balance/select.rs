@@ -175,42 +175,59 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 return (Some(found), span.rank(target, found) + 1);
             }
         }
-        let most = match search {
+        let reach = match search {
             IdleSearch::Groups => return (None, width),
-            IdleSearch::Utilisation => self.utilisation_limit(cache.span.common(&self.idle), cache.width),
-            IdleSearch::Proportional => self.proportional_limit(cpu, width),
+            IdleSearch::Utilisation => Reach::Cpus(cache.reach(cache.span.common(&self.idle))),
+            IdleSearch::Proportional => self.proportional_reach(cpu, width),
         };
-        if most > 0
-            && let Some(found) = span.first_common_from(&self.idle, target)
-        {
+        if let Some(found) = span.first_common_from(&self.idle, target) {
             let place = span.rank(target, found);
-            if place < most {
+            if reach.covers(place) {
                 return (Some(found), place + 1);
             }
         }
-        (None, most.min(width))
+        (None, reach.cpus().min(width))
     }
 
     /// `SIS_PROP`: as many as a 512th of the average idle time pays for, at least 4 (`select_idle_cpu()` of 5.14).
-    fn proportional_limit(&self, cpu: usize, width: usize) -> usize {
+    fn proportional_reach(&self, cpu: usize, width: usize) -> Reach {
         let it = &self.cpus[cpu];
         let (budget, cost) = (width as u64 * (it.avg_idle / 512), it.avg_search + 1);
         if budget >= cost * width as u64 {
-            width
+            Reach::Cpus(width)
         } else if budget > 4 * cost {
-            (budget / cost) as usize
+            Reach::Paid { budget, cost }
         } else {
-            4
+            Reach::Cpus(4)
+        }
+    }
+}
+
+/// How many CPUs a search looks at.
+#[derive(Debug, Clone, Copy)]
+enum Reach {
+    Cpus(usize),
+    /// As many as the budget pays for at this cost.
+    Paid {
+        budget: u64,
+        cost: u64,
+    },
+}
+
+impl Reach {
+    /// Whether the CPU that comes after so many others is looked at.
+    fn covers(self, place: usize) -> bool {
+        match self {
+            Self::Cpus(cpus) => place < cpus,
+            // Cheaper than to divide.
+            Self::Paid { budget, cost } => (place as u64 + 1) * cost <= budget,
         }
     }
 
-    /// `SIS_UTIL`: width × (1 − (x × 1.17)²), x being the part of the cache's CPUs that is busy (`update_idle_cpu_scan()`
-    /// of 6.12, with the momentary number of busy CPUs for the average utilisation).
-    fn utilisation_limit(&self, idle: usize, width: usize) -> usize {
-        let busy = (width - idle) as u64 * 1024 / width.max(1) as u64;
-        let pct = u64::from(self.world.kernel.domains.cache_imbalance_pct);
-        let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);
-        let most = ((1024 - taken) * width as u64 / 1024) as usize;
-        if most == 0 { 0 } else { (most + 1).min(width) }
+    fn cpus(self) -> usize {
+        match self {
+            Self::Cpus(cpus) => cpus,
+            Self::Paid { budget, cost } => (budget / cost) as usize,
+        }
     }
 }

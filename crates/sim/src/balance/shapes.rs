@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::kernel::{IdleSearch, Kernel};
 use crate::machine::{CpuMask, DomainKind, Domains, Span, Topology};
 
 /// A domain.
@@ -30,6 +31,34 @@ pub(crate) struct Group {
 pub(crate) struct Cache {
     pub span: Span,
     pub width: usize,
+    /// How many CPUs a wake-up looks at, by how many are idle; of kernels that go by the cache's utilisation.
+    reaches: Vec<u16>,
+}
+
+impl Cache {
+    fn new(span: CpuMask, kernel: &Kernel) -> Self {
+        let width = span.count();
+        let reach = |idle: usize| utilisation_reach(idle, width, kernel.domains.cache_imbalance_pct);
+        let known = kernel.idle_search == IdleSearch::Utilisation;
+        let reaches = if known { (0..=width).map(reach).collect() } else { Vec::new() };
+        Self { span: Span::new(span), width, reaches }
+    }
+
+    /// How many CPUs a wake-up looks at (`SIS_UTIL`) while `idle` are idle.
+    #[inline]
+    pub fn reach(&self, idle: usize) -> usize {
+        self.reaches[idle].into()
+    }
+}
+
+/// Width × (1 − (x × `pct` %)²), x being the part of a cache's CPUs that is busy (`update_idle_cpu_scan()` of 6.12, with
+/// the momentary number of busy CPUs for the average utilisation).
+fn utilisation_reach(idle: usize, width: usize, pct: u32) -> u16 {
+    let busy = (width - idle) as u64 * 1024 / width.max(1) as u64;
+    let pct = u64::from(pct);
+    let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);
+    let most = (1024 - taken) * width as u64 / 1024;
+    if most == 0 { 0 } else { (most + 1).min(width as u64) as u16 }
 }
 
 /// All of them.
@@ -43,7 +72,7 @@ pub(crate) struct Shapes {
 
 impl Shapes {
     /// Cuts everything to the CPUs in `open`.
-    pub fn new(domains: &Domains, topology: &Topology, open: &CpuMask) -> Self {
+    pub fn new(domains: &Domains, topology: &Topology, kernel: &Kernel, open: &CpuMask) -> Self {
         let group = |span: &CpuMask| {
             let span = span.and(open);
             let cpus = span.iter().map(|cpu| cpu as u16).collect();
@@ -58,10 +87,7 @@ impl Shapes {
             let (weight, span) = (span.count() as u32, Span::new(span));
             Shape { kind: domain.kind, weight, span, groups, ranges, singles }
         };
-        let cache = |cpus: &CpuMask| {
-            let span = cpus.and(open);
-            Cache { width: span.count(), span: Span::new(span) }
-        };
+        let cache = |cpus: &CpuMask| Cache::new(cpus.and(open), kernel);
         let of_cpu =
             |(cpu, levels): (usize, &Vec<u16>)| if open.contains(cpu) { levels.clone() } else { Vec::new() };
         Self {

@@ -27,7 +27,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let mut random = Random::new(config.seed);
         let all = CpuMask::first_cpus(cpus);
         let open = all.without(world.isolated);
-        let shapes = Shapes::new(world.domains, world.topology, &open);
+        let shapes = Shapes::new(world.domains, world.topology, world.kernel, &open);
         let setting = Setting { cpus, tick_ns };
         let policy = P::new(world.kernel, &tunables, setting);
         let cost = tunables.ns(Tunable::MigrationCostNs);

@@ -10,6 +10,8 @@ use super::CpuMask;
 pub(crate) struct Span {
     mask: CpuMask,
     words: Range<usize>,
+    /// The only word that holds any, if there is only one.
+    only: Option<u8>,
 }
 
 impl Span {
@@ -17,7 +19,8 @@ impl Span {
         let held = |word: &u64| *word != 0;
         let first = mask.0.iter().position(held).unwrap_or(0);
         let last = mask.0.iter().rposition(held).map_or(0, |last| last + 1);
-        Self { mask, words: first..last }
+        let only = (first + 1 == last).then_some(first as u8);
+        Self { mask, words: first..last, only }
     }
 
     /// The set as it is.
@@ -55,6 +58,12 @@ impl Span {
     /// The first CPU in both sets from `start` on, wrapping around.
     #[inline]
     pub fn first_common_from(&self, other: &CpuMask, start: usize) -> Option<usize> {
+        if let Some(at) = self.only.map(usize::from).filter(|at| *at == start / 64) {
+            let both = self.mask.0[at] & other.0[at];
+            let later = both & (u64::MAX << (start % 64));
+            let word = if later != 0 { later } else { both };
+            return (word != 0).then(|| at * 64 + word.trailing_zeros() as usize);
+        }
         let from = self.both(other).find_map(|(at, word)| {
             let word = match at.cmp(&(start / 64)) {
                 std::cmp::Ordering::Less => 0,
@@ -69,6 +78,12 @@ impl Span {
     /// How many of its CPUs lie between `start` and `cpu`, going up and around.
     #[inline]
     pub fn rank(&self, start: usize, cpu: usize) -> usize {
+        if let Some(at) = self.only.map(usize::from).filter(|at| (*at, *at) == (start / 64, cpu / 64)) {
+            let between = |low: usize, high: usize| ((1 << (high - low)) - 1) << (low % 64);
+            let word = self.mask.0[at];
+            let passed = if cpu >= start { word & between(start, cpu) } else { word & !between(cpu, start) };
+            return passed.count_ones() as usize;
+        }
         if cpu >= start {
             self.mask.count_between(start, cpu)
         } else {
@@ -109,10 +124,10 @@ mod tests {
     proptest! {
         #[test]
         fn spans_behave_like_sets(
-            low in 0..MAX_CPUS, a in prop::collection::btree_set(0..200usize, 0..40),
+            low in 0..MAX_CPUS, width in prop_oneof![1..30usize, 1..200usize], a in prop::collection::btree_set(0..200usize, 0..40),
             b in prop::collection::btree_set(0..MAX_CPUS, 0..600), start in 0..MAX_CPUS, cpu in 0..MAX_CPUS,
         ) {
-            let a: BTreeSet<usize> = a.into_iter().map(|each| (low + each).min(MAX_CPUS - 1)).collect();
+            let a: BTreeSet<usize> = a.into_iter().map(|each| (low + each % width).min(MAX_CPUS - 1)).collect();
             let (span, y) = (Span::new(a.iter().copied().collect()), b.iter().copied().collect::<CpuMask>());
             let both: BTreeSet<_> = a.intersection(&b).copied().collect();
             prop_assert_eq!((span.common(&y), span.meets(&y)), (both.len(), !both.is_empty()));

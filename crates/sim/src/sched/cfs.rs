@@ -4,9 +4,10 @@
 //! Documentation/scheduler/sched-design-CFS.rst; I. Molnar's and P. Zijlstra's announcements; defaults in the kernel
 //! models. Groups of tasks (cgroups, autogroup) and bandwidth control are not modelled.
 
-use super::ordered::{Entry, Ordered};
+use super::ordered::{Item, Ordered};
 use super::policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
 use super::weight::virtual_ns;
+use crate::engine::NOBODY;
 use crate::kernel::{Kernel, Tunable, Tunables};
 use crate::time::Ns;
 
@@ -23,24 +24,60 @@ pub struct Cfs {
 }
 
 /// A CPU's tasks: two cache lines.
-#[derive(Debug, Clone, Default)]
-#[repr(align(64))]
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
 pub struct Queue {
-    waiting: Ordered,
     /// Never goes back; newcomers are placed relative to it.
     min_vruntime: i64,
     /// Weights and number of all tasks, the current one included.
     load: u64,
     number: u32,
-    current: Option<TaskIx>,
+    current: TaskIx,
     /// Preempted by a wake-up: preferred when its preemptor sleeps, for its caches are warm.
-    last: Option<TaskIx>,
+    last: TaskIx,
     /// Has yielded.
-    skip: Option<TaskIx>,
+    skip: TaskIx,
+    waiting: Ordered<Waiting, 5>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            min_vruntime: 0,
+            load: 0,
+            number: 0,
+            current: NOBODY,
+            last: NOBODY,
+            skip: NOBODY,
+            waiting: Ordered::default(),
+        }
+    }
+}
+
+/// A waiting task, by its virtual time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Waiting {
+    vruntime: i64,
+    task: TaskIx,
+}
+
+impl Item for Waiting {
+    const NOBODY: Self = Self { vruntime: 0, task: NOBODY };
+
+    #[inline]
+    fn task(&self) -> TaskIx {
+        self.task
+    }
+
+    #[inline]
+    fn before(&self, other: &Self) -> bool {
+        self.vruntime < other.vruntime
+    }
 }
 
 /// A task's virtual time.
 #[derive(Debug, Clone, Default)]
+#[repr(align(32))]
 pub struct Entity {
     /// Absolute on a queue and after sleeping on it, relative to `min_vruntime` on the way between queues.
     vruntime: i64,
@@ -90,27 +127,42 @@ impl Cfs {
         if ahead <= 0 { -1 } else { i32::from(ahead > virtual_ns(self.wakeup_granularity, other.weight)) }
     }
 
+    #[inline]
     fn insert(queue: &mut Queue, all: &[Entity], task: TaskIx) {
-        let key = all[task as usize].vruntime;
-        queue.waiting.insert(Entry { key, value: i64::MAX, task });
+        queue.waiting.insert(Waiting { vruntime: all[task as usize].vruntime, task });
     }
 
+    #[inline]
     fn forget(queue: &mut Queue, task: TaskIx) {
         for buddy in [&mut queue.last, &mut queue.skip] {
-            if *buddy == Some(task) {
-                *buddy = None;
+            if *buddy == task {
+                *buddy = NOBODY;
             }
         }
     }
 
+    #[inline]
     fn advance(queue: &mut Queue, all: &[Entity]) {
-        let mut least = queue.waiting.first().map_or(i64::MAX, |entry| entry.key);
-        if let Some(current) = queue.current {
-            least = least.min(all[current as usize].vruntime);
+        let first = queue.waiting.first().map(|waiting| waiting.vruntime);
+        let current = (queue.current != NOBODY).then(|| all[queue.current as usize].vruntime);
+        let least = match (first, current) {
+            (Some(first), Some(current)) => first.min(current),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => return,
+        };
+        queue.min_vruntime = queue.min_vruntime.max(least);
+    }
+
+    /// Who runs next instead of the first, because of who has yielded and who has been preempted.
+    #[cold]
+    #[inline(never)]
+    fn next_but(&self, queue: &Queue, all: &[Entity], first: TaskIx) -> TaskIx {
+        let near = |task: TaskIx| self.compare(&all[task as usize], &all[first as usize]) < 1;
+        if queue.last != NOBODY && near(queue.last) {
+            return queue.last;
         }
-        if least != i64::MAX {
-            queue.min_vruntime = queue.min_vruntime.max(least);
-        }
+        let second = queue.waiting.second().map(|waiting| waiting.task);
+        second.filter(|task| queue.skip == first && near(*task)).unwrap_or(first)
     }
 }
 
@@ -131,7 +183,7 @@ impl Policy for Cfs {
     }
 
     fn fork(&self, queue: &Queue, all: &mut [Entity], parent: Option<TaskIx>, child: TaskIx, _: Ns) {
-        let parent = parent.filter(|task| queue.current == Some(*task));
+        let parent = parent.filter(|task| queue.current == *task);
         let weight = all[child as usize].weight;
         let inherited = parent.map_or(queue.min_vruntime, |task| all[task as usize].vruntime);
         let debit = if self.start_debit { virtual_ns(self.slice(queue, weight, true), weight) } else { 0 };
@@ -170,7 +222,7 @@ impl Policy for Cfs {
 
     fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
         let entity = &mut all[task as usize];
-        let there = queue.waiting.remove(entity.vruntime, task);
+        let there = queue.waiting.remove(&Waiting { vruntime: entity.vruntime, task });
         debug_assert!(there, "task {task} waits in the queue");
         queue.load -= u64::from(entity.weight);
         queue.number -= 1;
@@ -182,8 +234,8 @@ impl Policy for Cfs {
     }
 
     fn block(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
-        debug_assert_eq!(queue.current, Some(task));
-        queue.current = None;
+        debug_assert_eq!(queue.current, task);
+        queue.current = NOBODY;
         queue.load -= u64::from(all[task as usize].weight);
         queue.number -= 1;
         Self::forget(queue, task);
@@ -191,7 +243,7 @@ impl Policy for Cfs {
     }
 
     fn put(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
-        queue.current = None;
+        queue.current = NOBODY;
         Self::insert(queue, all, task);
     }
 
@@ -199,24 +251,23 @@ impl Policy for Cfs {
         if let Some(task) = previous {
             Self::insert(queue, all, task);
         }
-        queue.current = None;
-        let first = queue.waiting.first()?.task;
-        let near = |task: TaskIx| self.compare(&all[task as usize], &all[first as usize]) < 1;
-        let mut chosen = first;
-        if queue.skip == Some(first) {
-            chosen =
-                queue.waiting.second().map(|entry| entry.task).filter(|task| near(*task)).unwrap_or(first);
-        }
-        if let Some(last) = queue.last.filter(|task| near(*task)) {
-            chosen = last;
+        queue.current = NOBODY;
+        let first = *queue.waiting.first()?;
+        let mut chosen = first.task;
+        if (queue.last, queue.skip) != (NOBODY, NOBODY) {
+            chosen = self.next_but(queue, all, chosen);
         }
         let entity = &mut all[chosen as usize];
-        queue.waiting.remove(entity.vruntime, chosen);
+        if chosen == first.task {
+            queue.waiting.pop();
+        } else {
+            queue.waiting.remove(&Waiting { vruntime: entity.vruntime, task: chosen });
+        }
         if previous != Some(chosen) {
             entity.ran_before = entity.ran;
         }
-        queue.current = Some(chosen);
-        queue.skip = None;
+        queue.current = chosen;
+        queue.skip = NOBODY;
         Self::forget(queue, chosen);
         Some(chosen)
     }
@@ -238,21 +289,23 @@ impl Policy for Cfs {
             Self::forget(queue, current);
             return true;
         }
-        ran >= self.min_granularity && entity.vruntime - first.key > ideal as i64
+        ran >= self.min_granularity && entity.vruntime - first.vruntime > ideal as i64
     }
 
     fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
         let preempts = self.compare(&all[current as usize], &all[woken as usize]) == 1;
         if preempts && self.last_buddy && u64::from(queue.number) >= self.crowd() {
-            queue.last = Some(current);
+            queue.last = current;
         }
         preempts
     }
 
     fn yields(&self, queue: &mut Queue, _: &mut [Entity], current: TaskIx, _: Ns) {
         if queue.number > 1 {
-            queue.last = queue.last.filter(|task| *task != current);
-            queue.skip = Some(current);
+            if queue.last == current {
+                queue.last = NOBODY;
+            }
+            queue.skip = current;
         }
     }
 
@@ -264,24 +317,23 @@ impl Policy for Cfs {
         entity.weight
     }
 
+    #[inline]
     fn waiting(queue: &Queue, visit: impl FnMut(TaskIx) -> bool) {
-        queue.waiting.visit(visit);
+        let _ = queue.waiting.iter().map(|waiting| waiting.task).all(visit);
     }
 
     fn preferred(queue: &Queue, task: TaskIx) -> bool {
-        queue.last == Some(task)
+        queue.last == task
     }
 
     fn verify(queue: &Queue, all: &[Entity], current: Option<TaskIx>) {
-        assert_eq!(queue.current, current, "the queue knows who runs");
-        let tasks: Vec<TaskIx> = queue.waiting.iter().map(|entry| entry.task).chain(current).collect();
+        assert_eq!(queue.current, current.unwrap_or(NOBODY), "the queue knows who runs");
+        let tasks: Vec<TaskIx> = queue.waiting.iter().map(|waiting| waiting.task).chain(current).collect();
         let load: u64 = tasks.iter().map(|task| u64::from(all[*task as usize].weight)).sum();
         assert_eq!((queue.load, queue.number as usize), (load, tasks.len()), "load and number add up");
-        for entry in queue.waiting.iter() {
-            assert_eq!(
-                entry.key, all[entry.task as usize].vruntime,
-                "a waiting task's virtual time stands still"
-            );
+        for waiting in queue.waiting.iter() {
+            let vruntime = all[waiting.task as usize].vruntime;
+            assert_eq!(waiting.vruntime, vruntime, "a waiting task's virtual time stands still");
         }
     }
 }

@@ -1,0 +1,296 @@
+//! Earliest Eligible Virtual Deadline First, as in Linux 6.6 and later (I. Stoica, H. Abdel-Wahab, "Earliest Eligible
+//! Virtual Deadline First: A Flexible and Accurate Mechanism for Proportional Share Resource Allocation", 1995;
+//! P. Zijlstra's series "sched: EEVDF and latency-nice and/or slice-attr", 2023).
+//!
+//! A task is eligible when it has had no more than its share, that is, when its virtual time is not after the load-weighted
+//! mean V of all; among the eligible the one with the earliest virtual deadline runs. Lag is V − v; it survives a sleep.
+//!
+//! A task that sleeps while it is not eligible *lingers* (delayed dequeue, since 6.12): it stays in the queue and counts in
+//! V, so that its debt shrinks as the others run, until it would be chosen, and leaves then; or until it wakes up.
+
+mod choice;
+mod queue;
+
+use super::policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
+use super::weight::virtual_ns;
+use crate::engine::NOBODY;
+use crate::kernel::{Kernel, Tunable, Tunables};
+use crate::time::Ns;
+
+pub use queue::Queue;
+
+/// EEVDF with its tunables.
+#[derive(Debug, Clone)]
+pub struct Eevdf {
+    tick_ns: Ns,
+    base_slice: Ns,
+    place_lag: bool,
+    place_deadline_initial: bool,
+    run_to_parity: bool,
+    preempt_short: bool,
+    delay_dequeue: bool,
+    delay_zero: bool,
+}
+
+/// A task's virtual time, deadline and lag: one cache line.
+#[derive(Debug, Clone, Default)]
+#[repr(align(64))]
+pub struct Entity {
+    vruntime: i64,
+    deadline: i64,
+    /// V − v when it left a queue.
+    lag: i64,
+    /// The deadline with which it became current: until that changes it is protected from preemption while eligible
+    /// (RUN_TO_PARITY, pick_eevdf() of v6.12).
+    parity: i64,
+    weight: u32,
+    own_slice: Option<Ns>,
+    /// On the way between queues: `deadline` is relative to `vruntime`.
+    travelling: bool,
+    /// Sleeps, and is still in its queue.
+    lingers: bool,
+}
+
+impl Entity {
+    /// Virtual run time.
+    pub fn vruntime(&self) -> i64 {
+        self.vruntime
+    }
+
+    /// Virtual deadline.
+    pub fn deadline(&self) -> i64 {
+        self.deadline
+    }
+}
+
+impl Eevdf {
+    fn read(tunables: &Tunables, tick_ns: Ns) -> Self {
+        Self {
+            tick_ns,
+            base_slice: tunables.ns(Tunable::BaseSliceNs),
+            place_lag: tunables.on(Tunable::PlaceLag),
+            place_deadline_initial: tunables.on(Tunable::PlaceDeadlineInitial),
+            run_to_parity: tunables.on(Tunable::RunToParity),
+            preempt_short: tunables.on(Tunable::PreemptShort),
+            delay_dequeue: tunables.on(Tunable::DelayDequeue),
+            delay_zero: tunables.on(Tunable::DelayZero),
+        }
+    }
+
+    fn slice(&self, entity: &Entity) -> Ns {
+        entity.own_slice.unwrap_or(self.base_slice)
+    }
+
+    /// Lag on leaving, limited to about two slices so that nobody collects credit for long.
+    #[inline]
+    fn note_lag(&self, entity: &mut Entity, mean: i64) {
+        let limit = virtual_ns((2 * self.slice(entity)).max(self.tick_ns), entity.weight);
+        entity.lag = (mean - entity.vruntime).clamp(-limit, limit);
+    }
+
+    /// Places a newcomer so that its lag is what it was, its own joining counted in; `mean` and `load` are those of the
+    /// queue without it.
+    #[inline]
+    fn place(&self, entity: &mut Entity, mean: i64, load: u64, initial: bool) {
+        let mut lag = 0;
+        if self.place_lag && load > 0 && entity.lag != 0 && !initial {
+            lag = scaled(entity.lag, load + u64::from(entity.weight), load);
+        }
+        entity.vruntime = mean - lag;
+        if entity.travelling {
+            entity.travelling = false;
+            entity.deadline += entity.vruntime;
+            return;
+        }
+        let mut slice = virtual_ns(self.slice(entity), entity.weight);
+        if initial && self.place_deadline_initial {
+            slice /= 2;
+        }
+        entity.deadline = entity.vruntime + slice;
+    }
+}
+
+/// `lag` × `joined` / `load`, rounded towards zero; nearly always all fit into 64 bits, where a division is much cheaper.
+#[inline]
+fn scaled(lag: i64, joined: u64, load: u64) -> i64 {
+    match (lag.checked_mul(joined as i64), i64::try_from(load)) {
+        (Some(product), Ok(load)) => product / load,
+        _ => (i128::from(lag) * i128::from(joined) / i128::from(load)) as i64,
+    }
+}
+
+impl Policy for Eevdf {
+    type Queue = Queue;
+    type Entity = Entity;
+
+    fn new(_: &Kernel, tunables: &Tunables, setting: Setting) -> Self {
+        Self::read(tunables, setting.tick_ns)
+    }
+
+    fn retune(&mut self, tunables: &Tunables) {
+        *self = Self::read(tunables, self.tick_ns);
+    }
+
+    fn entity(&self, weight: u32, _: i32, own_slice: Option<Ns>) -> Entity {
+        Entity { weight, own_slice, ..Entity::default() }
+    }
+
+    fn fork(&self, _: &Queue, _: &mut [Entity], _: Option<TaskIx>, _: TaskIx, _: Ns) {}
+
+    fn exit(&self, _: &mut [Entity], _: TaskIx, _: TaskIx) {}
+
+    fn detach(&self, _: &Queue, _: &mut Entity) {}
+
+    fn enqueue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Enqueue, _: Ns) {
+        if all[task as usize].lingers {
+            return self.rejoin(queue, all, task);
+        }
+        queue.note_current(all);
+        let (mean, load) = (queue.mean(all), queue.load());
+        let entity = &mut all[task as usize];
+        self.place(entity, mean, load, how == Enqueue::New);
+        // Who comes at or after the current task comes not before the first.
+        if queue.current() == NOBODY || entity.vruntime < queue.noted {
+            queue.note_least(all);
+        }
+        queue.insert(&all[task as usize], task);
+    }
+
+    fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
+        queue.note_current(all);
+        let mean = queue.mean(all);
+        let entity = &mut all[task as usize];
+        self.note_lag(entity, mean);
+        queue.remove(entity, task);
+        queue.note_last(entity.vruntime);
+        match how {
+            Dequeue::Moved => {
+                entity.deadline -= entity.vruntime;
+                entity.travelling = true;
+            }
+        }
+    }
+
+    fn block(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
+        debug_assert_eq!(queue.current(), task);
+        let mean = queue.mean(all);
+        let entity = &mut all[task as usize];
+        self.note_lag(entity, mean);
+        queue.clear_current();
+        queue.note_last(entity.vruntime);
+    }
+
+    fn sleep(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
+        debug_assert_eq!(queue.current(), task);
+        let entity = &mut all[task as usize];
+        if queue.is_empty() {
+            entity.lag = 0;
+            queue.clear_current();
+            return queue.note_last(entity.vruntime);
+        }
+        let sums = queue.sums_at(entity.vruntime);
+        queue.clear_current();
+        if !self.delay_dequeue || sums.eligible(entity.vruntime) {
+            return self.note_lag(entity, sums.mean());
+        }
+        entity.lingers = true;
+        queue.insert(entity, task);
+    }
+
+    #[inline]
+    fn lingers(entity: &Entity) -> bool {
+        entity.lingers
+    }
+
+    fn put(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
+        queue.clear_current();
+        queue.insert(&all[task as usize], task);
+    }
+
+    fn pick(&self, queue: &mut Queue, all: &mut [Entity], previous: Option<TaskIx>, _: Ns) -> Option<TaskIx> {
+        debug_assert_eq!(queue.current(), previous.unwrap_or(NOBODY));
+        let chosen = loop {
+            let best = self.best(queue, all, previous)?;
+            if !all[best as usize].lingers {
+                break best;
+            }
+            self.leave(queue, all, best);
+        };
+        if previous != Some(chosen) {
+            if let Some(task) = previous {
+                queue.insert(&all[task as usize], task);
+            }
+            let entity = &mut all[chosen as usize];
+            queue.remove(entity, chosen);
+            entity.parity = entity.deadline;
+            queue.set_current(chosen, entity);
+        }
+        queue.note_current(all);
+        Some(chosen)
+    }
+
+    fn charge(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, ns: Ns) -> bool {
+        let entity = &mut all[current as usize];
+        entity.vruntime += virtual_ns(ns, entity.weight);
+        let over = entity.vruntime >= entity.deadline;
+        if over {
+            entity.deadline = entity.vruntime + virtual_ns(self.slice(entity), entity.weight);
+        }
+        if queue.is_empty() {
+            return false;
+        }
+        // A task whose protection a short one has ended runs only while it is eligible.
+        let cut = self.preempt_short && entity.parity != entity.deadline;
+        over || (cut && !queue.sums_at(entity.vruntime).eligible(entity.vruntime))
+    }
+
+    fn tick(&self, queue: &mut Queue, all: &mut [Entity], _: TaskIx, _: Ns) -> bool {
+        // Everything has been decided when the run time was charged.
+        queue.note_current(all);
+        false
+    }
+
+    fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+        queue.note_current(all);
+        let (running, other) = (&all[current as usize], &all[woken as usize]);
+        if self.preempt_short && self.slice(other) < self.slice(running) && running.parity == running.deadline
+        {
+            let sums = queue.sums(all);
+            let before = other.deadline < running.deadline || !sums.eligible(running.vruntime);
+            if before && sums.eligible(other.vruntime) {
+                all[current as usize].parity = running.deadline + 1;
+            }
+        }
+        self.best(queue, all, Some(current)) == Some(woken)
+    }
+
+    fn yields(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {
+        if queue.tasks().iter().any(|task| !task.lingers) {
+            let entity = &mut all[current as usize];
+            entity.deadline += virtual_ns(self.slice(entity), entity.weight);
+        }
+    }
+
+    #[inline]
+    fn load(queue: &Queue) -> u64 {
+        queue.runnable_load()
+    }
+
+    #[inline]
+    fn weight(entity: &Entity) -> u32 {
+        entity.weight
+    }
+
+    #[inline]
+    fn waiting(queue: &Queue, visit: impl FnMut(TaskIx) -> bool) {
+        let _ = queue.tasks().iter().filter(|task| !task.lingers).map(|task| task.task).all(visit);
+    }
+
+    fn preferred(_: &Queue, _: TaskIx) -> bool {
+        false
+    }
+
+    fn verify(queue: &Queue, all: &[Entity], current: Option<TaskIx>) {
+        queue.verify(all, current);
+    }
+}

@@ -1,0 +1,130 @@
+//! What does not fit into a queue itself.
+
+use super::Item;
+
+/// Longest chunk.
+const LONGEST: usize = 128;
+
+/// Chunks of tasks, each before the next.
+#[derive(Debug, Clone)]
+pub(super) struct Rest<I> {
+    chunks: Vec<Chunk<I>>,
+}
+
+/// A few tasks in order, at least one.
+#[derive(Debug, Clone)]
+struct Chunk<I> {
+    items: Vec<I>,
+    least: i64,
+}
+
+impl<I: Item> Chunk<I> {
+    fn new(items: Vec<I>) -> Self {
+        let least = least(&items);
+        Self { items, least }
+    }
+
+    fn first(&self) -> &I {
+        &self.items[0]
+    }
+
+    fn remove(&mut self, at: usize) {
+        let gone = self.items.remove(at);
+        // Where values are not used all are the greatest, and there is nothing to look for.
+        if gone.value() == self.least && self.least != i64::MAX {
+            self.least = least(&self.items);
+        }
+    }
+}
+
+fn least<I: Item>(items: &[I]) -> i64 {
+    items.iter().map(Item::value).min().unwrap_or(i64::MAX)
+}
+
+impl<I> Default for Rest<I> {
+    fn default() -> Self {
+        Self { chunks: Vec::new() }
+    }
+}
+
+impl<I: Item> Rest<I> {
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Puts a task in its place, behind equal ones.
+    pub fn insert(&mut self, item: I) {
+        let at = self.chunks.partition_point(|chunk| !item.before(chunk.first())).saturating_sub(1);
+        match self.chunks.get(at) {
+            None => self.chunks.push(Chunk::new(vec![item])),
+            Some(chunk) => {
+                let place = chunk.items.partition_point(|other| !item.before(other));
+                self.insert_at(at, place, item);
+            }
+        }
+    }
+
+    /// Puts a task before all others, equal ones too.
+    pub fn push_first(&mut self, item: I) {
+        match self.chunks.is_empty() {
+            true => self.chunks.push(Chunk::new(vec![item])),
+            false => self.insert_at(0, 0, item),
+        }
+    }
+
+    fn insert_at(&mut self, at: usize, place: usize, item: I) {
+        let chunk = &mut self.chunks[at];
+        chunk.items.insert(place, item);
+        chunk.least = chunk.least.min(item.value());
+        if chunk.items.len() > LONGEST {
+            let upper = chunk.items.split_off(LONGEST / 2);
+            chunk.least = least(&chunk.items);
+            self.chunks.insert(at + 1, Chunk::new(upper));
+        }
+    }
+
+    /// Takes a task out that stands where `item` would; whether it was there.
+    pub fn remove(&mut self, item: &I) -> bool {
+        // The first chunk that can hold it: equal ones may reach over several.
+        let mut at = self.chunks.partition_point(|chunk| chunk.first().before(item)).saturating_sub(1);
+        while at < self.chunks.len() && !item.before(self.chunks[at].first()) {
+            let chunk = &mut self.chunks[at];
+            if let Some(place) = chunk.items.iter().position(|other| other.task() == item.task()) {
+                chunk.remove(place);
+                if chunk.items.is_empty() {
+                    self.chunks.remove(at);
+                }
+                return true;
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// Moves the first tasks to `places`, as many as there are; how many, at least one.
+    pub fn take_first(&mut self, places: &mut [I]) -> usize {
+        let chunk = &mut self.chunks[0];
+        let number = places.len().min(chunk.items.len());
+        places[..number].copy_from_slice(&chunk.items[..number]);
+        chunk.items.drain(..number);
+        if chunk.items.is_empty() {
+            self.chunks.remove(0);
+        } else if places[..number].iter().any(|item| item.value() == chunk.least) && chunk.least != i64::MAX {
+            chunk.least = least(&chunk.items);
+        }
+        number
+    }
+
+    pub fn least_value(&self) -> i64 {
+        self.chunks.iter().fold(i64::MAX, |least, chunk| least.min(chunk.least))
+    }
+
+    pub fn first_that(&self, fits: impl Fn(i64) -> bool) -> Option<&I> {
+        let chunk = self.chunks.iter().find(|chunk| fits(chunk.least))?;
+        chunk.items.iter().find(|item| fits(item.value()))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &I> {
+        self.chunks.iter().flat_map(|chunk| &chunk.items)
+    }
+}
