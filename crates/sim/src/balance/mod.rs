@@ -6,6 +6,7 @@
 //! periodic  ticks and the idle CPUs' helper: when which domain is balanced
 //! newidle   a CPU about to become idle looks for work first
 //! shapes    what of the machine takes part in balancing
+//! sums      what the CPUs of each cache carry together
 //! pass      one look over one domain: statistics and decision
 //! pull      which tasks go, and their moving
 //! o1        all of it as 2.5.59 did it, before there were domains
@@ -20,9 +21,11 @@ mod pull;
 mod select;
 mod shapes;
 mod spread;
+mod sums;
 
 pub(crate) use o1::Memories;
 pub(crate) use shapes::Shapes;
+pub(crate) use sums::Sums;
 
 /// Beyond this distance tasks are not pulled to their waker, nor new ones spread (`RECLAIM_DISTANCE`,
 /// include/linux/topology.h).

@@ -1,8 +1,7 @@
 //! One balancing pass over one domain: is there anything to move, from where and how much.
 
-use std::ops::Range;
-
 use crate::balance::shapes::{self, Shape};
+use crate::balance::sums::Sum;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::DomainKind;
@@ -27,27 +26,11 @@ pub(super) struct Passed {
     pub cost: Ns,
 }
 
-/// A group's state.
+/// A group of a domain.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group {
     at: usize,
-    width: u64,
-    number: u64,
-    idle: u64,
-}
-
-impl Group {
-    fn overloaded(&self) -> bool {
-        self.number > self.width
-    }
-}
-
-/// Loads per CPU, times 1024.
-#[derive(Debug, Clone, Copy)]
-struct Loads {
-    own: u64,
-    best: u64,
-    mean: u64,
+    sum: Sum,
 }
 
 /// What to move.
@@ -111,89 +94,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The CPU to take tasks from, and how much.
     fn busiest(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
-        if !domain.span.meets(&self.crowded) && !self.active_wanted(cpu, domain) {
-            return None;
-        }
-        if domain.singles {
-            self.busiest_single(cpu, domain, kind)
-        } else {
-            self.busiest_group(cpu, domain, kind)
-        }
-    }
-
-    /// As [`Engine::busiest`]: the busiest CPU of the busiest group.
-    #[inline(never)]
-    fn busiest_group(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
-        let mut own = Group::default();
-        let mut best: Option<Group> = None;
-        for (at, shape) in domain.groups.iter().enumerate() {
-            let group = self.group(at, shape);
-            if shape.span.contains(cpu) {
-                own = group;
-            } else if best.is_none_or(|best| self.busier(domain, &group, &best)) {
-                best = Some(group);
-            }
-        }
-        let best = best.filter(|best| best.number > 0)?;
-        let loads = || Loads {
-            own: self.per_cpu(&domain.groups[own.at].ranges),
-            best: self.per_cpu(&domain.groups[best.at].ranges),
-            // Groups of widest domains may overlap.
-            mean: self.per_cpu(domain.groups.iter().flat_map(|group| &group.ranges)),
-        };
-        let imbalance = self.imbalance(domain, &own, &best, kind, loads)?;
-        let source = self.busiest_in(&domain.groups[best.at], imbalance)?;
-        (self.running[source] > 0).then_some((source, imbalance))
-    }
-
-    /// The first of the busiest CPUs of a group.
-    fn busiest_in(&self, group: &shapes::Group, imbalance: Imbalance) -> Option<usize> {
-        let number = |cpu: usize| u64::from(self.running[cpu]);
-        if matches!(imbalance, Imbalance::Tasks(_)) {
-            // By number and then by load, which is far below 2⁴⁰: one with several tasks, if there is any.
-            let (mut most, mut source) = (0, None);
-            group.span.each_common(&self.crowded, |cpu| {
-                let rank = number(cpu) << 40 | self.loads[cpu];
-                if rank > most {
-                    (most, source) = (rank, Some(cpu));
-                }
-            });
-            if source.is_some() {
-                return source;
-            }
-        }
-        let key = |cpu: usize| match imbalance {
-            Imbalance::Tasks(_) => (number(cpu), self.loads[cpu]),
-            Imbalance::Load(_) => (self.loads[cpu], number(cpu)),
-        };
-        group.cpus.iter().map(|cpu| usize::from(*cpu)).min_by_key(|cpu| std::cmp::Reverse(key(*cpu)))
-    }
-
-    /// Whether a group is busier than another: overloaded before not, then by load per CPU, else by fewer idle CPUs.
-    fn busier(&self, domain: &Shape, group: &Group, other: &Group) -> bool {
-        let load = |group: &Group| self.per_cpu(&domain.groups[group.at].ranges);
-        match (group.overloaded(), other.overloaded()) {
-            (true, true) => load(group) > load(other),
-            (false, false) => (other.idle, group.number) > (group.idle, other.number),
-            (overloaded, _) => overloaded,
-        }
-    }
-
-    /// Load per CPU, times 1024.
-    fn per_cpu<'a>(&self, ranges: impl IntoIterator<Item = &'a Range<usize>>) -> u64 {
-        let (mut load, mut width) = (0, 0);
-        for range in ranges {
-            load += self.loads.part(range.clone()).iter().sum::<u64>();
-            width += range.len() as u64;
-        }
-        load * 1024 / width.max(1)
-    }
-
-    /// As [`Engine::busiest`] where all groups are single CPUs, in one sweep over two arrays.
-    fn busiest_single(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
         // An idle CPU takes from the most loaded of the crowded ones, and one task at a time: there is no need to look at
         // others, nor at the mean.
-        if self.running[cpu] == 0 {
+        if domain.singles && self.running[cpu] == 0 {
             // One more than the load, so that a CPU whose tasks have none counts too.
             let (mut most, mut source) = (0, cpu);
             domain.span.each_common(&self.crowded, |other| {
@@ -205,19 +108,74 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             if most > 0 {
                 return Some((source, Imbalance::Tasks(1)));
             }
+        } else if domain.span.meets(&self.crowded) {
+            return self.busiest_of_many(cpu, domain, kind);
         }
-        self.busiest_of_all(cpu, domain, kind)
+        self.active_wanted(cpu, domain).then(|| self.busiest_of_many(cpu, domain, kind))?
     }
 
     #[inline(never)]
-    fn busiest_of_all(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
+    fn busiest_of_many(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
+        if domain.singles {
+            self.busiest_single(cpu, domain, kind)
+        } else {
+            self.busiest_group(cpu, domain, kind)
+        }
+    }
+
+    /// As [`Engine::busiest`]: the busiest CPU of the busiest group.
+    fn busiest_group(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
+        let (mut own, mut all) = (Sum::default(), Sum::default());
+        let mut best: Option<Group> = None;
+        for (at, shape) in domain.groups.iter().enumerate() {
+            let sum = self.sum(shape);
+            all.add(&sum);
+            if shape.span.contains(cpu) {
+                own = sum;
+            } else if best.is_none_or(|best| busier(&sum, &best.sum)) {
+                best = Some(Group { at, sum });
+            }
+        }
+        let best = best.filter(|best| best.sum.number > 0)?;
+        let imbalance = self.imbalance(domain, &own, &best.sum, || all.per_cpu(), kind)?;
+        let source = self.busiest_in(&domain.groups[best.at], imbalance)?;
+        (self.running[source] > 0).then_some((source, imbalance))
+    }
+
+    /// The first of the busiest CPUs of a group.
+    fn busiest_in(&self, group: &shapes::Group, imbalance: Imbalance) -> Option<usize> {
+        let (number, load) = (|cpu: usize| u64::from(self.running[cpu]), |cpu: usize| self.loads[cpu]);
+        let key = |cpu: usize| match imbalance {
+            Imbalance::Tasks(_) => (number(cpu), load(cpu)),
+            Imbalance::Load(_) => (load(cpu), number(cpu)),
+        };
+        let mut most: Option<((u64, u64), usize)> = None;
+        group.span.each_common(&self.crowded, |cpu| {
+            let key = key(cpu);
+            if most.is_none_or(|(most, _)| key > most) {
+                most = Some((key, cpu));
+            }
+        });
+        // One with a single task is only before a crowded one where load decides and the task is heavy.
+        let decided =
+            |cpu: usize| matches!(imbalance, Imbalance::Tasks(_)) || load(cpu) >= self.sums.heaviest();
+        if let Some((_, cpu)) = most.filter(|(_, cpu)| decided(*cpu)) {
+            return Some(cpu);
+        }
+        group.cpus.iter().map(|cpu| usize::from(*cpu)).min_by_key(|cpu| std::cmp::Reverse(key(*cpu)))
+    }
+
+    /// As [`Engine::busiest`] where all groups are single CPUs, in one sweep over two arrays.
+    fn busiest_single(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
         // An overloaded CPU counts by its load, and more than any other, which counts by whether it has a task at all.
         let rank =
             |running: u32, load: u64| if running > 1 { load << 1 | 1 << 40 } else { u64::from(running) };
-        let (mut best, mut source) = (0, None);
+        let (mut total, mut best, mut source, mut width) = (0, 0, None, 0);
         for range in &domain.ranges {
+            width += range.len() as u64;
             let both = self.running.part(range.clone()).iter().zip(self.loads.part(range.clone()));
             for (other, (running, load)) in range.clone().zip(both) {
+                total += load;
                 let rank = rank(*running, *load);
                 if rank > best && other != cpu {
                     (best, source) = (rank, Some(other));
@@ -225,51 +183,52 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
         }
         let source = source?;
-        let group = |cpu: usize| Group {
-            at: 0,
-            width: 1,
-            number: self.running[cpu].into(),
-            idle: u64::from(self.running[cpu] == 0),
+        let single = |cpu: usize| {
+            let number = self.running[cpu].into();
+            Sum { width: 1, number, load: self.loads[cpu], idle: u64::from(number == 0) }
         };
-        let loads = || Loads {
-            own: self.loads[cpu] * 1024,
-            best: self.loads[source] * 1024,
-            mean: self.per_cpu(&domain.ranges),
-        };
-        let imbalance = self.imbalance(domain, &group(cpu), &group(source), kind, loads)?;
+        let mean = || total * 1024 / width.max(1);
+        let imbalance = self.imbalance(domain, &single(cpu), &single(source), mean, kind)?;
         Some((source, imbalance))
     }
 
+    /// What a group carries.
     #[inline]
-    fn group(&self, at: usize, shape: &shapes::Group) -> Group {
-        let mut group = Group { at, width: shape.cpus.len() as u64, ..Group::default() };
-        for range in &shape.ranges {
+    fn sum(&self, group: &shapes::Group) -> Sum {
+        let mut sum = Sum::default();
+        if !group.caches.is_empty() {
+            group.caches.iter().for_each(|cache| sum.add(self.sums.cache(*cache)));
+            return sum;
+        }
+        sum.width = group.cpus.len() as u64;
+        for range in &group.ranges {
             // In the width of what is summed, so that several are added at once.
             let (mut number, mut idle) = (0u32, 0u32);
             for running in self.running.part(range.clone()) {
                 number += *running;
                 idle += u32::from(*running == 0);
             }
-            (group.number, group.idle) = (group.number + u64::from(number), group.idle + u64::from(idle));
+            (sum.number, sum.idle) = (sum.number + u64::from(number), sum.idle + u64::from(idle));
+            sum.load += self.loads.part(range.clone()).iter().sum::<u64>();
         }
-        group
+        sum
     }
 
     /// How much is to be moved from the busiest group to the own one, if anything.
     fn imbalance(
         &self,
         domain: &Shape,
-        own: &Group,
-        best: &Group,
+        own: &Sum,
+        best: &Sum,
+        mean: impl FnOnce() -> u64,
         kind: Kind,
-        loads: impl FnOnce() -> Loads,
     ) -> Option<Imbalance> {
         if best.overloaded() {
             if !own.overloaded() && own.idle > 0 {
                 return Some(Imbalance::Tasks(own.idle.min(best.number - best.width).max(1)));
             }
             let pct = u64::from(self.imbalance_pct(domain));
-            let Loads { own: here, best: there, mean } = loads();
+            let (here, there, mean) = (own.per_cpu(), best.per_cpu(), mean());
             if here >= there || here >= mean || 100 * there <= pct * here {
                 return None;
             }
@@ -305,5 +264,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// With SMT, a core that is wholly idle may take a running task from a core with two.
     fn active_wanted(&self, cpu: usize, domain: &Shape) -> bool {
         self.topology.threads > 1 && domain.kind != DomainKind::Smt && self.idle_cores.contains(cpu)
+    }
+}
+
+/// Whether a group is busier than another: overloaded before not, then by load per CPU, else by fewer idle CPUs.
+fn busier(group: &Sum, other: &Sum) -> bool {
+    match (group.overloaded(), other.overloaded()) {
+        (true, true) => group.per_cpu() > other.per_cpu(),
+        (false, false) => (other.idle, group.number) > (group.idle, other.number),
+        (overloaded, _) => overloaded,
     }
 }

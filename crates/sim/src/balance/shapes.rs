@@ -24,6 +24,8 @@ pub(crate) struct Group {
     pub cpus: Vec<u16>,
     /// The same as ranges of numbers: most are one, SMT with split numbers makes them two.
     pub ranges: Vec<Range<usize>>,
+    /// The caches that it consists of, if it does.
+    pub caches: Vec<u16>,
 }
 
 /// A last-level cache.
@@ -76,7 +78,8 @@ impl Shapes {
         let group = |span: &CpuMask| {
             let span = span.and(open);
             let cpus = span.iter().map(|cpu| cpu as u16).collect();
-            Group { cpus, ranges: ranges(&span), span: Span::new(span) }
+            let caches = whole_caches(&span, topology, open);
+            Group { cpus, ranges: ranges(&span), caches, span: Span::new(span) }
         };
         let shape = |domain: &crate::machine::Domain| {
             let groups: Vec<_> =
@@ -102,6 +105,20 @@ impl Shapes {
     pub fn domain(&self, cpu: usize, level: usize) -> &Shape {
         &self.domains[usize::from(self.of_cpu[cpu][level])]
     }
+}
+
+/// The caches, cut to the CPUs in `open`, that a set consists of; none if it holds a part of one.
+fn whole_caches(span: &CpuMask, topology: &Topology, open: &CpuMask) -> Vec<u16> {
+    let mut caches = Vec::new();
+    for cache in 0..topology.caches.len() {
+        let cpus = topology.cache_cpus(cache).and(open);
+        match span.common(&cpus) {
+            0 => {}
+            common if common == cpus.count() => caches.push(cache as u16),
+            _ => return Vec::new(),
+        }
+    }
+    caches
 }
 
 /// A set as ranges of neighbouring numbers.

@@ -43,6 +43,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         assert_eq!((self.alive, self.stuck), (alive, stuck), "no task is lost");
         let living = self.tasks.iter().enumerate().filter(|(_, it)| it.state != State::Dead);
         self.numa.verify(&self.counters, &self.regions, living.map(|(task, _)| task as u32));
+        self.check_sums();
         self.check_stats();
     }
 

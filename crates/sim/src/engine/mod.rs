@@ -16,7 +16,7 @@ mod table;
 use schedlab_workload::Plan;
 use schedlab_workload::code::Code;
 
-use crate::balance::{Memories, Shapes};
+use crate::balance::{Memories, Shapes, Sums};
 use crate::error::SimError;
 use crate::kernel::{Change, Kernel, Tunable, Tunables};
 use crate::ledger::Ledger;
@@ -78,6 +78,8 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub running: Table<u32>,
     /// Sum of their weights, real-time tasks aside.
     pub loads: Table<u64>,
+    /// Both by last-level cache.
+    pub sums: Sums,
     /// CPUs with nothing to do, and those of cores with nothing to do (kept only with SMT).
     pub idle: CpuMask,
     pub idle_cores: CpuMask,

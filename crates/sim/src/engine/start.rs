@@ -5,7 +5,7 @@ use schedlab_workload::check::ends::End;
 use schedlab_workload::program::Mode;
 
 use super::{Cpu, DomainState, Engine, Table, World};
-use crate::balance::{Memories, Shapes};
+use crate::balance::{Memories, Shapes, Sums};
 use crate::kernel::{Tunable, Tunables};
 use crate::ledger::Ledger;
 use crate::machine::CpuMask;
@@ -83,6 +83,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             queues: vec![P::Queue::default(); cpus].into(),
             running: vec![0; cpus].into(),
             loads: vec![0; cpus].into(),
+            sums: Sums::new(world.topology, &open),
             shapes,
             idle: all,
             idle_cores: all,

@@ -318,8 +318,8 @@ impl Policy for Cfs {
     }
 
     #[inline]
-    fn waiting(queue: &Queue, visit: impl FnMut(TaskIx) -> bool) {
-        let _ = queue.waiting.iter().map(|waiting| waiting.task).all(visit);
+    fn waiting(queue: &Queue, mut visit: impl FnMut(TaskIx) -> bool) {
+        queue.waiting.visit(|waiting| visit(waiting.task));
     }
 
     fn preferred(queue: &Queue, task: TaskIx) -> bool {

@@ -75,8 +75,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     #[inline]
     pub(crate) fn add_running(&mut self, cpu: usize) {
-        self.running[cpu] += 1;
-        self.loads[cpu] = P::load(&self.queues[cpu]);
+        self.note_tasks(cpu, self.running[cpu] + 1);
         match self.running[cpu] {
             1 => self.mark_busy(cpu),
             2 => {
@@ -107,8 +106,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     #[inline]
     pub(crate) fn sub_running(&mut self, cpu: usize) {
-        self.running[cpu] -= 1;
-        self.loads[cpu] = P::load(&self.queues[cpu]);
+        self.note_tasks(cpu, self.running[cpu] - 1);
         // A CPU whose last task has gone is not idle before it has looked for another.
         if self.running[cpu] == 1 {
             self.crowded.remove(cpu);
@@ -239,7 +237,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.tasks[task as usize].class = class;
         if before.is_none() && class.realtime().is_some() {
             self.policy.block(&mut self.queues[cpu], &mut self.entities, task, self.now);
-            self.loads[cpu] = P::load(&self.queues[cpu]);
+            self.note_tasks(cpu, self.running[cpu]);
         }
     }
 }

@@ -95,6 +95,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let it = &mut self.tasks[task as usize];
         it.class = it.next_class;
         let share = if it.class == Class::Idle { weight::IDLE } else { weight::of_nice(it.nice.into()) };
+        self.sums.note_weight(share);
         self.entities[task as usize] = self.policy.entity(share, it.nice.into(), it.next_slice);
         self.policy.fork(&self.queues[target], &mut self.entities, None, task, self.now);
         if self.stats.on {

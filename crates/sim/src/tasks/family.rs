@@ -62,6 +62,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
 
     /// Gives a task a free place of the table.
     fn place(&mut self, task: Task, entity: P::Entity, script: Script<'c>) -> TaskIx {
+        self.sums.note_weight(P::weight(&entity));
         if let Some(free) = self.free_tasks.pop() {
             let at = free as usize;
             self.tasks[at] = task;

@@ -282,8 +282,8 @@ impl Policy for Eevdf {
     }
 
     #[inline]
-    fn waiting(queue: &Queue, visit: impl FnMut(TaskIx) -> bool) {
-        let _ = queue.tasks().iter().filter(|task| !task.lingers).map(|task| task.task).all(visit);
+    fn waiting(queue: &Queue, mut visit: impl FnMut(TaskIx) -> bool) {
+        queue.tasks().visit(|task| task.lingers || visit(task.task));
     }
 
     fn preferred(_: &Queue, _: TaskIx) -> bool {

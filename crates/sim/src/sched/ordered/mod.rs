@@ -189,6 +189,19 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         }
     }
 
+    /// Shows tasks in their order until `visit` says `false`.
+    #[inline]
+    pub fn visit(&self, mut visit: impl FnMut(&I) -> bool) {
+        for item in self.head() {
+            if !visit(item) {
+                return;
+            }
+        }
+        if let Some(rest) = &self.rest {
+            rest.visit(&mut visit);
+        }
+    }
+
     /// All tasks in their order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &I> {

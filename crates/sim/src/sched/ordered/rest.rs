@@ -124,6 +124,11 @@ impl<I: Item> Rest<I> {
         chunk.items.iter().find(|item| fits(item.value()))
     }
 
+    #[cold]
+    pub fn visit(&self, visit: &mut dyn FnMut(&I) -> bool) {
+        let _ = self.iter().all(visit);
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &I> {
         self.chunks.iter().flat_map(|chunk| &chunk.items)
     }
