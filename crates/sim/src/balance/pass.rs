@@ -43,7 +43,8 @@ pub(super) enum Imbalance {
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Balances a domain in favour of `cpu`; `payer` spends the time.
     pub(super) fn pass(&mut self, payer: usize, cpu: usize, level: usize, kind: Kind) -> Passed {
-        let domain = self.shapes.domain(cpu, level);
+        let at = usize::from(self.shapes.of_cpu[cpu][level]);
+        let domain = &self.shapes.domains[at];
         let (weight, kind_of) = (domain.weight, domain.kind);
         let before = self.cpus[payer].clock;
         let account = if kind == Kind::Newidle { Account::NewidleBalance } else { Account::Balance };
@@ -52,9 +53,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let mut counts = Balancing { calls: 1, ..Balancing::default() };
         let mut moved = 0;
         if level + 1 == self.cpus[cpu].domains.len() {
-            self.overload = self.crowded.meets(&self.shapes.domain(cpu, level).span);
+            self.overload = self.shapes.domains[at].span.meets(&self.crowded);
         }
-        let target = self.busiest(cpu, self.shapes.domain(cpu, level), kind);
+        let target = self.busiest(cpu, &self.shapes.domains[at], kind);
         match target {
             None => counts.balanced = 1,
             Some((source, imbalance)) => {
@@ -144,25 +145,24 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The first of the busiest CPUs of a group.
     fn busiest_in(&self, group: &shapes::Group, imbalance: Imbalance) -> Option<usize> {
-        let (number, load) = (|cpu: usize| u64::from(self.running[cpu]), |cpu: usize| self.loads[cpu]);
-        let key = |cpu: usize| match imbalance {
-            Imbalance::Tasks(_) => (number(cpu), load(cpu)),
-            Imbalance::Load(_) => (load(cpu), number(cpu)),
+        // A load is far below 2⁴⁰, and a CPU's tasks are far fewer than 2²⁰.
+        let rank = |cpu: usize| match imbalance {
+            Imbalance::Tasks(_) => u64::from(self.running[cpu]) << 40 | self.loads[cpu],
+            Imbalance::Load(_) => self.loads[cpu] << 20 | u64::from(self.running[cpu]),
         };
-        let mut most: Option<((u64, u64), usize)> = None;
+        let (mut most, mut source) = (0, None);
         group.span.each_common(&self.crowded, |cpu| {
-            let key = key(cpu);
-            if most.is_none_or(|(most, _)| key > most) {
-                most = Some((key, cpu));
+            let rank = rank(cpu);
+            if rank > most {
+                (most, source) = (rank, Some(cpu));
             }
         });
         // One with a single task is only before a crowded one where load decides and the task is heavy.
-        let decided =
-            |cpu: usize| matches!(imbalance, Imbalance::Tasks(_)) || load(cpu) >= self.sums.heaviest();
-        if let Some((_, cpu)) = most.filter(|(_, cpu)| decided(*cpu)) {
-            return Some(cpu);
+        let decided = matches!(imbalance, Imbalance::Tasks(_)) || most >> 20 >= self.sums.heaviest();
+        if source.is_some() && decided {
+            return source;
         }
-        group.cpus.iter().map(|cpu| usize::from(*cpu)).min_by_key(|cpu| std::cmp::Reverse(key(*cpu)))
+        group.cpus.iter().map(|cpu| usize::from(*cpu)).min_by_key(|cpu| std::cmp::Reverse(rank(*cpu)))
     }
 
     /// As [`Engine::busiest`] where all groups are single CPUs, in one sweep over two arrays.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::engine::Table;
 use crate::kernel::{IdleSearch, Kernel};
 use crate::machine::{CpuMask, DomainKind, Domains, Span, Topology};
 
@@ -66,10 +67,10 @@ fn utilisation_reach(idle: usize, width: usize, pct: u32) -> u16 {
 /// All of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Shapes {
-    pub domains: Vec<Shape>,
+    pub domains: Table<Shape>,
     /// For each CPU its domains' positions, narrow to wide; none for isolated CPUs.
-    pub of_cpu: Vec<Vec<u16>>,
-    pub caches: Vec<Cache>,
+    pub of_cpu: Table<Vec<u16>>,
+    pub caches: Table<Cache>,
 }
 
 impl Shapes {

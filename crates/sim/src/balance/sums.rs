@@ -79,16 +79,14 @@ impl Sums {
 }
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
-    /// A CPU's queue has changed; it has so many tasks now.
+    /// A CPU's queue has changed; its cache's sums, of which the number of tasks is the caller's to change.
     #[inline(always)]
-    pub(crate) fn note_tasks(&mut self, cpu: usize, number: u32) {
+    pub(crate) fn note_load(&mut self, cpu: usize) -> &mut Sum {
         let load = P::load(&self.queues[cpu]);
-        let (before, load_before) = (self.running[cpu], self.loads[cpu]);
+        let before = std::mem::replace(&mut self.loads[cpu], load);
         let sum = &mut self.sums.caches[usize::from(self.sums.of_cpu[cpu])];
-        sum.number = (sum.number + u64::from(number)).wrapping_sub(before.into());
-        sum.load = (sum.load + load).wrapping_sub(load_before);
-        sum.idle = (sum.idle + u64::from(number == 0)).wrapping_sub((before == 0).into());
-        (self.running[cpu], self.loads[cpu]) = (number, load);
+        sum.load = sum.load.wrapping_add(load.wrapping_sub(before));
+        sum
     }
 
     /// Panics if a sum is not that of its CPUs.

@@ -12,6 +12,8 @@ pub(crate) struct Span {
     words: Range<usize>,
     /// The only word that holds any, if there is only one.
     only: Option<u8>,
+    /// All of them, if they are neighbours.
+    dense: Range<usize>,
 }
 
 impl Span {
@@ -20,7 +22,9 @@ impl Span {
         let first = mask.0.iter().position(held).unwrap_or(0);
         let last = mask.0.iter().rposition(held).map_or(0, |last| last + 1);
         let only = (first + 1 == last).then_some(first as u8);
-        Self { mask, words: first..last, only }
+        let dense = mask.lowest().map_or(0..0, |lowest| lowest..lowest + mask.count());
+        let dense = if mask.count_between(dense.start, dense.end) == dense.len() { dense } else { 0..0 };
+        Self { mask, words: first..last, only, dense }
     }
 
     /// The set as it is.
@@ -31,9 +35,7 @@ impl Span {
     /// What it has in common with another set, as positions and words.
     #[inline]
     fn both<'a>(&'a self, other: &'a CpuMask) -> impl Iterator<Item = (usize, u64)> + 'a {
-        let Range { start, end } = self.words.clone();
-        let pairs = self.mask.0[start..end].iter().zip(&other.0[start..end]);
-        pairs.zip(start..).map(|((a, b), at)| (at, a & b))
+        self.words.clone().map(|at| (at, self.mask.0[at] & other.0[at]))
     }
 
     /// Whether a CPU is in both sets.
@@ -78,11 +80,8 @@ impl Span {
     /// How many of its CPUs lie between `start` and `cpu`, going up and around.
     #[inline]
     pub fn rank(&self, start: usize, cpu: usize) -> usize {
-        if let Some(at) = self.only.map(usize::from).filter(|at| (*at, *at) == (start / 64, cpu / 64)) {
-            let between = |low: usize, high: usize| ((1 << (high - low)) - 1) << (low % 64);
-            let word = self.mask.0[at];
-            let passed = if cpu >= start { word & between(start, cpu) } else { word & !between(cpu, start) };
-            return passed.count_ones() as usize;
+        if self.dense.contains(&start) && self.dense.contains(&cpu) {
+            return if cpu >= start { cpu - start } else { self.dense.len() - (start - cpu) };
         }
         if cpu >= start {
             self.mask.count_between(start, cpu)
@@ -124,10 +123,14 @@ mod tests {
     proptest! {
         #[test]
         fn spans_behave_like_sets(
-            low in 0..MAX_CPUS, width in prop_oneof![1..30usize, 1..200usize], a in prop::collection::btree_set(0..200usize, 0..40),
+            low in 0..MAX_CPUS, width in prop_oneof![1..30usize, 1..200usize], dense in any::<bool>(),
+            near in any::<bool>(), a in prop::collection::btree_set(0..200usize, 0..40),
             b in prop::collection::btree_set(0..MAX_CPUS, 0..600), start in 0..MAX_CPUS, cpu in 0..MAX_CPUS,
         ) {
-            let a: BTreeSet<usize> = a.into_iter().map(|each| (low + each % width).min(MAX_CPUS - 1)).collect();
+            let within = |each: usize| (low + each % width).min(MAX_CPUS - 1);
+            let (start, cpu) = if near { (within(start), within(cpu)) } else { (start, cpu) };
+            let a: BTreeSet<usize> = a.into_iter().map(within).collect();
+            let a = if dense { (low..(low + width).min(MAX_CPUS)).collect() } else { a };
             let (span, y) = (Span::new(a.iter().copied().collect()), b.iter().copied().collect::<CpuMask>());
             let both: BTreeSet<_> = a.intersection(&b).copied().collect();
             prop_assert_eq!((span.common(&y), span.meets(&y)), (both.len(), !both.is_empty()));

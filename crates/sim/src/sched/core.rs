@@ -75,9 +75,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     #[inline]
     pub(crate) fn add_running(&mut self, cpu: usize) {
-        self.note_tasks(cpu, self.running[cpu] + 1);
-        match self.running[cpu] {
-            1 => self.mark_busy(cpu),
+        self.running[cpu] += 1;
+        let number = self.running[cpu];
+        let sum = self.note_load(cpu);
+        sum.number += 1;
+        match number {
+            1 => {
+                sum.idle -= 1;
+                self.mark_busy(cpu);
+            }
             2 => {
                 self.crowded.insert(cpu);
                 self.overload |= self.open.contains(cpu);
@@ -106,10 +112,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     #[inline]
     pub(crate) fn sub_running(&mut self, cpu: usize) {
-        self.note_tasks(cpu, self.running[cpu] - 1);
-        // A CPU whose last task has gone is not idle before it has looked for another.
-        if self.running[cpu] == 1 {
-            self.crowded.remove(cpu);
+        self.running[cpu] -= 1;
+        let number = self.running[cpu];
+        let sum = self.note_load(cpu);
+        sum.number -= 1;
+        match number {
+            // It is not idle before it has looked for another task.
+            0 => sum.idle += 1,
+            1 => self.crowded.remove(cpu),
+            _ => {}
         }
     }
 
@@ -237,7 +248,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.tasks[task as usize].class = class;
         if before.is_none() && class.realtime().is_some() {
             self.policy.block(&mut self.queues[cpu], &mut self.entities, task, self.now);
-            self.note_tasks(cpu, self.running[cpu]);
+            self.note_load(cpu);
         }
     }
 }

@@ -4,37 +4,50 @@ use super::{Eevdf, Entity, Queue};
 use crate::sched::TaskIx;
 
 impl Eevdf {
-    /// Who should run, the current task included if it is `runnable`; one that lingers is chosen in order to leave.
+    /// Chooses who runs next where nobody runs; those who linger and are chosen leave.
     #[inline]
-    pub(super) fn best(&self, queue: &Queue, all: &[Entity], runnable: Option<TaskIx>) -> Option<TaskIx> {
+    pub(super) fn pick_waiting(&self, queue: &mut Queue, all: &mut [Entity]) -> Option<TaskIx> {
+        loop {
+            let best = *queue.best_waiting()?;
+            if !best.lingers {
+                return Some(best.task);
+            }
+            self.leave(queue, all, best.task);
+        }
+    }
+
+    /// As [`Self::pick_waiting`], where `current` may go on.
+    #[inline(never)]
+    pub(super) fn pick_beside(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx) -> TaskIx {
+        loop {
+            let best = self.best_beside(queue, all, current);
+            if !all[best as usize].lingers {
+                return best;
+            }
+            self.leave(queue, all, best);
+        }
+    }
+
+    /// Who should run, `current`, which does, or another; one that lingers is chosen in order to leave.
+    #[inline(always)]
+    pub(super) fn best_beside(&self, queue: &Queue, all: &[Entity], current: TaskIx) -> TaskIx {
         let tasks = queue.tasks();
         if tasks.is_empty() {
-            return runnable;
-        }
-        if runnable.is_none()
-            && let Some(alone) = tasks.only()
-        {
-            // Who is alone need not be eligible, for rounding may leave nobody so.
-            return Some(alone.task);
+            return current;
         }
         let sums = queue.sums(all);
+        let entity = &all[current as usize];
         // One that is not eligible is not considered, protected or not: protection ends where eligibility does.
-        let current = runnable
-            .map(|task| (task, &all[task as usize]))
-            .filter(|(_, entity)| sums.eligible(entity.vruntime));
-        if let Some((task, entity)) = current
-            && self.protected(entity)
-        {
-            return Some(task);
+        let eligible = sums.eligible(entity.vruntime);
+        if eligible && self.protected(entity) {
+            return current;
         }
-        match (tasks.first_that(|vruntime| sums.eligible(vruntime)), current) {
-            (Some(best), Some((task, entity))) => {
-                Some(if entity.deadline < best.deadline { task } else { best.task })
-            }
-            (None, Some((task, _))) => Some(task),
-            (Some(best), None) => Some(best.task),
+        match tasks.first_that(|vruntime| sums.eligible(vruntime)) {
+            Some(best) if eligible && entity.deadline < best.deadline => current,
+            Some(best) => best.task,
+            None if eligible => current,
             // Rounding may leave nobody eligible.
-            (None, None) => tasks.iter().find(|task| !task.lingers).or(tasks.first()).map(|first| first.task),
+            None => queue.first_waiting().map_or(current, |first| first.task),
         }
     }
 

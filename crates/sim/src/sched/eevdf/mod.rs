@@ -209,23 +209,23 @@ impl Policy for Eevdf {
 
     fn pick(&self, queue: &mut Queue, all: &mut [Entity], previous: Option<TaskIx>, _: Ns) -> Option<TaskIx> {
         debug_assert_eq!(queue.current(), previous.unwrap_or(NOBODY));
-        let chosen = loop {
-            let best = self.best(queue, all, previous)?;
-            if !all[best as usize].lingers {
-                break best;
-            }
-            self.leave(queue, all, best);
+        let chosen = match previous {
+            None => self.pick_waiting(queue, all)?,
+            Some(current) => match self.pick_beside(queue, all, current) {
+                best if best == current => {
+                    queue.note_current(all);
+                    return previous;
+                }
+                best => {
+                    queue.insert(&all[current as usize], current);
+                    best
+                }
+            },
         };
-        if previous != Some(chosen) {
-            if let Some(task) = previous {
-                queue.insert(&all[task as usize], task);
-            }
-            let entity = &mut all[chosen as usize];
-            queue.remove(entity, chosen);
-            entity.parity = entity.deadline;
-            queue.set_current(chosen, entity);
-        }
-        queue.note_current(all);
+        let entity = &mut all[chosen as usize];
+        queue.remove(entity, chosen);
+        entity.parity = entity.deadline;
+        queue.set_current(chosen, entity);
         Some(chosen)
     }
 
@@ -261,7 +261,7 @@ impl Policy for Eevdf {
                 all[current as usize].parity = running.deadline + 1;
             }
         }
-        self.best(queue, all, Some(current)) == Some(woken)
+        self.best_beside(queue, all, current) == woken
     }
 
     fn yields(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {

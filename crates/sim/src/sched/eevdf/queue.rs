@@ -133,9 +133,10 @@ impl Queue {
         (self.current, self.current_weight) = (NOBODY, 0);
     }
 
+    /// A task runs.
     #[inline]
     pub fn set_current(&mut self, task: TaskIx, entity: &Entity) {
-        (self.current, self.current_weight) = (task, entity.weight);
+        (self.current, self.current_weight, self.noted) = (task, entity.weight, entity.vruntime);
     }
 
     /// Sum of all weights.
@@ -195,6 +196,27 @@ impl Queue {
         self.lingering_load -= if lingers { weight } else { 0 };
         self.sum -= i128::from(vruntime - self.base) * i128::from(weight as i64);
         self.load -= weight;
+    }
+
+    /// Who should run where nobody runs; one that lingers is chosen in order to leave.
+    #[inline]
+    pub fn best_waiting(&self) -> Option<&Queued> {
+        debug_assert_eq!(self.current, NOBODY);
+        if self.tasks.is_empty() {
+            return None;
+        }
+        // Who is alone need not be eligible.
+        if let Some(alone) = self.tasks.only() {
+            return Some(alone);
+        }
+        let sums = Sums { sum: self.sum, load: self.load, base: self.base };
+        self.tasks.first_that(|vruntime| sums.eligible(vruntime)).or_else(|| self.first_waiting())
+    }
+
+    /// The first who waits, or else who lingers: for want of somebody eligible, for rounding may leave nobody so.
+    #[cold]
+    pub fn first_waiting(&self) -> Option<&Queued> {
+        self.tasks.iter().find(|task| !task.lingers).or(self.tasks.first())
     }
 
     /// The current task's virtual time is brought up to date.
