@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 import polars as pl
 from sqlalchemy import Engine
@@ -158,8 +159,15 @@ def _iterations(engine: Engine, run: reading.Run) -> pl.DataFrame:
     return samples.long(engine, variants_of(run)).rename({"column": "variant"})
 
 
-def count(engine: Engine, found: Findings) -> list[Change]:
-    """How the kernel's counters of a run's variants differ from the baseline's, the most striking first in each row."""
+def count(engine: Engine, found: Findings, parts: Sequence[str] = ()) -> list[Change]:
+    """How the kernel's counters of a run's variants differ from the baseline's, the most striking first in each row.
+
+    With ``parts`` of names only those counters that have one of them, and then also those of single CPUs; ``*`` stands
+    for anything.
+    """
     counts = reading.counters(engine, found.run.id, found.trials)
     names = [column.variant for column in found.columns]
-    return compare(counts, names[0], names, 1 - found.options.alpha)
+    wanted = None
+    if parts:
+        wanted = {name for name in counts["counter"].unique() if any(fnmatchcase(name, f"*{part}*") for part in parts)}
+    return compare(counts, names[0], names, 1 - found.options.alpha, wanted)

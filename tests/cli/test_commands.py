@@ -276,6 +276,13 @@ def test_counters_are_kept_with_a_run_and_shown_on_request(tmp_path: Path) -> No
     assert "Counters" not in schedlab("report", "--store", tmp_path / "s.sqlite").stdout
     shown = schedlab("report", "--counters", "--store", tmp_path / "s.sqlite").stdout
     assert "context switches" in shown
+    shown = schedlab("report", "--counter", "forks", "--counter", "softirqs.*.cpu0", "--store", tmp_path / "s.sqlite")
+    assert "forks" in shown.stdout
+    assert "softirqs.SCHED.cpu0" in shown.stdout.replace("\n  ", "")
+    assert "context switches" not in shown.stdout
+    unknown = schedlab("report", "--counter", "nonsense", "--store", tmp_path / "s.sqlite")
+    assert unknown.returncode == 2
+    assert "no counter that can be compared has 'nonsense' in its name" in unknown.stderr
     told = json.loads(schedlab("report", "--counters", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
     (forks,) = [c for c in told["counters"] if c["counter"] == "forks" and c["variant"] == "changed"]
     assert forks["baseline"] >= 9

@@ -108,10 +108,10 @@ def test_changes_and_intervals_are_signed_per_cents() -> None:
     assert p_value(0.00001) == "<0.001"
 
 
-@pytest.mark.parametrize(("mib", "told"), [(256, "256 MiB"), (1024, "1.0 GiB"), (1536, "1.5 GiB")])
-def test_memory_is_told_in_the_unit_that_shows_it(
+@pytest.mark.parametrize(("mib", "told"), [(256, "1 CPU, 256 MiB"), (1024, "1 CPU, 1.0 GiB"), (1536, "1 CPU, 1.5 GiB")])
+def test_cpus_are_counted_and_memory_is_told_in_the_unit_that_shows_it(
     run_script: Callable[..., tuple[int, object]], engine: Engine, mib: int, told: str
 ) -> None:
     run_id, _ = run_script(lambda trial: 1.0)
-    run = replace(reading.run(engine, run_id), fingerprint={"memory_kib": mib << 10})
+    run = replace(reading.run(engine, run_id), fingerprint={"topology": {"cpus": 1}, "memory_kib": mib << 10})
     assert telling.machine(run) == told

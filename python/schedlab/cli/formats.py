@@ -76,6 +76,7 @@ TAKES = {
     "--layout": (Format.MMTESTS,),
     "--width": (Format.TEXT, Format.MMTESTS),
     "--samples": (Format.CSV,),
+    "--counter": (Format.TEXT,),
     "--counters": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),
 }
 """The formats that an option is for; html shows counters in any case."""
@@ -92,6 +93,7 @@ class Wanted:
     width: int | None = None
     samples: bool = False
     counters: bool = False
+    counter: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Raise SchedlabError for an option that the format would ignore."""

@@ -44,8 +44,8 @@ def present(scope: Scope, wanted: Wanted) -> None:
         sys.stdout.write(made if isinstance(made, str) else made.decode())
 
 
-def changes(scope: Scope) -> list[Change]:
-    """How the counters differ; SchedlabError where they cannot be compared."""
+def changes(scope: Scope, names: Sequence[str] = ()) -> list[Change]:
+    """How the counters differ, or those with one of the ``names``; SchedlabError where they cannot be compared."""
     from schedlab.findings import count
 
     if not scope.findings.paired:
@@ -54,7 +54,14 @@ def changes(scope: Scope) -> list[Change]:
             where="--counters",
             todo="name one run, or variants of one as RUN:VARIANT",
         )
-    return count(scope.engine, scope.findings)
+    found = count(scope.engine, scope.findings, names)
+    if names and not found:
+        raise SchedlabError(
+            f"no counter that can be compared has {' or '.join(map(repr, names))} in its name",
+            where="--counter",
+            todo="'schedlab report --counters --format json' has all, but for those of single CPUs",
+        )
+    return found
 
 
 def _text(scope: Scope, wanted: Wanted) -> None:
@@ -80,6 +87,9 @@ def _text_parts(scope: Scope, wanted: Wanted) -> Sequence[RenderableType]:
     from schedlab.report import counters, text
 
     found = scope.findings
+    if wanted.counter:
+        named = changes(scope, wanted.counter)
+        return [text.render(found), counters.render(named, found.run.notes, 1 - found.options.alpha)]
     if not wanted.counters:
         return [text.render(found)]
     headlines = notable(changes(scope))

@@ -45,6 +45,14 @@ def report(
     counters: Annotated[
         bool, typer.Option("--counters", help="Also show what the kernel did differently (text: the headlines).")
     ] = False,
+    counter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Show the counters that have this in their name instead, those of single CPUs too; may be repeated, "
+            "may hold *.",
+        ),
+    ] = None,
     failures: Annotated[
         bool, typer.Option("--failures", help="Print each failed trial with its output instead.")
     ] = False,
@@ -64,7 +72,7 @@ def report(
     if failures:
         _print_failures(engine, scope)
         return
-    present(scope, Wanted(form, output, stars, layout, width, samples, counters))
+    present(scope, Wanted(form, output, stars, layout, width, samples, counters, tuple(counter or ())))
 
 
 def _print_failures(engine: Engine, scope: Scope) -> None:

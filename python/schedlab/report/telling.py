@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from schedlab import units
 from schedlab.analysis.verdicts import Question, Verdict
 from schedlab.findings import Findings
 from schedlab.report import rerun
@@ -59,7 +60,7 @@ def machine(run: Run) -> str:
     cpu, topology, kernel = (known.get(part) or {} for part in ("cpu", "topology", "kernel"))
     memory = known.get("memory_kib")
     parts = (
-        f"{topology['cpus']} CPUs" if topology.get("cpus") else None,
+        units.counted(topology["cpus"], "CPU") if topology.get("cpus") else None,
         cpu.get("model"),
         _memory(memory) if memory else None,
         f"Linux {kernel['release']}" if kernel.get("release") else None,
