@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.execution.estimate import estimate
+from schedlab.execution.estimate import Boots, estimate
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, plan
 from schedlab.kernelbuild.shelf import Record, Shelf
@@ -77,6 +77,8 @@ def test_an_estimate_has_boots_and_the_pauses_that_guests_wait_for() -> None:
     told = estimate(experiment, None, "vm", virtual=True, boots=booted)
     assert told.seconds == pytest.approx(without.seconds + 18 * 1.0 + 3 * (SMALL + LARGE))
     assert told.basis.endswith("; 6 boots of 7 s each by a guess")
+    one = estimate(experiment, None, "vm", virtual=True, boots=Boots(1, 7.0, waits=False))
+    assert one.basis.endswith("; 1 boot of 7 s by a guess")
     counted = boots(made("deterministic = true"), made("deterministic = true").experiment.target)
     assert counted is not None
     assert not counted.waits

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from schedlab.experiment.plan import Plan
 from schedlab.store.reading import typical_boot, typical_seconds
-from schedlab.units import format_time
+from schedlab.units import counted, format_time
 from schedlab.workloads.registry import adapter
 
 OVERHEAD = 0.01
@@ -57,8 +57,9 @@ def estimate(
         return Estimate(total, basis)
     measured = typical_boot(engine, target) if engine is not None else None
     booting = boots.seconds if measured is None else boots.count * max(0.0, measured - pause)
-    each = f"{format_time(booting / boots.count)} each{' by a guess' if measured is None else ''}"
-    return Estimate(total + booting, f"{basis}; {boots.count} boots of {each}")
+    each = f"{format_time(booting / boots.count)}{' each' if boots.count > 1 else ''}"
+    guess = " by a guess" if measured is None else ""
+    return Estimate(total + booting, f"{basis}; {counted(boots.count, 'boot')} of {each}{guess}")
 
 
 def _basis(guessed: int, rows: int, *, virtual: bool) -> str:
