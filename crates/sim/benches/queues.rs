@@ -39,7 +39,7 @@ impl Queue for Binary {
     }
 }
 
-/// The simulator's heap of timers.
+/// The simulator's timers: a short sorted array, and a heap for what does not fit.
 impl Queue for Timers {
     fn plan(&mut self, at: u64, owner: u32) {
         self.arm(at, owner);

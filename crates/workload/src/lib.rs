@@ -27,7 +27,7 @@ pub mod plan;
 pub mod program;
 pub mod rtapp;
 
-pub use code::{Cursor, Step};
+pub use code::{Cursor, Frequent, Step};
 pub use error::{ParameterError, ProgramError};
 pub use plan::{Plan, TaskId};
 pub use program::{Op, Program};

@@ -27,7 +27,7 @@ struct Numbers {
 }
 
 /// A task: where in the program it comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TaskId {
     /// Replica, from 0.
     pub replica: u32,

@@ -1,10 +1,10 @@
 //! Time on a CPU: settling what has passed, booking what the kernel does, charging tasks, planning the next event.
 
-use super::{EXTRAS, Engine, FULL, NOBODY};
+use super::{CACHE, CARRY, EXTRAS, Engine, FULL, NOBODY};
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::Policy;
-use crate::time::{NEVER, Ns};
+use crate::time::Ns;
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Accounts for a CPU's time up to now.
@@ -46,36 +46,54 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         debug_assert_eq!(self.cpus[cpu].clock, at, "all that has passed is accounted for");
     }
 
-    /// Spends `work` ns of a CPU's segment.
+    /// Spends `work` ns of a CPU's segment: first what it contains besides its work, of which there is hardly ever more
+    /// than small work and a refill of caches. Those two may be nothing; finding out costs more than adding nothing.
     #[inline]
-    fn work(&mut self, cpu: usize, mut work: Ns) {
+    fn work(&mut self, cpu: usize, work: Ns) {
         let it = &mut self.cpus[cpu];
         debug_assert!(work <= it.segment.left, "a segment ends before anything else begins");
         it.segment.left -= work;
-        if it.segment.extras != [0; EXTRAS.len()] {
-            for (extra, account) in EXTRAS.into_iter().enumerate() {
-                let it = &mut self.cpus[cpu];
-                if it.segment.extras[extra] == 0 {
-                    continue;
-                }
-                let part = work.min(it.segment.extras[extra].into());
-                if part == 0 {
-                    break;
-                }
-                it.segment.extras[extra] -= part as u32;
-                work -= part;
-                if account.is_user() {
-                    it.user_ns += part;
-                }
-                self.spend(cpu, account, part);
-            }
+        let [carry, cache, rare @ ..] = &mut it.segment.extras;
+        let spent = [take(carry, work), 0];
+        let spent = [spent[0], take(cache, work - spent[0])];
+        let mut rest = work - spent[0] - spent[1];
+        let rare = *rare != [0; EXTRAS.len() - 2];
+        it.user_ns += spent[0] + spent[1];
+        self.spend_some(cpu, EXTRAS[CARRY], spent[0]);
+        self.spend_some(cpu, EXTRAS[CACHE], spent[1]);
+        if rare && rest > 0 {
+            rest = self.spend_rare(cpu, rest);
         }
         let it = &mut self.cpus[cpu];
         let account = it.segment.account;
-        if account.is_user() {
-            it.user_ns += work;
+        it.user_ns += if account.is_user() { rest } else { 0 };
+        self.spend(cpu, account, rest);
+    }
+
+    /// Spends what a segment contains besides its work, small work and refills; what is left of `work` ns.
+    #[inline(never)]
+    fn spend_rare(&mut self, cpu: usize, mut work: Ns) -> Ns {
+        for (extra, account) in EXTRAS.into_iter().enumerate().skip(CACHE + 1) {
+            let it = &mut self.cpus[cpu];
+            let part = take(&mut it.segment.extras[extra], work);
+            work -= part;
+            if account.is_user() {
+                it.user_ns += part;
+            }
+            self.spend_some(cpu, account, part);
         }
-        self.spend(cpu, account, work);
+        work
+    }
+
+    /// As [`Engine::spend`], for what may be nothing, of which nobody is told.
+    #[inline]
+    fn spend_some(&mut self, cpu: usize, account: Account, ns: Ns) {
+        let from = self.cpus[cpu].clock;
+        self.cpus[cpu].clock = from + ns;
+        self.ledger.add(cpu, account, ns);
+        if ns > 0 {
+            self.observer.spent(from, cpu, account, ns);
+        }
     }
 
     /// A CPU's clock moves on.
@@ -104,15 +122,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Charges the current task for the time up to its CPU's clock.
     #[inline]
     pub(crate) fn charge(&mut self, cpu: usize) {
+        let it = &self.cpus[cpu];
+        if it.current != NOBODY && it.clock != it.charged_at {
+            self.charge_current(cpu);
+        }
+    }
+
+    fn charge_current(&mut self, cpu: usize) {
         let it = &mut self.cpus[cpu];
-        let task = it.current;
-        if task == NOBODY {
-            return;
-        }
-        let ran = it.clock - it.charged_at;
-        if ran == 0 {
-            return;
-        }
+        let (task, ran) = (it.current, it.clock - it.charged_at);
         it.charged_at = it.clock;
         let task_ = &mut self.tasks[task as usize];
         task_.ran_ns += ran;
@@ -144,6 +162,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         } else if self.is_o1() {
             at = at.min(it.tick_at);
         }
-        self.agenda.set(cpu, at.max(self.now).min(NEVER));
+        self.agenda.set(cpu, at.max(self.now));
     }
+}
+
+/// Takes as much as there is of an extra, `most` ns at most.
+#[inline]
+fn take(extra: &mut u32, most: Ns) -> Ns {
+    let part = most.min((*extra).into());
+    *extra -= part as u32;
+    part
 }

@@ -102,15 +102,15 @@ pub(crate) struct Cpu {
     /// What the search for an idle CPU costs on average.
     pub avg_search: Ns,
     pub next_balance: Ns,
-    pub timers: Timers,
-
     pub realtime: Realtime,
     /// Its state of each of its domains, narrow to wide.
-    pub domains: Vec<DomainState>,
+    pub domains: Box<[DomainState]>,
+
+    pub timers: Timers,
 }
 
 impl Cpu {
-    pub fn new(tick_at: Ns, migration_cost: Ns, domains: Vec<DomainState>) -> Self {
+    pub fn new(tick_at: Ns, migration_cost: Ns, domains: Box<[DomainState]>) -> Self {
         Self {
             clock: 0,
             segment: Segment::EMPTY,
@@ -139,7 +139,7 @@ impl Cpu {
         }
     }
 
-    /// Notes when the first timer fires; the heap itself is not looked at between.
+    /// Notes when the first timer fires; the timers themselves are not looked at between.
     #[inline]
     pub fn note_timers(&mut self) {
         let first = self.timers.first();
@@ -152,5 +152,20 @@ impl Cpu {
     pub fn end(&self) -> Ns {
         let left = self.segment.left;
         self.clock + if self.rate == FULL { left } else { (left * FULL).div_ceil(self.rate) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::Cpu;
+
+    #[test]
+    fn what_events_need_of_a_cpu_lies_in_three_cache_lines_before_its_timers() {
+        assert_eq!(offset_of!(Cpu, timer_at), 64 + 16);
+        assert_eq!(offset_of!(Cpu, max_idle_cost), 128);
+        assert_eq!(offset_of!(Cpu, timers), 192);
+        assert_eq!(size_of::<Cpu>(), 512, "a power of two, for which an index is a shift");
     }
 }

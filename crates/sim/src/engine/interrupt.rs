@@ -2,6 +2,7 @@
 
 use super::{Engine, NOBODY};
 use crate::ledger::Account;
+use crate::machine::IdleState;
 use crate::observe::Observer;
 use crate::sched::{Policy, TaskIx};
 use crate::tasks::Class;
@@ -144,9 +145,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// How long it takes to leave the state that a CPU is in after idling for so long.
     pub(crate) fn idle_exit(&self, idled: Ns) -> Ns {
-        let states = &self.world.machine.idle;
-        let state = states.iter().rev().find(|state| state.after_ns <= idled);
-        state.map_or(0, |state| state.exit_ns.into())
+        // All are looked at, without a branch that nobody can guess; the last one that fits is the deepest.
+        let deepest = |exit, state: &IdleState| if state.after_ns <= idled { state.exit_ns } else { exit };
+        self.world.machine.idle.iter().fold(0, deepest).into()
     }
 }
 

@@ -13,8 +13,8 @@ mod interrupt;
 mod start;
 mod table;
 
-use schedlab_workload::Plan;
 use schedlab_workload::code::Code;
+use schedlab_workload::{Cursor, Plan};
 
 use crate::balance::{Memories, Shapes, Sums};
 use crate::error::SimError;
@@ -101,7 +101,9 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
 
     pub tasks: Table<Task>,
     pub entities: Vec<P::Entity>,
-    pub scripts: Table<Script<'c>>,
+    pub scripts: Table<Script>,
+    /// Of tasks that run a program: where they are in it.
+    pub cursors: Table<Cursor<'c>>,
     pub latencies: Table<Latencies>,
     pub free_tasks: Vec<TaskIx>,
     pub masks: Vec<CpuMask>,
@@ -180,6 +182,17 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         if it.current != NOBODY && it.segment.left == 0 && it.clock <= self.now {
             self.progress(cpu);
         }
+        // One question for all that is not the end of a segment. A CPU that idles has a tick behind it, and is asked more.
+        let it = &self.cpus[cpu];
+        if it.timer_at.min(it.ipi_at).min(it.tick_at) <= self.now || it.need_resched || it.nohz_full {
+            self.interrupts(cpu);
+        }
+        self.rekey(cpu);
+    }
+
+    /// Timers, the tick and interrupts from other CPUs that are due.
+    #[inline]
+    fn interrupts(&mut self, cpu: usize) {
         if self.cpus[cpu].timer_at <= self.now {
             self.timer_interrupt(cpu);
         }
@@ -202,7 +215,6 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         if it.need_resched && it.current != NOBODY {
             self.schedule(cpu);
         }
-        self.rekey(cpu);
     }
 
     fn global_event(&mut self) {

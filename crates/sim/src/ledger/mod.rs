@@ -93,7 +93,12 @@ impl Account {
     /// Whether the time counts as a task's user time.
     #[inline]
     pub fn is_user(self) -> bool {
-        matches!(self, Self::User | Self::Cache | Self::Smt | Self::Remote | Self::Bandwidth)
+        const OF_USER: u32 = 1 << Account::User as u32
+            | 1 << Account::Cache as u32
+            | 1 << Account::Smt as u32
+            | 1 << Account::Remote as u32
+            | 1 << Account::Bandwidth as u32;
+        OF_USER >> self as u32 & 1 == 1
     }
 }
 

@@ -5,6 +5,7 @@
 //! incoming line evicts an evenly drawn one. That is random replacement; least-recently-used caches forget more
 //! abruptly.
 
+use crate::engine::Table;
 use crate::machine::{ByDistance, Distance, Topology};
 
 /// What remains of a footprint where it last ran.
@@ -27,8 +28,8 @@ impl Warmth {
 /// Inflow of all caches.
 #[derive(Debug, Clone)]
 pub(crate) struct Caches {
-    pub core_kib: Vec<u64>,
-    pub cache_kib: Vec<u64>,
+    pub core_kib: Table<u64>,
+    pub cache_kib: Table<u64>,
     private_kib: u64,
     llc_kib: u64,
     refill: ByDistance,
@@ -50,8 +51,8 @@ impl Caches {
         random_percent: u32,
     ) -> Self {
         Self {
-            core_kib: vec![0; topology.cores.len()],
-            cache_kib: vec![0; topology.caches.len()],
+            core_kib: vec![0; topology.cores.len()].into(),
+            cache_kib: vec![0; topology.caches.len()].into(),
             private_kib: private_kib.into(),
             llc_kib: llc_kib.into(),
             refill,
@@ -67,9 +68,16 @@ impl Caches {
     }
 
     /// Brings a task's footprint of `kib` KiB to the CPU at (core, cache); nanoseconds of it due to this node's caches and
-    /// memory, and nanoseconds on top because the data is on another node.
+    /// memory, and nanoseconds on top because the data is on another node, `from` of where it has to come from beyond.
     #[inline]
-    pub fn refill(&mut self, warmth: &Warmth, kib: u32, core: u16, cache: u16, from: Distance) -> (u64, u64) {
+    pub fn refill(
+        &mut self,
+        warmth: &Warmth,
+        kib: u32,
+        core: u16,
+        cache: u16,
+        from: impl FnOnce() -> Distance,
+    ) -> (u64, u64) {
         let (footprint, here) = (u64::from(kib), usize::from(core));
         let private = footprint.min(self.private_kib);
         let missing = if warmth.core == core {
@@ -87,7 +95,11 @@ impl Caches {
         };
         self.flow(here, cache.into(), missing, beyond);
         let own = (missing - beyond) * u64::from(self.refill.llc) + beyond * u64::from(self.refill.node);
-        let away = beyond * self.refill.at(from.max(Distance::Node)).saturating_sub(self.refill.node.into());
+        if beyond == 0 {
+            return (own * self.random_percent / 100, 0);
+        }
+        let from = from().max(Distance::Node);
+        let away = beyond * self.refill.at(from).saturating_sub(self.refill.node.into());
         (own * self.random_percent / 100, away * self.random_percent / 100)
     }
 
@@ -116,16 +128,16 @@ mod tests {
         let xeon = machine("xeon-e5-2670v3").unwrap();
         let mut caches = Caches::new(&Topology::new(&xeon), 256, 30_720, xeon.costs.refill_kib, 300);
         // Cold: 16 KiB from local memory: 16 × 95 × 3.
-        assert_eq!(caches.refill(&Warmth::COLD, 16, 0, 0, Distance::Node), (4560, 0));
+        assert_eq!(caches.refill(&Warmth::COLD, 16, 0, 0, || Distance::Node), (4560, 0));
         let left = caches.leave(0, 0, 0);
         // Nobody came: warm.
-        assert_eq!(caches.refill(&left, 16, 0, 0, Distance::Node), (0, 0));
+        assert_eq!(caches.refill(&left, 16, 0, 0, || Distance::Node), (0, 0));
         // 128 KiB came, half of 256: 8 KiB are gone, 8 × 128 / 30720 = 0 of them from the shared cache: 8 × 40 × 3.
         caches.flow(0, 0, 128, 128);
-        assert_eq!(caches.refill(&left, 16, 0, 0, Distance::Node), (960, 0));
+        assert_eq!(caches.refill(&left, 16, 0, 0, || Distance::Node), (960, 0));
         // Another core of the socket: all 16 KiB from the shared cache (16 × 128 / 30720 = 0 lost there).
-        assert_eq!(caches.refill(&left, 16, 1, 0, Distance::Node), (1920, 0));
+        assert_eq!(caches.refill(&left, 16, 1, 0, || Distance::Node), (1920, 0));
         // The other socket: 16 × 95 × 3 as from memory, and 16 × 45 × 3 more for the distance.
-        assert_eq!(caches.refill(&left, 16, 12, 1, Distance::Far), (4560, 2160));
+        assert_eq!(caches.refill(&left, 16, 12, 1, || Distance::Far), (4560, 2160));
     }
 }

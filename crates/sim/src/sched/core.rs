@@ -125,6 +125,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Lets a task that `cpu` has put on `target`'s queue take that CPU, if it should.
+    #[inline]
     pub(crate) fn check_preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
         let current = self.cpus[target].current;
         if current == NOBODY {

@@ -1,6 +1,6 @@
 //! Who is next on a CPU, and the change to it.
 
-use crate::engine::{CACHE, Engine, NOBODY, REMOTE, Segment};
+use crate::engine::{Engine, NOBODY, Segment};
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
@@ -103,21 +103,16 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             it.woken_at = 0;
             self.note_latency(cpu, next, latency);
         }
-        let (warmth, footprint) = (self.tasks[next as usize].warmth, self.tasks[next as usize].footprint_kib);
-        let from = if warmth.node == u16::MAX {
-            Distance::Node
-        } else {
-            self.topology.memory_distance(cpu, usize::from(warmth.node))
+        let (it, topology) = (&self.tasks[next as usize], self.topology);
+        let from = || match it.warmth.node {
+            u16::MAX => Distance::Node,
+            node => topology.memory_distance(cpu, node.into()),
         };
-        let (cache, remote) = self.caches.refill(&warmth, footprint, place.core, place.cache, from);
-        if cache > 0 {
-            self.cpus[cpu].segment.add(CACHE, cache);
-            self.cpus[cpu].segment.add(REMOTE, remote);
-        }
+        let refill = self.caches.refill(&it.warmth, it.footprint_kib, place.core, place.cache, from);
         if was_idle {
             self.smt_changed(cpu);
         }
-        self.resume(cpu, next);
+        self.resume(cpu, next, refill);
     }
 
     fn note_latency(&mut self, cpu: usize, task: TaskIx, latency: Ns) {

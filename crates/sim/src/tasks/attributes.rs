@@ -7,7 +7,7 @@ use crate::ledger::Account;
 use crate::machine::CpuMask;
 use crate::observe::Observer;
 use crate::sched::{Enqueue, Policy, TaskIx, weight};
-use crate::tasks::exec::{Begun, Script};
+use crate::tasks::exec::Begun;
 use crate::tasks::{Class, Task};
 
 /// Priority of a real-time task that is given none: the lowest (sched(7)).
@@ -15,10 +15,7 @@ const LOWEST: i32 = 1;
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_set(&mut self, cpu: usize, task: TaskIx, number: u32) -> Begun {
-        let Script::Program(cursor) = &self.scripts[task as usize] else {
-            unreachable!("only programs have attributes")
-        };
-        let wanted = cursor.attributes(number);
+        let wanted = self.cursors[task as usize].attributes(number);
         self.book(cpu, Account::Syscall, self.costs.syscall);
         match self.change(task, wanted) {
             Err(reason) => Begun::Failed(reason),

@@ -10,15 +10,16 @@
 //! Actions that others can see begin or take effect only when the CPU's clock has been reached by the simulation's; a
 //! CPU that is ahead, because it has just booked kernel work, comes back to them by an event at its clock.
 
-use schedlab_workload::{Cursor, Step};
+use schedlab_workload::{Cursor, Frequent, Step};
 
-use crate::engine::{CARRY, EXTRAS, Engine, Segment};
+use crate::engine::{CACHE, CARRY, EXTRAS, Engine, REMOTE, Segment};
 use crate::error::SimError;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::{Policy, TaskIx};
+use crate::tasks::perform::too_long;
 use crate::tasks::{Action, Phase, State};
-use crate::time::{NEVER, Ns};
+use crate::time::Ns;
 use crate::vmstat::Duty;
 
 /// Small work that is not worth an event of its own, and how far a CPU may be ahead when it acts on others, in ns: less
@@ -28,12 +29,12 @@ const CLOSE: Ns = 100;
 /// Most small work that is carried along.
 const MOST_CARRY: u32 = 10_000;
 
-/// Where a task's actions come from.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "nearly all are programs, and one hop less to them counts")]
-pub(crate) enum Script<'c> {
-    /// A program's body.
-    Program(Cursor<'c>),
+/// Where a task's actions come from. Of all tasks these fill a few cache lines, and a program's cursor is read only where
+/// there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Script {
+    /// A program's body, read by the task's cursor.
+    Program,
     /// The main task's list of actions.
     Main,
     /// A kernel thread's single action.
@@ -95,7 +96,7 @@ enum Next {
     Changes { target: u16, requeued: bool },
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// The current task's segment has run to its end.
     pub(crate) fn progress(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
@@ -120,25 +121,40 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// A task has just got a CPU: it goes on with its segment, or finds out what to do.
-    pub(crate) fn resume(&mut self, cpu: usize, task: TaskIx) {
+    /// A task has just got a CPU: it goes on with its segment, or finds out what to do. Bringing its footprint back, `cache`
+    /// ns and for the distance `remote` ns more, comes before.
+    #[inline]
+    pub(crate) fn resume(&mut self, cpu: usize, task: TaskIx, (cache, remote): (Ns, Ns)) {
         let segment = &self.cpus[cpu].segment;
-        if segment.has_work() || self.tasks[task as usize].phase == Phase::Effect {
-            return;
-        }
-        // The caches' refill, if any, comes before whatever is next.
-        let refill = *segment;
-        let next = self.advance(cpu, task, true);
-        debug_assert!(matches!(next, Next::Runs), "a CPU that is ahead waits for nobody");
-        if refill.left == 0 {
-            return;
-        }
-        let segment = &mut self.cpus[cpu].segment;
-        for (extra, ns) in refill.extras.into_iter().enumerate() {
-            if ns > 0 {
-                segment.add(extra, ns.into());
+        if self.tasks[task as usize].phase != Phase::Effect {
+            if segment.left == 0 {
+                self.advance_ahead(cpu, task);
+            } else if !segment.has_work() {
+                self.advance_with_extras(cpu, task);
             }
         }
+        if cache > 0 {
+            let segment = &mut self.cpus[cpu].segment;
+            segment.add(CACHE, cache);
+            segment.add(REMOTE, remote);
+        }
+    }
+
+    #[inline]
+    fn advance_ahead(&mut self, cpu: usize, task: TaskIx) {
+        let next = self.advance(cpu, task, true);
+        debug_assert!(matches!(next, Next::Runs), "a CPU that is ahead waits for nobody");
+    }
+
+    /// As [`Engine::advance_ahead`], when it was taken off its CPU before all that its segment contains besides work was
+    /// spent.
+    #[cold]
+    #[inline(never)]
+    fn advance_with_extras(&mut self, cpu: usize, task: TaskIx) {
+        let extras = self.cpus[cpu].segment.extras;
+        self.advance_ahead(cpu, task);
+        let segment = &mut self.cpus[cpu].segment;
+        extras.into_iter().enumerate().for_each(|(extra, ns)| segment.add(extra, ns.into()));
     }
 
     /// Takes a task through its actions until one takes time. `ahead`: the CPU's clock has certainly not been reached.
@@ -249,187 +265,102 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// as the task's action: most steps are of this kind.
     #[inline]
     fn fetch(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Option<Next> {
-        let (clock, opened_at) = (self.cpus[cpu].clock, self.gate.opened_at);
-        let (read, carry) = (self.costs.clock_read, &mut self.tasks[task as usize].carry);
-        let Script::Program(cursor) = &mut self.scripts[task as usize] else {
-            let action = match self.scripts[task as usize] {
-                Script::Vmstat(duty) => Action::Vmstat(duty),
-                _ if task == self.gate.main => self.next_of_main(),
-                _ => Action::Exit,
-            };
-            return self.note_action(task, action);
+        if self.scripts[task as usize] != Script::Program {
+            self.fetch_other(task);
+            return None;
+        }
+        let step = {
+            let (cursor, mut now_ns) = self.reading(cpu, task);
+            cursor.frequent(&mut now_ns)
         };
-        let step = cursor.next(|| {
-            *carry = carry.saturating_add(read);
-            clock - opened_at.unwrap_or(0).min(clock) + u64::from(*carry)
-        });
-        match &step {
-            Step::Compute { ns } => {
-                self.install(cpu, task, Account::User, *ns);
+        match step {
+            Some(Frequent::Compute { ns }) => {
+                self.install(cpu, task, Account::User, ns);
                 Some(Next::Runs)
             }
-            Step::Count { counter, by } => {
-                self.count(cpu, task, *counter, *by);
+            Some(Frequent::Count { counter, by }) => {
+                self.count(cpu, task, counter, by);
                 None
             }
-            Step::Stamp(slot) => {
-                self.slots[*slot as usize] = self.task_time(cpu, task);
-                self.tasks[task as usize].carry += self.costs.clock_read;
+            Some(Frequent::Sleep { ns }) if self.too_early(cpu, task, ahead) => {
+                self.note_action(task, Action::Step(Step::Sleep { ns }));
                 None
             }
-            Step::Record { slot, series } => {
-                self.record(cpu, task, *slot, *series);
+            Some(Frequent::Sleep { ns }) => Some(if self.sleep(cpu, task, ns) {
+                Next::Blocks(State::Sleeping)
+            } else {
+                self.fail(cpu, task, too_long(ns))
+            }),
+            None => {
+                self.perform_rare(cpu, task);
                 None
             }
-            Step::Lap { slot, series } => {
-                self.slots[*slot as usize] = self.record(cpu, task, *slot, *series);
-                None
-            }
-            Step::Observe { series, ns } => {
-                if self.recording(self.task_time(cpu, task)) {
-                    self.series[*series as usize].record(*ns);
-                }
-                None
-            }
-            Step::Sleep { ns } if !self.too_early(cpu, task, ahead) => match self.begin_sleep(cpu, task, *ns)
-            {
-                Begun::Failed(reason) => Some(self.fail(cpu, task, reason)),
-                _ => Some(Next::Blocks(State::Sleeping)),
-            },
-            step => self.note_action(task, Action::Step(*step)),
         }
     }
 
+    /// A task's cursor, and the time for it: looking at the clock is small work.
+    #[inline]
+    fn reading(&mut self, cpu: usize, task: TaskIx) -> (&mut Cursor<'c>, impl FnMut() -> u64) {
+        let (it, gate, read) = (&self.cpus[cpu], &self.gate, self.costs.clock_read);
+        let carry = &mut self.tasks[task as usize].carry;
+        let now_ns = move || {
+            *carry = carry.saturating_add(read);
+            it.clock - gate.opened_at.unwrap_or(0).min(it.clock) + u64::from(*carry)
+        };
+        (&mut self.cursors[task as usize], now_ns)
+    }
+
+    /// The next action of a task that runs no program.
+    #[cold]
     #[inline(never)]
-    fn note_action(&mut self, task: TaskIx, action: Action) -> Option<Next> {
+    fn fetch_other(&mut self, task: TaskIx) {
+        let action = match self.scripts[task as usize] {
+            Script::Vmstat(duty) => Action::Vmstat(duty),
+            _ if task == self.gate.main => self.next_of_main(),
+            _ => Action::Exit,
+        };
+        self.note_action(task, action);
+    }
+
+    /// Does a step that is done at once, and notes one that is not.
+    #[inline(never)]
+    fn perform_rare(&mut self, cpu: usize, task: TaskIx) {
+        let step = {
+            let (cursor, mut now_ns) = self.reading(cpu, task);
+            cursor.rare(&mut now_ns)
+        };
+        let Some(step) = step else { return };
+        match step {
+            Step::Stamp(slot) => {
+                self.slots[slot as usize] = self.task_time(cpu, task);
+                self.tasks[task as usize].carry += self.costs.clock_read;
+            }
+            Step::Record { slot, series } => {
+                self.record(cpu, task, slot, series);
+            }
+            Step::Lap { slot, series } => {
+                self.slots[slot as usize] = self.record(cpu, task, slot, series);
+            }
+            Step::Observe { series, ns } => {
+                if self.recording(self.task_time(cpu, task)) {
+                    self.series[series as usize].record(ns);
+                }
+            }
+            Step::Count { counter, by } => self.count(cpu, task, counter, by),
+            step => self.note_action(task, Action::Step(step)),
+        }
+    }
+
+    fn note_action(&mut self, task: TaskIx, action: Action) {
         let it = &mut self.tasks[task as usize];
         it.action = action;
         it.phase = Phase::Begin;
         (it.left, it.moved) = (u64::MAX, 0);
-        None
     }
 
     /// Whether a CPU is so far ahead that the task may not act on others yet.
     #[inline]
-    fn too_early(&self, cpu: usize, task: TaskIx, ahead: bool) -> bool {
+    pub(super) fn too_early(&self, cpu: usize, task: TaskIx, ahead: bool) -> bool {
         ahead || self.task_time(cpu, task) > self.now + CLOSE
-    }
-
-    #[inline(never)]
-    fn begin(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
-        let Action::Step(step) = &self.tasks[task as usize].action else {
-            return self.begin_life(cpu, task, ahead);
-        };
-        match *step {
-            Step::Send { channel, bytes, direction } => self.begin_send(task, channel, bytes, direction),
-            Step::Receive { channel, bytes, direction, take, .. } => {
-                let early = self.too_early(cpu, task, ahead);
-                self.begin_receive(cpu, task, (channel, bytes, direction), take, early)
-            }
-            Step::Touch { bytes, .. } => {
-                if self.tasks[task as usize].left == u64::MAX {
-                    self.tasks[task as usize].left = bytes;
-                }
-                self.touch_part(cpu, task)
-            }
-            Step::Watch { ns, .. } => {
-                self.tasks[task as usize].left = self.task_time(cpu, task);
-                Begun::Segment(Segment { watched: true, ..Segment::new(Account::User, ns) })
-            }
-            Step::Fork => Begun::Segment(Segment::new(Account::Family, self.costs.fork.into())),
-            Step::ExecWork(_) | Step::ExecCommand(_) => {
-                Begun::Segment(Segment::new(Account::Family, self.costs.exec.into()))
-            }
-            Step::End => {
-                self.tasks[task as usize].action = Action::Exit;
-                self.begin_life(cpu, task, ahead)
-            }
-            _ if self.too_early(cpu, task, ahead) => Begun::Later,
-            Step::Lock(lock) => self.begin_lock(cpu, task, lock),
-            Step::Unlock(lock) => self.begin_unlock(cpu, task, lock),
-            Step::Up { semaphore, count } => self.begin_up(cpu, task, semaphore, count),
-            Step::Down(semaphore) => self.begin_down(cpu, task, semaphore),
-            Step::Barrier(barrier) => self.begin_barrier(cpu, task, barrier),
-            Step::Await { condition, lock } => self.begin_await(cpu, task, condition, lock),
-            Step::Signal { condition, all } => self.begin_signal(cpu, task, condition, all),
-            Step::Until { at_ns } => {
-                let at = self.gate.opened_at.unwrap_or(0).saturating_add(at_ns);
-                let ns = at.saturating_sub(self.task_time(cpu, task));
-                if ns == 0 { Begun::Done } else { self.begin_sleep(cpu, task, ns) }
-            }
-            Step::Write { .. } => {
-                self.book(cpu, Account::Syscall, self.costs.syscall);
-                Begun::Done
-            }
-            Step::Set(number) => self.begin_set(cpu, task, number),
-            Step::Finish => {
-                self.gate.closed_at = Some(self.cpus[cpu].clock);
-                self.finished = true;
-                Begun::Asleep
-            }
-            Step::Sleep { ns } => self.begin_sleep(cpu, task, ns),
-            Step::Yield => {
-                self.book(cpu, Account::Syscall, self.costs.syscall);
-                if self.stats.on {
-                    self.stats_yield(cpu);
-                }
-                self.charge(cpu);
-                if self.tasks[task as usize].class.realtime().is_some() {
-                    self.cpus[cpu].turn_over = true;
-                } else {
-                    self.policy.yields(&mut self.queues[cpu], &mut self.entities, task, self.now);
-                }
-                Begun::Yielded
-            }
-            Step::Wait { count } => self.begin_wait(cpu, task, count),
-            Step::Compute { .. }
-            | Step::Stamp(_)
-            | Step::Record { .. }
-            | Step::Observe { .. }
-            | Step::Lap { .. }
-            | Step::Count { .. } => {
-                unreachable!("done when they were fetched")
-            }
-        }
-    }
-
-    fn begin_sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> Begun {
-        self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.nanosleep);
-        let carry = std::mem::take(&mut self.tasks[task as usize].carry);
-        let at = self.cpus[cpu].clock.saturating_add(ns).saturating_add(carry.into());
-        if at >= NEVER / 2 {
-            return Begun::Failed(format!("sleeping for {ns} ns: virtual time ends before"));
-        }
-        self.arm(cpu, task, at);
-        Begun::Asleep
-    }
-
-    #[inline(never)]
-    fn effect(&mut self, cpu: usize, task: TaskIx) -> Effect {
-        let Action::Step(step) = &self.tasks[task as usize].action else {
-            return self.effect_life(cpu, task);
-        };
-        match *step {
-            Step::Touch { .. } if self.tasks[task as usize].left == 0 => Effect::Done,
-            Step::Touch { .. } => Effect::Begin,
-            Step::Watch { longest, .. } => {
-                self.end_watch(cpu, task, longest);
-                Effect::Done
-            }
-            Step::Send { channel, direction, .. } => self.effect_send(cpu, task, channel, direction),
-            Step::Receive { channel, direction, take, counter, .. } => {
-                self.effect_receive(cpu, task, channel, direction, take, counter)
-            }
-            Step::Fork => self.effect_fork(cpu, task),
-            Step::ExecWork(work) => self.effect_exec(cpu, task, work.bytes, work.ns),
-            Step::ExecCommand(number) => {
-                let Script::Program(cursor) = &self.scripts[task as usize] else {
-                    unreachable!("only programs have commands")
-                };
-                let ns = cursor.command(number).1;
-                self.effect_exec(cpu, task, 0, ns)
-            }
-            _ => Effect::Done,
-        }
     }
 }

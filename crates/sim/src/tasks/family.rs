@@ -19,7 +19,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         &mut self,
         parent: TaskIx,
         ordinal: u32,
-        script: Script<'c>,
+        program: (Script, Cursor<'c>),
         action: Action,
         class: Class,
     ) -> TaskIx {
@@ -44,36 +44,38 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         task.slice_left = self.rr_slice();
         let entity = self.policy.entity(weight, nice, slice);
         self.alive += 1;
-        self.place(task, entity, script)
+        self.place(task, entity, program)
     }
 
     /// A kernel thread that is bound to a CPU and sleeps.
-    pub(crate) fn spawn_kernel(&mut self, cpu: usize, script: Script<'c>) -> TaskIx {
+    pub(crate) fn spawn_kernel(&mut self, cpu: usize, script: Script) -> TaskIx {
         let mut task = Task::new(NOBODY, NOBODY, Action::Exit);
         (task.state, task.phase, task.kernel, task.cpu) = (State::Sleeping, Phase::Next, true, cpu as u16);
         task.mask = self.mask(&[cpu].into_iter().collect());
         task.footprint_kib = self.costs.footprint_kib;
         let entity = self.policy.entity(crate::sched::weight::of_nice(0), 0, None);
-        let task = self.place(task, entity, script);
+        let task = self.place(task, entity, (script, Cursor::of_nothing()));
         self.numa.born_in_kernel(task);
         self.tell_birth(self.now, cpu, task);
         task
     }
 
     /// Gives a task a free place of the table.
-    fn place(&mut self, task: Task, entity: P::Entity, script: Script<'c>) -> TaskIx {
+    fn place(&mut self, task: Task, entity: P::Entity, (script, cursor): (Script, Cursor<'c>)) -> TaskIx {
         self.sums.note_weight(P::weight(&entity));
         if let Some(free) = self.free_tasks.pop() {
             let at = free as usize;
             self.tasks[at] = task;
             self.entities[at] = entity;
             self.scripts[at] = script;
+            self.cursors[at] = cursor;
             self.latencies[at] = Latencies::default();
             return free;
         }
         self.tasks.push(task);
         self.entities.push(entity);
         self.scripts.push(script);
+        self.cursors.push(cursor);
         self.latencies.push(Latencies::default());
         self.tasks.len() as TaskIx - 1
     }
@@ -101,17 +103,15 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let code = &self.world.codes[self.world.code_of[ordinal as usize] as usize];
         let cursor = Cursor::of_task(code, plan.task(ordinal), window_end);
         let main = self.gate.main;
-        let task = self.new_task(main, ordinal, Script::Program(cursor), Action::Ready, Class::Normal);
+        let program = (Script::Program, cursor);
+        let task = self.new_task(main, ordinal, program, Action::Ready, Class::Normal);
         self.start_new(cpu, task);
     }
 
     pub(super) fn effect_fork(&mut self, cpu: usize, parent: TaskIx) -> Effect {
-        let Script::Program(cursor) = &self.scripts[parent as usize] else {
-            unreachable!("only programs fork")
-        };
-        let script = Script::Program(cursor.child());
+        let program = (Script::Program, self.cursors[parent as usize].child());
         let ordinal = self.tasks[parent as usize].ordinal;
-        let child = self.new_task(parent, ordinal, script, Action::Exit, Class::Normal);
+        let child = self.new_task(parent, ordinal, program, Action::Exit, Class::Normal);
         let it = &mut self.tasks[child as usize];
         it.phase = Phase::Next;
         it.is_child = true;

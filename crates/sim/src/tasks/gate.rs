@@ -1,6 +1,7 @@
 //! The main task: it creates all others, opens the start gate when they are ready, and waits for their end.
 
-use schedlab_workload::program::{GateKind, Mode};
+use schedlab_workload::Cursor;
+use schedlab_workload::program::{GateKind, Mode, Window};
 
 use crate::engine::{Engine, NOBODY, Segment};
 use crate::ledger::Account;
@@ -29,6 +30,8 @@ pub(crate) struct GateState {
     /// When the gate was opened and when all tasks had ended.
     pub opened_at: Option<Ns>,
     pub closed_at: Option<Ns>,
+    /// Of a program with a window: from when to when after the opening it records.
+    pub recorded: Option<(Ns, Ns)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +43,10 @@ enum Stage {
     Done,
 }
 
-impl Default for GateState {
-    fn default() -> Self {
+impl GateState {
+    pub fn new(window: Option<Window>) -> Self {
         Self {
+            recorded: window.map(|window| (window.warmup_ns, window.end_ns())),
             main: NOBODY,
             stage: Stage::Creating,
             created: 0,
@@ -60,7 +64,13 @@ impl Default for GateState {
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Starts the main task on the first CPU.
     pub(crate) fn boot(&mut self) {
-        let main = self.new_task(NOBODY, NOBODY, Script::Main, Action::AwaitReady, Class::Normal);
+        let main = self.new_task(
+            NOBODY,
+            NOBODY,
+            (Script::Main, Cursor::of_nothing()),
+            Action::AwaitReady,
+            Class::Normal,
+        );
         self.tasks[main as usize].phase = crate::tasks::Phase::Next;
         self.gate.main = main;
         self.numa.born(main, None, self.now);

@@ -103,10 +103,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             if moved > 0 {
                 return Begun::Failed("receiving: closed in the middle of a message".to_owned());
             }
-            let closed = match &mut self.scripts[task as usize] {
-                Script::Program(cursor) => cursor.closed(),
-                Script::Main | Script::Vmstat(_) | Script::None => false,
-            };
+            let is_program = self.scripts[task as usize] == Script::Program;
+            let closed = is_program && self.cursors[task as usize].closed();
             self.book(cpu, Account::Syscall, self.costs.syscall);
             return if closed {
                 Begun::Done

@@ -6,6 +6,7 @@ mod exec;
 mod family;
 mod gate;
 mod messages;
+mod perform;
 mod recording;
 mod settings;
 mod sync;

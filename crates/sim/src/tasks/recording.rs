@@ -12,9 +12,10 @@ use crate::time::{NEVER, Ns};
 const COUNT_NS: u32 = 2;
 
 impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    #[inline]
     pub(super) fn recording(&self, at: Ns) -> bool {
-        let opened = self.gate.opened_at.unwrap_or(NEVER);
-        self.world.plan.program().window.is_none_or(|window| window.contains(at.saturating_sub(opened)))
+        let since = at.saturating_sub(self.gate.opened_at.unwrap_or(NEVER));
+        self.gate.recorded.is_none_or(|(from, to)| from <= since && since < to)
     }
 
     pub(super) fn record(&mut self, cpu: usize, task: TaskIx, slot: u32, series: u32) -> Ns {
@@ -26,8 +27,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         at
     }
 
+    #[inline]
     pub(super) fn count(&mut self, cpu: usize, task: TaskIx, counter: u32, by: u64) {
-        let windowed = self.world.plan.program().window.is_some();
+        let windowed = self.gate.recorded.is_some();
         if !windowed || self.recording(self.task_time(cpu, task)) {
             let total = &mut self.program_counters[counter as usize];
             *total = total.saturating_add(by);

@@ -15,50 +15,57 @@ const NODES: usize = 2 * MAX_SLOTS;
 /// Keys are `time << 10 | slot` in 64 bits, so time reaches 2⁵⁴ ns, 208 days.
 #[derive(Debug, Clone)]
 pub struct Agenda {
-    /// Node 1 is the root, node n has the children 2n and 2n + 1; the leaves of n slots are n to 2n − 1, which makes a tree
-    /// for any n, only not in the order of slots. Of fixed size, so that masked positions need no check.
+    /// Node 1 is the root, node n has the children 2n and 2n + 1; the leaves are as many as a power of two, so that all ways
+    /// up are equally long and predicted right. The last slot, which hardly ever changes, is in node 0 and not in the tree:
+    /// it would double the leaves of a machine with as many CPUs as a power of two. Of fixed size, so that masked positions
+    /// need no check.
     tree: Box<[u64; NODES]>,
     leaves: usize,
+    last: usize,
 }
 
 impl Agenda {
     /// An agenda of `slots` slots, at most [`MAX_SLOTS`], in which nothing is planned.
     pub fn new(slots: usize) -> Self {
         assert!(slots <= MAX_SLOTS, "a machine has fewer CPUs");
-        Self { tree: Box::new([u64::MAX; NODES]), leaves: slots.max(1) }
+        let last = slots.max(1) - 1;
+        Self { tree: Box::new([u64::MAX; NODES]), leaves: last.max(1).next_power_of_two(), last }
     }
 
     /// Plans the next event of a slot; [`NEVER`] takes it off the agenda.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Ns) {
         let key = if at >= NEVER { u64::MAX } else { at << SLOT_BITS | slot as u64 };
+        let mut node = self.node(slot);
         let tree = &mut *self.tree;
-        let mut node = (self.leaves + slot) % NODES;
         if tree[node] == key {
             return;
         }
         tree[node] = key;
         let mut best = key;
         while node > 1 {
-            best = best.min(tree[node ^ 1]);
+            node ^= 1;
+            best = best.min(tree[node]);
             node >>= 1;
-            if tree[node] == best {
-                return;
-            }
             tree[node] = best;
         }
+    }
+
+    #[inline]
+    fn node(&self, slot: usize) -> usize {
+        if slot == self.last { 0 } else { (self.leaves + slot) % NODES }
     }
 
     /// The earliest event, as time and slot.
     #[inline]
     pub fn first(&self) -> Option<(Ns, usize)> {
-        let key = self.tree[1];
+        let key = self.tree[1].min(self.tree[0]);
         (key != u64::MAX).then_some((key >> SLOT_BITS, (key & (MAX_SLOTS as u64 - 1)) as usize))
     }
 
     /// When a slot's next event is.
     pub fn at(&self, slot: usize) -> Ns {
-        let key = self.tree[self.leaves + slot];
+        let key = self.tree[self.node(slot)];
         if key == u64::MAX { NEVER } else { key >> SLOT_BITS }
     }
 }

@@ -1,7 +1,7 @@
 //! Virtual time: integer nanoseconds, and what is due when.
 //!
 //! ```text
-//!              Agenda: one key per CPU, a winner tree          Timers: one small heap per CPU
+//!              Agenda: one key per CPU, a winner tree          Timers: a short list per CPU
 //!                     [ earliest ]                               1200 ns  task 7
 //!                    /            \                              4000 ns  task 3
 //!              CPU 0 or 1      CPU 2 or the rest                  …

@@ -1,14 +1,17 @@
 //! A task's place in its code.
 
+use std::sync::LazyLock;
+
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::flatten::{Arm, Code, Instruction, Limit};
-use super::step::{Step, Work};
-use super::value::{Value, evaluate, uniform};
+use super::place::{Burst, Finish, Frame};
+use super::step::{Frequent, Step, Work};
+use super::value::{Value, evaluate, simple, uniform};
 use crate::check::MAX_LOOPS;
 use crate::plan::TaskId;
-use crate::program::{Attributes, Direction, Take, TimerMode};
+use crate::program::{Attributes, TimerMode};
 
 /// Reads a task's code step by step.
 ///
@@ -35,55 +38,6 @@ pub struct Cursor<'c> {
     timers: Box<[u64]>,
     /// End of the period that is being waited for, unless it has passed.
     armed: Option<u64>,
-}
-
-/// Messages of a [`super::flatten::Run`].
-#[derive(Debug, Clone, Copy, Default)]
-struct Burst {
-    bytes: u64,
-    channel: u32,
-    stride: u32,
-    sends: bool,
-    until_closed: bool,
-    direction: Direction,
-    take: Take,
-    counter: Option<u32>,
-}
-
-impl Burst {
-    #[inline]
-    fn next(&mut self) -> Step {
-        let Self { channel, bytes, direction, take, counter, .. } = *self;
-        self.channel = channel.wrapping_add(self.stride);
-        if self.sends {
-            Step::Send { channel, bytes, direction }
-        } else {
-            Step::Receive { channel, bytes, direction, take, counter }
-        }
-    }
-}
-
-/// A loop being run.
-#[derive(Debug, Clone, Copy)]
-struct Frame {
-    index: u64,
-    /// Of a loop that ends by count or time.
-    end: u64,
-    exit: u32,
-    by: Finish,
-}
-
-impl Frame {
-    const EMPTY: Self = Self { index: 0, end: 0, exit: 0, by: Finish::Closed };
-}
-
-/// What ends a loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Finish {
-    Count,
-    Time,
-    Closed,
-    Once,
 }
 
 impl<'c> Cursor<'c> {
@@ -114,32 +68,63 @@ impl<'c> Cursor<'c> {
         }
     }
 
+    /// A cursor that has nothing to read, for places in tables of tasks that run no program.
+    pub fn of_nothing() -> Self {
+        static NOTHING: LazyLock<Code> = LazyLock::new(Code::default);
+        Self::new(&NOTHING, 0)
+    }
+
     /// The next step; `now_ns` tells the time when a loop needs it. After [`Step::End`] it is `End` forever.
     #[inline]
     pub fn next(&mut self, mut now_ns: impl FnMut() -> u64) -> Step {
+        loop {
+            if let Some(step) = self.frequent(&mut now_ns) {
+                return step.into();
+            }
+            if let Some(step) = self.rare(&mut now_ns) {
+                return step;
+            }
+        }
+    }
+
+    /// The next step if it is of a frequent kind; `None` leaves it for [`Cursor::rare`]. An executor to which a step's
+    /// delivery is as dear as its execution tells three kinds apart without a table of jumps and without memory between.
+    #[inline]
+    pub fn frequent(&mut self, now_ns: &mut impl FnMut() -> u64) -> Option<Frequent> {
         if self.left > 0 {
-            self.left -= 1;
-            return self.burst.next();
+            return None;
         }
         let code = self.code;
         loop {
-            let here = self.position as usize;
-            self.position += 1;
-            match &code.instructions[here] {
-                // The most frequent ones; the rest is out of line, where it needs no registers.
-                Instruction::Again { body } => self.again(*body, &mut now_ns),
-                Instruction::Compute(ns) => return Step::Compute { ns: self.value(ns) },
-                Instruction::Sleep(ns) => return Step::Sleep { ns: self.value(ns) },
+            let step = match &code.instructions[self.position as usize] {
+                Instruction::Again { body } => {
+                    self.position += 1;
+                    self.again(*body, now_ns);
+                    continue;
+                }
+                Instruction::Compute(ns) => Frequent::Compute { ns: self.value(ns) },
+                Instruction::Sleep(ns) => Frequent::Sleep { ns: self.value(ns) },
                 Instruction::Count { counter, by } => {
-                    return Step::Count { counter: *counter, by: self.value(by) };
+                    Frequent::Count { counter: *counter, by: self.value(by) }
                 }
-                other => {
-                    if let Some(step) = self.other(other, here, &mut now_ns) {
-                        return step;
-                    }
-                }
-            }
+                _ => return None,
+            };
+            self.position += 1;
+            return Some(step);
         }
+    }
+
+    /// The next step where [`Cursor::frequent`] has left it; `None` if nothing but the place in the code has changed.
+    #[inline(never)]
+    pub fn rare(&mut self, now_ns: &mut impl FnMut() -> u64) -> Option<Step> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Some(self.burst.next());
+        }
+        let here = self.position as usize;
+        self.position += 1;
+        let code = self.code;
+        self.other(&code.instructions[here], here, now_ns)
     }
 
     /// How many messages like the one of the last step follow it at once, and how far the channel's number moves from
@@ -154,7 +139,6 @@ impl<'c> Cursor<'c> {
     }
 
     /// Any instruction but the end of a loop; no step for one that only moves on.
-    #[inline(never)]
     fn other(
         &mut self,
         instruction: &'c Instruction,
@@ -169,7 +153,7 @@ impl<'c> Cursor<'c> {
             Instruction::Again { .. }
             | Instruction::Compute(_)
             | Instruction::Sleep(_)
-            | Instruction::Count { .. } => unreachable!("told apart by the caller"),
+            | Instruction::Count { .. } => unreachable!("frequent ones"),
             Instruction::Run(run) => {
                 let left = run.count.as_ref().map_or(u64::MAX, |count| self.value(count));
                 if left == 0 {
@@ -356,12 +340,7 @@ impl<'c> Cursor<'c> {
     fn again(&mut self, body: usize, now_ns: &mut impl FnMut() -> u64) {
         let frame = &mut self.loops[self.depth as usize - 1];
         frame.index = frame.index.wrapping_add(1);
-        let runs = match frame.by {
-            Finish::Count => frame.index < frame.end,
-            Finish::Time => now_ns() < frame.end,
-            Finish::Closed => true,
-            Finish::Once => false,
-        };
+        let runs = if frame.by == Finish::Time { now_ns() < frame.end } else { frame.runs_untimed() };
         if runs {
             self.position = body as u32;
         } else {
@@ -371,6 +350,14 @@ impl<'c> Cursor<'c> {
 
     #[inline]
     fn value(&mut self, value: &Value) -> u64 {
+        match simple(value, &mut self.rng) {
+            Some(value) => value,
+            None => self.value_in_loops(value),
+        }
+    }
+
+    #[inline(never)]
+    fn value_in_loops(&mut self, value: &Value) -> u64 {
         let (loops, innermost) = (&self.loops, (self.depth as usize).wrapping_sub(1));
         evaluate(value, &|depth| loops[innermost - depth].index, &mut self.rng)
     }

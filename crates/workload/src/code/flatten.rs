@@ -7,7 +7,7 @@ use crate::program::{
 };
 
 /// The body of one task, flattened and with everything folded that is known about the task.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Code {
     pub(super) instructions: Vec<Instruction>,
     pub(super) commands: Vec<Command>,

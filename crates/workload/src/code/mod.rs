@@ -5,9 +5,10 @@
 
 mod cursor;
 mod flatten;
+mod place;
 mod step;
 mod value;
 
 pub use cursor::Cursor;
 pub use flatten::Code;
-pub use step::{Step, Work};
+pub use step::{Frequent, Step, Work};

@@ -65,6 +65,26 @@ pub enum Step {
     End,
 }
 
+/// A step of the kinds that most steps are of; see [`super::Cursor::frequent`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as above")]
+pub enum Frequent {
+    Compute { ns: u64 },
+    Sleep { ns: u64 },
+    Count { counter: u32, by: u64 },
+}
+
+impl From<Frequent> for Step {
+    #[inline]
+    fn from(step: Frequent) -> Self {
+        match step {
+            Frequent::Compute { ns } => Self::Compute { ns },
+            Frequent::Sleep { ns } => Self::Sleep { ns },
+            Frequent::Count { counter, by } => Self::Count { counter, by },
+        }
+    }
+}
+
 /// What a fresh image does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {

@@ -113,8 +113,17 @@ fn affine(expr: &Expr) -> Option<(Option<(u8, u64)>, u64)> {
     }
 }
 
-/// Computes a value. `loops` holds iteration indices, outermost first.
+/// A value of the two kinds that most steps have, which depend on no loop. They are told apart by comparisons, which cost
+/// less than a jump by a table.
 #[inline]
+pub(super) fn simple<R: Rng>(value: &Value, rng: &mut R) -> Option<u64> {
+    if let Value::Uniform { width, from } = value {
+        return Some(from + uniform(rng, (*width).into()));
+    }
+    if let Value::Const(value) = value { Some(*value) } else { None }
+}
+
+/// Computes a value. `loops` holds iteration indices, outermost first.
 pub(super) fn evaluate<R: Rng>(value: &Value, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 {
     match value {
         Value::Const(value) => *value,

@@ -1,0 +1,139 @@
+//! What actions do: their beginning, and their effect when their segment has run.
+
+use schedlab_workload::Step;
+
+use crate::engine::{Engine, Segment};
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::{Policy, TaskIx};
+use crate::tasks::Action;
+use crate::tasks::exec::{Begun, Effect};
+use crate::time::{NEVER, Ns};
+
+impl<P: Policy, O: Observer> Engine<'_, P, O> {
+    #[inline(never)]
+    pub(super) fn begin(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
+        let Action::Step(step) = &self.tasks[task as usize].action else {
+            return self.begin_life(cpu, task, ahead);
+        };
+        match *step {
+            Step::Send { channel, bytes, direction } => self.begin_send(task, channel, bytes, direction),
+            Step::Receive { channel, bytes, direction, take, .. } => {
+                let early = self.too_early(cpu, task, ahead);
+                self.begin_receive(cpu, task, (channel, bytes, direction), take, early)
+            }
+            Step::Touch { bytes, .. } => {
+                if self.tasks[task as usize].left == u64::MAX {
+                    self.tasks[task as usize].left = bytes;
+                }
+                self.touch_part(cpu, task)
+            }
+            Step::Watch { ns, .. } => {
+                self.tasks[task as usize].left = self.task_time(cpu, task);
+                Begun::Segment(Segment { watched: true, ..Segment::new(Account::User, ns) })
+            }
+            Step::Fork => Begun::Segment(Segment::new(Account::Family, self.costs.fork.into())),
+            Step::ExecWork(_) | Step::ExecCommand(_) => {
+                Begun::Segment(Segment::new(Account::Family, self.costs.exec.into()))
+            }
+            Step::End => {
+                self.tasks[task as usize].action = Action::Exit;
+                self.begin_life(cpu, task, ahead)
+            }
+            _ if self.too_early(cpu, task, ahead) => Begun::Later,
+            Step::Lock(lock) => self.begin_lock(cpu, task, lock),
+            Step::Unlock(lock) => self.begin_unlock(cpu, task, lock),
+            Step::Up { semaphore, count } => self.begin_up(cpu, task, semaphore, count),
+            Step::Down(semaphore) => self.begin_down(cpu, task, semaphore),
+            Step::Barrier(barrier) => self.begin_barrier(cpu, task, barrier),
+            Step::Await { condition, lock } => self.begin_await(cpu, task, condition, lock),
+            Step::Signal { condition, all } => self.begin_signal(cpu, task, condition, all),
+            Step::Until { at_ns } => {
+                let at = self.gate.opened_at.unwrap_or(0).saturating_add(at_ns);
+                let ns = at.saturating_sub(self.task_time(cpu, task));
+                if ns == 0 { Begun::Done } else { self.begin_sleep(cpu, task, ns) }
+            }
+            Step::Write { .. } => {
+                self.book(cpu, Account::Syscall, self.costs.syscall);
+                Begun::Done
+            }
+            Step::Set(number) => self.begin_set(cpu, task, number),
+            Step::Finish => {
+                self.gate.closed_at = Some(self.cpus[cpu].clock);
+                self.finished = true;
+                Begun::Asleep
+            }
+            Step::Sleep { ns } => self.begin_sleep(cpu, task, ns),
+            Step::Yield => {
+                self.book(cpu, Account::Syscall, self.costs.syscall);
+                if self.stats.on {
+                    self.stats_yield(cpu);
+                }
+                self.charge(cpu);
+                if self.tasks[task as usize].class.realtime().is_some() {
+                    self.cpus[cpu].turn_over = true;
+                } else {
+                    self.policy.yields(&mut self.queues[cpu], &mut self.entities, task, self.now);
+                }
+                Begun::Yielded
+            }
+            Step::Wait { count } => self.begin_wait(cpu, task, count),
+            Step::Compute { .. }
+            | Step::Stamp(_)
+            | Step::Record { .. }
+            | Step::Observe { .. }
+            | Step::Lap { .. }
+            | Step::Count { .. } => {
+                unreachable!("done when they were fetched")
+            }
+        }
+    }
+
+    fn begin_sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> Begun {
+        if self.sleep(cpu, task, ns) { Begun::Asleep } else { Begun::Failed(too_long(ns)) }
+    }
+
+    /// Lets a task sleep; `false` if virtual time ends before.
+    #[inline]
+    pub(super) fn sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> bool {
+        self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.nanosleep);
+        let carry = std::mem::take(&mut self.tasks[task as usize].carry);
+        let at = self.cpus[cpu].clock.saturating_add(ns).saturating_add(carry.into());
+        let ends = at < NEVER / 2;
+        if ends {
+            self.arm(cpu, task, at);
+        }
+        ends
+    }
+
+    #[inline(never)]
+    pub(super) fn effect(&mut self, cpu: usize, task: TaskIx) -> Effect {
+        let Action::Step(step) = &self.tasks[task as usize].action else {
+            return self.effect_life(cpu, task);
+        };
+        match *step {
+            Step::Touch { .. } if self.tasks[task as usize].left == 0 => Effect::Done,
+            Step::Touch { .. } => Effect::Begin,
+            Step::Watch { longest, .. } => {
+                self.end_watch(cpu, task, longest);
+                Effect::Done
+            }
+            Step::Send { channel, direction, .. } => self.effect_send(cpu, task, channel, direction),
+            Step::Receive { channel, direction, take, counter, .. } => {
+                self.effect_receive(cpu, task, channel, direction, take, counter)
+            }
+            Step::Fork => self.effect_fork(cpu, task),
+            Step::ExecWork(work) => self.effect_exec(cpu, task, work.bytes, work.ns),
+            Step::ExecCommand(number) => {
+                let ns = self.cursors[task as usize].command(number).1;
+                self.effect_exec(cpu, task, 0, ns)
+            }
+            _ => Effect::Done,
+        }
+    }
+}
+
+/// Why a task cannot sleep.
+pub(super) fn too_long(ns: Ns) -> String {
+    format!("sleeping for {ns} ns: virtual time ends before")
+}
