@@ -87,38 +87,55 @@ pub(crate) enum Effect {
     Failed(String),
 }
 
-/// What a task does next on its CPU.
+/// What a task does next on its CPU. Of a form that comes back in two registers: with a state in one variant it would be
+/// packed and unpacked.
 enum Next {
     Runs,
-    Blocks(State),
+    /// It sleeps until a timer.
+    Sleeps,
+    /// It waits for another task.
+    Waits,
+    Ends,
     Yields,
+    /// It goes to a CPU.
     Moves(u16),
-    Changes { target: u16, requeued: bool },
+    /// Its attributes have changed: it goes to a CPU, or stays.
+    Changes(u16),
+    /// As before, and to another place in the queue.
+    Requeues(u16),
 }
 
 impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// The current task's segment has run to its end.
     pub(crate) fn progress(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
-        match self.advance(cpu, task, false) {
-            Next::Runs => {}
-            Next::Yields => self.cpus[cpu].need_resched = true,
-            Next::Blocks(state) => {
-                self.block(cpu, state);
-                if state == State::Dead {
-                    self.bury(task);
-                }
-                self.schedule(cpu);
+        let state = match self.advance(cpu, task, false) {
+            Next::Runs => return,
+            Next::Yields => {
+                self.cpus[cpu].need_resched = true;
+                return;
             }
             Next::Moves(target) => {
                 self.move_current(cpu, target.into());
-                self.schedule(cpu);
+                return self.schedule(cpu);
             }
-            Next::Changes { target, requeued } => {
-                self.change_current(cpu, target.into(), requeued);
-                self.schedule(cpu);
+            Next::Changes(target) => {
+                self.change_current(cpu, target.into(), false);
+                return self.schedule(cpu);
             }
+            Next::Requeues(target) => {
+                self.change_current(cpu, target.into(), true);
+                return self.schedule(cpu);
+            }
+            Next::Sleeps => State::Sleeping,
+            Next::Waits => State::Blocked,
+            Next::Ends => State::Dead,
+        };
+        self.block(cpu, state);
+        if state == State::Dead {
+            self.bury(task);
         }
+        self.schedule(cpu);
     }
 
     /// A task has just got a CPU: it goes on with its segment, or finds out what to do. Bringing its footprint back, `cache`
@@ -184,13 +201,13 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                     }
                     Begun::Served => {
                         self.tasks[at].phase = Phase::Next;
-                        return Next::Blocks(State::Blocked);
+                        return Next::Waits;
                     }
                     Begun::Asleep => {
                         self.tasks[at].phase = Phase::Next;
-                        return Next::Blocks(State::Sleeping);
+                        return Next::Sleeps;
                     }
-                    Begun::Again => return Next::Blocks(State::Blocked),
+                    Begun::Again => return Next::Waits,
                     Begun::Yielded => {
                         self.tasks[at].phase = Phase::Next;
                         self.install(cpu, task, Account::User, 0);
@@ -198,7 +215,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                     }
                     Begun::Changed { target, requeued } => {
                         self.tasks[at].phase = Phase::Next;
-                        return Next::Changes { target, requeued };
+                        return if requeued { Next::Requeues(target) } else { Next::Changes(target) };
                     }
                     Begun::Failed(reason) => return self.fail(cpu, task, reason),
                 },
@@ -211,13 +228,13 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                     }
                     Effect::Wait => {
                         self.tasks[at].phase = Phase::Begin;
-                        return Next::Blocks(State::Blocked);
+                        return Next::Waits;
                     }
                     Effect::Asleep => {
                         self.tasks[at].phase = Phase::Next;
-                        return Next::Blocks(State::Sleeping);
+                        return Next::Sleeps;
                     }
-                    Effect::Ended => return Next::Blocks(State::Dead),
+                    Effect::Ended => return Next::Ends,
                     Effect::Move(target) => {
                         self.tasks[at].phase = Phase::Begin;
                         return Next::Moves(target as u16);
@@ -287,7 +304,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 None
             }
             Some(Frequent::Sleep { ns }) => Some(if self.sleep(cpu, task, ns) {
-                Next::Blocks(State::Sleeping)
+                Next::Sleeps
             } else {
                 self.fail(cpu, task, too_long(ns))
             }),

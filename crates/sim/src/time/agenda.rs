@@ -43,11 +43,18 @@ impl Agenda {
         }
         tree[node] = key;
         let mut best = key;
-        while node > 1 {
-            node ^= 1;
-            best = best.min(tree[node]);
-            node >>= 1;
-            tree[node] = best;
+        let mut climb = |node: usize| {
+            best = best.min(tree[node ^ 1]);
+            tree[node >> 1] = best;
+        };
+        // Two at a time, of whose steps a processor needs fewer.
+        while node > 3 {
+            climb(node);
+            climb(node >> 1);
+            node >>= 2;
+        }
+        if node > 1 {
+            climb(node);
         }
     }
 
