@@ -83,6 +83,22 @@ def test_an_error_says_which_lines_were_taken_for_no_results() -> None:
         imported(LISTINGS["memory"])
 
 
+@pytest.mark.parametrize("name", ["memory", "interrupts"])
+def test_whoever_says_that_it_is_a_table_has_it_read(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "listing.txt"
+    path.write_text(LISTINGS[name])
+    with pytest.raises(ImportProblem, match="--as"):
+        detect.read(path)
+    found = detect.read(path, "tables")
+    assert [len(table.rows) for table in found.tables] == [LISTINGS[name].count("\n") - 1]
+
+
+def test_bars_around_figures_are_read_when_they_are_said_to_be_results(tmp_path: Path) -> None:
+    path = tmp_path / "barred.txt"
+    path.write_text("| a | old | new |\n|---|-----|-----|\n| b | 1.5 | 2.5 |\n| c | 3.5 | 4.5 |\n")
+    assert only(detect.read(path, "tables")).columns == ("old", "new")
+
+
 def test_a_rendered_manual_page_is_refused(tmp_path: Path) -> None:
     page = tmp_path / "page.txt"
     page.write_text(

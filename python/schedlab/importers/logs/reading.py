@@ -36,7 +36,7 @@ def read_file(file: File, form: str | None, *, alone: bool) -> list[ReadLog] | I
     with opened(file.path) as document:
         first = next((one for one in READERS if one.name == form), None) if form else recognise(document.head)
         if first is None:
-            return _tables(document, file)
+            return _tables(document, file, meant=form is not None)
         text = document.text
         if form is None and first.in_mails and (sides.is_mail(text) or sides.has_gains(text)):
             found = _printed(document, first)
@@ -104,7 +104,7 @@ def _is_output(table: Table, tool: Reader, lines: Sequence[str]) -> bool:
     return tool.is_in("\n".join(region))
 
 
-def _tables(document: Document, file: File) -> Import:
+def _tables(document: Document, file: File, *, meant: bool) -> Import:
     from schedlab.importers import printed
 
     if _JSON.match(document.head):
@@ -112,12 +112,12 @@ def _tables(document: Document, file: File) -> Import:
         raise NotResults(f"is JSON of no tool that is known (its keys: {keys})", where=document.name, todo=TODO)
     if instead := advice(document.head):
         raise NotResults(f"is {instead[0]}", where=f"{document.name}:1", todo=instead[1])
-    if not printed.looks_like(document.head):
+    if not (meant or printed.looks_like(document.head)):
         raise NotResults(
             "is no output of a tool that is known, and holds no table", where=f"{document.name}:1", todo=TODO
         )
     try:
-        return printed.read_text(document.raw, document.name)
+        return printed.read_text(document.raw, document.name, meant=meant)
     except ImportProblem as problem:
         # A problem without a line is that of the whole: there is no table in it.
         if problem.where == document.name:

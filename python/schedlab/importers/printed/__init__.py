@@ -58,13 +58,16 @@ def read(path: Path) -> Import:
     return read_text(data, str(path))
 
 
-def read_text(data: bytes | str, source: str) -> Import:
-    """:func:`read` for a text in hand; ``source`` names it in errors."""
+def read_text(data: bytes | str, source: str, *, meant: bool = False) -> Import:
+    """:func:`read` for a text in hand; ``source`` names it in errors.
+
+    ``meant``: the user says that its tables are results, so that nothing in them has to.
+    """
     lines = page(numbered_lines(data.encode() if isinstance(data, str) else data, source))
     perf, bench = perf_stat.Reader(lines, source), hackbench.Reader(lines, source)
     # What tools print has a grammar of its own, also under a locale with decimal commas.
     lines = with_points(lines)
-    robots, columns = zero_day.Reader(lines, source), aligned.Reader(lines, source)
+    robots, columns = zero_day.Reader(lines, source), aligned.Reader(lines, source, meant)
     multiples = normalised.Reader(lines, source)
     tables: list[Table] = []
     notes: list[str] = []
@@ -76,7 +79,8 @@ def read_text(data: bytes | str, source: str) -> Import:
         if (end := bench.read(at)) is not None or (end := perf.read(at, floor)) is not None:
             floor = at = end
             continue
-        found = robots.read(at, floor) or multiples.read(at, floor) or bordered.read(lines, at, floor, source)
+        found = robots.read(at, floor) or multiples.read(at, floor)
+        found = found or bordered.read(lines, at, floor, source, meant=meant)
         found = found or columns.read(at, floor) or columns.empty(at, floor)
         if found is None:
             at += 1

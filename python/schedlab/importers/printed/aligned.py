@@ -34,6 +34,7 @@ class Reader:
 
     page: Sequence[Line]
     source: str
+    meant: bool = False
     names: tuple[str, ...] = ()
     corner: tuple[str, ...] = ()
     end: int = -2
@@ -195,7 +196,7 @@ class Reader:
         around = f"{above}\n{self.around}" if names == self.names or not above else above
         grid = Grid(header.corner, names, tuple(rows), title, around, self.page[header.at].number)
         table, told = to_table(grid, mmtests=shapes.is_mmtests(block))
-        if not is_of_results(table, above):
+        if not (self.meant or is_of_results(table, above)):
             return Found(end, notes=(*notes, listing(self.page, header.at, block[-1].at)))
         if problem is not None:
             raise problem

@@ -36,7 +36,7 @@ class _Barred:
     remark: str = ""
 
 
-def read(page: Sequence[Line], at: int, floor: int, source: str) -> Found | None:
+def read(page: Sequence[Line], at: int, floor: int, source: str, *, meant: bool = False) -> Found | None:
     """The bordered table that begins at ``page[at]``; None when there is none."""
     if "|" not in page[at].text or _is_rule(page[at].text):
         return None
@@ -59,17 +59,19 @@ def read(page: Sequence[Line], at: int, floor: int, source: str) -> Found | None
     grid = _grid(lines[:height], _continued(body), width)
     if grid is None:
         return Found(end)
-    found = _found(page, at, floor, end, grid, body)
+    found = _found(page, at, floor, end, grid, body, meant=meant)
     notes = [f'line {line.number}: left out, it has labels of its own: "{line.text.strip()}"' for line in apart]
     return replace(found, notes=(*notes, *found.notes))
 
 
-def _found(page: Sequence[Line], at: int, floor: int, end: int, grid: _Fields, body: Sequence[_Barred]) -> Found:
+def _found(
+    page: Sequence[Line], at: int, floor: int, end: int, grid: _Fields, body: Sequence[_Barred], *, meant: bool
+) -> Found:
     """The table of a grid that stands in ``page[at:end]``."""
     corners, names, rows = grid
     title, around = title_above(page, at, floor), text_above(page, at, floor)
     table, notes = to_table(Grid(corners, names, rows, title, around, page[at].number), mmtests=False)
-    if not is_of_results(table, around):
+    if not (meant or is_of_results(table, around)):
         return Found(end, notes=(listing(page, at, end - 1),))
     remarks = [f'line {line.line.number}: remark left out: "{line.remark}"' for line in body if line.remark]
     return Found(end, (table,), (*remarks, *notes))

@@ -30,4 +30,5 @@ def malformed(source: str, line: Line, why: str) -> ImportProblem:
 def listing(page: Sequence[Line], first: int, last: int) -> str:
     """The note for figures under a header, from ``page[first]`` to ``page[last]``, that nothing says were measured."""
     where = f"lines {page[first].number}–{page[last].number}"
-    return f"{where} were not read: nothing in them says that they are results (no run, metric, unit or change)"
+    why = "nothing in them says that they are results (no run, metric, unit or change)"
+    return f"{where} were not read: {why}; --as tables reads them"
