@@ -58,7 +58,7 @@ impl Span {
     }
 
     /// The first CPU in both sets from `start` on, wrapping around.
-    #[inline]
+    #[inline(always)]
     pub fn first_common_from(&self, other: &CpuMask, start: usize) -> Option<usize> {
         if let Some(at) = self.only.map(usize::from).filter(|at| *at == start / 64) {
             let both = self.mask.0[at] & other.0[at];
@@ -66,6 +66,11 @@ impl Span {
             let word = if later != 0 { later } else { both };
             return (word != 0).then(|| at * 64 + word.trailing_zeros() as usize);
         }
+        self.first_common_from_far(other, start)
+    }
+
+    #[inline(never)]
+    fn first_common_from_far(&self, other: &CpuMask, start: usize) -> Option<usize> {
         let from = self.both(other).find_map(|(at, word)| {
             let word = match at.cmp(&(start / 64)) {
                 std::cmp::Ordering::Less => 0,

@@ -192,13 +192,18 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
     /// Shows tasks in their order until `visit` says `false`.
     #[inline]
     pub fn visit(&self, mut visit: impl FnMut(&I) -> bool) {
-        for item in self.head() {
-            if !visit(item) {
-                return;
+        // One loop with one call, so that what visits becomes a part of it.
+        let (mut part, mut next) = (self.head(), 0);
+        loop {
+            for item in part {
+                if !visit(item) {
+                    return;
+                }
             }
-        }
-        if let Some(rest) = &self.rest {
-            rest.visit(&mut visit);
+            match self.rest.as_ref().and_then(|rest| rest.chunk(next)) {
+                Some(chunk) => (part, next) = (chunk, next + 1),
+                None => return,
+            }
         }
     }
 
@@ -266,6 +271,12 @@ mod tests {
                 let fitting = plain.iter().find(|entry| entry.value <= bound);
                 prop_assert_eq!(ordered.first_that(|value| value <= bound), fitting);
             }
+            let mut seen = Vec::new();
+            ordered.visit(|entry| {
+                seen.push(*entry);
+                seen.len() < most
+            });
+            prop_assert_eq!(&seen[..], &plain[..most.min(plain.len())]);
             prop_assert_eq!(ordered.iter().copied().collect::<Vec<_>>(), plain);
         }
     }

@@ -124,9 +124,10 @@ impl<I: Item> Rest<I> {
         chunk.items.iter().find(|item| fits(item.value()))
     }
 
+    /// A chunk's tasks.
     #[cold]
-    pub fn visit(&self, visit: &mut dyn FnMut(&I) -> bool) {
-        let _ = self.iter().all(visit);
+    pub fn chunk(&self, at: usize) -> Option<&[I]> {
+        self.chunks.get(at).map(|chunk| &chunk.items[..])
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &I> {
