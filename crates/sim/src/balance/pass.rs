@@ -194,7 +194,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// What a group carries.
     #[inline]
-    fn sum(&self, group: &shapes::Group) -> Sum {
+    pub(super) fn sum(&self, group: &shapes::Group) -> Sum {
         let mut sum = Sum::default();
         if !group.caches.is_empty() {
             group.caches.iter().for_each(|cache| sum.add(self.sums.cache(*cache)));

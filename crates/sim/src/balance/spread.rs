@@ -1,6 +1,7 @@
 //! The CPU of a new task, and of one that has executed a program: caches are cold, so the whole machine is open to it.
 
 use super::RECLAIM_DISTANCE;
+use super::shapes::Group;
 use crate::engine::{Engine, NOBODY};
 use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
@@ -11,6 +12,9 @@ use crate::time::Ns;
 /// A group as spreading sees it.
 #[derive(Debug, Clone, Copy)]
 struct Load {
+    /// Its position among the domain's.
+    at: usize,
+    width: usize,
     idle: usize,
     number: u64,
     /// Weights per CPU, times 1024.
@@ -50,8 +54,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 continue;
             }
             looked_at += u64::from(domain.weight);
-            if let Some(group) = self.idlest_group(&domain.groups, here, &allowed, domain.kind) {
-                here = self.idlest(&group.and(&allowed), here);
+            if let Some(span) = self.span_to_go_to(usize::from(*at), here, task) {
+                here = self.idlest(&span, here);
                 // Go on below in the new CPU's domains.
                 level = level.min(self.world.domains.of_cpu[here].len());
             }
@@ -67,55 +71,74 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         here
     }
 
-    /// The group to leave the own one for; `None` to stay.
-    fn idlest_group(
-        &self,
-        groups: &[CpuMask],
-        here: usize,
-        allowed: &CpuMask,
-        kind: DomainKind,
-    ) -> Option<CpuMask> {
-        let mut own = None;
-        let mut best: Option<(Load, CpuMask)> = None;
-        for group in groups {
+    /// The CPUs of a domain's group to leave the own one for; `None` to stay.
+    fn span_to_go_to(&self, domain: usize, here: usize, task: TaskIx) -> Option<CpuMask> {
+        let kind = self.world.domains.all[domain].kind;
+        if self.tasks[task as usize].mask == 0 {
+            // It may go to all that take part in balancing, whose groups are known.
+            let groups = &self.shapes.domains[domain].groups;
+            let load = |(at, group): (usize, &Group)| (self.load_of(at, group), group.span.contains(here));
+            let at = self.idlest_group(groups.iter().enumerate().map(load), kind)?;
+            return Some(*groups[at].span.mask());
+        }
+        let allowed = self.allowed(task);
+        let groups = &self.world.domains.all[domain].groups;
+        let load = |(at, group): (usize, &CpuMask)| {
             let span = group.and(allowed);
-            if span.is_empty() {
+            (!span.is_empty()).then(|| (self.load_within(at, &span), group.contains(here)))
+        };
+        let at = self.idlest_group(groups.iter().enumerate().filter_map(load), kind)?;
+        Some(groups[at].and(allowed))
+    }
+
+    /// The group to leave the own one for, of groups and whether each is the own one.
+    fn idlest_group(&self, groups: impl Iterator<Item = (Load, bool)>, kind: DomainKind) -> Option<usize> {
+        let (mut own, mut best): (Option<Load>, Option<Load>) = (None, None);
+        for (load, is_own) in groups {
+            if is_own {
+                own = Some(load);
                 continue;
             }
-            let load = self.load_of(&span);
-            if group.contains(here) {
-                own = Some((load, group.common(allowed)));
-                continue;
-            }
-            let better = best.as_ref().is_none_or(|(other, _)| {
+            let better = best.is_none_or(|other| {
                 (other.idle, std::cmp::Reverse(other.per_cpu)) < (load.idle, std::cmp::Reverse(load.per_cpu))
             });
             if better {
-                best = Some((load, span));
+                best = Some(load);
             }
         }
-        let (best, span) = best?;
-        let Some((own, width)) = own else { return Some(span) };
+        let best = best?;
+        let Some(own) = own else { return Some(best.at) };
         if own.idle > 0 || best.idle > 0 {
             // A node that is less than a quarter busy keeps its children (allow_numa_imbalance()).
-            let quiet = matches!(kind, DomainKind::Numa(_)) && own.number * 4 < width as u64;
-            return (best.idle > own.idle && !quiet).then_some(span);
+            let quiet = matches!(kind, DomainKind::Numa(_)) && own.number * 4 < own.width as u64;
+            return (best.idle > own.idle && !quiet).then_some(best.at);
         }
         let pct = u64::from(self.world.kernel.domains.imbalance_pct);
-        (best.per_cpu * pct < own.per_cpu * 100).then_some(span)
+        (best.per_cpu * pct < own.per_cpu * 100).then_some(best.at)
     }
 
-    fn load_of(&self, span: &CpuMask) -> Load {
+    #[inline]
+    fn load_of(&self, at: usize, group: &Group) -> Load {
+        let (width, idle) = (group.cpus.len(), group.span.common(&self.idle));
+        if idle == width {
+            return Load { at, width, idle, number: 0, per_cpu: 0 };
+        }
+        let sum = self.sum(group);
+        Load { at, width, idle, number: sum.number, per_cpu: sum.per_cpu() }
+    }
+
+    /// As [`Engine::load_of`], of any CPUs.
+    fn load_within(&self, at: usize, span: &CpuMask) -> Load {
         let (width, idle) = (span.count(), self.idle.common(span));
         if idle == width {
-            return Load { idle, number: 0, per_cpu: 0 };
+            return Load { at, width, idle, number: 0, per_cpu: 0 };
         }
         let (mut number, mut load) = (0, 0);
         for cpu in span.iter() {
             number += u64::from(self.running[cpu]);
             load += self.loads[cpu];
         }
-        Load { idle, number, per_cpu: load * 1024 / width.max(1) as u64 }
+        Load { at, width, idle, number, per_cpu: load * 1024 / width.max(1) as u64 }
     }
 
     /// The CPU of a set that is idle least deeply, or else least loaded.
