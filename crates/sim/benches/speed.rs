@@ -8,8 +8,8 @@
 //! How far from the limit: a binary heap with packed keys alone does 28 to 42 million events a second here, the agenda 95
 //! to 160 million (`benches/queues.rs`); the simulator does 3 to 8, as busy as the machine's other guests are. What repeats
 //! exactly is instructions (callgrind; of a run of 400 ms without those of one of 200): a cycle of a sleeper, two events
-//! and its share of ticks, takes 2,270 under CFS and 2,920 under EEVDF on 16 CPUs, which pulls a task in every third cycle
-//! when a CPU becomes idle; 2,320 and 3,350 on 128. Under CFS planning and telling events apart is a fifth of it, taking
+//! and its share of ticks, takes 2,250 under CFS and 2,900 under EEVDF on 16 CPUs, which pulls a task in every third cycle
+//! when a CPU becomes idle; 2,300 and 3,320 on 128. Under CFS planning and telling events apart is a fifth of it, taking
 //! the program's steps and its draws a fifth, waking with the choice of a CPU more than a fifth, switching with caches and
 //! latencies a sixth, accounting a tenth, the policy a twelfth. On 128 CPUs each event also waits for some fifteen lines
 //! that have left a first-level cache of 48 KiB; fetching the next event's early was tried, and was not measurably faster.

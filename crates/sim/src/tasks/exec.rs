@@ -283,34 +283,29 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     #[inline]
     fn fetch(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Option<Next> {
         if self.scripts[task as usize] != Script::Program {
-            self.fetch_other(task);
-            return None;
+            return self.fetch_other(task);
         }
-        let step = {
-            let (cursor, mut now_ns) = self.reading(cpu, task);
-            cursor.frequent(&mut now_ns)
-        };
-        match step {
-            Some(Frequent::Compute { ns }) => {
-                self.install(cpu, task, Account::User, ns);
-                Some(Next::Runs)
-            }
-            Some(Frequent::Count { counter, by }) => {
-                self.count(cpu, task, counter, by);
-                None
-            }
-            Some(Frequent::Sleep { ns }) if self.too_early(cpu, task, ahead) => {
-                self.note_action(task, Action::Step(Step::Sleep { ns }));
-                None
-            }
-            Some(Frequent::Sleep { ns }) => Some(if self.sleep(cpu, task, ns) {
-                Next::Sleeps
-            } else {
-                self.fail(cpu, task, too_long(ns))
-            }),
-            None => {
-                self.perform_rare(cpu, task);
-                None
+        loop {
+            let step = {
+                let (cursor, mut now_ns) = self.reading(cpu, task);
+                cursor.frequent(&mut now_ns)
+            };
+            match step {
+                Some(Frequent::Compute { ns }) => {
+                    self.install(cpu, task, Account::User, ns);
+                    return Some(Next::Runs);
+                }
+                Some(Frequent::Count { counter, by }) => {
+                    self.count(cpu, task, counter, by);
+                    return None;
+                }
+                Some(Frequent::Sleep { ns }) if self.too_early(cpu, task, ahead) => {
+                    return self.note_action(task, Action::Step(Step::Sleep { ns }));
+                }
+                Some(Frequent::Sleep { ns }) if self.sleep(cpu, task, ns) => return Some(Next::Sleeps),
+                Some(Frequent::Sleep { ns }) => return Some(self.fail(cpu, task, too_long(ns))),
+                None if self.perform_rare(cpu, task) => return None,
+                None => {}
             }
         }
     }
@@ -330,23 +325,23 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// The next action of a task that runs no program.
     #[cold]
     #[inline(never)]
-    fn fetch_other(&mut self, task: TaskIx) {
+    fn fetch_other(&mut self, task: TaskIx) -> Option<Next> {
         let action = match self.scripts[task as usize] {
             Script::Vmstat(duty) => Action::Vmstat(duty),
             _ if task == self.gate.main => self.next_of_main(),
             _ => Action::Exit,
         };
-        self.note_action(task, action);
+        self.note_action(task, action)
     }
 
-    /// Does a step that is done at once, and notes one that is not.
+    /// Does a step that is done at once, and notes one that is not; `false` if there was none yet.
     #[inline(never)]
-    fn perform_rare(&mut self, cpu: usize, task: TaskIx) {
+    fn perform_rare(&mut self, cpu: usize, task: TaskIx) -> bool {
         let step = {
             let (cursor, mut now_ns) = self.reading(cpu, task);
             cursor.rare(&mut now_ns)
         };
-        let Some(step) = step else { return };
+        let Some(step) = step else { return false };
         match step {
             Step::Stamp(slot) => {
                 self.slots[slot as usize] = self.task_time(cpu, task);
@@ -364,15 +359,19 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 }
             }
             Step::Count { counter, by } => self.count(cpu, task, counter, by),
-            step => self.note_action(task, Action::Step(step)),
+            step => {
+                self.note_action(task, Action::Step(step));
+            }
         }
+        true
     }
 
-    fn note_action(&mut self, task: TaskIx, action: Action) {
+    fn note_action(&mut self, task: TaskIx, action: Action) -> Option<Next> {
         let it = &mut self.tasks[task as usize];
         it.action = action;
         it.phase = Phase::Begin;
         (it.left, it.moved) = (u64::MAX, 0);
+        None
     }
 
     /// Whether a CPU is so far ahead that the task may not act on others yet.

@@ -95,23 +95,19 @@ impl<'c> Cursor<'c> {
             return None;
         }
         let code = self.code;
-        loop {
-            let step = match &code.instructions[self.position as usize] {
-                Instruction::Again { body } => {
-                    self.position += 1;
-                    self.again(*body, now_ns);
-                    continue;
-                }
-                Instruction::Compute(ns) => Frequent::Compute { ns: self.value(ns) },
-                Instruction::Sleep(ns) => Frequent::Sleep { ns: self.value(ns) },
-                Instruction::Count { counter, by } => {
-                    Frequent::Count { counter: *counter, by: self.value(by) }
-                }
-                _ => return None,
-            };
+        // Without a loop over instructions, for which all that a loop's end may need would be fetched beforehand.
+        if let Instruction::Again { body } = &code.instructions[self.position as usize] {
             self.position += 1;
-            return Some(step);
+            self.again(*body, now_ns);
         }
+        let step = match &code.instructions[self.position as usize] {
+            Instruction::Compute(ns) => Frequent::Compute { ns: self.value(ns) },
+            Instruction::Sleep(ns) => Frequent::Sleep { ns: self.value(ns) },
+            Instruction::Count { counter, by } => Frequent::Count { counter: *counter, by: self.value(by) },
+            _ => return None,
+        };
+        self.position += 1;
+        Some(step)
     }
 
     /// The next step where [`Cursor::frequent`] has left it; `None` if nothing but the place in the code has changed.
@@ -150,10 +146,13 @@ impl<'c> Cursor<'c> {
                 self.enter(limit, *exit, now_ns);
                 return None;
             }
-            Instruction::Again { .. }
-            | Instruction::Compute(_)
-            | Instruction::Sleep(_)
-            | Instruction::Count { .. } => unreachable!("frequent ones"),
+            Instruction::Again { body } => {
+                self.again(*body, now_ns);
+                return None;
+            }
+            Instruction::Compute(_) | Instruction::Sleep(_) | Instruction::Count { .. } => {
+                unreachable!("frequent ones")
+            }
             Instruction::Run(run) => {
                 let left = run.count.as_ref().map_or(u64::MAX, |count| self.value(count));
                 if left == 0 {
