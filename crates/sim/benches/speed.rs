@@ -184,7 +184,7 @@ fn measure_hz(
                     c.newidle_skipped,
                     c.idle_balance,
                     c.busy_balance,
-                    outcome.observed.counters[0]
+                    outcome.observed.counters.first().copied().unwrap_or(0)
                 );
             }
         }
