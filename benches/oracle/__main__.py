@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benches.oracle.compare import COUNT, SHARE, Row, rows
-from benches.oracle.rt_app import by_rt_app, unknown_events
+from benches.oracle.rt_app import Hung, by_rt_app, unknown_events
 from benches.oracle.trials import KERNEL, NAMES, SCHEDLOAD, Seen, by_schedload, by_simulator, machine
 from benches.oracle.trials import written as copy_of
 
@@ -119,7 +119,13 @@ def main() -> int:
                     def trial(by: Callable[[Path], Seen] = BY[program], file: Path = file) -> Seen:
                         return by(file)
 
-                    seen, lost = undisturbed(trial, arguments.tries)
+                    try:
+                        seen, lost = undisturbed(trial, arguments.tries)
+                    except Hung as hung:
+                        print(f"{name} not by {program}: {hung}")
+                        files[program].remove(name)
+                        del real[program][name]
+                        continue
                     disturbed += lost
                     real[program][name].append(seen)
                 for name in arguments.files:

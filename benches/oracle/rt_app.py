@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -21,7 +24,15 @@ it would compute up to 2 % more or less than it is asked for."""
 _MEASURED = 10_000
 """Loops of a run while the speed is measured."""
 
+GRACE = 10.0
+"""Seconds after its duration in which rt-app ends, if it does: now and then a thread is left that waits for one that is
+gone."""
+
 PROPERTIES = frozenset({"cpus", "instance", "policy", "priority", "loop"})
+
+
+class Hung(Failed):
+    """rt-app did not end, and was killed."""
 
 
 def unknown_events(name: str, program: Path) -> list[str]:
@@ -61,6 +72,24 @@ def _computes(key: str) -> bool:
     return key.startswith("run") and not key.startswith("runtime")
 
 
+def _ended(command: list[str], limit: float) -> tuple[int, str, resource.struct_rusage]:
+    """Exit status, errors and use of a command, which is killed after so many seconds, or when this is interrupted."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    patience = threading.Timer(limit, process.kill)
+    patience.start()
+    try:
+        told = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    finally:
+        patience.cancel()
+        if process.returncode is None:
+            process.kill()
+            process.wait()
+    return process.returncode, told, usage
+
+
 def by_rt_app(file: Path) -> Seen:
     """The file by rt-app, whose speed is measured before and after it. The switches are those of the whole process."""
     document = json.loads(file.read_text(encoding="utf-8"))
@@ -73,13 +102,11 @@ def by_rt_app(file: Path) -> Seen:
         own = folder / "trial.json"
         own.write_text(json.dumps(document), encoding="utf-8")
         before = Machine.now()
-        process = subprocess.Popen(["rt-app", str(own)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        assert process.stderr is not None
-        told = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        status, told, usage = _ended(["rt-app", str(own)], float(document["global"]["duration"]) + GRACE)
         share = others(before, Machine.now())
-        if process.returncode != 0:
+        if status == -signal.SIGKILL:
+            raise Hung(f"it did not end within {GRACE:g} s after its duration")
+        if status != 0:
             raise Failed(told.strip())
         seconds = float(document["global"]["duration"])
         loops = {task: len(_lines(folder, f"trial-{task}")) for task in asked}
