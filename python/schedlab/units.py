@@ -83,6 +83,6 @@ def format_time(seconds: float) -> str:
     return f"{hours} h {minutes} min"
 
 
-def counted(number: int, what: str) -> str:
-    """``1 block``, ``3 blocks``."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 block``, ``3 blocks``; ``many`` where it is not ``one`` with an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

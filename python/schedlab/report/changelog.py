@@ -17,6 +17,7 @@ from schedlab.analysis.verdicts import Question, Verdict
 from schedlab.findings import Findings
 from schedlab.report import effects, printed, telling
 from schedlab.report.numbers import figure, improvement
+from schedlab.units import counted
 
 WIDTH = 75
 """Columns of a commit message's body (Linux' Documentation/process/submitting-patches.rst)."""
@@ -217,7 +218,7 @@ def _where(held: Sequence[Verdict]) -> str:
         return f"{held[0].variant} in {telling.row_name(held[0].question)}"
     names = dict.fromkeys(verdict.variant for verdict in held)
     counts = {name: sum(verdict.variant == name for verdict in held) for name in names}
-    told = [f"{count} {'row' if count == 1 else 'rows'} of {name}" for name, count in counts.items()]
+    told = [f"{counted(count, 'row')} of {name}" for name, count in counts.items()]
     return ", ".join(told)
 
 

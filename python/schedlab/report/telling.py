@@ -75,7 +75,7 @@ def began(run: Run) -> str:
 
 def design(run: Run) -> str:
     """``7 blocks × 1, quick, seed 5``; how much was imported where nothing was planned."""
-    blocks = f"{run.design.blocks} {'block' if run.design.blocks == 1 else 'blocks'}"
+    blocks = units.counted(run.design.blocks, "block")
     if not run.design.paired:
         size = f", {blocks} of up to {run.design.iterations} samples" if run.design.questions else ""
         return f"imported from {run.experiment_path}{size}"

@@ -127,8 +127,3 @@ def parts(text: str, heading: re.Pattern[str]) -> Iterator[tuple[re.Match[str], 
     heads = list(heading.finditer(text))
     for head, following in zip_longest(heads, heads[1:]):
         yield head, text[head.end() : following.start() if following else len(text)]
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """``1 line``, ``3 lines``."""
-    return f"{number} {one if number == 1 else many or one + 's'}"

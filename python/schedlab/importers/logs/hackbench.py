@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from schedlab.importers.logs.base import WHOLE, Log, Parameters, Reader, Reading, Samples, counted
+from schedlab.importers.logs.base import WHOLE, Log, Parameters, Reader, Reading, Samples
+from schedlab.units import counted
 from schedlab.workloads.hackbench import TIME
 from schedlab.workloads.hackbench_rt_tests import TIME_LINE
 

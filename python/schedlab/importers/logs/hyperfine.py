@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schedlab.importers.logs.base import Log, Parameters, Reader, Reading, Samples, counted
+from schedlab.importers.logs.base import Log, Parameters, Reader, Reading, Samples
 from schedlab.importers.logs.objects import Object, inner, items, load, number, numbers, objects, plain
+from schedlab.units import counted
 from schedlab.workloads.base import MetricSpec
 
 _TIME = MetricSpec("time", "s", "lower")

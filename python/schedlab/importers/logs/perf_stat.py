@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from schedlab.importers.logs.base import Log, Reader, Reading, counted
+from schedlab.importers.logs.base import Log, Reader, Reading
 from schedlab.importers.logs.perf_stat_counts import At, reading
+from schedlab.units import counted
 from schedlab.workloads.perf_stat_lines import parse
 
 _BETWEEN = re.compile(r"[^\w\s.<>%/()=:-]{1,4}|\t|:")

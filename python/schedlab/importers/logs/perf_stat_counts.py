@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from schedlab.importers.logs.base import Log, Parameters, Reading, Samples, counted
+from schedlab.importers.logs.base import Log, Parameters, Reading, Samples
 from schedlab.importers.model import Cell, Table, TableRow
+from schedlab.units import counted
 from schedlab.workloads.base import MetricSpec
 from schedlab.workloads.perf_stat_lines import Count
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.importers.logs.base import CUT, Log, Reader, Reading, Samples, counted
+from schedlab.importers.logs.base import CUT, Log, Reader, Reading, Samples
+from schedlab.units import counted
 from schedlab.workloads.pgbench import Pgbench
 
 _EPOCH = r"[0-9]{9,11}"

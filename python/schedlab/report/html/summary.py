@@ -12,6 +12,7 @@ from schedlab.analysis.verdicts import Verdict, Word
 from schedlab.findings import Findings
 from schedlab.report import telling
 from schedlab.report.numbers import change
+from schedlab.units import counted
 
 WORDS: tuple[Word, ...] = get_args(Word)
 
@@ -70,6 +71,6 @@ def _unseen(verdicts: Sequence[Verdict]) -> str:
         low, high = f"{100 * seen[0]:.1f}", f"{100 * seen[-1]:.1f}"
         told.append(f"{f'a change of {low}' if low == high else f'changes of {low} to {high}'} % would have been seen")
     reasons = Counter(verdict.reason for verdict in verdicts if verdict.reason)
-    told += [f"{count} row{'s' if count > 1 else ''}: {reason}" for reason, count in reasons.most_common(_REASONS)]
+    told += [f"{counted(count, 'row')}: {reason}" for reason, count in reasons.most_common(_REASONS)]
     rest = sum(reasons.values()) - sum(count for _, count in reasons.most_common(_REASONS))
     return "; ".join(told) + (f"; {rest} more for other reasons" if rest else "")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schedlab.importers.logs.base import Log, Parameters, Reading, Samples, counted
+from schedlab.importers.logs.base import Log, Parameters, Reading, Samples
 from schedlab.importers.logs.values.grid import Grid, Row, is_missing, number
 from schedlab.importers.logs.values.metrics import Metrics, said_direction
 from schedlab.importers.logs.values.roles import Roles
 from schedlab.importers.logs.words import direction_of
+from schedlab.units import counted
 
 WORKLOAD = "csv"
 """Where no column names a workload."""
