@@ -152,3 +152,13 @@ pub fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("/proc is mounted");
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }
+
+/// Time that the hypervisor has taken from a CPU so far, in the ticks of /proc/stat (proc_stat(5): the eighth figure).
+pub fn stolen_ticks(cpu: u32) -> u64 {
+    let stat = fs::read_to_string("/proc/stat").expect("/proc is mounted");
+    let line = stat
+        .lines()
+        .find(|line| line.split(' ').next() == Some(&format!("cpu{cpu}")))
+        .expect("the CPU is online");
+    line.split_whitespace().nth(8).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}
