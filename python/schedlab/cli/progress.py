@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,21 +28,32 @@ def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Tell]:
         with _bar(console, plan) as tell:
             yield tell
     else:
-        yield _Lines(console).tell
+        yield _Lines(console, trials=len(plan.trials)).tell
 
 
 class _Lines:
-    """A line when a block begins, and one for each failed trial."""
+    """A line when a block begins, with the time left by what was seen so far, and one for each failed trial."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, trials: int) -> None:
         self._console = console
+        self._trials = trials
         self._block: int | None = None
+        self._measured = 0
+        self._begun = time.monotonic()
 
     def tell(self, trial: Trial, measurement: Measurement | None) -> None:
         if trial.block != self._block:
             self._block = trial.block
-            self._console.print(_stage(trial, trial.block))
+            self._console.print(_stage(trial, trial.block) + self._left(trial))
+        self._measured += measurement is not None
         _tell_failure(self._console, trial, measurement)
+
+    def _left(self, trial: Trial) -> str:
+        """Where the plan could only guess, as for machines that were never simulated, the trials soon tell better."""
+        if not self._measured:
+            return ""
+        each = (time.monotonic() - self._begun) / self._measured
+        return f", about {format_time(each * (self._trials - trial.index))} left"
 
 
 @contextmanager
