@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from schedlab.targets.vm.check import obstacles
 from schedlab.targets.vm.scripts import Prepared
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.vm import fake_qemu
-from tests.vm.kernel_files import bzimage
+from tests.vm.kernel_files import bzimage, kernel
 
 pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
 
@@ -154,6 +155,52 @@ def test_parameters_of_modules_are_looked_up_in_the_guest(guest: Guests) -> None
     (told,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
     assert "variant 'base': not checked: workqueue.power_eficient=1" in told
     assert "is power_efficient meant?" in told
+
+
+MISSPELT = "workqueu.power_efficient=1"
+
+
+def with_names(guest: Guests) -> None:
+    """Its kernel has one boot parameter with a dot."""
+    guest.kernel.write_bytes(bzimage("6.12.1", gzip.compress(kernel("workqueue.power_efficient"))))
+
+
+def test_a_variant_whose_parameters_its_kernel_does_not_have_is_refused_before_the_first_boot(guest: Guests) -> None:
+    with_names(guest)
+    session = guest.made("", MISSPELT)
+    (told,) = [str(item) for item in obstacles(session._plan, session._table) if item.subject not in MISSING]
+    assert told.startswith(f"variant 'base': cmdline: {MISSPELT} changes nothing: kernel 6.12.1 has no parameter ")
+    assert "workqueu.power_efficient: is workqueue.power_efficient meant?" in told
+    assert "→ mend it, or take it out" in told
+
+
+@pytest.mark.parametrize("cmdline", [f"{MISSPELT} isolcpus=1", "workqueue.power_efficient=1", "nosuchword"])
+def test_one_that_has_another_word_too_is_not_refused_then(guest: Guests, cmdline: str) -> None:
+    with_names(guest)
+    session = guest.made("", cmdline)
+    assert not [str(item) for item in obstacles(session._plan, session._table) if item.subject not in MISSING]
+
+
+def test_one_of_which_the_kernel_has_no_word_with_a_dot_or_without_ends_the_run(guest: Guests) -> None:
+    with_names(guest)
+    with pytest.raises(CannotRunHere, match=r"does not understand isolcpu=1 workqueu\.power_efficient=1"):
+        guest.measured("", f"isolcpu=1 {MISSPELT}", UNKNOWN.format("isolcpu=1"))
+
+
+def test_one_that_the_kernel_lacks_beside_one_that_it_has_is_told(guest: Guests) -> None:
+    with_names(guest)
+    measured = guest.measured('tell("result", 1, archive(**result))', f"isolcpus=1 {MISSPELT}")
+    assert measured.state == "ok"
+    assert guest.session
+    (told,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
+    assert told.endswith("has no parameter workqueu.power_efficient: is workqueue.power_efficient meant?")
+
+
+def test_in_this_machine_s_files_a_trial_may_load_the_module_of_a_parameter(guest: Guests) -> None:
+    with_names(guest)
+    session = guest.made("", MISSPELT)
+    table = session._table.model_copy(update={"host_files": True})
+    assert "changes nothing" not in " ".join(str(item) for item in obstacles(session._plan, table))
 
 
 def test_a_kernel_image_that_is_built_again_meanwhile_ends_the_run(guest: Guests) -> None:

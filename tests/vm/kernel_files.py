@@ -9,15 +9,22 @@ from pathlib import Path
 from schedlab.vm.bzimage import checksum
 
 
-def bzimage(release: str) -> bytes:
-    """A file with the header of a bzImage and nothing to boot."""
+def bzimage(release: str, payload: bytes = b"") -> bytes:
+    """A file with the header of a bzImage and nothing to boot; ``payload`` is its packed kernel."""
     head = bytearray(0x400)
+    head[0x1F1] = 1
+    head[0x24C:0x250] = len(payload).to_bytes(4, "little")
     head[0x1FE:0x200] = b"\x55\xaa"
     head[0x202:0x206] = b"HdrS"
     head[0x20E:0x210] = (0x300 - 0x200).to_bytes(2, "little")
     text = f"{release} (somebody@somewhere) #1 SMP".encode() + b"\0"
     head[0x300 : 0x300 + len(text)] = text
-    return bytes(head)
+    return bytes(head) + payload
+
+
+def kernel(*names: str) -> bytes:
+    """What looks like an unpacked kernel with these boot parameters."""
+    return b"\x7fELF" + b"".join(b"\0" + name.encode() for name in names) + b"\0" * 8
 
 
 def built_tree(folder: Path, release: str) -> Path:

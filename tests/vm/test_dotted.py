@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.vm.dotted import doubts, looked_at
+from schedlab.vm.dotted import doubts, has_names, lacking, looked_at
+from schedlab.vm.known import Names
 from schedlab.vm.parameters import not_understood
+from tests.vm.kernel_files import kernel
+
+UNSEEN = Names(None, "there is no zstd")
+HAS = Names(kernel("workqueue.power_efficient", "cgroup.memory=", "rcutree.kthread_prio"))
 
 FILES = {
     "sys/module/workqueue/parameters/cpu_intensive_thresh_us": "5000\n",
@@ -37,7 +42,7 @@ FILES = {
     ],
 )
 def test_a_parameter_that_the_guest_shows_as_asked_for_leaves_no_doubt(word: str) -> None:
-    assert list(doubts(word, FILES)) == []
+    assert list(doubts(word, FILES, UNSEEN)) == []
 
 
 @pytest.mark.parametrize(
@@ -46,6 +51,11 @@ def test_a_parameter_that_the_guest_shows_as_asked_for_leaves_no_doubt(word: str
         ("workqueue.cpu_intensive_tresh_us=1", "not checked: workqueue.cpu_intensive_tresh_us=1: the guest has no "),
         ("workqueue.cpu_intensive_tresh_us=1", "is cpu_intensive_thresh_us meant?"),
         ("workqueue.zzz=1", "but others of the module"),
+        ("workqueue.zzz=1", "(there is no zstd)"),
+        (
+            "sysctl.vm.stat_intervall=1",
+            "not checked: sysctl.vm.stat_intervall=1: there is no /proc/sys/vm/stat_intervall",
+        ),
         ("foo.bar=1", "not checked: foo.bar=1: the guest has no /sys/module/foo/parameters/bar; the module is not in"),
         ("libata.dyndbg=+p", "not checked: libata.dyndbg=+p: nothing in a running kernel tells of it"),
         ("a.b;reboot=1", "not checked: a.b;reboot=1: nothing"),
@@ -57,7 +67,7 @@ def test_a_parameter_that_the_guest_shows_as_asked_for_leaves_no_doubt(word: str
     ],
 )
 def test_what_is_not_shown_or_shown_otherwise_is_told(word: str, told: str) -> None:
-    ((_, what),) = doubts(word, FILES)
+    ((_, what),) = doubts(word, FILES, UNSEEN)
     assert told in what
 
 
@@ -75,3 +85,25 @@ def test_sysctls_that_the_kernel_did_not_take_are_not_understood() -> None:
 
 def test_a_space_in_quotes_parts_no_word() -> None:
     assert not_understood('Unknown kernel command line parameters "splash"', 'a="b splash c"') == []
+
+
+def test_a_parameter_that_the_kernel_has_and_shows_nowhere_is_not_called_misspelt() -> None:
+    assert lacking("cgroup.memory=nokmem", HAS) == {}
+    ((_, told),) = doubts("cgroup.memory=nokmem", FILES, HAS)
+    assert told == "not checked: cgroup.memory=nokmem: the guest's kernel has it, and shows its value nowhere"
+
+
+def test_parameters_that_the_kernel_lacks_are_told_with_what_may_be_meant() -> None:
+    line = (
+        "quiet workqueu.power-efficient=1 workqueue.power_efficient=0 nowhere.at_all "
+        "sysctl.a.b=1 x.dyndbg=+p isolcpus=0.5"
+    )
+    assert has_names(line)
+    assert lacking(line, HAS) == {
+        "workqueu.power-efficient=1": "the guest's kernel has no parameter workqueu.power_efficient: "
+        "is workqueue.power_efficient meant?",
+        "nowhere.at_all": "the guest's kernel has no parameter nowhere.at_all: "
+        "it is misspelt, or of a module that is not built in",
+    }
+    assert lacking(line, UNSEEN) == {}
+    assert not has_names("quiet sysctl.a.b=1 x.dyndbg=+p isolcpus=0.5")

@@ -1,9 +1,9 @@
 """Boot parameters with a dot, of which a kernel says nothing when it does not know them: it takes them for a module's.
 
-``MODULE.NAME=VALUE`` of a module that is built in is looked up in the running guest, in
-``/sys/module/MODULE/parameters/NAME``, and ``sysctl.a.b=VALUE`` in ``/proc/sys/a/b`` (Documentation/admin-guide:
-kernel-parameters.rst, and ``sysctl.*=`` in kernel-parameters.txt). A parameter that its module does not show cannot be
-told from one that there is not; then that is said.
+Whether the kernel has ``MODULE.NAME`` is seen by the names in its image (:mod:`.known`). Its value is looked up in the
+running guest, in ``/sys/module/MODULE/parameters/NAME``, and that of ``sysctl.a.b=VALUE`` in ``/proc/sys/a/b``
+(Documentation/admin-guide: kernel-parameters.rst, and ``sysctl.*=`` in kernel-parameters.txt). One that its module does
+not show cannot be checked; then that is said.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
+from schedlab.vm.known import Names
 from schedlab.vm.parameters import words
 
 _PART = re.compile(r"[A-Za-z0-9_]+")
@@ -25,10 +26,24 @@ def looked_at(command_line: str) -> list[str]:
     return list(dict.fromkeys(pattern for word in _dotted(command_line) if (pattern := _pattern(word))))
 
 
-def doubts(command_line: str, files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def has_names(command_line: str) -> bool:
+    """Whether one of these parameters is of the kind that can be looked up in an image."""
+    return any(_name_in_image(word) for word in _dotted(command_line))
+
+
+def lacking(command_line: str, names: Names) -> dict[str, str]:
+    """Words of this command line whose parameter the kernel does not have, each with what is to be told."""
+    return {
+        word: f"the guest's kernel has no parameter {name}: {names.advice(name)}"
+        for word in _dotted(command_line)
+        if (name := _name_in_image(word)) and names.lacks(name)
+    }
+
+
+def doubts(command_line: str, files: Mapping[str, str], names: Names) -> Iterator[tuple[str, str]]:
     """Words of this command line that are not as asked for or could not be checked, each with what is to be told.
 
-    ``files`` are those of the guest by their path, without the slash at its beginning.
+    ``files`` are those of the guest by their path, without the slash at its beginning; ``names`` its kernel's.
     """
     last = {_name(word): word for word in _dotted(command_line)}
     for name, word in last.items():
@@ -36,12 +51,22 @@ def doubts(command_line: str, files: Mapping[str, str]) -> Iterator[tuple[str, s
         if path is None:
             yield word, f"not checked: {word}: nothing in a running kernel tells of it"
         elif path[1:] not in files:
-            yield word, f"not checked: {word}: {_why_not(path, name.rpartition('.')[2], files)}"
+            why = (
+                _unseen(path, name.rpartition(".")[2], files, names) if _name_in_image(word) else f"there is no {path}"
+            )
+            yield word, f"not checked: {word}: {why}"
         elif not _same(_value(word), held := files[path[1:]].strip()):
             yield word, f"{word}: the guest has {held!r} in {path}"
 
 
-def _why_not(path: str, name: str, files: Mapping[str, str]) -> str:
+def _unseen(path: str, name: str, files: Mapping[str, str], names: Names) -> str:
+    """Of a parameter that the kernel has, as far as is known, and that the guest does not show."""
+    if names.kernel is not None:
+        return "the guest's kernel has it, and shows its value nowhere"
+    return f"{_missing(path, name, files)} ({names.why_not})"
+
+
+def _missing(path: str, name: str, files: Mapping[str, str]) -> str:
     folder = path.rpartition("/")[0]
     shown = sorted(other.rpartition("/")[2] for other in files if f"/{other}".startswith(f"{folder}/"))
     if not shown:
@@ -61,6 +86,12 @@ def _name(word: str) -> str:
 
 def _value(word: str) -> str:
     return word.partition("=")[2].replace('"', "")
+
+
+def _name_in_image(word: str) -> str | None:
+    """As an image has it; None for what is no parameter of its own there."""
+    path = _path(word)
+    return None if path is None or path.startswith("/proc/") else _name(word)
 
 
 def _path(word: str) -> str | None:

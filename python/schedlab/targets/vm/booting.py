@@ -19,8 +19,9 @@ from schedlab.targets.vm.measure import Files, measurement
 from schedlab.targets.vm.scripts import Prepared, launched_words, scheduler, script
 from schedlab.targets.vm.settings import faults, settings
 from schedlab.vm.boot import Boot, BootFailed, started
-from schedlab.vm.dotted import doubts, looked_at
+from schedlab.vm.dotted import doubts, has_names, lacking, looked_at
 from schedlab.vm.jobs import FIRST, contents
+from schedlab.vm.known import Names
 from schedlab.vm.parameters import not_understood, words
 from schedlab.vm.qemu import Machine
 from schedlab.vm.results import Garbled
@@ -168,15 +169,18 @@ class Booting:
                 f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",
                 todo="take the tunable out, or give the guest another kernel",
             )
-        self._check_parameters(variant, running.machine.command_line, files)
+        self._check_parameters(variant, running.machine, files)
         self._check(running.machine, files)
         return boot
 
-    def _check_parameters(self, variant: Variant, command_line: str, files: Files) -> None:
+    def _check_parameters(self, variant: Variant, machine: Machine, files: Files) -> None:
         """A variant of which the kernel understands no word is its baseline; a single word may be of what it lacks."""
-        own, log = variant.cmdline or "", files.text("dmesg")
-        wrong = not_understood(log, own)
-        if wrong and wrong == words(own):
+        own, log, command_line = variant.cmdline or "", files.text("dmesg"), machine.command_line
+        names = Names.of(machine.image) if has_names(command_line) else Names(None)
+        unknown = lacking(command_line, names)
+        wrong = [word for word in words(own) if word in not_understood(log, own) or word in unknown]
+        # In this machine's file tree a trial may load modules, which have parameters of their own.
+        if wrong and wrong == words(own) and not (machine.host_files and set(wrong) & set(unknown)):
             raise CannotRunHere(
                 f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(wrong)}; "
                 "the run has ended, its trials are kept",
@@ -188,7 +192,7 @@ class Booting:
             word: f"the guest's kernel does not understand {word}, and leaves it out"
             for word in not_understood(log, command_line)
         }
-        told = {**dict(doubts(command_line, kept)), **told}
+        told = {**dict(doubts(command_line, kept, names)), **unknown, **told}
         for word, what in told.items():
             whose = f"variant {variant.name!r}: " if word in words(own) else ""
             self._note(f"{PARAMETERS}{whose}{what}")

@@ -16,8 +16,10 @@ from schedlab.targets.vm.scripts import Prepared, hidden, located, programs
 from schedlab.targets.vm.settings import refusal
 from schedlab.tunables import KernelVersion
 from schedlab.vm import packing, qemu, sharing
+from schedlab.vm.dotted import has_names, lacking
 from schedlab.vm.images import Image, NotDownloaded, config_of
-from schedlab.vm.parameters import LONGEST
+from schedlab.vm.known import Names
+from schedlab.vm.parameters import LONGEST, words
 from schedlab.vm.topology import BadTopology
 from schedlab.workloads.base import Command
 from schedlab.workloads.registry import adapter
@@ -195,12 +197,26 @@ def _of_image(variant: Variant, table: TargetTable, image: Image) -> Iterator[tu
                 "take a kernel that has, such as debian-6.12, or name programs in tools",
             )
             break
+    if variant.cmdline and not table.host_files:
+        yield from _of_parameters(variant.cmdline, image)
     version = KernelVersion.parse(image.release)
     if table.deterministic and version <= HANGS_COUNTED and guests.topology_of(table, variant).cpus > 1:
         yield (
             f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
             "take kernel 6.12, one CPU, or deterministic = false",
         )
+
+
+def _of_parameters(own: str, image: Image) -> Iterator[tuple[str, str]]:
+    """A variant all of whose boot parameters are of modules that its kernel does not have would be its baseline.
+
+    Of parameters without a dot the guest's kernel tells itself, when it is booted.
+    """
+    unknown = lacking(own, Names.of(image)) if has_names(own) else {}
+    if unknown and list(unknown) == list(dict.fromkeys(words(own))):
+        told = "; ".join(dict.fromkeys(unknown.values()))
+        what = told.replace("the guest's kernel", f"kernel {image.release}")
+        yield f"cmdline: {' '.join(unknown)} changes nothing: {what}", "mend it, or take it out"
 
 
 def _of_scheduler(words: Sequence[str]) -> Iterator[tuple[str, str]]:
