@@ -10,7 +10,9 @@ from schedlab.workloads.base import MetricSpec
 from schedlab.workloads.schbench import AVERAGE_LINE, Schbench, figures
 
 _REPORT = re.compile(r"^(?:(?:Wakeup|Request) Latencies|Latency) percentiles \(usec\)", re.MULTILINE)
-_SIDE_BY_SIDE = re.compile(r"^\W*(\d\d\.\d+th):.*\b\1:", re.MULTILINE)
+_SIDE_BY_SIDE = re.compile(
+    r"^\W*(?P<name>\d\d\.\d+th):(?:.*\b(?P=name):|[ \t]+\d[\d.]*(?:[ \t|]+\d[\d.]*)+[ \t]*$)", re.MULTILINE
+)
 _CURRENT = re.compile(rf"^current rps: ({NUMBER})$", re.MULTILINE)
 
 _SPECS = {spec.name: spec for spec in Schbench.metrics}

@@ -21,7 +21,7 @@ from schedlab.importers.printed.rows import CHANGE
 FORMAT = "printed tables"
 """``Import.format`` of everything read here."""
 
-_FIGURES = re.compile(r"^.*\S.*(?<![\w.])\d[\d.,]*[%a-zµ/]*[^\S\r\n].*\d", re.MULTILINE)
+_FIGURES = re.compile(r"^.*\S.*(?<![\w.])\d[\d.,]*[%a-zµ/]*[)*]*[^\S\r\n].*\d", re.MULTILINE)
 _QUOTING = "> |\t"
 _TOLD = 3
 """Notes on what was not read that an error repeats."""

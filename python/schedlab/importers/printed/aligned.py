@@ -158,6 +158,10 @@ class Reader:
                 return header
         if shapes.is_list_of_runs(block):
             return Header(("",), (), block[0].at)
+        above = self.page[block[0].at - 1] if block[0].at > floor else None
+        if above is not None and self._is_corner(above.text):
+            # The header once more, without the columns' names.
+            return Header(self.names, self.corner, block[0].at - 1)
         if same and not marked and block[0].at == self.end + 1:
             # One line of words stands between these rows and those of the table before.
             return Header(self.names, self.corner, block[0].at)
@@ -170,9 +174,16 @@ class Reader:
             names = ("",)
         return Header(names, (), block[0].at)
 
+    def _is_corner(self, text: str) -> bool:
+        """Whether a line has what names the rows in the last table's header, and nothing else."""
+        named = tuple(name for _, _, name in wide_fields(text))
+        own = self.corner or tuple(name for name in self.names[:1] if words.PARAMETER.match(name))
+        return named != () and named == own
+
     def _table(self, block: Sequence[Row], header: Header, floor: int, problem: ImportProblem | None) -> Found:
         block = shapes.with_labels(shapes.with_changes(block, len(header.names)), len(header.names))
         end = block[-1].end
+        block, said = shapes.sections(block, len(header.names))
         block, notes, odd = self._fitting(block, header)
         problem = problem or odd
         if not block:
@@ -183,7 +194,8 @@ class Reader:
         if named_behind:
             block = [replace(row, head=row.remark) for row in block]
         for row in block:
-            rows.append(self._row(row, header, places))
+            labelled = self._row(row, header, places)
+            rows.append(replace(labelled, labels=(said[row.at][1], *labelled.labels)) if said else labelled)
             if row.remark.strip("*^|\\ ") and not named_behind:
                 notes.append(f'line {row.line}: remark left out: "{row.remark}"')
         names = unique([_CHANGE_NAME.sub("", name) for name in header.names]) if block[-1].marked else header.names
@@ -194,7 +206,8 @@ class Reader:
         above = text_above(self.page, header.at, floor)
         # Parts of one report: what stands above the first holds for the others.
         around = f"{above}\n{self.around}" if names == self.names or not above else above
-        grid = Grid(header.corner, names, tuple(rows), title, around, self.page[header.at].number)
+        corner = (next(iter(said.values()))[0], *header.corner) if said else header.corner
+        grid = Grid(corner, names, tuple(rows), title, around, self.page[header.at].number)
         table, told = to_table(grid, mmtests=shapes.is_mmtests(block))
         if not (self.meant or is_of_results(table, above)):
             return Found(end, notes=(*notes, listing(self.page, header.at, block[-1].at)))

@@ -36,7 +36,7 @@ _BENCHMARKS: tuple[tuple[str, Benchmark], ...] = (
     (r"sysbench", Benchmark("sysbench", "threads", "", "higher")),
     (r"kern-?bench|bzimage|vmlinux|kernel build|kbuild|make -j", Benchmark("kernbench", "jobs", "s", "lower")),
     (r"(?:numa )?schedbench", Benchmark("schedbench", "processes", "s", "lower")),
-    (r"schbench", Benchmark("schbench", "workers", "us", None)),
+    (r"schbench|latency percentiles \(usec\)", Benchmark("schbench", "workers", "us", None)),
     (r"sdet", Benchmark("sdet", "scripts", "scripts/hour", "higher")),
     (r"spec ?jbb(?:20\d\d)?", Benchmark("specjbb", "warehouses", "", "higher")),
     (r"will-it-scale", Benchmark("will-it-scale", "tasks", "", "higher")),

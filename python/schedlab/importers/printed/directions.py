@@ -57,6 +57,8 @@ def guess(operation: str, label: str, unit: str, title: str, around: str, known:
             return direction
     # schbench's percentiles are of wake-up and request latencies, but for those of requests a second.
     latency = known and known.name == "schbench" and _PERCENTILE.search(head) and not _RATE.search(f"{head} {title}")
+    said = f"{title}\n{around}"
+    latency = latency or (of_title and "latenc" in said.lower() and not _RATE.search(said))
     return "lower" if latency or operation.lower() == "amean" else None
 
 

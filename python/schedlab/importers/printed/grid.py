@@ -14,7 +14,7 @@ from typing import Literal
 
 from schedlab.importers.model import Spread
 from schedlab.importers.printed import vocabulary as words
-from schedlab.importers.printed.header import unique
+from schedlab.importers.printed.header import LEVELS, unique
 from schedlab.importers.printed.tokens import MISSING_WORDS, Figure
 
 _RELATIVE = re.compile(r"\((?:cv|rsd|cov|%\s*std\w*|std\w*\s*%)\)", re.IGNORECASE)
@@ -60,6 +60,21 @@ class Grid:
 def understood(grid: Grid) -> tuple[Grid, list[str]]:
     """The grid with only results as columns: parameters moved to the labels, changes and spreads into the figures."""
     return _folded(_with_repeats(_with_relative_spreads(_with_named_spreads(_parameters_to_labels(grid)))))
+
+
+def ungrouped(grid: Grid) -> Grid:
+    """Columns in groups are compared group with group: a row for each of the names that all groups have."""
+    parts = [name.split(LEVELS) for name in grid.names]
+    groups = tuple(dict.fromkeys(part[0] for part in parts))
+    inner = tuple(dict.fromkeys(part[-1] for part in parts))
+    if any(len(part) != 2 for part in parts) or parts != [[group, name] for group in groups for name in inner]:
+        return replace(grid, names=tuple(name.replace(LEVELS, " ") for name in grid.names))
+    rows = tuple(
+        replace(row, labels=(*row.labels, name), figures=row.figures[k :: len(inner)])
+        for k, name in enumerate(inner)
+        for row in grid.rows
+    )
+    return replace(grid, names=groups, rows=rows)
 
 
 def _with_named_spreads(grid: Grid) -> Grid:

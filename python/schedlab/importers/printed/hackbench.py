@@ -26,7 +26,7 @@ _RUNNING = re.compile(
 )
 _SENDER = re.compile(r"\s*Each sender will pass (?P<loops>\d+) messages of (?P<size>\d+) bytes")
 _TIME = re.compile(r"\s*Time:\s*(?P<seconds>\S.*?)\s*\Z")
-_COMMAND = re.compile(r"(?:^|[\s/#$])hackbench\s+(?:-|\d|pipe)")
+_COMMAND = re.compile(r"(?:^|[\s/#$])hackbench\s+(?:-|\d|pipe|process|thread)")
 _SOCKETS_OR_PIPES = re.compile(r"\s(?:-p|--pipe|pipe)\b")
 _LEADING = re.compile(r"(?:results?|hackbench|numbers|times|of|for|on|with the)\b[\s:,-]*", re.IGNORECASE)
 _TODO = "give the whole output; samples are imported whole or not at all"
@@ -55,13 +55,14 @@ class Reader:
         """Take up ``page[at]``; the next position if the line is hackbench's output, else None."""
         line = self.page[at]
         text = line.text
-        if "Running" in text and (match := _RUNNING.match(text)):
+        if "Running" in text and (found := self._running(at)) is not None:
+            running, end = found
             self._unfinished(line.number)
-            known = {name: int(match[name]) for name in ("groups", "fds") if match[name]}
+            known = {name: int(running[name]) for name in ("groups", "fds") if running[name]}
             # hackbench prints the descriptors of senders and receivers together; its option counts one side.
             known |= {"fds": known["fds"] // 2} if "fds" in known else {}
-            self._run = _Run(line.number, known, (match["mode"] or "process").removesuffix("ed"))
-            return at + 1
+            self._run = _Run(line.number, known, (running["mode"] or "process").removesuffix("ed"))
+            return end
         if self._run is not None and (match := _SENDER.match(text)):
             self._run.parameters |= {"loops": int(match["loops"]), "size": int(match["size"])}
             return at + 1
@@ -70,6 +71,15 @@ class Reader:
             return at + 1
         self._remember(text)
         return None
+
+    def _running(self, at: int) -> tuple[re.Match[str], int] | None:
+        """The line that begins a run, and where it ends: mail programs break it, for it is long."""
+        text = self.page[at].text
+        if match := _RUNNING.match(text):
+            return match, at + 1
+        following = self.page[at + 1].text.strip() if at + 1 < len(self.page) else ""
+        match = _RUNNING.match(f"{text} {following}") if following else None
+        return (match, at + 2) if match and match.end() > len(text) else None
 
     def _remember(self, text: str) -> None:
         stripped = text.strip()

@@ -24,6 +24,9 @@ _LOOK_BACK = 8
 _LONGEST = 40
 _MOST = 0.8
 
+LEVELS = "\x1f"
+"""In a column's name: between what several columns have above them together and the column's own name."""
+
 Field = tuple[int, int, str]
 Zone = tuple[int, int]
 """Where a column's figures begin and end, in characters."""
@@ -111,9 +114,12 @@ def find_header(page: Sequence[Line], first: int, floor: int, rows: Sequence[Row
     stack: list[list[str]] = []
     corner: tuple[str, ...] = ()
     top, whole = first, False
+    lowest: list[Field] = []
     for at in above:
         if top != first and at != top - 1:
             break
+        if lowest and (names := _under_groups(wide_fields(page[at].text), lowest)):
+            return Header(names, corner, at)
         if _holds_results(page, at):
             break
         told = whole and len(set(stack[-1])) > 1
@@ -124,6 +130,7 @@ def find_header(page: Sequence[Line], first: int, floor: int, rows: Sequence[Row
         ) is not None:
             left, fields = found
             corner, whole = corner or left, True
+            lowest = [] if lowest or stack else fields
             stack.insert(0, [name for _, _, name in fields])
         elif (aligned and (some := _partial(page[at].text, places, heads)) is not None) or (
             whole and (some := _paired(page[at].text, rows, count)) is not None
@@ -140,6 +147,25 @@ def find_header(page: Sequence[Line], first: int, floor: int, rows: Sequence[Row
         # What all columns share names none of them.
         stack.pop()
     return Header(unique([_stacked([line[k] for line in stack if line[k]]) for k in range(count)]), corner, top)
+
+
+def _under_groups(groups: Sequence[Field], fields: Sequence[Field]) -> tuple[str, ...] | None:
+    """The names of columns that stand in groups: the same names under each of those in the line above."""
+    size, first = (len(fields) // len(groups), len(fields) % len(groups)) if len(groups) > 1 else (0, 0)
+    own = [name for _, _, name in fields]
+    if size < 2 or first > 1 or own[first:] != own[first : first + size] * len(groups):
+        return None
+    inside = [fields[first + k * size : first + (k + 1) * size] for k in range(len(groups))]
+    if any(
+        start >= members[-1][1] or end <= members[0][0] for (start, end, _), members in zip(groups, inside, strict=True)
+    ):
+        return None
+    found = [
+        f"{group}{LEVELS}{name}"
+        for (_, _, group), members in zip(groups, inside, strict=True)
+        for _, _, name in members
+    ]
+    return (*own[:first], *found) if len(set(found)) == len(found) else None
 
 
 def _paired(text: str, rows: Sequence[Row], count: int) -> list[str] | None:

@@ -63,6 +63,8 @@ def name_row(labels: Sequence[str], corners: Sequence[str], known: Benchmark | N
         elif text:
             rest.append(text)
     head = " ".join(rest).strip()
+    # schbench's star marks the percentile by which it is usually judged.
+    head = head[1:] if head.startswith("*") and words.PERCENTILE.match(head, 1) else head
     operation, _, label = head.partition(" ")
     label = label.strip().rstrip(": ")
     if words.OPERATION.match(operation) and (label or not parameters):

@@ -125,6 +125,27 @@ def _with_label(row: Row) -> Row:
     return Row(row.at, row.end, row.line, row.text, f"{row.head} {label}".strip(), row.cells[1:], row.remark)
 
 
+def sections(block: Sequence[Row], count: int) -> tuple[list[Row], dict[int, tuple[str, str]]]:
+    """The rows without the lines that head some of them (``Groups: 16``), and what these say, by the rows' places.
+
+    Only where the rows come again under each, the first of them too: else such a line may be a row like the others.
+    """
+    heads = {row.at: (row.head.rstrip(": "), row.cells[0].text) for row in block if _heads_section(row, count)}
+    if not heads or count < 2 or block[0].at not in heads:
+        return list(block), {}
+    rows = [row for row in block if row.at not in heads]
+    if len(heads) > 1 and len({row.head for row in rows}) * 2 > len(rows):
+        return list(block), {}
+    said = {row.at: heads[max(at for at in heads if at < row.at)] for row in rows}
+    return rows, said if len({name for name, _ in said.values()}) == 1 else {}
+
+
+def _heads_section(row: Row, count: int) -> bool:
+    if len(row.cells) != 1 or count < 2 or not row.cells[0].text.isdigit() or row.cells[0].unit or row.remark:
+        return False
+    return words.PARAMETER.match(row.head.rstrip(": ")) is not None
+
+
 def may_name_columns(block: Sequence[Row]) -> bool:
     """Whether the first row may be a header whose names are numbers: it is unlike the row after it."""
     first, second = block[0], block[1]

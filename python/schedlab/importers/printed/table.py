@@ -13,7 +13,7 @@ from schedlab.importers.printed.around import headings_of, unit_in, unit_said, u
 from schedlab.importers.printed.benchmarks import Benchmark, benchmark, title_parameters
 from schedlab.importers.printed.cells import cells_of
 from schedlab.importers.printed.changes import baseline_of, without_doubtful
-from schedlab.importers.printed.grid import Grid, GridRow, Layout, pivot_column, runs_are_rows, understood
+from schedlab.importers.printed.grid import Grid, GridRow, Layout, pivot_column, runs_are_rows, understood, ungrouped
 from schedlab.importers.printed.header import unique
 from schedlab.importers.printed.naming import Named, Parameters, name_row, unit_of
 from schedlab.importers.printed.own import OwnTitle, own_title
@@ -31,6 +31,7 @@ def to_table(grid: Grid, mmtests: bool) -> tuple[Table, list[str]]:
         grid = replace(grid, title="")
     printed = grid.names
     grid, notes = understood(grid)
+    grid = ungrouped(grid)
     beside = [name for name in printed if name not in grid.names]
     # MMTests prints its changes in the cells; in a column beside them they are somebody else's.
     mmtests = mmtests and not any(words.GAIN_COLUMN.match(name.strip()) for name in beside)

@@ -43,6 +43,8 @@ _SURROUNDINGS = frozenset(
     {"compiler", "kconfig", "rootfs", "tbox_group", "testcase", "ucode", "cpufreq_governor", "debug-setup"}
 )
 _FAR = 30
+_OF_NOTHING = 1e90
+"""A change in per cent beyond which the first mean was 0: lkp-tests divides by 1e-100 then (``+6.7e+101%``)."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def _row(match: re.Match[str], heading: _Heading, line: int) -> TableRow:
             Cell(
                 value=float(text) if text not in ("nan", "-") and math.isfinite(float(text)) else None,
                 text=text,
-                gain=float(change[:-1]) if relative else None,
+                gain=float(change[:-1]) if relative and abs(float(change[:-1])) < _OF_NOTHING else None,
                 gain_text=change.removesuffix("%") if relative else change,
                 spread_percent=float(spread) if spread else None,
                 spread_kind="standard deviation" if spread else "",
