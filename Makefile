@@ -9,8 +9,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-HOST := $(shell rustc -vV | sed -n 's/^host: //p')
-SCHEDLOAD := target/$(HOST)/release/schedload
+SCHEDLOAD := target/release/schedload
 SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
 	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static
@@ -31,11 +30,11 @@ $(BIN)/schedlab: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-# A static binary: it runs unchanged in an initramfs or on another distribution. The explicit target keeps the flag
-# away from build scripts and procedural macros, which cannot be static.
+# A static binary: it runs unchanged in an initramfs or on another distribution. The alias (.cargo/config.toml) gives the
+# flag to that binary alone, so that it shares its compiled crates with the simulator.
 .PHONY: FORCE
 $(SCHEDLOAD): FORCE
-	@RUSTFLAGS="-C target-feature=+crt-static" cargo build --quiet --release --locked --package schedlab-load --target $(HOST)
+	@cargo --quiet --locked schedload
 
 $(BIN)/schedload: $(SCHEDLOAD) | $(BIN)/python
 	@install -m 755 $(SCHEDLOAD) $@
