@@ -12,20 +12,22 @@ from sqlalchemy import Engine, insert, select
 
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
+from schedlab.store import figures as reader
 from schedlab.store import reading, schema
 from schedlab.store.columns import variants_of
 from schedlab.store.gathering import gather
 from schedlab.store.reading import Run
 from schedlab.store.samples import long
-from schedlab.store.stretches import stretches
+from schedlab.store.stretches import LONG, Stretch, stretches
 from tests.conftest import TWO_VARIANTS, begin
 
 ORDER = ["block", "variant", "workload", "parameters", "metric"]
 
 
-def filled(engine: Engine, iterations: int, seed: int) -> int:
+def filled(engine: Engine, iterations: int, seed: int, *, alone: bool = False) -> int:
     """A run whose trials lie in the store as badly as they can: failed ones, ones that were measured again, gaps, those
-    of another run in between, a metric that the first trial lacks, one whose unit changes."""
+    of another run in between, a metric that the first trial lacks, one whose unit changes. ``alone``: without gaps or
+    another run, and it is the first trials that were measured again."""
     text = TWO_VARIANTS.replace("blocks = 8", f"blocks = 3\niterations = {iterations}")
     made, chance = plan(parse(text, "f"), 1), Random(seed)
     run_id, other = begin(engine, made, text), begin(engine, made, text)
@@ -34,7 +36,7 @@ def filled(engine: Engine, iterations: int, seed: int) -> int:
     def add(of: int, index: int, superseded: int) -> None:
         trial = made.trials[index]
         state = "failed" if chance.random() < 0.05 else "ok"
-        key = (trials[-1]["id"] if trials else 40) + (1 if chance.random() < 0.98 else 7)
+        key = (trials[-1]["id"] if trials else 40) + (1 if alone or chance.random() < 0.98 else 7)
         trials.append(
             {
                 "id": key, "run_id": of, "position": index, "phase": trial.phase, "block": trial.block,
@@ -52,10 +54,10 @@ def filled(engine: Engine, iterations: int, seed: int) -> int:
                 {"trial_id": key, "name": name, "unit": unit, "direction": "lower", "value": chance.random()}
             )
 
-    again = set(chance.sample(range(len(made.trials)), 9))
+    again = set(range(8) if alone else chance.sample(range(len(made.trials)), 9))
     for index in range(len(made.trials)):
         add(run_id, index, int(index in again))
-        if chance.random() < 0.1:
+        if not alone and chance.random() < 0.1:
             add(other, index, 0)
     for index in sorted(again):
         add(run_id, index, 0)
@@ -98,6 +100,48 @@ def test_every_trial_that_counts_is_in_one_stretch_and_no_other_is(engine: Engin
         others = set(connection.execute(select(t.id).where(t.run_id != run.id)).scalars())
     assert others
     assert not any(one.first <= number <= one.last for one in held for number in others)
+
+
+def test_a_run_that_lies_alone_begins_with_the_first_trial_that_counts(engine: Engine) -> None:
+    run_id = filled(engine, 4, 1, alone=True)
+    with engine.connect() as connection:
+        numbers = list(connection.execute(select(schema.trial.c.id).where(schema.current).order_by("id")).scalars())
+    assert [n for one in stretches(engine, run_id) for n in range(one.first, one.last + 1)] == numbers
+
+
+SIZES = {
+    (0.1, 1 / 3, 6.4 - 2**-50, 0.0): True,
+    (-1.7e308, 1.1e308): True,
+    (5e-324, 1e-310): False,
+    (0.1, 1e-3 / 3): False,
+    (1.0, 1e9): False,
+    (0.0, 0.01): False,
+}
+"""Figures that take turns in a stretch, and whether they can be joined: whether one power of two makes all whole."""
+
+
+def test_figures_are_read_to_the_last_bit_whatever_their_size(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = [
+        Stretch(100 * i, 100 * i + LONG - 1, 0, 0, "measure", i, "base", "w", "{}", "ok") for i in range(len(SIZES))
+    ]
+    values = [(one, n, sizes[n % len(sizes)]) for one, sizes in zip(held, SIZES, strict=True) for n in range(LONG)]
+    lines = [
+        {"trial_id": one.first + n, "name": name, "unit": "s", "direction": "lower", "value": value}
+        for one, n, size in values
+        for name, value in (("count", float(n)), ("time", size))
+    ]
+    by_row: list[Stretch] = []
+    read = reader._rows
+    monkeypatch.setattr(reader, "_rows", lambda c, held, kinds: by_row.extend(held) or read(c, held, kinds))
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+        connection.execute(insert(schema.metric), lines)
+        found = reader.figures(connection, held)
+    assert [one.first for one in by_row] == [
+        one.first for one, joined in zip(held, SIZES.values(), strict=True) if not joined
+    ]
+    told = zip(found.trial.tolist(), (found.kinds[kind].name for kind in found.kind), found.value.tolist(), strict=True)
+    assert sorted(told) == [(line["trial_id"], line["name"], line["value"]) for line in lines]
 
 
 def test_block_means_are_those_of_the_single_figures(engine: Engine, run: Run) -> None:

@@ -12,7 +12,8 @@ from sqlalchemy import Engine, select
 from schedlab.analysis.columns import ColumnRow, Columns
 from schedlab.analysis.questions import Question
 from schedlab.store import schema
-from schedlab.store.gathering import Gathered, Row, Samples, gather
+from schedlab.store.figures import Samples
+from schedlab.store.gathering import Gathered, Row, gather
 from schedlab.store.packing import unpack
 from schedlab.store.reading import Run
 
@@ -113,7 +114,7 @@ def samples_of(engine: Engine, column: Chosen) -> dict[Row, Samples]:
 def _imported(engine: Engine, column: Chosen) -> dict[Row, Samples]:
     t, s = schema.trial.c, schema.samples.c
     query = select(t.workload, t.parameters, s.name, s.data).join_from(schema.trial, schema.samples)
-    query = query.where(t.run_id == column.run.id, t.superseded == 0).order_by(t.position)
+    query = query.where(t.run_id == column.run.id, schema.current).order_by(t.position)
     packed: dict[Row, list[bytes]] = {}
     with engine.connect() as connection:
         for workload, parameters, metric, data in connection.execute(query):

@@ -8,35 +8,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection, Engine, and_, case, select
+from sqlalchemy import Engine
 
-from schedlab.store import schema
-from schedlab.store.stretches import Stretch, rows_of, stretches
+from schedlab.store.figures import Integers, Measured, Samples, figures
+from schedlab.store.stretches import Stretch, stretches
 
 if TYPE_CHECKING:
     import polars as pl
-
-Samples = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 Row = tuple[str, str, str]
 """Workload, parameters (canonical JSON) and metric."""
 
 Cell = tuple[int, str, str, str, str]
 """Block, variant and row."""
-
-
-class Measured(NamedTuple):
-    """What a metric is, beside its value."""
-
-    name: str
-    unit: str
-    direction: str
 
 
 @dataclass(frozen=True)
@@ -120,7 +107,7 @@ def gathered(engine: Engine, trials: Sequence[Stretch], variants: Collection[str
     """The same of a run whose stretches have been read already."""
     held = [one for one in trials if one.analysed and (variants is None or one.variant in variants)]
     with engine.connect() as connection:
-        kinds, trial, kind, value = _figures(connection, held)
+        kinds, trial, kind, value = figures(connection, held)
     firsts = np.array([one.first for one in held], np.int64)
     stretch = np.searchsorted(firsts, trial, side="right") - 1
     found = Gathered(trials, held, kinds, stretch, kind, trial - firsts[stretch], value)
@@ -130,43 +117,3 @@ def gathered(engine: Engine, trials: Sequence[Stretch], variants: Collection[str
     # What was interrupted, or measured again, lies in the store in another order than in the plan.
     order = np.lexsort((kind, place))
     return replace(found, stretch=stretch[order], kind=kind[order], offset=found.offset[order], value=value[order])
-
-
-def _figures(connection: Connection, held: Sequence[Stretch]) -> tuple[list[Measured], Integers, Integers, Samples]:
-    """The metrics by name, and for each figure its trial's number, its metric's index and its value.
-
-    A number costs a row of the driver's far less than a text, so that the database says which metric it is.
-    """
-    kinds = _kinds(connection, _first_of_each(held))
-    while True:
-        trial, kind, value = _read(connection, held, kinds)
-        if not np.any(kind == len(kinds)):
-            return kinds, trial, kind, value
-        kinds = _kinds(connection, held)
-
-
-def _first_of_each(held: Sequence[Stretch]) -> list[Stretch]:
-    """A trial of each workload: the others have the same metrics, but for what could not be measured there."""
-    first = {one.workload: one for one in reversed(held)}
-    return sorted(one._replace(last=one.first) for one in first.values())
-
-
-def _kinds(connection: Connection, held: Sequence[Stretch]) -> list[Measured]:
-    m = schema.metric.c
-    query = select(m.name, m.unit, m.direction).distinct()
-    return sorted(Measured(*row) for row in rows_of(connection, query, m.trial_id, held))
-
-
-def _read(
-    connection: Connection, held: Sequence[Stretch], kinds: Sequence[Measured]
-) -> tuple[Integers, Integers, Samples]:
-    m = schema.metric.c
-    known = [
-        (and_(m.name == one.name, m.unit == one.unit, m.direction == one.direction), i) for i, one in enumerate(kinds)
-    ]
-    packed = m.trial_id * (len(kinds) + 1) + (case(*known, else_=len(kinds)) if known else 0)
-    rows = rows_of(connection, select(packed, m.value), m.trial_id, held)
-    # As doubles, which hold integers up to 2^53: pairs of one type become an array without an object for each.
-    flat = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, 2)
-    trial, kind = np.divmod(flat[:, 0].astype(np.int64), len(kinds) + 1)
-    return trial, kind, flat[:, 1].copy()

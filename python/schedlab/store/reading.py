@@ -18,7 +18,7 @@ from schedlab.store import schema
 from schedlab.store.design import StoredDesign
 from schedlab.store.gathering import Cell, averaged, gathered
 from schedlab.store.packing import unpack
-from schedlab.store.stretches import Stretch, driver_rows, rows_of, rows_of_each, stretches
+from schedlab.store.stretches import LONG, Stretch, driver_rows, rows_of, rows_of_each, stretches
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,7 +79,7 @@ def run(engine: Engine, run_id: int | None) -> Run:
 
 def _runs() -> Select[Any]:
     t = schema.trial.c
-    recorded = select(func.count()).where(t.run_id == schema.run.c.id, t.superseded == 0).scalar_subquery()
+    recorded = select(func.count()).where(t.run_id == schema.run.c.id, schema.current).scalar_subquery()
     return select(schema.run, recorded.label("recorded"))
 
 
@@ -99,7 +99,7 @@ def _run(row: Any) -> Run:
 def blocks_done(engine: Engine, run: Run) -> int:
     """How many blocks were measured whole: in a run that was interrupted the last one may be torn and is none."""
     t = schema.trial.c
-    query = select(func.max(t.block)).where(t.run_id == run.id, t.phase == "measure", t.superseded == 0)
+    query = select(func.max(t.block)).where(t.run_id == run.id, t.phase == "measure", schema.current)
     with engine.connect() as connection:
         last = int(connection.execute(query).scalar() or 0)
     return last if run.state == "complete" else max(last - 1, 0)
@@ -130,7 +130,7 @@ def failure_counts(engine: Engine, run_id: int) -> dict[tuple[str, str, str], tu
     t = schema.trial.c
     failed = func.sum(case((t.state != "ok", 1), else_=0))
     query = select(t.workload, t.parameters, t.variant, failed, func.count())
-    query = query.where(t.run_id == run_id, t.phase == "measure", t.superseded == 0)
+    query = query.where(t.run_id == run_id, t.phase == "measure", schema.current)
     query = query.group_by(t.workload, t.parameters, t.variant).having(failed > 0)
     with engine.connect() as connection:
         return {(row[0], row[1], row[2]): (row[3], row[4]) for row in connection.execute(query)}
@@ -167,11 +167,6 @@ def conditions(engine: Engine, run_id: int, held: Sequence[Stretch] | None = Non
     return pl.DataFrame(lines, schema=types, orient="row")
 
 
-LONG = 20
-"""Trials of a stretch on average, from which its figures are added up in the database: a query for each stretch costs
-as much as that many figures that are fetched."""
-
-
 def measurements(engine: Engine, run_id: int, held: Sequence[Stretch] | None = None) -> pl.DataFrame:
     """A run's measured figures, warm-up left out, as means over each block's iterations.
 
@@ -198,7 +193,7 @@ def times(engine: Engine, run_id: int) -> pl.DataFrame:
     """When each trial ran, in order: position, phase, block, variant, workload, parameters, started, elapsed (s)."""
     t = schema.trial.c
     columns = [t.position, t.phase, t.block, t.variant, t.workload, t.parameters, t.started, t.elapsed]
-    return _frame(engine, select(*columns).where(t.run_id == run_id, t.superseded == 0).order_by(t.position))
+    return _frame(engine, select(*columns).where(t.run_id == run_id, schema.current).order_by(t.position))
 
 
 def counters(engine: Engine, run_id: int, held: Sequence[Stretch] | None = None) -> pl.DataFrame:
@@ -235,7 +230,7 @@ def samples(engine: Engine, run_id: int, position: int, name: str) -> Sequence[f
             schema.trial.c.run_id == run_id,
             schema.trial.c.position == position,
             schema.samples.c.name == name,
-            schema.trial.c.superseded == 0,
+            schema.current,
         )
     )
     with engine.connect() as connection:
@@ -301,7 +296,7 @@ def failed_outputs(engine: Engine, run_id: int | None) -> Iterator[str]:
         o.stderr,
     ]
     query = select(*columns).join_from(schema.trial, schema.output).order_by(t.position)
-    query = query.where(t.run_id == run(engine, run_id).id, t.state != "ok", t.superseded == 0)
+    query = query.where(t.run_id == run(engine, run_id).id, t.state != "ok", schema.current)
     with engine.connect() as connection:
         for row in connection.execute(query):
             yield (

@@ -77,7 +77,7 @@ def _imported(engine: Engine, column: Chosen) -> pl.DataFrame:
     query = select(*told, s.data).join_from(schema.trial, schema.metric)
     query = query.join(schema.samples, (s.trial_id == m.trial_id) & (s.name == m.name))
     query = query.where(t.run_id == column.run.id, t.variant == column.variant)
-    query = query.where(t.phase == "measure", t.state == "ok", t.superseded == 0).order_by(t.position)
+    query = query.where(t.phase == "measure", t.state == "ok", schema.current).order_by(t.position)
     with engine.connect() as connection:
         lines = list(driver_rows(connection, query))
     samples = [np.asarray(unpack(line[-1])) for line in lines]

@@ -20,6 +20,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    literal_column,
 )
 
 VERSION = 2
@@ -124,4 +125,7 @@ printed = Table(
     sqlite_with_rowid=False,
 )
 
-Index("trial_once", trial.c.run_id, trial.c.position, unique=True, sqlite_where=trial.c.superseded == 0)
+current = trial.c.superseded == literal_column("0")
+"""Trials that were not measured again later. With a parameter for 0 SQLite would look them up behind ``trial_once``."""
+
+Index("trial_once", trial.c.run_id, trial.c.position, unique=True, sqlite_where=current)

@@ -7,19 +7,25 @@ only figures need to leave the database; and what is summed over them needs no s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Column, Connection, Engine, Select, bindparam, func, or_, select
 
 from schedlab.store import schema
 
-SHARED = ("run_id", "phase", "block", "variant", "workload", "parameters", "state", "superseded")
-"""Columns of a trial that are the same in all of a stretch."""
+OWN = ("run_id", "superseded")
+"""Columns that say whether a trial is one of the run's, and was not measured again later."""
+
+SHARED = ("phase", "block", "variant", "workload", "parameters", "state")
+"""Columns of a trial that are the same in all of a stretch, as those of ``OWN`` are."""
 
 COUNTED = ("position", "iteration")
 """Columns that rise by one from trial to trial of a stretch."""
 
+LONG = 20
+"""Trials of a stretch from which its figures are brought together in the database: a query for each stretch costs as
+much as that many figures that are fetched."""
 
 Rows = Iterator[tuple[Any, ...]]
 """As the driver has them: plain tuples."""
@@ -51,17 +57,20 @@ class Stretch(NamedTuple):
 def stretches(engine: Engine, run_id: int) -> list[Stretch]:
     """All trials of a run but those that were measured again later, in the order in which they were recorded."""
     t, before = schema.trial.c, schema.trial.alias("before")
-    starts = or_(
-        *(t[name].is_distinct_from(before.c[name]) for name in SHARED),
-        *(t[name].is_distinct_from(before.c[name] + 1) for name in COUNTED),
-    )
-    of_run = (t.run_id == run_id) & (t.superseded == 0)
-    told = [t[name] for name in ("id", *COUNTED, "phase", "block", "variant", "workload", "parameters", "state")]
+    of_run = (t.run_id == run_id) & schema.current
+    told = [t[name] for name in ("id", *COUNTED, *SHARED)]
     query = select(*told, of_run).join_from(schema.trial, before, before.c.id == t.id - 1, isouter=True)
     with engine.connect() as connection:
-        low, high = connection.execute(select(func.min(t.id), func.max(t.id)).where(of_run)).one()
+        low, high, count = connection.execute(select(func.min(t.id), func.max(t.id), func.count()).where(of_run)).one()
         if low is None:
             return []
+        # Where only the run's own trials lie there, as they mostly do, they need not be told from others one by one.
+        shared = SHARED if count == high - low + 1 else (*OWN, *SHARED)
+        starts = or_(
+            t.id == low,
+            *(t[name].is_distinct_from(before.c[name]) for name in shared),
+            *(t[name].is_distinct_from(before.c[name] + 1) for name in COUNTED),
+        )
         lines = list(driver_rows(connection, query.where(t.id.between(low, high), starts).order_by(t.id)))
     lasts = [line[0] - 1 for line in lines[1:]] + [high]
     return [Stretch(line[0], last, *line[1:-1]) for line, last in zip(lines, lasts, strict=True) if line[-1]]
@@ -84,11 +93,21 @@ def rows_of_each(
     connection: Connection, query: Select[Any], key: Column[int], held: Iterable[Stretch]
 ) -> Iterator[tuple[Stretch, Rows]]:
     """The same by stretch, each of which is asked for alone."""
-    made = query.where(key.between(bindparam("first"), bindparam("last"))).compile(connection)
-    text, cursor = str(made), cast("Any", connection.connection.cursor())
+    ask = asked_often(connection, query.where(key.between(bindparam("first"), bindparam("last"))))
     for one in held:
-        given = made.params | {"first": one.first, "last": one.last}
-        yield one, iter(cursor.execute(text, [given[name] for name in made.positiontup or ()]))
+        yield one, ask(first=one.first, last=one.last)
+
+
+def asked_often(connection: Connection, query: Select[Any]) -> Callable[..., Rows]:
+    """A query that takes its parameters by name; it is compiled once, and only its latest rows can be read."""
+    made = query.compile(connection)
+    text, cursor = str(made), cast("Any", connection.connection.cursor())
+
+    def ask(**given: object) -> Rows:
+        values = made.params | given
+        return iter(cursor.execute(text, [values[name] for name in made.positiontup or ()]))
+
+    return ask
 
 
 def driver_rows(connection: Connection, query: Select[Any]) -> Rows:

@@ -84,7 +84,7 @@ def done(engine: Engine, run_id: int) -> set[int]:
     """The plan positions whose trials are already recorded, whatever their state."""
     t = schema.trial.c
     with engine.connect() as connection:
-        return set(connection.execute(select(t.position).where(t.run_id == run_id, t.superseded == 0)).scalars())
+        return set(connection.execute(select(t.position).where(t.run_id == run_id, schema.current)).scalars())
 
 
 def supersede(engine: Engine, run_id: int, positions: Collection[int]) -> None:
