@@ -16,28 +16,11 @@ from numpy.typing import NDArray
 from schedlab.analysis.resolution import POWER
 from schedlab.analysis.verdicts import Evidence, Options, Question, Verdict, correct, families, tests_of
 from schedlab.analysis.warnings import Kind, Warning
-from schedlab.analysis.welch import Moments, Welch, welch
+from schedlab.analysis.welch import Moments, welch
 
 Floats = NDArray[np.float64]
 
 NO_SPREAD = "neither side has any spread: nothing can be tested"
-
-
-@dataclass(frozen=True)
-class Unpaired:
-    """A ratio of geometric means, variant / baseline, of two groups of these sizes.
-
-    The interval and ``p`` are Welch's (1947) on logarithms, ``p_mann_whitney`` stands beside them for those who trust
-    no mean (Mann & Whitney 1947). nan where it cannot be told: below two values on either side, or without any spread.
-    """
-
-    ratio: float
-    low: float
-    high: float
-    p: float
-    p_mann_whitney: float
-    n_baseline: int
-    n_variant: int
 
 
 @dataclass(frozen=True)
@@ -57,16 +40,6 @@ class UnpairedRow:
 
     question: Question
     groups: tuple[Group | None, ...]
-
-
-def compare_unpaired(baseline: Floats, variant: Floats, confidence: float, *, ranks: bool = True) -> Unpaired:
-    """Compare two groups of values, shape (n,) each; ValueError when a value is not above 0.
-
-    ``ranks`` asks for Mann–Whitney too, for which ``scipy.stats`` is loaded.
-    """
-    found = welch(*(Moments.of([_logs(values)]) for values in (baseline, variant)))
-    p_ranks = mann_whitney(baseline, variant) if ranks else nan
-    return _unpaired(found, confidence, p_ranks, len(baseline), len(variant))
 
 
 def mann_whitney(baseline: Floats, variant: Floats) -> float:
@@ -92,6 +65,10 @@ def judge_unpaired(
     ranks: bool = True,
 ) -> list[Verdict]:
     """A verdict for each row and each column but the first, the baseline, in that order, as by :func:`judge`.
+
+    The ratio is that of geometric means; its interval and ``p`` are Welch's (1947) on logarithms. ``p_mann_whitney``
+    stands beside them for those who trust no mean (Mann & Whitney 1947). nan where it cannot be told: below two values
+    on either side, or without any spread.
 
     Args:
         rows: each with a group for every name.
@@ -134,18 +111,6 @@ def unpaired_warnings(rows: Sequence[UnpairedRow], names: Sequence[str]) -> Iter
 
 def _pooled(side: Group | None) -> bool:
     return side is not None and not side.independent
-
-
-def _logs(values: Floats) -> Floats:
-    if np.any(values <= 0):
-        raise ValueError("a value of 0 or below has no ratio")
-    return np.asarray(np.log(values), dtype=np.float64)
-
-
-def _unpaired(found: Welch, confidence: float, p_ranks: float, n_baseline: int, n_variant: int) -> Unpaired:
-    difference, half = float(found.difference[0]), float(found.half(confidence)[0])
-    low, high = exp(difference - half), exp(difference + half)
-    return Unpaired(exp(difference), low, high, float(found.p[0]), p_ranks, n_baseline, n_variant)
 
 
 def _compare(
