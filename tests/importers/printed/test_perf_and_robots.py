@@ -144,3 +144,30 @@ def test_a_broken_row_of_the_robot_is_named() -> None:
     with pytest.raises(ImportProblem, match="0-day") as caught:
         imported(text)
     assert caught.value.where == "mail.txt:4"
+
+
+def test_runs_written_as_a_diff_are_two_columns() -> None:
+    text = """
+ Performance counter stats for 'make kernel/sched/built-in.a' (5 runs):
+
+ -    71,938,508,607      cycles                                          ( +-  0.17% )
+ +    71,992,916,493      cycles                                          ( +-  0.22% )
+ -     5,878,232,620 ns   duration_time                                   ( +-  0.38% )
+ +     5,290,085,069 ns   duration_time                                   ( +-  0.21% )
+
+ -            5.8782 +- 0.0221 seconds time elapsed  ( +-  0.38% )
+ +            5.2901 +- 0.0111 seconds time elapsed  ( +-  0.21% )
+"""
+    table = only(imported(text))
+    assert table.columns == ("-", "+")
+    assert [(row.operation, row.unit, values(row)) for row in table.rows] == [
+        ("cycles", "events", [71938508607, 71992916493]),
+        ("duration_time", "ns", [5878232620, 5290085069]),
+        ("elapsed", "s", [5.8782, 5.2901]),
+    ]
+
+
+def test_what_points_at_a_figure_or_was_printed_by_the_program_names_no_column() -> None:
+    block = " Performance counter stats for 'sleep 1':\n\n     1,138,698      cycles      (94.99%)\n"
+    for above in ("  `> count with child", "  Average parse took: 81.169 ms (+- 0.074 ms)", "  cycles: 153 321 218"):
+        assert only(imported(f"{above}\n\n{block}")).columns == ("sleep 1",)

@@ -66,6 +66,8 @@ class Reader:
         if counted[0].head != block[0].head and not self._names_first(header, block):
             without = self._header(counted, floor)
             header, block = (without, counted) if without is not None else (header, block)
+        if header is None and (whole := self._with_whole_head(block, floor)) is not None:
+            header, block = self._header(whole, floor), whole
         if len(block) > 1 and (header is None or len(block[0].cells) < len(header.names)):
             # The header itself may read as a row: names that are numbers.
             inner = self._header(block[1:], block[0].at) if shapes.may_name_columns(block) else None
@@ -79,6 +81,18 @@ class Reader:
             raise malformed(self.source, above, "it has figures that cannot be read")
         problem = malformed(self.source, self.page[end], "it has figures that cannot be read") if broken else None
         return self._table(block, header, floor, problem)
+
+    def _with_whole_head(self, block: Sequence[Row], floor: int) -> list[Row] | None:
+        """The rows with the beginning of the first one's name, which stands in the line above: ``Events per``."""
+        first, place = block[0], block[0].at - 1
+        if place <= floor or not first.head[:1].islower():
+            return None
+        above = self.page[place].text
+        same = len(above) - len(above.lstrip()) == len(first.text) - len(first.text.lstrip())
+        if not above or not same or "  " in above.strip() or any(map(str.isdigit, above)):
+            return None
+        whole = [replace(first, at=place, head=f"{above.strip()} {first.head}"), *block[1:]]
+        return whole if self._header(whole, floor) is not None else None
 
     def _names_first(self, header: Header | None, block: Sequence[Row]) -> bool:
         """Whether a header has a name for every figure, the first one of them right above its column."""
@@ -154,6 +168,9 @@ class Reader:
                 break
             shaped = shapes.with_changes(block, count)
             header = find_header(self.page, block[0].at, floor, shaped, count)
+            if header is not None and header.together and (same or not known):
+                # Rather the columns of the table before.
+                continue
             if header is not None and (marked or shapes.is_convincing(shaped, header)):
                 return header
         if shapes.is_list_of_runs(block):
@@ -188,6 +205,9 @@ class Reader:
         problem = problem or odd
         if not block:
             return Found(end, notes=tuple(notes))
+        if header.together:
+            line = self.page[header.at + 1].number
+            notes.append(f'line {line}: the columns\' names run into one another: "{header.together}"')
         places, rows = zones(block, len(header.names)), []
         # Some name their rows behind the figures.
         named_behind = not any(row.head for row in block) and all(row.remark for row in block)
@@ -239,12 +259,13 @@ class Reader:
             return fitting, [], None
         results = any(row.marked for row in fitting) or shapes.is_mmtests(fitting)
         words_of = {len(row.text.split()) for row in fitting}
+        named = all(row.head for row in fitting)
         shares = all(cell.percent for row in fitting for cell in row.cells)
         alike = [
             row
             for row in odd
             if words.begins_with_operation(row.head)
-            or (_is_alike(row, count, words_of) and _stands_in(row, places, shares))
+            or (bool(row.head) >= named and _is_alike(row, count, words_of) and _stands_in(row, places, shares))
         ]
         if alike and (results or (len(alike) == 1 and len(fitting) > 2)):
             why = f"it has {len(alike[0].cells)} figures where the table has {count} columns"

@@ -95,7 +95,8 @@ def _extent(page: Sequence[Line], at: int) -> tuple[int, list[Line], list[int]]:
     for place in range(at, len(page)):
         text = page[place].text
         if _is_rule(text):
-            if rules and lines and rules[-1] == len(lines) and rules[0] != rules[-1]:
+            closed = rules and lines and rules[-1] == len(lines) and rules[0] != rules[-1]
+            if closed and not (place + 1 < len(page) and _holds_row(page[place + 1].text)):
                 # Two rules on end: one frame closes, another opens.
                 break
             rules.append(len(lines))
@@ -105,6 +106,12 @@ def _extent(page: Sequence[Line], at: int) -> tuple[int, list[Line], list[int]]:
             break
         end = place + 1
     return end, lines, rules
+
+
+def _holds_row(text: str) -> bool:
+    """Whether a line with bars is one of figures, and so heads no table of its own."""
+    fields = [field.strip() for field in text.strip("| ").split("|")]
+    return len(fields) > 1 and sum(_figure(field) is not None for field in fields) * 2 > len(fields)
 
 
 def _framed(lines: Sequence[Line]) -> list[_Barred]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 from schedlab.importers.model import Spread
@@ -159,7 +160,7 @@ def _parameters_to_labels(grid: Grid) -> Grid:
     """A leading column that tells rows apart (``threads``, or the only thing that can) becomes a label."""
     while len(grid.names) > 1:
         nameless = len(grid.rows) > 1 and not any(any(row.labels) for row in grid.rows)
-        if not nameless and not words.PARAMETER.match(grid.names[0]):
+        if not nameless and not words.PARAMETER.match(grid.names[0]) and not _counts_rows(grid):
             return grid
         if not nameless and not all(_is_whole(figure) for figure in grid.column(0)):
             return grid
@@ -173,6 +174,13 @@ def _parameters_to_labels(grid: Grid) -> Grid:
         padded = (*corners, *[""] * (width - len(corners)))
         grid = replace(grid, corners=(*padded[:width], grid.names[0]), names=grid.names[1:], rows=tuple(rows))
     return grid
+
+
+def _counts_rows(grid: Grid) -> bool:
+    """Whether the first column is a ``count`` that rises from row to row beside what was measured for each."""
+    numbers = [figure.value for figure in grid.column(0) if figure.value is not None]
+    rising = len(numbers) == len(grid.rows) > 1 and all(a < b for a, b in pairwise(numbers))
+    return rising and grid.names[0].strip().lower() == "count" and not any(map(_is_metric, grid.names[1:]))
 
 
 def _is_whole(figure: Figure) -> bool:
@@ -190,7 +198,7 @@ def _folded(grid: Grid) -> tuple[Grid, list[str]]:
         if not kept:
             kept.append(k)
         elif _holds_changes(name, figures) or _follow(grid, k, kept):
-            ahead = len(kept) == 1 and not owners and _is_followed(grid, k)
+            ahead = len(kept) == 1 and not owners and not _is_metric(grid.names[k - 1]) and _is_followed(grid, k)
             owners[k] = k + 1 if ahead else _owner(name, grid, kept)
         elif words.SPREAD_COLUMN.match(name.strip()) and not any(f.marked or f.spread is not None for f in figures):
             owners[k] = next((o for o in kept if grid.names[o].lower() in ("mean", "avg", "average")), kept[-1])
@@ -293,19 +301,18 @@ def runs_are_rows(grid: Grid) -> bool:
     """Whether the rows are what is compared and the columns are metrics."""
     corner = grid.corners[-1].strip() if grid.corners else ""
     heads = [" ".join(row.labels).strip() for row in grid.rows]
-    if any(head == "" or MISSING_WORDS.match(head) for head in heads) and not any(
-        words.RUN.search(head) for head in heads
-    ):
+    metrics = sum(_is_metric(name) for name in grid.names)
+    runs = sum(words.RUN.search(name) is not None and not _is_metric(name) for name in grid.names)
+    row_runs = sum(words.RUN.search(head) is not None for head in heads)
+    nameless = any(head == "" or MISSING_WORDS.match(head) for head in heads)
+    if row_runs == 0 and (nameless or runs == len(grid.names)):
         return False
     if (direction := _changes_run_down(grid)) is not None:
         return direction
-    metrics = sum(_is_metric(name) for name in grid.names)
-    runs = sum(words.RUN.search(name) is not None and not _is_metric(name) for name in grid.names)
     if words.RUN_COLUMN.match(corner):
         return runs <= metrics or runs * 2 < len(grid.names)
     if words.PARAMETER.match(corner) or all(_is_number(head) for head in heads):
         return False
-    row_runs = sum(words.RUN.search(head) is not None for head in heads)
     row_metrics = sum(words.METRIC.search(head) is not None or words.begins_with_operation(head) for head in heads)
     if runs == 0 and row_metrics == 0 and row_runs > 1:
         return True

@@ -20,6 +20,7 @@ _WORDS = re.compile(r"(?:Std\.? Dev\.?|% ?[Dd]iff|[Bb]enefit %|[%] change|\S+)")
 _JOINS = ("-", "/", "_", "=", "+", "~")
 _REMARK = re.compile(r"\s*\([^()]*\)")
 """A line that only remarks on the rows below it: ``(HT off)``."""
+_FIGURES = re.compile(r"[-+\d.,%\s]*\d[-+\d.,%\s]*")
 _LOOK_BACK = 8
 _LONGEST = 40
 _MOST = 0.8
@@ -34,11 +35,15 @@ Zone = tuple[int, int]
 
 @dataclass(frozen=True)
 class Header:
-    """``names`` of the figures' columns, ``corner`` the names left of them; ``at`` is its first line in the page."""
+    """``names`` of the figures' columns, ``corner`` the names left of them; ``at`` is its first line in the page.
+
+    ``together`` is a line of names without spaces between them, from which no name can be told.
+    """
 
     names: tuple[str, ...]
     corner: tuple[str, ...]
     at: int
+    together: str = ""
 
 
 def wide_fields(text: str) -> list[Field]:
@@ -115,7 +120,8 @@ def find_header(page: Sequence[Line], first: int, floor: int, rows: Sequence[Row
     corner: tuple[str, ...] = ()
     top, whole = first, False
     lowest: list[Field] = []
-    for at in above:
+    together, named = _run_together(page, above, count)
+    for at in named:
         if top != first and at != top - 1:
             break
         if lowest and (names := _under_groups(wide_fields(page[at].text), lowest)):
@@ -125,8 +131,10 @@ def find_header(page: Sequence[Line], first: int, floor: int, rows: Sequence[Row
         told = whole and len(set(stack[-1])) > 1
         strict = heads if told or count == 1 else None
         tabbed = _tab_fields(page[at]) if tabs else []
+        # A name for each field of every row: more of them than one may be of the rows' own names.
+        exact = bool(tabbed) and all(len(_tab_fields(page[row.at])) == len(tabbed) and not row.remark for row in rows)
         if (aligned or not whole) and (
-            found := _match(page[at].text, tabbed, places, aligned, count, strict, spreads)
+            found := _match(page[at].text, tabbed, exact, places, aligned, count, strict, spreads)
         ) is not None:
             left, fields = found
             corner, whole = corner or left, True
@@ -146,7 +154,29 @@ def find_header(page: Sequence[Line], first: int, floor: int, rows: Sequence[Row
     if len(stack) > 1 and len(set(stack[-1])) == 1 and len(set(stack[0])) > 1:
         # What all columns share names none of them.
         stack.pop()
-    return Header(unique([_stacked([line[k] for line in stack if line[k]]) for k in range(count)]), corner, top)
+    names = unique([_stacked([line[k] for line in stack if line[k]]) for k in range(count)])
+    return Header(names, corner, top, together)
+
+
+def _run_together(page: Sequence[Line], above: Sequence[int], count: int) -> tuple[str, Sequence[int]]:
+    """The nearest line above if it is MMTests' names, longer than their columns are wide, and the lines without it."""
+    text = page[above[0]].text.strip()
+    if count < 2 or " " in text or len(above) < 2 or above[1] != above[0] - 1:
+        return "", above
+    return (text, above[1:]) if len(word_fields(page[above[1]].text)) == count else ("", above)
+
+
+def _may_be_counts(names: Sequence[str]) -> bool:
+    """Whether names may be sizes or counts, if all are whole numbers: they rise, or fall by whole parts.
+
+    What else is made of digits alone is no name: changes in per cent, figures with a space between them.
+    """
+    if len(names) < 2 or not all(_FIGURES.fullmatch(name) for name in names):
+        return True
+    if not all(name.isdigit() for name in names):
+        return all("." in name and "%" not in name and " " not in name for name in names)
+    numbers = [int(name) for name in names]
+    return all(a < b for a, b in pairwise(numbers)) or all(a > b and b and a % b == 0 for a, b in pairwise(numbers))
 
 
 def _under_groups(groups: Sequence[Field], fields: Sequence[Field]) -> tuple[str, ...] | None:
@@ -199,7 +229,9 @@ def _partial(text: str, places: Sequence[Zone], heads: int) -> list[str] | None:
             return None
         names[over[0]] = name
     # What stands above the first column alone is rather the title.
-    return names if any(names[1:]) and not _is_prose([(0, 0, text)]) else None
+    if not any(names[1:]) or not _may_be_counts([name for name in names if name]):
+        return None
+    return None if _is_prose([(0, 0, text)]) else names
 
 
 def _lines_above(page: Sequence[Line], first: int, floor: int) -> list[int]:
@@ -222,6 +254,7 @@ def _lines_above(page: Sequence[Line], first: int, floor: int) -> list[int]:
 def _match(
     text: str,
     tabbed: list[Field],
+    exact: bool,
     places: Sequence[Zone],
     aligned: bool,
     count: int,
@@ -232,13 +265,17 @@ def _match(
 
     With ``heads``, where the rows' own names end, each name must stand right above its column: a line above another
     header line, or one that names a single column, is else as likely to be the title. ``tabbed`` are fields set apart
-    by tabs, as the rows are: a long name moves the next ones, and only their number can tell.
+    by tabs, as the rows are: a long name moves the next ones, and only their number can tell; ``exact``: the rows have
+    as many fields.
     """
-    if heads is None and count <= len(tabbed) <= count + 1 and _are_names(tabbed[-count:], tabbed, count):
+    near = count <= len(tabbed) <= count + 1 or (exact and len(tabbed) > count)
+    if heads is None and near and _are_names(tabbed[-count:], tabbed, count) and _may_be_counts(_names_of(tabbed)):
         return tuple(name for _, _, name in tabbed[:-count]), tabbed[-count:]
     found: list[tuple[int, tuple[str, ...], list[Field]]] = []
     for every, single in ((wide_fields(text), False), (word_fields(text), True)):
-        fields = every
+        # What stands behind the last figures is not of this table: a file's name.
+        within = [field for field in every if field[0] < places[-1][1]] if aligned else every
+        fields = within if len(within) >= count else every
         if spreads and len(every) > count:
             # Names of spreads that are printed within the cells.
             fields = [field for field in every if not words.SPREAD_COLUMN.match(field[2])]
@@ -251,7 +288,12 @@ def _match(
         return None
     # Of two ways to split a line the one is right that has the names above their columns.
     _, corner, names = min(found, key=lambda way: way[0])
-    return corner, names
+    own = _names_of(names)
+    return (corner, names) if heads is not None or (_may_be_counts(own) and _may_be_counts([*corner, *own])) else None
+
+
+def _names_of(fields: Sequence[Field]) -> list[str]:
+    return [name for _, _, name in fields]
 
 
 def _are_names(names: Sequence[Field], fields: Sequence[Field], count: int) -> bool:
@@ -312,7 +354,7 @@ def _broken(page: Sequence[Line], above: Sequence[int], count: int) -> Header | 
         glued = _rejoined(wide_fields(page[at].text) + parts) if parts else None
         if glued is not None and len(glued) == count:
             fields, parts = glued, []
-        if len(fields) + len(parts) > count or _is_prose(fields):
+        if len(fields) + len(parts) > count or _is_prose(fields) or not _may_be_counts(_names_of(fields)):
             break
         parts = fields + parts
         if len(parts) == count:

@@ -45,6 +45,10 @@ _COMMAND = re.compile(r"perf stat|perf bench|^\s*[$#]\s")
 _REPEAT = re.compile(r"(?:--repeat[= ]?|-r ?)(\d+)")
 _COMMA = re.compile(r"\d,\d+\s*%|\d\.\d{3}[.,]\d")
 _UNITS = {"msec": "ms", "nsec": "ns", "Joules": "J"}
+_SIDE = re.compile(r"\s*(?P<side>[-+])\s(?=\s*[\d<])")
+"""Before a counter of two runs that are written as a diff: ``-  71,938,508,607  cycles``."""
+_NO_NAME = re.compile(r"[`>^]|.*(?:\d\s+\d|\(\+-)")
+"""What heads no column: what points at something, other tools' output."""
 _FAR = 12
 _LONGEST_HEADING = 90
 
@@ -63,6 +67,8 @@ class Reader:
         titled = _TITLE.match(text) if "Performance counter stats" in text else None
         if titled is None and not _begins(text):
             return None
+        if titled and (end := self._sides(at, floor, titled)):
+            return end
         end, heading, lines = self._lines(at + 1 if titled else at, titled is not None)
         if lines:
             self._add(at, floor, titled, heading, lines)
@@ -74,6 +80,28 @@ class Reader:
     def tables(self) -> list[Table]:
         """One table for each command, its blocks as columns."""
         return tables_of(self.blocks)
+
+    def _sides(self, at: int, floor: int, titled: re.Match[str]) -> int:
+        """Read two runs that are written as a diff into a block each; where they end, or 0 where there are none."""
+        sides: dict[str, list[Line]] = {"-": [], "+": []}
+        end, place = at, at + 1
+        while place < len(self.page):
+            line = self.page[place]
+            found = _SIDE.match(line.text)
+            if found is None and line.text:
+                break
+            if found is not None:
+                plain = replace(line, text=line.text[found.end() :])
+                if not self._is_event(plain):
+                    break
+                sides[found["side"]].append(plain)
+                end = place + 1
+            place += 1
+        if not all(sides.values()):
+            return 0
+        for side, lines in sides.items():
+            self._add(at, floor, titled, side, lines)
+        return end
 
     def _lines(self, at: int, titled: bool) -> tuple[int, str, list[Line]]:
         """Where the block ends, the heading within its first line, and the lines of its events."""
@@ -135,7 +163,8 @@ class Reader:
                 return heading, text.lstrip("#$ ").strip("[] ")
             if len(text) > _LONGEST_HEADING:
                 break
-            heading = heading or text.strip("#*|= ").rstrip(":").strip()
+            if not _NO_NAME.match(text):
+                heading = heading or text.strip("#*|= ").rstrip(":").strip()
         return heading, ""
 
 

@@ -50,9 +50,11 @@ def percent_columns(block: Sequence[Row], count: int) -> int:
 
 def with_changes(block: Sequence[Row], count: int) -> list[Row]:
     """Rows with bare percentages taken as changes of the figures before them, where most have more than ``count``."""
-    if typical(block) <= count and not is_list_of_runs(block):
-        return list(block)
-    return [_with_changes(row, count) for row in block]
+    if typical(block) > count or is_list_of_runs(block):
+        return [_with_changes(row, count) for row in block]
+    # A few rows may have them while most have none: means beside extremes.
+    longer = [(row, _with_changes(row, count)) for row in block]
+    return [changed if row.head and len(changed.cells) == count else row for row, changed in longer]
 
 
 def _with_changes(row: Row, count: int) -> Row:

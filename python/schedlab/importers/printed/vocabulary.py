@@ -45,6 +45,7 @@ _LOWER = _whole(
 _HIGHER = _whole(
     r"throughput tput ops iops [kmgt]?i?b/s(?:ec)? [kmg]?bps [kmg]bits?/s\w* ops/s\w* ops_per_sec per_process_ops",
     r"per_thread_ops rps tps qps nopm fps score bandwidth bw trans\w* requests files/sec rsec jobs[-/]per[-/]min",
+    r"(?:events|transactions|requests|op(?:eration)?s|queries|messages|loops)[_\s]per[_\s]sec(?:ond)?",
     r"hit(?:\srate)? ipc processed workload bogo_ops efficiency",
 )
 _UNIXBENCH = re.compile(
@@ -87,7 +88,7 @@ _TELLING_APART = _any(
     r"warehouses instances?",
     r"iodepth qd depth scaling ccds? nodes? msg_?size procs? processes vms? loops scripts users numjobs "
     r"conns? connections streams?",
-    r"case bytes",
+    r"case bytes i iter iterations?",
 )
 PARAMETER = re.compile(
     rf"#?\s*(?:of\s+)?(?:\w+\s)?(?:nr[_ ])?(?:num(?:ber)?(?:[_ ]of)?[_ ])?#?\s*(?:of\s+)?(?P<name>{_TELLING_APART})\b"
@@ -116,7 +117,8 @@ RUN = re.compile(
 PERCENTILE = re.compile(r"p?\d\d(?:\.\d+)?(?:th|%|%?ile)|p\d\d(?:\.?\d+)?", re.IGNORECASE)
 """A percentile as the whole name of a column or row; ``50.0th`` looks like a version else."""
 RUN_COLUMN = re.compile(
-    r"(?:kernels?(?: \w+)?|config(?:uration)?|versions?|variants?|governors?|schedulers?|setup|branch|commit|build)\Z",
+    r"(?:kernels?(?: \w+)?|config(?:uration)?|versions?|variants?|gov(?:ernors?)?|schedulers?|setup|branch|commit|"
+    r"build)\Z",
     re.IGNORECASE,
 )
 GAIN_COLUMN = re.compile(
