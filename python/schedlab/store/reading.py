@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, Select, case, func, select
+from sqlalchemy import Connection, Engine, Select, bindparam, case, func, select
 
 from schedlab.errors import StoreError
 from schedlab.measurement import PARAMETERS
@@ -18,7 +18,7 @@ from schedlab.store import schema
 from schedlab.store.design import StoredDesign
 from schedlab.store.gathering import Cell, averaged, gathered
 from schedlab.store.packing import unpack
-from schedlab.store.stretches import LONG, Stretch, driver_rows, rows_of, rows_of_each, stretches
+from schedlab.store.stretches import LONG, Stretch, asked_often, driver_rows, rows_of, rows_of_each, stretches
 
 if TYPE_CHECKING:
     import polars as pl
@@ -207,11 +207,9 @@ def counters(engine: Engine, run_id: int, held: Sequence[Stretch] | None = None)
     analysed = sorted((one for one in _held(engine, run_id, held) if one.analysed), key=lambda one: one.position)
     cells: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     with engine.connect() as connection:
-        for one, rows in rows_of_each(connection, select(schema.trial.c.counters), schema.trial.c.id, analysed):
+        for one, texts in _counted(connection, analysed):
             cell = cells.setdefault((one.block, one.variant, one.workload, one.parameters), {})
-            # Trials that counted the same are read once: in a simulation all of a cell may be.
-            for (text,), alike in groupby(rows):
-                count = sum(1 for _ in alike)
+            for text, count in texts:
                 for name, value in json.loads(text).items():
                     total = cell.setdefault(name, [0, 0])
                     total[0] += value * count
@@ -219,6 +217,28 @@ def counters(engine: Engine, run_id: int, held: Sequence[Stretch] | None = None)
     lines = [(*key, name, total / count) for key, cell in cells.items() for name, (total, count) in cell.items()]
     types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
     return pl.DataFrame(lines, schema=types | {"counter": pl.String, "value": pl.Float64}, orient="row")
+
+
+def _counted(connection: Connection, held: Iterable[Stretch]) -> Iterator[tuple[Stretch, Iterable[tuple[str, int]]]]:
+    """What trials counted (JSON), and how many after each other counted just that.
+
+    In a simulation all of a stretch may: then they are not fetched.
+    """
+    t = schema.trial.c
+    span = t.id.between(bindparam("first"), bindparam("last"))
+    ask = asked_often(connection, select(t.counters).where(span))
+    ask_other = asked_often(connection, select(1).where(span, t.counters != bindparam("text")).limit(1))
+    ask_count = asked_often(connection, select(func.count()).where(span))
+    for one in held:
+        given = {"first": one.first, "last": one.last}
+        rows = ask(**given)
+        if one.last - one.first + 1 >= LONG:
+            (text,) = next(rows)
+            if not any(ask_other(text=text, **given)):
+                yield one, [(text, next(ask_count(**given))[0])]
+                continue
+            rows = ask(**given)
+        yield one, ((text, len(list(alike))) for (text,), alike in groupby(rows))
 
 
 def samples(engine: Engine, run_id: int, position: int, name: str) -> Sequence[float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -19,13 +18,13 @@ from schedlab.findings import Findings
 from schedlab.report import counters as counter_words
 from schedlab.report import numbers, printed, telling
 from schedlab.report.effects import explanation
-from schedlab.report.html import plots
 from schedlab.report.html.counters import first_of, moved
 from schedlab.report.html.forest import Bounded, axis
 from schedlab.report.html.machine import facts
 from schedlab.report.html.marks import marks
 from schedlab.report.html.parts import Parts, parts
 from schedlab.report.html.payload import payload, script_safe
+from schedlab.report.html.prepared import prepared
 from schedlab.report.html.repeat import files as experiment_files
 from schedlab.report.html.response import responses
 from schedlab.report.html.rows import compared, measure, rows
@@ -59,8 +58,8 @@ def render(
     looks = marks(findings.columns)
     script = _text("report.js")
     # Printed tables have nothing to plot: their page is a tenth of the size.
-    runtime = _runtime() if found else ""
-    data = payload(found, curves, looks, samples, plots.specifications() if found else {})
+    runtime, specifications = prepared() if found else ("", {})
+    data = payload(found, curves, looks, samples, specifications)
     parted = parts(findings)
     return _environment().get_template("report.html.j2").render(
         findings=findings,
@@ -135,12 +134,6 @@ def _policy(*scripts: str) -> str:
     """A content security policy under which the page runs its own scripts, fetches nothing and evaluates no text."""
     hashes = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
-
-
-@cache
-def _runtime() -> str:
-    """Made once a process: bundling takes the better part of a second."""
-    return plots.runtime()
 
 
 def _text(name: str) -> str:
