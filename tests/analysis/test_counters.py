@@ -84,8 +84,38 @@ def test_one_block_has_an_estimate_and_no_interval() -> None:
     assert change.strength == 0
 
 
-def test_a_counter_that_one_side_lacks_is_left_out() -> None:
-    assert changes({"schedstat.ttwu_count": {"new": scaled(10)}}) == []
+@pytest.mark.parametrize("side", ["base", "new"])
+def test_a_counter_that_one_side_lacks_has_the_other_s_mean_and_nothing_to_compare(side: str) -> None:
+    both = {"base": scaled(10), "new": scaled(20)}
+    compared, alone = changes({"a.one": {side: [3.0, 5.0]}, "forks": both})
+    assert (compared.counter, compared.one_sided) == ("forks", False)
+    assert (alone.counter, alone.one_sided, alone.clear, alone.strength, alone.n) == ("a.one", True, False, 0, 2)
+    means = {"base": alone.baseline_mean, "new": alone.mean}
+    assert means.pop(side) == 4
+    assert all(map(isnan, [*means.values(), alone.ratio, alone.low, alone.difference, alone.difference_high]))
+
+
+def test_one_sided_counters_come_last_the_largest_first() -> None:
+    values = {name: {"new": [size] * 8} for name, size in (("a", 1.0), ("b", 9.0), ("c", 0.0))}
+    found = changes(values | {"z": {"base": scaled(10), "new": scaled(20)}})
+    assert [change.counter for change in found] == ["z", "b", "a", "c"]
+
+
+def test_a_variant_that_was_not_measured_lacks_no_counter() -> None:
+    counts = table({"forks": {"base": scaled(10), "new": scaled(20)}})
+    assert len(compare(counts, "base", ["base", "new", "failed"], 0.95)) == 1
+    assert compare(counts.filter(pl.col("variant") == "new"), "base", ["base", "new"], 0.95) == []
+
+
+def test_a_counter_that_both_have_in_no_block_together_is_left_out() -> None:
+    counts = table({"forks": {"base": [1.0, 1.0], "new": [1.0, 1.0]}})
+    torn = counts.filter((pl.col("variant") == "new") == (pl.col("block") == 1))
+    assert compare(torn, "base", ["base", "new"], 0.95) == []
+
+
+def test_a_headline_that_one_side_lacks_is_notable_unless_it_never_moved() -> None:
+    moved = {"cpu-migrations": {"new": scaled(10)}, "forks": {"new": [0.0] * 8}, "x": {"base": [1.0], "new": [1.0]}}
+    assert [change.counter for change in notable(changes(moved))] == ["cpu-migrations"]
 
 
 def test_the_most_striking_comes_first_also_out_of_nothing() -> None:

@@ -21,6 +21,8 @@ from schedlab.experiment.plan import Trial
 from schedlab.importers.model import Import, Series
 from schedlab.measurement import Measurement
 from schedlab.store.importing import record_imports
+from schedlab.workloads.base import Metric
+from schedlab.workloads.registry import adapter
 from tests.cli.in_process import Schedlab, runner
 
 FORMATS = ("text", "mmtests", "markdown", "changelog", "csv", "json", "html")
@@ -44,12 +46,56 @@ def store(tmp_path: Path, run_script: Callable[..., object]) -> Path:
     return tmp_path / "store.sqlite"
 
 
+def counted(trial: Trial) -> Measurement:
+    """A counter that only the changed variant has, and one that all have."""
+    counters = {"forks": 100.0 + trial.index} | ({"schedstat.odd_one": 7.0} if trial.variant.name == "changed" else {})
+    specs = [spec for spec in adapter(trial.row.use).metrics if spec.name in trial.row.judged]
+    return Measurement("ok", 0, 1, [Metric(spec, 1.0) for spec in specs], counters=counters)
+
+
 def tree(*columns: str, workload: str = "tbench") -> Import:
     held = [
         Series(name, workload, "throughput", "MB/s", "higher", {"clients": 4}, (i + 1) * np.array([1.0, 1.1]), "log")
         for i, name in enumerate(columns)
     ]  # fmt: skip
     return Import("mmtests", "results", columns, tuple(held))
+
+
+def test_a_counter_that_the_baseline_lacks_is_shown_by_its_name_in_every_format_that_has_counters(
+    schedlab: Schedlab, tmp_path: Path, run_script: Callable[..., object]
+) -> None:
+    run_script(counted)
+
+    def shown(form: str, *more: str) -> str:
+        done = schedlab("report", "--store", tmp_path / "store.sqlite", "--format", form, "--counter", "odd_one", *more)
+        assert (done.code, done.err) == (0, "")
+        return done.out
+
+    assert [line.split() for line in shown("text").splitlines() if "odd_one" in line] == [
+        ["schedstat.odd_one", "7.000"]
+    ] * 2
+    (row, _) = [line for line in shown("markdown").splitlines() if "odd_one" in line]
+    assert [cell.strip() for cell in row.strip("|").split("|")] == [
+        "changed",
+        r"schedstat.odd_one",
+        "",
+        "7.000",
+        "",
+        "",
+    ]
+    told = json.loads(shown("json"))
+    jsonschema.validate(told, SCHEMA)
+    assert {(each["counter"], each["baseline"], each["value"], each["ratio"]) for each in told["counters"]} == {
+        ("schedstat.odd_one", None, 7.0, None)
+    }
+    page = shown("html")
+    assert "Counters asked for" in page
+    assert (
+        '>schedstat.odd_one</th><td class="number"></td><td class="number">7.000</td><td class="number"></td>' in page
+    )
+    assert ">forks</th>" not in page
+    refused = schedlab("report", "--store", tmp_path / "store.sqlite", "--format", "csv", "--counter", "odd_one")
+    assert "take --format text or markdown or json or html" in refused.words
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -92,6 +92,31 @@ def test_an_interrupt_leaves_the_session_and_resume_repeats_the_warm_up_and_the_
     assert tuple(kept) == (62, 8)
 
 
+def test_a_warm_up_that_reaches_no_trial_is_repeated_only_when_it_was_torn(
+    engine: Engine, experiment: Experiment
+) -> None:
+    def told(torn_at: int) -> tuple[list[int], list[str]]:
+        made = plan(experiment, 1)
+
+        def script(trial: Trial) -> float:
+            if trial.index == torn_at:
+                raise KeyboardInterrupt
+            return 1.0
+
+        run_id = begin(engine, made)
+        with pytest.raises(KeyboardInterrupt):
+            execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
+        again = Scripted(noisy)
+        again.warms = False
+        execute(made, again, engine, run_id, lambda trial, measurement: None)
+        return [entry.index for entry in again.log if isinstance(entry, Trial)], reading.run(engine, run_id).notes
+
+    # Trials 0 to 5 are the warm-up, 18 to 23 a block.
+    assert told(20) == ([*range(18, 54)], ["interrupted after 20 trials; block 3 had to be measured again"])
+    assert told(3) == ([*range(54)], ["interrupted after 3 trials; the warm-up had to be measured again"])
+    assert told(18) == ([*range(18, 54)], [])
+
+
 def test_a_complete_run_has_nothing_to_go_on_with(
     run_script: RunScript, engine: Engine, experiment: Experiment
 ) -> None:

@@ -84,6 +84,22 @@ def test_it_says_that_counters_do_not_judge_and_what_could_not_be_counted() -> N
     assert "! schedstats are off: `kernel.sched_schedstats=1` turns them on" in output
 
 
+ALONE = dict.fromkeys(("baseline_mean", "ratio", "low", "high", "difference", "difference_low"), nan) | {
+    "mean": 1240.0, "difference_high": nan,
+}  # fmt: skip
+
+
+def test_a_counter_that_the_baseline_lacks_has_its_mean_and_empty_cells_that_are_explained() -> None:
+    output = text([change(), change("schedstat.ttwu_count", **ALONE)])
+    assert line(output, "schedstat.ttwu_count") == ["schedstat.ttwu_count", "1240"]
+    assert "An empty cell: that variant does not have the counter, which is not 0" in " ".join(output.split())
+    assert "empty cell" not in text([change()])
+    (told,) = to_json([change(**ALONE)])
+    assert [told[name] for name in ("baseline", "value", "ratio", "difference", "clear")] == [
+        None, 1240, None, None, False,
+    ]  # fmt: skip
+
+
 def test_nothing_to_compare_is_said() -> None:
     assert "No counter can be compared" in text([])
 

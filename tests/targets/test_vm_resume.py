@@ -152,7 +152,7 @@ def test_an_interrupted_run_is_gone_on_with_and_boots_only_what_is_missing(
     with sqlite3.connect(store) as connection:
         replaced = connection.execute("select position from trial where superseded order by position").fetchall()
     assert replaced == [(4,), (5,), (6,)]
-    assert "interrupted after 7 trials; the warm-up and block 2 had to be measured again" in run.notes
+    assert "interrupted after 7 trials; block 2 had to be measured again" in run.notes
     found = findings(engine, run.id)
     assert [verdict.n for verdict in found.verdicts] == [3, 3]
     assert not len(found.failures)

@@ -54,6 +54,9 @@ class Change:
     (variant − baseline, in the counter's own unit), with its interval, can be told. Intervals are nan below two
     blocks. ``strength`` orders counters: the least change on the log scale that the blocks agree on, 0 when the
     interval holds no change.
+
+    A counter that only one side has, as schedstats that only one has turned on, has that side's mean over its own ``n``
+    blocks, and nan for all else: there is nothing to compare.
     """
 
     workload: str
@@ -70,6 +73,16 @@ class Change:
     difference_low: float
     difference_high: float
     strength: float
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """Those of the means and their difference that there are."""
+        return tuple(value for value in (self.baseline_mean, self.mean, self.difference) if not isnan(value))
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether the baseline or the variant does not have this counter at all."""
+        return isnan(self.baseline_mean) or isnan(self.mean)
 
     @property
     def clear(self) -> bool:
@@ -94,29 +107,31 @@ def compare(
         confidence: of the intervals, for instance 0.95.
         counters: the ones to compare; all by default, but for those of single CPUs (``….cpu0``).
 
-    Rows come in the order in which ``counts`` first names them. A counter that shares no block with the baseline's is
-    left out.
+    Rows come in the order in which ``counts`` first names them. A counter that only one side has, where both were
+    measured, comes after those that can be compared; one that both have, in no block together, is left out.
     """
     known = pl.col("counter").is_in(list(counters)) if counters is not None else ~_OF_ONE_CPU
     cells, rows, names = _cells(counts.filter(known))
     changes = []
+    # Of all counters: one that the baseline lacks may be the only one that was asked for.
+    sides = counts.select("workload", "parameters", "variant").unique()
+    measured = {((workload, parameters), variant) for workload, parameters, variant in sides.iter_rows()}
     for row, variant in product(rows, [name for name in variants if name != baseline]):
         of_variant = []
+        both = {(row, baseline), (row, variant)} <= measured
         for name in names:
             below, above = cells.get((row, name, baseline), {}), cells.get((row, name, variant), {})
             if below.keys() & above.keys():
                 of_variant.append(_change(row, variant, name, below, above, confidence))
+            elif both and bool(below) != bool(above):
+                of_variant.append(_one_sided(row, variant, name, below, above))
         changes += sorted(of_variant, key=_striking)
     return changes
 
 
 def notable(changes: Sequence[Change]) -> list[Change]:
     """The headline counters among the changes, in the changes' order, those that never moved anywhere left out."""
-    return [
-        change
-        for change in changes
-        if change.counter in HEADLINES and not change.baseline_mean == change.mean == change.difference == 0
-    ]
+    return [change for change in changes if change.counter in HEADLINES and any(change.known)]
 
 
 _OF_ONE_CPU = pl.col("counter").str.contains(r"\.cpu\d+$")
@@ -162,6 +177,12 @@ def _change(
     )
 
 
+def _one_sided(row: Row, variant: str, counter: str, below: dict[int, float], above: dict[int, float]) -> Change:
+    baseline_mean, mean = (sum(side.values()) / len(side) if side else nan for side in (below, above))
+    n = len(below or above)
+    return Change(*row, variant, counter, n, baseline_mean, mean, nan, nan, nan, nan, nan, nan, 0.0)
+
+
 def _log_ratios(below: dict[int, float], above: dict[int, float]) -> NDArray[np.float64]:
     """The paired log-ratios; none where a block counted nothing."""
     try:
@@ -179,6 +200,8 @@ def _mean_with_interval(values: Sequence[float], confidence: float) -> tuple[flo
     return mean, mean - half, mean + half
 
 
-def _striking(change: Change) -> tuple[float, float, str]:
+def _striking(change: Change) -> tuple[bool, float, float, str]:
+    if change.one_sided:
+        return True, 0.0, -max(change.known), change.counter
     size = abs(log1p(max(change.mean, 0)) - log1p(max(change.baseline_mean, 0)))
-    return -change.strength, -size, change.counter
+    return False, -change.strength, -size, change.counter

@@ -76,7 +76,7 @@ TAKES = {
     "--layout": (Format.MMTESTS,),
     "--width": (Format.TEXT, Format.MMTESTS),
     "--samples": (Format.CSV,),
-    "--counter": (Format.TEXT,),
+    "--counter": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),
     "--counters": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),
 }
 """The formats that an option is for; html shows counters in any case."""

@@ -149,6 +149,8 @@ def _markdown(scope: Scope, wanted: Wanted) -> str:
     from schedlab.analysis.counters import notable
     from schedlab.report import counters, markdown
 
+    if wanted.counter:
+        return markdown.render(scope.findings, scope.store, named=changes(scope, wanted.counter))
     beside = counters.by_verdict(notable(changes(scope))) if wanted.counters else None
     return markdown.render(scope.findings, scope.store, beside)
 
@@ -168,7 +170,8 @@ def _csv(scope: Scope, wanted: Wanted) -> str:
 def _json(scope: Scope, wanted: Wanted) -> str:
     from schedlab.report import json as json_report
 
-    return json_report.render(scope.findings, changes(scope) if wanted.counters else None) + "\n"
+    asked = wanted.counters or wanted.counter
+    return json_report.render(scope.findings, changes(scope, wanted.counter) if asked else None) + "\n"
 
 
 def _parquet(scope: Scope, wanted: Wanted) -> bytes:
@@ -196,8 +199,9 @@ def _html(scope: Scope, wanted: Wanted) -> str:
     with loading("schedlab.findings"):
         held = scope.samples
     found = scope.findings
-    counted = changes(scope) if found.paired and found.verdicts else None
-    return html.render(found, counted, held, scope.store)
+    named = bool(wanted.counter)
+    counted = changes(scope, wanted.counter) if named or (found.paired and found.verdicts) else None
+    return html.render(found, counted, held, scope.store, named=named)
 
 
 _RENDERERS: Mapping[Format, Callable[[Scope, Wanted], str | bytes]] = {

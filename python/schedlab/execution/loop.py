@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Engine
 
 from schedlab.errors import CannotRunHere
-from schedlab.execution.resume import again
+from schedlab.execution.resume import WARM_UP, again
 from schedlab.execution.stopping import Looks
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
@@ -61,7 +61,7 @@ def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: P
     """
     with target.session(plan, run_id) as session:
         looks = Looks(plan, engine, run_id)
-        todo = _todo(plan, engine, run_id, looks)
+        todo = _todo(plan, engine, run_id, looks, warms=target.warms)
         writing.set_state(engine, run_id, "running")
         try:
             pause = 0.0 if target.virtual else plan.experiment.design.pause
@@ -72,17 +72,17 @@ def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: P
         _close(target, session, engine, run_id, "complete")
 
 
-def _todo(plan: Plan, engine: Engine, run_id: int, looks: Looks) -> list[Trial]:
+def _todo(plan: Plan, engine: Engine, run_id: int, looks: Looks, *, warms: bool) -> list[Trial]:
     """The trials left to do, after marking those that have to be measured again; none where a look ended the run."""
     done = writing.done(engine, run_id)
     if stop := looks.stopped(done):
         writing.add_remarks(engine, run_id, notes=[stop])
         return []
-    if repeated := again(plan, done):
+    if repeated := again(plan, done, warms=warms):
         writing.supersede(engine, run_id, repeated)
-        blocks = sorted({trial.block for trial in plan.trials if trial.index in repeated and trial.block})
-        torn = f" and block {', '.join(map(str, blocks))}" if blocks else ""
-        note = f"interrupted after {len(done)} trials; the warm-up{torn} had to be measured again"
+        blocks = sorted({trial.block for trial in plan.trials if trial.index in repeated})
+        parts = [f"block {block}" if block != WARM_UP else "the warm-up" for block in blocks]
+        note = f"interrupted after {len(done)} trials; {' and '.join(parts)} had to be measured again"
         writing.add_remarks(engine, run_id, notes=[note])
     return [trial for trial in plan.trials if trial.index not in done or trial.index in repeated]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -30,6 +30,13 @@ LABELS = {
     "schedstat.run_delay_ns": "run delay",
 }
 """Words for the headline counters; the others go by their names."""
+
+EXPLANATION = (
+    "Means of a trial, of the whole machine; involuntary switches are the trial's own. Counters explain, they "
+    "do not judge: their intervals are not corrected for the number of counters, so some move by chance."
+)
+ONE_SIDED = "An empty cell: that variant does not have the counter, which is not 0, and there is nothing to compare."
+"""Below tables with a counter that only one side has."""
 
 _TIMES = {"_ns": 1e-9, "_us": 1e-6, "_ms": 1e-3}
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -86,11 +93,9 @@ def _parts(changes: Sequence[Change], notes: Sequence[str], confidence: float) -
             yield Padding(_table(variant, list(of_variant), confidence), (0, 0, 0, 2))
     if not changes:
         yield Text("\nNo counter can be compared.")
-    yield Text(
-        "\nMeans of a trial, of the whole machine; involuntary switches are the trial's own. Counters explain, they "
-        "do not judge: their intervals are not corrected for the number of counters, so some move by chance.",
-        style="dim",
-    )
+    yield Text(f"\n{EXPLANATION}", style="dim")
+    if any(change.one_sided for change in changes):
+        yield Text(f"\n{ONE_SIDED}", style="dim")
     for note in notes:
         yield Text.assemble(("! ", "yellow"), note)
 
@@ -119,7 +124,9 @@ def label(change: Change) -> str:
 
 
 def moved(change: Change) -> str:
-    """The change in per cent; the plain difference where a zero leaves no ratio."""
+    """The change in per cent; the plain difference where a zero leaves no ratio, nothing where a side has none."""
+    if change.one_sided:
+        return ""
     if isfinite(change.ratio):
         return percent(change.ratio)
     return _signed(change.counter, change.difference)
@@ -127,6 +134,8 @@ def moved(change: Change) -> str:
 
 def span(change: Change) -> str:
     """The interval of what :func:`moved` tells; ``-`` when not known."""
+    if change.one_sided:
+        return ""
     if isfinite(change.ratio):
         return interval(change.low, change.high)
     if not isfinite(change.difference_low):
@@ -139,7 +148,9 @@ def _signed(counter: str, value: float) -> str:
 
 
 def amount(counter: str, value: float) -> str:
-    """A count, or a time in the unit that suits it."""
+    """A count, or a time in the unit that suits it; empty for that of a side that has none."""
+    if isnan(value):
+        return ""
     scale = _TIMES.get(counter[-3:])
     units = _COUNT_UNITS if scale is None else _TIME_UNITS
     whole = value * (scale or 1)

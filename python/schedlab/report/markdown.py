@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from schedlab.analysis.counters import Change
 from schedlab.analysis.verdicts import Question, Verdict
 from schedlab.findings import Findings
-from schedlab.report import effects, printed, telling
+from schedlab.report import counters, effects, printed, telling
 from schedlab.report.numbers import change, figure, interval
 from schedlab.report.verdict_words import evidence, evidence_headings, heading_of_interval, method, word
 
@@ -17,10 +18,16 @@ _MARKS = re.compile(r"([\\`*\[\]<>|]|\b_|_\b)")
 
 
 def render(
-    findings: Findings, store: Path | None = None, beside: Mapping[tuple[str, str, str], str] | None = None
+    findings: Findings,
+    store: Path | None = None,
+    beside: Mapping[tuple[str, str, str], str] | None = None,
+    named: Sequence[Change] = (),
 ) -> str:
-    """The whole report; ``store`` is named in the commands that repeat it, ``beside`` are words on counters."""
-    return "\n".join(_lines(findings, store, beside or {})) + "\n"
+    """The whole report; ``store`` is named in the commands that repeat it.
+
+    ``beside`` are words on counters, ``named`` the changes of those that were asked for by their names.
+    """
+    return "\n".join(_lines(findings, store, beside or {}, named)) + "\n"
 
 
 def escape(text: str) -> str:
@@ -42,7 +49,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bo
     yield from map(line, rows)
 
 
-def _lines(findings: Findings, store: Path | None, beside: Mapping[tuple[str, str, str], str]) -> Iterator[str]:
+def _lines(
+    findings: Findings, store: Path | None, beside: Mapping[tuple[str, str, str], str], named: Sequence[Change]
+) -> Iterator[str]:
     yield f"# {escape(telling.subject(findings))}"
     if findings.run.design.question:
         yield f"\n> {escape(findings.run.design.question)}"
@@ -62,6 +71,7 @@ def _lines(findings: Findings, store: Path | None, beside: Mapping[tuple[str, st
     yield from _list(
         "Counters that moved", [f"{' '.join(key[:2])}, {key[2]}: {words}" for key, words in beside.items()]
     )
+    yield from _counters(named, findings)
     yield from _list("Warnings", [f"**{escape(w.seen)}** → {escape(w.todo)}" for w in findings.warnings], marked=True)
     yield from _list("Not compared throughout", list(telling.unmatched_lines(findings)))
     yield from _list("Failed trials", _failed(findings))
@@ -153,6 +163,30 @@ def _printed(findings: Findings) -> Iterator[str]:
         yield from _list("", printed.remarks(checked))
     if findings.checked:
         yield from _paragraphs([printed.explanation(findings.checked)])
+
+
+def _counters(changes: Sequence[Change], findings: Findings) -> Iterator[str]:
+    """A table of each row's counters, one variant below the other."""
+    if not changes:
+        return
+    yield "\n## Counters"
+    for (workload, parameters), of_row in groupby(changes, key=lambda each: (each.workload, each.parameters)):
+        yield f"\n### {escape(f'{workload} {telling.spelled(parameters)}')}\n"
+        rows = [
+            [
+                escape(each.variant),
+                escape(counters.label(each)),
+                counters.amount(each.counter, each.baseline_mean),
+                counters.amount(each.counter, each.mean),
+                counters.moved(each),
+                counters.span(each),
+            ]
+            for each in of_row
+        ]
+        head = ["variant", "counter", escape(findings.baseline), "mean", "change", heading_of_interval(findings)]
+        yield from table(head, rows, [False, False, True, True, True, True])
+    one_sided = any(each.one_sided for each in changes)
+    yield from _paragraphs([counters.EXPLANATION, counters.ONE_SIDED if one_sided else ""])
 
 
 def _paragraphs(texts: Sequence[str]) -> Iterator[str]:

@@ -56,6 +56,10 @@ class Target(Protocol):
     virtual: bool
     """Whether time passes on a clock of its own: then nobody waits for a design's pauses."""
 
+    warms: bool
+    """Whether a warm-up reaches the trials after it, as on a machine, which cools again while nothing runs. A guest or
+    a simulation begins anew each time, whatever ran before."""
+
     def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
         """Everything that would stop this plan here; found without changing or downloading anything."""
 

@@ -26,6 +26,7 @@ class Scripted:
     name = "scripted"
     kind = "scripted"
     virtual = False
+    warms = True
 
     def __init__(self, script: Script, obstacles: Sequence[Obstacle] = ()) -> None:
         self._script = script

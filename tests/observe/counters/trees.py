@@ -19,9 +19,10 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 
 
 def change(root: Path, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
-    """The delta between two states of a tree, and the notes."""
+    """The delta between two states of a tree, and the notes and remarks."""
     write(root, before)
     with Counters.open(root) as counters:
         first = counters.snapshot()
         write(root, after)
-        return counters.delta(first, counters.snapshot()), counters.notes
+        found = counters.delta(first, counters.snapshot())
+        return found, counters.notes + counters.remarks(first)

@@ -69,6 +69,11 @@ class Counters:
         """A look now: well below 2 ms, since nothing is parsed yet."""
         return Snapshot({source.name: _read(source) for source in self._sources})
 
+    def remarks(self, look: Snapshot) -> list[str]:
+        """What was turned off at this look, and what would turn it on."""
+        seen = ((source, look.raw.get(source.name)) for source in self._sources)
+        return [remark for source, raw in seen if raw is not None and (remark := source.remark(raw))]
+
     def delta(self, before: Snapshot, after: Snapshot) -> dict[str, float]:
         """Counter → rise between two snapshots, JSON-ready; call it after the trial.
 

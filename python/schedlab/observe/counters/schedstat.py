@@ -16,12 +16,9 @@ NOT_COMPILED_IN = "schedstats are not compiled in: they need a kernel with CONFI
 
 
 def probe(root: Path) -> Probed:
-    """The file, with a note while the switch is off."""
+    """The file, with a remark on looks at which the switch is off."""
     read = switched(root / "proc/sys/kernel/sched_schedstats", root / "proc/schedstat")
-    probed = probe_source("/proc/schedstat", read, parse, NOT_COMPILED_IN)
-    if probed.source is not None and read().startswith(b"0"):
-        probed.notes.append(OFF)
-    return probed
+    return probe_source("/proc/schedstat", read, parse, NOT_COMPILED_IN, off=OFF)
 
 
 def parse(raw: bytes) -> Reading:

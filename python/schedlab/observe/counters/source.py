@@ -25,6 +25,8 @@ class Source:
         parse: what those bytes say; runs after the trial. Raises NotUnderstood.
         by_cpu: the counters that are also given CPU by CPU (``interrupts.RES.cpu0``).
         close: gives back what is held open.
+        remark: what is turned off at such a look, and what would turn it on; empty where nothing is. Trials of one
+            experiment may differ in that.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Source:
     parse: Callable[[bytes], Reading]
     by_cpu: frozenset[str] = frozenset()
     close: Callable[[], None] = lambda: None
+    remark: Callable[[bytes], str] = lambda raw: ""
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,11 @@ def probe_source(
     parse: Callable[[bytes], Reading],
     absent: str,
     by_cpu: frozenset[str] = frozenset(),
+    off: str = "",
 ) -> Probed:
     """A source that could be read and understood once; else the note says why and what would mend it.
 
-    ``absent`` is the note for a kernel that has no such file.
+    ``absent`` is the note for a kernel that has no such file, ``off`` the remark on a :func:`switched` one that is off.
     """
     try:
         parse(read())
@@ -67,7 +71,7 @@ def probe_source(
         return Probed(None, [f"{name} cannot be read ({error.strerror}): run as root to have its counters"])
     except NotUnderstood as error:
         return Probed(None, [f"{name} is not understood, its counters are missing: {error}"])
-    return Probed(Source(name, read, parse, by_cpu))
+    return Probed(Source(name, read, parse, by_cpu, remark=lambda raw: off if raw.startswith(b"0\n") else ""))
 
 
 def switched(switch: Path, path: Path) -> Callable[[], bytes]:

@@ -20,13 +20,10 @@ def probe(root: Path) -> Probed:
     """The file, with notes for NUMA counters that this kernel does not keep."""
     read = switched(root / "proc/sys/vm/numa_stat", root / "proc/vmstat")
     absent = "there is no /proc/vmstat: it needs CONFIG_VM_EVENT_COUNTERS=y"
-    probed = probe_source("/proc/vmstat", read, parse, absent)
-    if probed.source is not None:
-        first = read()
-        if "vmstat.numa_hint_faults" not in parse(first):
-            probed.notes.append("NUMA balancing is not compiled in: its counters need CONFIG_NUMA_BALANCING=y")
-        if first.startswith(b"0"):
-            probed.notes.append("NUMA allocation counters (numa_hit, …) are off: `vm.numa_stat=1` turns them on")
+    off = "NUMA allocation counters (numa_hit, …) are off: `vm.numa_stat=1` turns them on"
+    probed = probe_source("/proc/vmstat", read, parse, absent, off=off)
+    if probed.source is not None and "vmstat.numa_hint_faults" not in parse(read()):
+        probed.notes.append("NUMA balancing is not compiled in: its counters need CONFIG_NUMA_BALANCING=y")
     return probed
 
 

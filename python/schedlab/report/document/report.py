@@ -41,7 +41,7 @@ class Report(Part):
     warnings: list[Warning] = Field(description="named warnings, each with what to do next")
     failures: list[Failure] = Field(description="all trials that did not end well")
     notes: list[str] = Field(description="what was left aside; with `--counters`, what could not be counted")
-    counters: list[Counter] | None = Field(default=None, description="only with `--counters`")
+    counters: list[Counter] | None = Field(default=None, description="only with `--counters` or `--counter`")
 
 
 class Samples(Part):

@@ -25,8 +25,8 @@ Counted = dict[tuple[str, str], list[Moved]]
 """By workload and parameters, in the order of the changes."""
 
 
-def moved(changes: Sequence[Change]) -> Counted:
-    """Of each variant in each row, the headlines and the clearest of the other counters that moved."""
+def moved(changes: Sequence[Change], *, named: bool = False) -> Counted:
+    """Of each variant in each row, the headlines and the clearest of the other counters that moved; ``named``: all."""
     grouped: dict[tuple[str, str, str], list[Change]] = {}
     for change in changes:
         grouped.setdefault((change.workload, change.parameters, change.variant), []).append(change)
@@ -34,8 +34,9 @@ def moved(changes: Sequence[Change]) -> Counted:
     for (workload, parameters, variant), of_variant in grouped.items():
         headlines = notable(of_variant)
         others = [change for change in of_variant if change.clear and change.counter not in HEADLINES]
-        shown = (*headlines, *others[:MOST])
-        found.setdefault((workload, parameters), []).append(Moved(variant, shown, max(len(others) - MOST, 0)))
+        shown = tuple(of_variant) if named else (*headlines, *others[:MOST])
+        more = 0 if named else max(len(others) - MOST, 0)
+        found.setdefault((workload, parameters), []).append(Moved(variant, shown, more))
     return found
 
 

@@ -43,6 +43,8 @@ def render(
     changes: Sequence[Change] | None = None,
     samples: Columns | None = None,
     store: Path | None = None,
+    *,
+    named: bool = False,
 ) -> str:
     """The whole report as one HTML file, which needs no other and no network.
 
@@ -52,6 +54,7 @@ def render(
         samples: of the findings' columns, from :func:`schedlab.store.columns.columns`; None: distributions are those of
             block means.
         store: named in the commands that repeat the report.
+        named: whether the changes are of counters that were asked for by their names: then all are shown.
     """
     found = rows(findings)
     curves = responses(found)
@@ -72,7 +75,8 @@ def render(
         parted=parted,
         parts_axis=axis(_bounds(parted), findings.options.delta),
         parts_explanation=explanation(findings),
-        counted=None if changes is None else moved(changes),
+        counted=None if changes is None else moved(changes, named=named),
+        counters_named=named,
         counting=first_of(found),
         machine_facts=facts(findings.runs),
         warned=_by_kind(findings.warnings),

@@ -24,6 +24,7 @@ from schedlab.targets.host.interpret import cpu_seconds, interpret, process_coun
 from schedlab.targets.host.launch import launch
 from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.protocol import Download, Obstacle
+from schedlab.targets.remarks import Remarks
 from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.tunables import Journal, Restored, System, default_journal_dir
 from schedlab.workloads.base import AnyAdapter, Parameters, Place
@@ -38,6 +39,7 @@ class Host:
 
     name = "host"
     virtual = False
+    warms = True
 
     def __init__(self, root: Path = Path("/"), journal_dir: Path | None = None) -> None:
         self._system = System(root)
@@ -81,7 +83,7 @@ class Host:
             counters = stack.enter_context(Counters.open())
             # Last in, first out: what is put back afterwards is put back under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
-            yield HostSession(prepared, switch, counters, slot)
+            yield HostSession(prepared, switch, counters, slot, [variant.name for variant in plan.variants])
 
     @contextmanager
     def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:
@@ -148,8 +150,10 @@ class HostSession:
         switch: Switch,
         counters: Counters,
         slot: sched_ext.Slot | None = None,
+        variants: Sequence[str] = (),
     ) -> None:
         self._prepared = prepared
+        self._remarks = Remarks(variants)
         self._switch = switch
         self._counters = counters
         self._slot = slot
@@ -159,7 +163,7 @@ class HostSession:
     @property
     def notes(self) -> Sequence[str]:
         """What could not be counted, and what would turn it on; which sched_ext schedulers were loaded."""
-        return [*self._counters.notes, *(self._slot.notes if self._slot else ())]
+        return [*self._counters.notes, *self._remarks.told, *(self._slot.notes if self._slot else ())]
 
     def put_in_place(self, variant: Variant) -> None:
         """Write the variant's tunables, and put back those that it does not name; attributes go with each launch.
@@ -195,6 +199,7 @@ class HostSession:
             self._look()
         except TrialFailure as failure:
             return Measurement("failed", started, time.time() - started, reason=str(failure))
+        self._remarks.add(trial.variant.name, self._counters.remarks(first))
         state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
         return Measurement(
             state=state,

@@ -29,6 +29,7 @@ class Simulator:
 
     kind = "simulated"
     virtual = True
+    warms = False
 
     def __init__(self, machine: Model, kernel: Model | None = None, variants: Sequence[Variant] = ()) -> None:
         """``variants`` are those of the experiment: the fingerprint names the kernels that they run under."""

@@ -14,8 +14,9 @@ from schedlab.errors import CannotRunHere
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import CONTROL, Plan, Trial
 from schedlab.measurement import PARAMETERS, Measurement
+from schedlab.targets.remarks import Remarks
 from schedlab.targets.vm import guests
-from schedlab.targets.vm.measure import Files, measurement
+from schedlab.targets.vm.measure import Files, loaded, measurement
 from schedlab.targets.vm.scripts import Prepared, launched_words, scheduler, script
 from schedlab.targets.vm.settings import faults, settings
 from schedlab.vm.boot import Boot, BootFailed, started
@@ -70,6 +71,7 @@ class Booting:
         self._scratch = scratch
         self._running: _Running | None = None
         self._notes: list[str] = list(self._standing())
+        self._remarks = Remarks(variant.name for variant in plan.variants)
 
     def _standing(self) -> Iterator[str]:
         """What a reader of the counters must know; what the figures are is told by their kind."""
@@ -79,7 +81,7 @@ class Booting:
     @property
     def notes(self) -> Sequence[str]:
         """What the figures are, and what could not be observed."""
-        return self._notes
+        return [*self._notes, *self._remarks.told]
 
     def put_in_place(self, variant: Variant) -> None:
         """Nothing: a boot begins with its variant in place."""
@@ -118,17 +120,20 @@ class Booting:
         record = running.boot.expect("result", limit)
         if record.number != (number := FIRST + running.number(trial)):
             raise BootFailed(f"the guest sent results of job {record.number}, not of {number}", "")
-        made, notes = measurement(
+        files = Files(record.files())
+        made, remarks = measurement(
             trial,
             self._rows[trial.row.key],
-            Files(record.files()),
+            files,
             argv,
             begun,
             time.time() - begun,
             running.machine.topology.cpus,
             self._scratch,
         )
-        self._note(*notes)
+        self._remarks.add(trial.variant.name, remarks)
+        if scheduled := loaded(trial, files):
+            self._note(scheduled)
         if running.trials[-1] is trial:
             self.close()
         return made

@@ -75,7 +75,7 @@ def measurement(
     cpus: int,
     scratch: Path,
 ) -> tuple[Measurement, list[str]]:
-    """The trial's measurement, and notes on what could not be counted; Garbled when files are missing or torn.
+    """The trial's measurement, and remarks on what could not be counted; Garbled when files are missing or torn.
 
     ``started`` and ``elapsed`` are this machine's seconds, ``cpus`` the guest's, ``scratch`` a folder for its files.
     """
@@ -84,7 +84,7 @@ def measurement(
     if fault := files.text("sched_ext.reason"):
         state, metrics, reason = "failed", (), fault
     try:
-        counters, conditions, notes = _observed(files, launched, cpus, scratch)
+        counters, conditions, remarks = _observed(files, launched, cpus, scratch)
     except (OSError, ValueError, LookupError) as error:
         # A guest whose memory is full keeps empty files or none, and one's own root may send anything.
         raise Garbled(f"kernel files of the trial are missing or torn, as when its memory is full ({error})") from error
@@ -100,9 +100,13 @@ def measurement(
         stdout=launched.stdout,
         stderr=launched.stderr,
     )
-    if (name := files.text("sched_ext.name")) and trial.variant.sched_ext is not None:
-        notes = [*notes, note(trial.variant, name)]
-    return made, notes
+    return made, remarks
+
+
+def loaded(trial: Trial, files: Files) -> str:
+    """A note on the sched_ext scheduler that the guest had loaded in this trial; empty where it is to have none."""
+    name = files.text("sched_ext.name")
+    return note(trial.variant, name) if name and trial.variant.sched_ext is not None else ""
 
 
 def _observed(
@@ -114,13 +118,14 @@ def _observed(
         tree = Path(folder)
         files.write(tree)
         with Counters.open(tree / "before") as first, Counters.open(tree / "after") as last:
-            rises = first.delta(first.snapshot(), last.snapshot())
-            notes = first.notes
+            look = first.snapshot()
+            rises = first.delta(look, last.snapshot())
+            remarks = first.notes + first.remarks(look)
         looks = [Watch(tree / when).look() for when in ("before", "after")]
         begun, ended = (float((tree / when / "proc/uptime").read_text().split()[0]) for when in ("before", "after"))
     conditions = between(looks[0], looks[1], (), ended - begun, cpu_seconds(launched), cpus)
     # Nobody else is in a guest: what is left over is the keeping of these very files.
-    return rises, replace(conditions, other_percent=None), notes
+    return rises, replace(conditions, other_percent=None), remarks
 
 
 def _switches(launched: Launched) -> dict[str, float]:

@@ -25,6 +25,7 @@ class VirtualMachine:
     """A machine that QEMU makes; variants may boot kernels and command lines of their own."""
 
     virtual = True
+    warms = False
 
     def __init__(self, table: TargetTable, variants: Sequence[Variant] = ()) -> None:
         """``variants`` are those of the experiment: the fingerprint names the kernels that they boot."""
