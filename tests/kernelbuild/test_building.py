@@ -116,9 +116,9 @@ def test_another_fragment_is_another_kernel(series: Series, builder: Builder) ->
 def test_a_build_that_hangs_is_a_gap_with_its_last_line_and_is_tried_again(builder: Builder) -> None:
     tree = tiny_tree(builder.folder / "linux")
     (tree / "Makefile").write_text(MAKEFILE.replace("@echo 'Kernel:", "@echo linking; sleep 600; echo 'Kernel:"))
-    outcomes = builder(tree, timeout=3.0)
+    outcomes = builder(tree, timeout=8.0)
     assert states(outcomes) == {"base": "gap"}
-    assert outcomes[0].record.reason == "make bzImage hung or is slow: ended after 3 s, at 'linking'"
+    assert outcomes[0].record.reason == "make bzImage hung or is slow: ended after 8 s, at 'linking'"
     assert not left_over(tree)
     with pytest.raises(KernelGap, match="hung or is slow"):
         images.resolve("built:linux", cache_folder=builder.folder / "cache")
@@ -203,7 +203,7 @@ def test_an_interrupted_build_leaves_no_process_and_keeps_what_was_built(tmp_pat
     work = tmp_path / "cache/schedlab/kernels/work"
     wait_for(lambda: list(work.glob("*/build/linking")))
     run.send_signal(getattr(signal, f"SIG{ending}"))
-    output = run.communicate(timeout=60)[0]
+    output = run.communicate(timeout=300)[0]
     wait_for(lambda: not left_over(repository.folder))
     if ending != "KILL":
         assert run.returncode == {"INT": 130, "TERM": 143}[ending]
@@ -217,7 +217,7 @@ def command() -> list[str]:
 
 
 def wait_for(condition) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline, "it has not come"
         time.sleep(0.05)

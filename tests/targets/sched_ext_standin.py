@@ -130,7 +130,7 @@ class FakeKernel:
         (self.folder / f".{name}").rename(self.folder / name)
 
 
-def eventually(condition: object, seconds: float = 30.0) -> None:
+def eventually(condition: object, seconds: float = 100.0) -> None:
     """Poll until it holds; the limit only bounds a failing test."""
     assert callable(condition)
     end = time.monotonic() + seconds

@@ -44,7 +44,7 @@ def does(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", sta
     settings = SETTINGS.format(root=kernel.root, start=start)
     text = f"{settings}\n{guest.script(kernel.standin('simple_1.0', how))}\n{body}\n"
     done = subprocess.run(
-        [*shell, "-c", text], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+        [*shell, "-c", text], capture_output=True, text=True, timeout=110, check=False, stdin=subprocess.DEVNULL
     )
     assert done.stderr == ""
     return done.stdout

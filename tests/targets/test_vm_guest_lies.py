@@ -124,6 +124,18 @@ def test_what_is_missing_torn_or_hostile_fails_the_trial_and_nothing_else(
     assert not list(tmp_path.parent.rglob("evil"))
 
 
+@pytest.mark.parametrize(("after", "told"), [(4, False), (5, True)])
+def test_a_trial_that_ended_because_the_guest_s_memory_was_full_is_told_so(
+    guest: Guests, after: int, told: bool
+) -> None:
+    killed = 'result["report"] = report.replace(b\'"signal": null\', b\'"signal": 9\')'
+    kept = 'result["before/proc/vmstat"] = b"pgfault 1\\noom_kill 4\\n"\n'
+    kept += f'result["after/proc/vmstat"] = b"oom_kill {after}\\n"'
+    measured = guest.measured(f'{killed}\n{kept}\ntell("result", 1, archive(**result))')
+    full = "; the guest's memory was full and its kernel killed what took most: give it a larger memory_mib"
+    assert (measured.state, measured.reason) == ("failed", f"killed by signal 9{full if told else ''}")
+
+
 UNKNOWN = '[    0.0] Unknown kernel command line parameters "splash {}", will be passed to user space.\n'
 
 

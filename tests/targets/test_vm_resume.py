@@ -34,9 +34,9 @@ topology = "1x2"
 memory_mib = 192
 accel = "tcg"
 [design]
-blocks = 3
+blocks = 2
 control = false
-warmup = 0
+warmup = 1
 [[variant]]
 name = "base"
 [[variant]]
@@ -52,8 +52,11 @@ label = "two"
 run = "true"
 """
 
-TORN = 4
-"""The boot that hangs between its two trials: that of the second variant in the second of three blocks."""
+pytestmark = pytest.mark.timeout(900)
+
+TORN = (4, 8)
+"""The boots that hang between their two trials: after the warm-up's two that of the second variant in the first block,
+and, when the first block was booted anew, that of the second variant in the second."""
 
 STANDIN = """
 import gzip, os, re
@@ -64,7 +67,7 @@ with open({log!r}, "a+") as log:
     boots = len(log.readlines())
 tell("ready", 0, archive(**ready))
 for number in sorted(map(int, re.findall(rb"jobs/([0-9]+)\\0", initramfs))):
-    if boots == {torn} and number > 1:
+    if boots in {torn} and number > 1:
         time.sleep(600)
     tell("begin", number)
     tell("result", number, archive(**result))
@@ -106,7 +109,7 @@ def recorded(store: Path) -> int:
 
 
 def until(holds: object, what: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not holds():  # type: ignore[operator]
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
@@ -124,37 +127,59 @@ def standins(place: Path) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-def test_an_interrupted_run_is_gone_on_with_and_boots_only_what_is_missing(
-    place: Path, how: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = place / "store.sqlite"
-    words = ["run", str(place / "f.toml"), "--store", str(store)]
-    process = subprocess.Popen([sys.executable, "-m", "schedlab", *words], stdout=subprocess.PIPE, text=True)
+def interrupted(words: list[str], store: Path, after: int, how: signal.Signals) -> tuple[int, str]:
+    """A run that is sent a signal when so many trials are in the store: its exit code, and what it told."""
+    # Given back to the process, since what started the tests may have turned it off.
+    argv = [sys.executable, "-c", RUN, *words]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     try:
-        until(lambda: recorded(store) == 7 or process.poll() is not None, "the boot that hangs was not reached")
+        until(lambda: recorded(store) == after or process.poll() is not None, "the boot that hangs was not reached")
         process.send_signal(how)
-        told, _ = process.communicate(timeout=60)
+        told, _ = process.communicate(timeout=300)
     finally:
         process.kill()
         process.wait()
-    assert (process.returncode, "--resume" in told) == (code, how == signal.SIGINT)
+    return process.returncode, told
+
+
+RUN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from schedlab.cli import main
+main()
+"""
+
+
+def test_a_run_that_is_interrupted_twice_boots_only_what_is_missing(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = place / "store.sqlite"
+    words = ["run", str(place / "f.toml"), "--store", str(store)]
+    code, told = interrupted(words, store, 7, signal.SIGINT)
+    assert (code, "--resume" in told) == (130, True)
+    until(lambda: not standins(place), "a guest outlived schedlab")
+    # The torn block again, without the warm-up, and the other up to its second boot.
+    code, told = interrupted([*words, "--resume"], store, 7 + 4 + 3, signal.SIGKILL)
+    assert (code, "--resume" in told) == (-signal.SIGKILL, False)
     until(lambda: not standins(place), "a guest outlived schedlab")
 
     done = runner(monkeypatch, capsys)(*words, "--resume")
     assert (done.code, done.err) == (0, "")
     boots = (place / "boots").read_text().count("booted")
-    assert boots == TORN + 2 + 2  # the torn block again, and the third
+    assert boots == TORN[1] + 2
     engine = open_store(store, create=False)
     run = reading.run(engine, None)
     assert (run.id, run.state, run.recorded) == (1, "complete", 12)
     assert writing.done(engine, run.id) == set(range(12))
     with sqlite3.connect(store) as connection:
         replaced = connection.execute("select position from trial where superseded order by position").fetchall()
-    assert replaced == [(4,), (5,), (6,)]
-    assert "interrupted after 7 trials; block 2 had to be measured again" in run.notes
+    assert replaced == [(position,) for position in (4, 5, 6, 8, 9, 10)]
+    assert [note for note in run.notes if note.startswith("interrupted")] == [
+        "interrupted after 7 trials; block 1 had to be measured again",
+        "interrupted after 11 trials; block 2 had to be measured again",
+    ]
     found = findings(engine, run.id)
-    assert [verdict.n for verdict in found.verdicts] == [3, 3]
+    assert [verdict.n for verdict in found.verdicts] == [2, 2]
     assert not len(found.failures)
     assert "incomplete" not in [warning.kind for warning in found.warnings]
     engine.dispose()

@@ -62,6 +62,24 @@ def test_what_is_cached_needs_no_apt_and_stays_the_same_kernel_until_a_newer_one
     assert images.resolve("debian-6.12.9").release == "6.12.9+deb12-cloud-amd64"
 
 
+def test_a_folder_is_no_image_and_a_tree_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(images.UnknownKernel, match="is a folder, and no kernel image") as plain:
+        images.resolve(str(tmp_path))
+    assert plain.value.todo == "name a bzImage in it, or tree:FOLDER"
+    tree = built_tree(tmp_path / "linux", "6.12.1")
+    with pytest.raises(images.UnknownKernel) as built:
+        images.resolve(str(tree))
+    assert built.value.todo == f"tree:{tree} is the kernel built there"
+
+
+def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "bzImage").write_bytes(image_bytes("6.12.1"))
+    built_tree(tmp_path / "linux", "6.12.2")
+    assert images.resolve("~/bzImage").path == tmp_path / "bzImage"
+    assert images.resolve("tree:~/linux").release == "6.12.2"
+
+
 def test_looking_a_kernel_up_downloads_nothing(apt: FakeApt) -> None:
     with pytest.raises(images.NotDownloaded, match=r"'schedlab kernels fetch debian-6\.12' downloads it"):
         images.resolve("debian-6.12")

@@ -23,6 +23,9 @@ LAST_WORDS = 3.0
 """Seconds that a guest with a fault gets to print the rest of it, or to go down by itself."""
 
 
+LONGEST = 10
+"""How many times the silence that it may keep a phase of the boot may last at most, however much the guest prints."""
+
 LARGEST_CONSOLE = 32 << 20
 """Bytes on the console beyond which a guest is ended: they are kept in memory, and no healthy kernel says as much."""
 
@@ -54,10 +57,12 @@ class Boot:
     def record(self, limit: float | None = None) -> Record:
         """Wait for the guest's next record; BootFailed when none can come any more, or within the phase's limit.
 
-        ``limit`` is that of a trial in seconds; before the first record the limits of the phases count. A fault of the
-        kernel comes before any record: a trial in which it had one is never a pass.
+        ``limit`` is that of a trial in seconds; before the first record the limits of the phases count, from the last
+        word on the console on: a guest that prints is alive, on a busy machine too. A fault of the kernel comes before
+        any record: a trial in which it had one is never a pass.
         """
-        phase, since = self.console.phase, time.monotonic()
+        phase, heard, since = self.console.phase, 0, time.monotonic()
+        begun = since
         while True:
             ended = self.process.poll() is not None
             self._look()
@@ -70,11 +75,16 @@ class Boot:
                 return come
             if ended:
                 raise self._failed(f"the guest ended in phase {self._phase(limit)}{self._words() or self._guess()}")
+            now, said = time.monotonic(), self._read[self._files.console]
             if self.console.phase != phase:
-                phase, since = self.console.phase, time.monotonic()
+                phase, begun = self.console.phase, now
+            if limit is None and said != heard:
+                heard, since = said, now
             allowed = getattr(self._limits, phase) if limit is None else limit
-            if time.monotonic() - since > allowed:
+            if now - since > allowed:
                 raise self._failed(f"the guest said nothing more for {allowed:g} s in phase {self._phase(limit)}")
+            if limit is None and now - begun > (longest := LONGEST * allowed):
+                raise self._failed(f"the guest did not come out of phase {phase} in {longest:g} s")
             time.sleep(LOOK)
 
     def expect(self, kind: str, limit: float | None = None) -> Record:

@@ -73,8 +73,12 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
             )
         return _image(name, *files)
     if name == "tree" or name.startswith("tree:"):
-        return _of_tree(name, Path(name.partition(":")[2] or "."))
-    path = Path(name)
+        return _of_tree(name, Path(name.partition(":")[2] or ".").expanduser())
+    path = Path(name).expanduser()
+    if name and path.is_dir():
+        is_tree = (path / BZIMAGE).is_file() or (path / "Kconfig").is_file()
+        todo = f"tree:{name} is the kernel built there" if is_tree else "name a bzImage in it, or tree:FOLDER"
+        raise UnknownKernel("is a folder, and no kernel image", where=str(path), todo=todo)
     if "/" not in name and not path.is_file():
         raise UnknownKernel(
             f"{name!r} is no kernel",

@@ -36,6 +36,9 @@ DETERMINISTIC = "nokaslr"
 ICOUNT_SHIFT = 3
 """An instruction takes 2³ = 8 ns of the guest's time: near to what emulation takes, so that limits in seconds fit."""
 
+PVH_SINCE = 4
+"""The first major version of QEMU with PVH (its ChangeLog/4.0)."""
+
 EPOCH = "2026-01-01T00:00:00"
 """The real-time clock of a deterministic guest at its start."""
 
@@ -45,7 +48,8 @@ class Machine:
     """A guest: what is booted, on which CPUs and memory. ``seed`` makes it deterministic, see :func:`arguments`.
 
     ``memory_mib`` is that of each node, ``command_line`` what is added to :data:`COMMAND_LINE`; with
-    ``host_files`` the guest can mount this machine's file tree (:mod:`.sharing`).
+    ``host_files`` the guest can mount this machine's file tree (:mod:`.sharing`). ``kernel`` is the image's own kernel,
+    unpacked, to be booted at its entry in the image's place (:mod:`.entry`).
     """
 
     image: Image
@@ -56,6 +60,7 @@ class Machine:
     command_line: str = ""
     seed: int | None = None
     host_files: bool = False
+    kernel: Path | None = None
 
     @property
     def whole_command_line(self) -> str:
@@ -98,6 +103,12 @@ def version() -> str | None:
     return told.stdout.partition("\n")[0].rpartition("version ")[2].strip() or None
 
 
+def enters_kernels() -> bool:
+    """Whether this QEMU boots a kernel at its own entry ("PVH": since 4.0)."""
+    major = (version() or "").partition(".")[0]
+    return major.isdecimal() and int(major) >= PVH_SINCE
+
+
 def kvm_usable() -> bool:
     """Whether this user may use KVM here, on a CPU that virtualises by itself.
 
@@ -134,7 +145,7 @@ def arguments(machine: Machine, files: Files) -> list[str]:
     for one, row in enumerate(machine.distances):
         for other, distance in enumerate(row):
             argv += ["-numa", f"dist,src={one},dst={other},val={distance}"]
-    argv += ["-kernel", str(machine.image.path), "-initrd", str(files.initramfs)]
+    argv += ["-kernel", str(machine.kernel or machine.image.path), "-initrd", str(files.initramfs)]
     argv += ["-append", machine.whole_command_line]
     for name, path in (("console", files.console), ("results", files.results)):
         argv += ["-chardev", f"file,id={name},path={_escaped(path)}", "-serial", f"chardev:{name}"]

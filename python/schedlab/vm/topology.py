@@ -83,7 +83,11 @@ class Topology:
             return [[LOCAL if one == other else REMOTE for other in nodes] for one in nodes]
         table = [list(row) for row in given]
         if [len(row) for row in table] != [self.nodes] * self.nodes:
-            raise BadTopology(f"distances are to be a table of {self.nodes} by {self.nodes}", where="distances")
+            raise BadTopology(
+                f"distances are to be a table of {self.nodes} by {self.nodes}",
+                where="distances",
+                todo="one row for each node, with its distance to each node",
+            )
         for one in nodes:
             for other in nodes:
                 value = table[one][other]

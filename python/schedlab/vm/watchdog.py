@@ -33,7 +33,7 @@ BEFORE, AFTER = 5, 60
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of this machine's time that a phase may take. The one of a trial comes from its own timeout."""
+    """Seconds of this machine's time that a guest may be silent in a phase. A trial's limit comes from its timeout."""
 
     firmware: float = 60.0
     kernel: float = 120.0

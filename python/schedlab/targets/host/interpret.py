@@ -44,9 +44,9 @@ def _fault(launched: Launched, report: Mapping[str, Any], good_exit: int) -> str
     if max(len(launched.stdout), len(launched.stderr)) >= LARGEST_OUTPUT:
         return f"printed more than {LARGEST_OUTPUT >> 20} MiB and was ended"
     if report["signal"] is not None:
-        return f"killed by signal {report['signal']}: {_last_words(launched.stderr)}"
+        return _with(f"killed by signal {report['signal']}", _last_words(launched.stderr))
     if report["exit_code"] != good_exit:
-        return f"exit code {report['exit_code']}: {_last_words(launched.stderr) or _last_words(launched.stdout)}"
+        return _with(f"exit code {report['exit_code']}", _last_words(launched.stderr) or _last_words(launched.stdout))
     return ""
 
 
@@ -60,6 +60,10 @@ def cpu_seconds(launched: Launched) -> float:
 def process_counters(launched: Launched) -> dict[str, float]:
     """What the scheduler knew of the command's first process at its end; see :mod:`..observe.counters.process`."""
     return process.parse(launched.report.get("sched", "")) if launched.report else {}
+
+
+def _with(fault: str, words: str) -> str:
+    return f"{fault}: {words}" if words else fault
 
 
 def _last_words(text: str) -> str:

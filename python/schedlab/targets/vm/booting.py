@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from schedlab.targets.vm.scripts import Prepared, launched_words, scheduler, scr
 from schedlab.targets.vm.settings import faults, settings
 from schedlab.vm.boot import Boot, BootFailed, started
 from schedlab.vm.dotted import doubts, has_names, lacking, looked_at
+from schedlab.vm.entry import written
 from schedlab.vm.jobs import FIRST, contents
 from schedlab.vm.known import Names
 from schedlab.vm.parameters import not_understood, words
@@ -164,10 +165,13 @@ class Booting:
                 where=str(image.path),
                 todo="begin a new run; build kernels elsewhere while one is under way",
             )
+        machine = running.machine
+        if guests.enters(self._table, image):
+            machine = replace(machine, kernel=written(image, self._scratch))
         wanted = settings(variant, image)
         facts = looked_at(running.machine.command_line)
         jobs = contents(scripts, wanted, self._pause, scheduler(variant), self._table.host_files, facts)
-        boot = running.stack.enter_context(started(running.machine, self._base + jobs, self._scratch))
+        boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
         files = Files(boot.expect("ready").files())
         if wrong := list(faults(variant, files.text("tunables"))):
             raise CannotRunHere(

@@ -12,6 +12,7 @@ from schedlab.experiment.model import TargetTable, Variant
 from schedlab.kernelbuild.shelf import BUILT, KernelGap
 from schedlab.kinds import DETERMINISTIC, EMULATED, VIRTUAL
 from schedlab.vm import debian, qemu
+from schedlab.vm.entry import can_be_entered
 from schedlab.vm.images import Image, NotDownloaded, resolve
 from schedlab.vm.spec import Spec
 from schedlab.vm.topology import DEFAULT, Topology
@@ -114,6 +115,15 @@ def seed_of(seed: int, block: int) -> int:
 def own_command_line(table: TargetTable, variant: Variant) -> str:
     """What the file adds to the command line of all guests."""
     return " ".join(part for part in (table.cmdline, variant.cmdline) if part)
+
+
+def enters(table: TargetTable, of: Image) -> bool:
+    """Whether the image's kernel is booted at its own entry: where it is emulated, and can be.
+
+    A deterministic guest's figures are to be the same on every machine, whatever that can unpack. Under KVM there is
+    little to gain, and the kernel's place in memory matters, which the image's own code draws.
+    """
+    return accel_of(table) == "tcg" and not table.deterministic and qemu.enters_kernels() and can_be_entered(of)
 
 
 def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu.Machine:

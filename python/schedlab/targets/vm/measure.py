@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,10 @@ TOLD = {
     "involuntary_switches",
 }  # fmt: skip
 """What of the launcher's report a measurement is made from; a report without it was torn, or is somebody else's."""
+
+
+FULL = "the guest's memory was full and its kernel killed what took most: give it a larger memory_mib"
+_OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class Files:
@@ -81,6 +86,8 @@ def measurement(
     """
     launched = files.launched(argv)
     state, metrics, reason = interpret(prepared.adapter, prepared.parameters, launched, trial.row.timeout)
+    if state != "ok" and _killed_for_memory(files):
+        reason = f"{reason}; {FULL}"
     if fault := files.text("sched_ext.reason"):
         state, metrics, reason = "failed", (), fault
     try:
@@ -101,6 +108,12 @@ def measurement(
         stderr=launched.stderr,
     )
     return made, remarks
+
+
+def _killed_for_memory(files: Files) -> bool:
+    """Whether the guest's kernel killed processes during the trial because its memory was full (``oom_kill``)."""
+    before, after = (_OOM_KILLS.search(files.text(f"{when}/proc/vmstat")) for when in ("before", "after"))
+    return before is not None and after is not None and int(after[1]) > int(before[1])
 
 
 def loaded(trial: Trial, files: Files) -> str:

@@ -58,7 +58,10 @@ class VirtualMachine:
             "topology": {"cpus": topology.cpus, "nodes": topology.nodes, "sockets": topology.sockets},
             "memory_kib": guests.memory_mib(table) * topology.nodes << 10,
             "kernel": {"release": ", ".join(dict.fromkeys(image.release for image in images.values()))},
-            "kernels": {name: {"release": i.release, "sha256": i.sha256} for name, i in images.items()},
+            "kernels": {
+                name: {"release": i.release, "sha256": i.sha256, "entered": guests.enters(table, i)}
+                for name, i in images.items()
+            },
             "machine": {
                 "topology": str(topology),
                 "memory_mib": guests.memory_mib(table),
