@@ -45,8 +45,10 @@ groups = [1, 4]
 
 # Tests of these folders start programs on this machine's kernel, change its tunables or take its lock: one at a time.
 HERE = ("cli", "execution", "observe", "targets", "tunables", "workloads")
-# Boots guests, which are machines of their own.
-GUESTS = ("test_vm.py", "test_vm_host_files.py", "test_sched_ext_guest.py")
+# Boots guests, or stand-ins for them, which are machines of their own.
+GUESTS = (
+    "test_vm.py", "test_vm_host_files.py", "test_sched_ext_guest.py", "test_vm_resume.py", "test_vm_guest_lies.py"
+)  # fmt: skip
 
 
 class _Groups(LoadScopeScheduling):  # type: ignore[misc]

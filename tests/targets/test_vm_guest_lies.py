@@ -136,6 +136,21 @@ def test_a_trial_that_ended_because_the_guest_s_memory_was_full_is_told_so(
     assert (measured.state, measured.reason) == ("failed", f"killed by signal 9{full if told else ''}")
 
 
+@pytest.mark.parametrize(
+    ("missed", "told"),
+    [("/usr/bin/env", True), ("/nowhere/at/all", False), ("/proc/self/status", False)],
+)
+def test_a_trial_that_missed_a_file_of_this_machine_is_told_how_guests_see_them(
+    guest: Guests, missed: str, told: bool
+) -> None:
+    ended = 'result["report"] = report.replace(b\'"exit_code": 0\', b\'"exit_code": 1\')'
+    said = f"cat: can't open '{missed}': No such file or directory"
+    measured = guest.measured(f'{ended}\nresult["stderr"] = {said.encode()!r}\ntell("result", 1, archive(**result))')
+    assert measured.reason.startswith(f"exit code 1: {said}")
+    assert (f"a guest has no {missed}, which is this machine's: let trials see" in measured.reason) is told
+    assert ("host_files = true" in measured.reason) is told
+
+
 UNKNOWN = '[    0.0] Unknown kernel command line parameters "splash {}", will be passed to user space.\n'
 
 

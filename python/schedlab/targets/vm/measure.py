@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from errno import ENOENT
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +19,8 @@ from schedlab.observe.counters import Counters
 from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
 from schedlab.targets.host.launch import Launched
 from schedlab.targets.sched_ext.slot import note
-from schedlab.targets.vm.scripts import Prepared
+from schedlab.targets.vm.scripts import Prepared, hidden
+from schedlab.vm.packing import SEE_FILES
 from schedlab.vm.results import Garbled
 
 TOLD = {
@@ -28,6 +31,7 @@ TOLD = {
 
 
 FULL = "the guest's memory was full and its kernel killed what took most: give it a larger memory_mib"
+_MISSED, _PATH = os.strerror(ENOENT), re.compile(r"/[\w.+@/-]*[\w+@]")
 _OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
@@ -88,6 +92,8 @@ def measurement(
     state, metrics, reason = interpret(prepared.adapter, prepared.parameters, launched, trial.row.timeout)
     if state != "ok" and _killed_for_memory(files):
         reason = f"{reason}; {FULL}"
+    if state == "failed" and not prepared.host_files and (path := _only_here(launched)):
+        reason = f"{reason}; a guest has no {path}, which is this machine's: {SEE_FILES}"
     if fault := files.text("sched_ext.reason"):
         state, metrics, reason = "failed", (), fault
     try:
@@ -114,6 +120,14 @@ def _killed_for_memory(files: Files) -> bool:
     """Whether the guest's kernel killed processes during the trial because its memory was full (``oom_kill``)."""
     before, after = (_OOM_KILLS.search(files.text(f"{when}/proc/vmstat")) for when in ("before", "after"))
     return before is not None and after is not None and int(after[1]) > int(before[1])
+
+
+def _only_here(launched: Launched) -> Path | None:
+    """A file that the command missed, and that this machine has."""
+    if _MISSED not in launched.stderr:
+        return None
+    named = map(Path, _PATH.findall(launched.stderr))
+    return next((path for path in named if hidden(path) is None and os.path.lexists(path)), None)
 
 
 def loaded(trial: Trial, files: Files) -> str:
