@@ -23,7 +23,7 @@ from schedlab.analysis.warnings import Warning
 from schedlab.importers.model import Table
 from schedlab.store import reading, samples, tables
 from schedlab.store.columns import Chosen, variants_of
-from schedlab.store.gathering import Gathered
+from schedlab.store.gathering import Gathered, gathered
 from schedlab.store.stretches import Stretch, stretches
 
 
@@ -87,17 +87,17 @@ class Findings:
 def findings(
     engine: Engine,
     run: int | reading.Run | None,
-    gathered: Gathered | None = None,
     trials: Sequence[Stretch] | None = None,
+    kept: dict[int, Gathered] | None = None,
 ) -> Findings:
     """Judge a stored run (the newest when none is given), from the store alone.
 
-    ``run`` is its number, or what was read of it; ``gathered`` are all of its figures and ``trials`` its stretches,
-    where those were read already.
+    ``run`` is its number, or what was read of it; ``trials`` are its stretches, where those were read already. With
+    ``kept`` all figures of a measured run are read and put there by its number.
     """
     run = run if isinstance(run, reading.Run) else reading.run(engine, run)
     trials = stretches(engine, run.id) if trials is None else trials
-    values, failures, conditions = _read(engine, run, trials, gathered)
+    values, failures, conditions = _read(engine, run, trials, kept)
     design, options = run.design, run.design.options(run.seed)
     counts = reading.failure_counts(engine, run.id) if len(failures) else {}
     questions = design.questions
@@ -137,7 +137,7 @@ def _notes(run: reading.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], 
 
 
 def _read(
-    engine: Engine, run: reading.Run, trials: Sequence[Stretch], gathered: Gathered | None
+    engine: Engine, run: reading.Run, trials: Sequence[Stretch], kept: dict[int, Gathered] | None
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Block means, failed trials and conditions."""
     if not run.design.paired:
@@ -147,10 +147,14 @@ def _read(
             reading.failures(engine, run.id, trials),
             reading.conditions(engine, run.id, trials),
         )
-    # The database adds up without Python's lock: two passes over a million trials take the time of one.
+    # The database works without Python's lock: two passes over a million trials take the time of one.
     with ThreadPoolExecutor(1) as aside:
         conditions = aside.submit(reading.conditions, engine, run.id, trials)
-        values = gathered.means() if gathered else reading.measurements(engine, run.id, trials)
+        if kept is None:
+            values = reading.measurements(engine, run.id, trials)
+        else:
+            kept[run.id] = gathered(engine, trials)
+            values = kept[run.id].means()
         return values, reading.failures(engine, run.id, trials), conditions.result()
 
 

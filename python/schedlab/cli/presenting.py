@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from schedlab.cli.files import write_whole
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
-from schedlab.cli.scope import Scope, loading
+from schedlab.cli.scope import Scope
 from schedlab.errors import SchedlabError
 
 if TYPE_CHECKING:
@@ -106,13 +106,12 @@ def _mmtests(scope: Scope, wanted: Wanted) -> str:
         return _as_printed(scope, wanted)
     stars, layout = wanted.stars or Stars.VERDICTS, wanted.layout or Layout.CURRENT
     names = {column.name: _label(column) for column in chosen}
-    with loading(*(["schedlab.findings"] if stars is Stars.VERDICTS else [])):
-        held = scope.samples
-    verdicts = _starred(scope.findings, held, names) if stars is Stars.VERDICTS else None
+    found, held = scope.findings_and_samples() if stars is Stars.VERDICTS else (None, scope.samples)
+    verdicts = _starred(found, held, names) if found else None
     labelled = replace(held, names=tuple(names.values()))
     made = view(labelled, layout=layout.value, stars=stars.value, verdicts=verdicts)
     kinds = dict.fromkeys(column.run.kind for column in chosen if column.run.kind not in ("real", "imported"))
-    said = [f"! {warning.seen}" for warning in scope.findings.warnings] if verdicts is not None else []
+    said = [f"! {warning.seen}" for warning in found.warnings] if found else []
     return mmtests.render(replace(made, footers=(*made.footers, *(f"[{kind}]" for kind in kinds), *said)))
 
 
@@ -196,9 +195,7 @@ def _long(scope: Scope) -> DataFrame:
 def _html(scope: Scope, wanted: Wanted) -> str:
     from schedlab.report import html
 
-    with loading("schedlab.findings"):
-        held = scope.samples
-    found = scope.findings
+    found, held = scope.findings_and_samples()
     named = bool(wanted.counter)
     counted = changes(scope, wanted.counter) if named or (found.paired and found.verdicts) else None
     return html.render(found, counted, held, scope.store, named=named)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Judge(Protocol):
-    """Makes findings; ``gathered`` are the figures of its only run where they have been read."""
+    """Makes findings, and puts all figures of its run, by the run's number, into ``kept`` if it read them."""
 
-    def __call__(self, gathered: Gathered | None = None) -> Findings:
+    def __call__(self, kept: dict[int, Gathered] | None = None) -> Findings:
         """Judge, once."""
 
 
@@ -36,26 +36,27 @@ class Scope:
     chosen: Sequence[Chosen]
     judge: Judge
     store: Path | None
-    _gathered: Gathered | None = field(default=None, init=False)
 
     @cached_property
     def findings(self) -> Findings:
         """Judged once, and only if the format shows verdicts."""
-        return self.judge(self._gathered)
+        return self.judge()
 
-    @cached_property
+    @property
     def samples(self) -> Columns:
-        """The samples side by side. Whoever shows them and verdicts asks for them first: one pass reads for both."""
-        from schedlab.store.columns import columns
-        from schedlab.store.gathering import gather
+        """The samples side by side."""
+        return self._samples({})
 
-        held = [column for column in self.chosen if column.run.design.questions]
-        runs = {column.run.id for column in held if column.store is None and column.run.design.paired}
-        if len(runs) != 1 or len(runs) != len({(column.store, column.run.id) for column in held}):
-            return columns(self.engine, held)
-        gathered = {run_id: gather(self.engine, run_id) for run_id in runs}
-        self._gathered = next(iter(gathered.values()))
-        return columns(self.engine, held, gathered=gathered)
+    def findings_and_samples(self) -> tuple[Findings, Columns]:
+        """Both for those who show both: one pass over a run's figures reads for the two."""
+        kept: dict[int, Gathered] = {}
+        self.findings = self.judge(kept)
+        return self.findings, self._samples(kept)
+
+    def _samples(self, gathered: Mapping[int, Gathered]) -> Columns:
+        from schedlab.store.columns import columns
+
+        return columns(self.engine, [one for one in self.chosen if one.run.design.questions], gathered=gathered)
 
 
 def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path | None, *, ranks: bool) -> Scope:
@@ -68,7 +69,7 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
         named = selection.named_apart(chosen)
         named = selection.with_baseline(named, baseline) if baseline else named
         refuse(named)
-        return Scope(engine, named, lambda gathered=None: compared(engine, named, ranks=ranks), store)
+        return Scope(engine, named, lambda kept=None: compared(engine, named, ranks=ranks), store)
 
     if len(words) > 1:
         return together([column for word in words for column in selection.select(engine, word)])
@@ -81,7 +82,7 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
     if baseline and baseline != columns[0].name:
         # The control is the first variant once more: it is none for another baseline.
         return together([column for column in columns if column.variant != run.design.control])
-    return Scope(engine, columns, lambda gathered=None: judged(engine, run, gathered), store)
+    return Scope(engine, columns, lambda kept=None: judged(engine, run, kept), store)
 
 
 def compared(engine: Engine, chosen: Sequence[Chosen], *, ranks: bool) -> Findings:
@@ -91,15 +92,15 @@ def compared(engine: Engine, chosen: Sequence[Chosen], *, ranks: bool) -> Findin
     return compare(engine, chosen, ranks=ranks)
 
 
-def judged(engine: Engine, run: Run, gathered: Gathered | None) -> Findings:
-    """Findings of one run, loaded as late; ``gathered`` are its figures where those were read already."""
+def judged(engine: Engine, run: Run, kept: dict[int, Gathered] | None) -> Findings:
+    """Findings of one run, loaded as late; ``kept`` as for :class:`Judge`."""
     from schedlab.store.stretches import stretches
 
     with loading("schedlab.findings"):
-        trials = gathered.all if gathered else stretches(engine, run.id)
+        trials = stretches(engine, run.id)
     from schedlab.findings import findings
 
-    return findings(engine, run, gathered, trials)
+    return findings(engine, run, trials, kept)
 
 
 @contextmanager
