@@ -37,9 +37,15 @@ class Judged:
     worse: Calls
 
     def campaigns_called(self, rows: int, alpha: float) -> Calls:
-        """Which rows are called better or worse when each campaign has ``rows`` of them, Holm over each campaign."""
-        corrected = [adjust(campaign, "holm") for campaign in self.p.reshape(-1, rows).tolist()]
-        return np.asarray(corrected) <= alpha
+        """Which rows are called better or worse when each campaign has ``rows`` of them, Holm over each campaign.
+
+        What is shown to be equivalent is called neither, as in ``judge``.
+        """
+        different, same = (
+            np.array([adjust(campaign, "holm") for campaign in p.reshape(-1, rows).tolist()])
+            for p in (self.p, self.p_equivalent)
+        )
+        return (different <= alpha) & (same > alpha)
 
 
 def judged(baseline: Floats, variant: Floats, options: Options) -> Judged:
