@@ -8,6 +8,7 @@ import io
 import lzma
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,6 +170,26 @@ def test_more_text_than_fits_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / "before.log"
     path.write_text(text("hackbench.log") * 1000)
     with pytest.raises(ImportProblem, match="holds more than"):
+        detect.read(path)
+
+
+def test_a_long_text_is_no_mail_and_is_not_searched_for_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedlab.importers.logs.reading._LONGEST", 10_000)
+    path = tmp_path / "mail.txt"
+    table = "              base       new\nTime 1       10.0       9.0\nTime 2       20.0      19.0\n"
+    path.write_text(f"{table}{'words without any figure' * 10}\n" * 20)
+    assert len(detect.read(path).tables) == 20
+    path.write_text(f"{table}{'words without any figure' * 10}\n" * 200)
+    with pytest.raises(ImportProblem, match="too long to look for tables in") as problem:
+        detect.read(path)
+    assert problem.value.where == f"{path}:1"
+
+
+def test_an_archive_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "run.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(SAMPLES / "hackbench.log")
+    with pytest.raises(ImportProblem, match="is a tar archive"):
         detect.read(path)
 
 

@@ -21,7 +21,8 @@ MMTESTS, PRINTED = "mmtests", "tables"
 
 WHAT_IS_READ = (
     "read are MMTests trees, printed tables, and logs of hackbench, tbench, pgbench, perf bench, perf stat, netperf, "
-    "iperf3, hyperfine, schbench, cyclictest, UnixBench, go test, pytest-benchmark and CSV; name one with --as"
+    "iperf3, hyperfine, schbench, cyclictest, UnixBench, stress-ng, will-it-scale, go test, pytest-benchmark and CSV; "
+    "name one with --as"
 )
 
 

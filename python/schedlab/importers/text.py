@@ -191,6 +191,8 @@ def _decode(raw: bytes, *, cut: bool = False) -> str:
 _WIDE = {"UTF-16LE": slice(1, 64, 2), "UTF-16BE": slice(0, 64, 2)}
 """Which of the first bytes are zero where text of mostly Latin letters is in UTF-16."""
 
+_TAR = slice(257, 262)
+"""Where a tar archive says what it is (POSIX pax and ustar)."""
 _MANUAL = re.compile(rb"(?:[.']\\\"[^\n]*\n)*\.(?:TH|Dd) ")
 """How the source of a manual page begins: comments, then its title (man(7), mdoc(7))."""
 
@@ -199,6 +201,10 @@ def _require_text(name: str, raw: bytes) -> None:
     for magic, (what, todo) in _BINARIES.items():
         if raw.startswith(magic):
             raise NotResults(f"is {what}, not text", where=name, todo=todo)
+    if raw[_TAR] == b"ustar":
+        raise NotResults(
+            "is a tar archive, not text", where=name, todo="unpack it first (tar xf), and import the folder"
+        )
     if _MANUAL.match(raw):
         todo = "import what the tool printed; the examples of its manual are nobody's results"
         raise NotResults("is the source of a manual page", where=f"{name}:1", todo=todo)

@@ -38,6 +38,14 @@ def test_a_part_of_a_run_still_knows_its_run_and_block(now: Path, level: str) ->
     assert ("tbench" in level) == ({series.workload for series in found.series} == {"tbench"})
 
 
+@pytest.mark.parametrize("above", ["work/log", "log"])
+def test_mmtests_own_folder_holds_its_runs_in_work_log(tmp_path: Path, above: str) -> None:
+    for name in ("old", "new"):
+        write(tmp_path / above / name / "iter-0" / "hackbench" / "logs" / "hackbench-1", rt_tests(1, 0.5))
+    assert looks_like(tmp_path)
+    assert set(read(tmp_path).columns) == {"old", "new"}
+
+
 def test_trees_of_2019_have_no_time_stamps_and_the_same_columns(y2019: Path) -> None:
     found = read(y2019)
     assert found.columns == RUNS

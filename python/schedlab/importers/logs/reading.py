@@ -19,6 +19,8 @@ from schedlab.importers.model import Import, ImportProblem, Table
 from schedlab.importers.sound import showable
 from schedlab.importers.text import Document, NotResults, opened
 
+_LONGEST = 16 * 1024 * 1024
+"""Bytes of text in which tables are looked for. Mails are far shorter; a line takes some 50 µs to be understood."""
 _THREAD = re.compile(r"\.\d+\.\d+$")
 _JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\[\]{\"]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)))")
 """How JSON begins; a mail may begin with ``[PATCH``, and a kernel's log with the time in brackets."""
@@ -87,6 +89,8 @@ def _printed(document: Document, tool: Reader) -> Import | None:
     """The tables of a text but those that are the tool's own output; None where it has none."""
     from schedlab.importers import printed
 
+    if len(document.raw) > _LONGEST:
+        return None
     try:
         found = printed.read_text(document.raw, document.name)
     except ImportProblem:
@@ -115,6 +119,12 @@ def _tables(document: Document, file: File, *, meant: bool) -> Import:
     if not (meant or printed.looks_like(document.head)):
         raise NotResults(
             "is no output of a tool that is known, and holds no table", where=f"{document.name}:1", todo=TODO
+        )
+    if len(document.raw) > _LONGEST:
+        raise NotResults(
+            f"is no output of a known tool, and with {len(document.raw) >> 20} MiB too long to look for tables in",
+            where=f"{document.name}:1",
+            todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
         )
     try:
         return printed.read_text(document.raw, document.name, meant=meant)

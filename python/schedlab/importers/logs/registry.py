@@ -18,7 +18,9 @@ from schedlab.importers.logs import (
     pgbench_log,
     pytest_benchmark,
     schbench,
+    stress_ng,
     unixbench,
+    will_it_scale,
 )
 from schedlab.importers.logs.base import Reader
 from schedlab.importers.logs.values import reader as values
@@ -39,6 +41,8 @@ READERS: tuple[Reader, ...] = (
     hackbench.READER,
     go_bench.READER,
     unixbench.READER,
+    stress_ng.READER,
+    will_it_scale.READER,
     perf_stat.READER,
     values.READER,
 )

@@ -44,7 +44,7 @@ def folders(path: Path) -> list[Folder]:
         OSError: ``path`` cannot be read.
     """
     path = path.resolve()
-    for level in (_run, _runs, _old_runs, _iteration, _benchmark, _logs):
+    for level in (_run, _runs, _old_runs, _iteration, _benchmark, _logs, _work):
         if found := sorted(level(path), key=_order):
             return found
     return []
@@ -107,6 +107,13 @@ def _split(name: str) -> tuple[str, str]:
             return name[:dash], name[dash + 1 :]
     benchmark, _, run = name.partition("-")
     return benchmark, run or name
+
+
+def _work(path: Path) -> Iterator[Folder]:
+    """MMTests' own folder, which keeps its runs in ``work/log``."""
+    for logs in (path / "work" / "log", path / "log"):
+        if logs.is_dir():
+            yield from _runs(logs)
 
 
 def _children(path: Path) -> list[Path]:

@@ -1,0 +1,68 @@
+"""stress-ng: the rate of each stressor, from its log (``--metrics-brief``, ``--metrics``) or its YAML (``--yaml``).
+
+stress-ng: metrc: [1234] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
+stress-ng: metrc: [1234]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
+stress-ng: metrc: [1234] cpu               45678     10.00     39.90      0.02      4567.80        1144.24
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from schedlab.importers.logs.base import NUMBER, WHOLE, Log, Reader, Reading, Samples
+from schedlab.workloads.base import MetricSpec
+
+_PREFIX = r"^stress-ng: (?:[\d:.]+ )?(?:info|metrc): +\[\d+\] "
+_HEADER = re.compile(rf"{_PREFIX}stressor +bogo ops ", re.MULTILINE)
+_LIKE_A_ROW = re.compile(rf"{_PREFIX}(?P<name>[a-z][\w-]*) +{WHOLE}(?: |$).*$", re.MULTILINE)
+_ROW = re.compile(
+    rf"{_PREFIX}[a-z][\w-]* +{WHOLE} +{NUMBER} +{NUMBER} +{NUMBER} +(?P<rate>{NUMBER}) +{NUMBER}(?: .*)?$"
+)
+_DISPATCHED = re.compile(rf"{_PREFIX}dispatching hogs: (.+)$", re.MULTILINE)
+_HOGS = re.compile(rf"({WHOLE}) ([a-z][\w-]*)")
+
+_STRESSOR = re.compile(r"^ *- stressor: (\S+) *$", re.MULTILINE)
+_RATE = re.compile(rf"^ *bogo-ops-per-second-real-time: ({NUMBER}) *$", re.MULTILINE)
+
+_BOGO_OPS = MetricSpec("bogo-ops", "bogo-ops/s", "higher")
+"""Of real time; the rate over the CPU's time says nothing of how long anything waited."""
+
+
+def recognises(head: str) -> bool:
+    """The header of its metrics, or its YAML's first key with a stressor."""
+    return bool(_HEADER.search(head)) or (head.startswith("---") and bool(_STRESSOR.search(head)))
+
+
+def read(log: Log) -> Reading:
+    """A sample for each stressor of each run; stressors that are cut off are an ImportProblem."""
+    samples = list(_of_yaml(log) if log.text.startswith("---") else _of_log(log))
+    if not samples:
+        raise log.problem("holds no line of metrics", len(log.lines))
+    return Reading(samples)
+
+
+def _of_log(log: Log) -> Iterator[Samples]:
+    starts = [match.start() for match in _HEADER.finditer(log.text)]
+    for start, end in zip(starts, [*starts[1:], len(log.text)], strict=False):
+        hogs = list(_DISPATCHED.finditer(log.text, 0, start))[-1:]
+        instances = {name: int(count) for match in hogs for count, name in _HOGS.findall(match[1])}
+        for line in _LIKE_A_ROW.finditer(log.text, start, end):
+            match = _ROW.match(line[0])
+            if match is None:
+                raise log.problem("a line of metrics is cut off", log.line_at(line.start()))
+            name = line["name"]
+            count = {"instances": instances[name]} if name in instances else {}
+            yield Samples("stress-ng", _BOGO_OPS, {"stressor": name, **count}, (float(match["rate"]),))
+
+
+def _of_yaml(log: Log) -> Iterator[Samples]:
+    heads = list(_STRESSOR.finditer(log.text))
+    for head, end in zip(heads, [*(head.start() for head in heads[1:]), len(log.text)], strict=False):
+        rate = _RATE.search(log.text, head.end(), end)
+        if rate is None:
+            raise log.problem(f"{head[1]} has no bogo-ops-per-second-real-time", log.line_at(head.start()))
+        yield Samples("stress-ng", _BOGO_OPS, {"stressor": head[1]}, (float(rate[1]),))
+
+
+READER = Reader("stress-ng", "stress-ng: bogo-ops/s, from its log or YAML", recognises, read)
