@@ -16,9 +16,11 @@ from schedlab.targets.vm import guests
 from schedlab.targets.vm.booting import Booting
 from schedlab.targets.vm.check import obstacles
 from schedlab.targets.vm.scripts import Prepared
+from schedlab.vm import qemu
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.vm import fake_qemu
 from tests.vm.kernel_files import bzimage, kernel
+from tests.vm.test_entry import ENTRY, elf
 
 pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
 
@@ -182,6 +184,17 @@ def test_parameters_of_modules_are_looked_up_in_the_guest(guest: Guests) -> None
     (told,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
     assert "variant 'base': not checked: workqueue.power_eficient=1" in told
     assert "is power_efficient meant?" in told
+
+
+@pytest.mark.parametrize(("version", "booted"), [("7.2.22 (Debian)", "vmlinux-"), ("3.1.0", "bzImage")])
+def test_a_kernel_that_has_an_entry_is_booted_unpacked_where_qemu_can(
+    guest: Guests, monkeypatch: pytest.MonkeyPatch, version: str, booted: str
+) -> None:
+    guest.kernel.write_bytes(bzimage("6.12.1", gzip.compress(elf(ENTRY))))
+    monkeypatch.setattr(qemu, "version", lambda: version)
+    asked = 'result["stdout"] = sys.argv[sys.argv.index("-kernel") + 1].encode()'
+    measured = guest.measured(f'{asked}\ntell("result", 1, archive(**result))')
+    assert Path(measured.stdout).name.startswith(booted)
 
 
 MISSPELT = "workqueu.power_efficient=1"
