@@ -137,3 +137,11 @@ min\t8.761\t8.599\t\t8.876
     assert first.columns == second.columns == ("teo", "other", "menu")
     assert [values(row) for row in first.rows] == [[8.7, 8.99, 9.071], [16.509, 16.96, 17.159]]
     assert [values(row) for row in second.rows] == [[8.906, 8.703, 9.032], [9.263, 8.856, 9.228], [8.761, 8.599, 8.876]]
+
+
+def test_parts_under_one_heading_are_of_its_benchmark_until_the_next_heading() -> None:
+    part = "o NPS{}\n\nClients:    tip                  patched\n    1    452.49 (0.00 pct)    457.94 (1.20 pct)\n"
+    text = "~~~~~~~~~~\n~ tbench ~\n~~~~~~~~~~\n\n" + "\n".join(part.format(k) for k in (1, 2, 4))
+    test = "\nTest:       tip                  patched\n Copy:   2713.35 (0.00 pct)   2924.22 (7.77 pct)\n"
+    found = imported(f"{text}\n\n~~~~~~~~~~\n~ stream ~\n~~~~~~~~~~\n\n- 10 Runs\n\no NPS1\n{test}")
+    assert [table.workload for table in found.tables] == ["tbench", "tbench", "tbench", "stream"]

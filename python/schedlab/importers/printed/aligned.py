@@ -233,7 +233,10 @@ class Reader:
             return Found(end, notes=(*notes, listing(self.page, header.at, block[-1].at)))
         if problem is not None:
             raise problem
-        self.around = f"{title}\n{above}" if above else self.around
+        if above:
+            # A line alone is the heading of one more part under the same heading.
+            near = above if "\n" in above else around
+            self.around = f"{title}\n{near}"
         self.names, self.corner, self.end = names, header.corner, block[-1].end
         self.headers.update(_plain(line.text) for line in self.page[header.at : block[0].at] if line.text)
         return Found(block[-1].end, (table,), (*notes, *told))

@@ -44,7 +44,7 @@ _BENCHMARKS: tuple[tuple[str, Benchmark], ...] = (
     (r"unixbench", Benchmark("unixbench", "copies", "", "higher")),
     (r"ebizzy", Benchmark("ebizzy", "threads", "records/s", "higher")),
     # A stream of anything is no STREAM.
-    (r"(?-i:STREAM)|(?:^|\n)\W*stream\b", Benchmark("stream", "threads", "MB/s", "higher")),
+    (r"(?-i:STREAM)|(?:^|(?<=\n))\W*stream\b", Benchmark("stream", "threads", "MB/s", "higher")),
     (r"cyclictest", Benchmark("cyclictest", "threads", "us", "lower")),
     (r"lmbench3?", Benchmark("lmbench", "", "", None)),
     (r"aim[79]", Benchmark("aim", "tasks", "", "higher")),
