@@ -145,3 +145,19 @@ def test_parts_under_one_heading_are_of_its_benchmark_until_the_next_heading() -
     test = "\nTest:       tip                  patched\n Copy:   2713.35 (0.00 pct)   2924.22 (7.77 pct)\n"
     found = imported(f"{text}\n\n~~~~~~~~~~\n~ stream ~\n~~~~~~~~~~\n\n- 10 Runs\n\no NPS1\n{test}")
     assert [table.workload for table in found.tables] == ["tbench", "tbench", "tbench", "stream"]
+
+
+def test_rates_in_per_cent_and_spreads_are_no_runs_compared_with_the_first() -> None:
+    text = """
+netperf latency usecs:
+case            load            Lat_99th        std%
+TCP_RR          thread-224      257.39          (  0.21)
+
+schedstat of netperf:
+case            load            se_eff%      dom_eff%    success_rate%
+TCP_RR          28 threads      99.978       18.535      100.000
+TCP_RR          56 threads      99.397       5.671       99.000
+"""
+    tables = imported(text).tables
+    assert [values(row) for row in tables[-1].rows] == [[99.978, 18.535, 100], [99.397, 5.671, 99]]
+    assert all(gain is None for table in tables for row in table.rows for gain in gains(row))

@@ -47,7 +47,7 @@ _LISTED_HEADER = re.compile(
     r"\s*case\s+\S+\s+(?P<base>\S+?)\s*\(\s*std%\s*\)(?P<others>(?:\s+\S+?%\s*\(\s*std%\s*\))+)\s*\Z",
     re.IGNORECASE,
 )
-_BARE_HEADER = re.compile(r"\s*case\s+\S+\s+(?P<base>\S+)(?P<others>(?:\s+\S+?%)+)\s*\Z", re.IGNORECASE)
+_BARE_HEADER = re.compile(r"\s*case\s+\S+\s+(?P<base>\S*[^\s%])(?P<others>(?:\s+(?!std%)\S+?%)+)\s*\Z", re.IGNORECASE)
 _BARE_NAME = re.compile(r"(\S+?)%(?!\S)")
 _BARE_CELL = re.compile(r"(?<!\S)(?P<value>[-+]?\d+\.\d+)\s?%?(?!\S)")
 """The same without any standard deviation; what has a decimal point is no load."""
