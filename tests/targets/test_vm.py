@@ -248,12 +248,12 @@ cat >/bin/standin <<'END'
 {sched_ext_standin.SCRIPT}
 END
 chmod +x /bin/standin
-{{ until [ -e /run/2/stdout ]; do sleep 0.02; done; touch /run/fake/eject; }} &
+{{ until [ -e /run/2/stdout ]; do sleep 0.2; done; touch /run/fake/eject; }} &
 """
 """In the guest, a kernel and a scheduler that are none; the scheduler is ejected in the second trial."""
 
 UNTIL_EJECTED = (
-    "sh -c '[ ! -e /run/2 ] || until grep -q disabled /run/fake/sys/kernel/sched_ext/state; do sleep 0.05; done'"
+    "sh -c '[ ! -e /run/2 ] || until grep -q disabled /run/fake/sys/kernel/sched_ext/state; do sleep 0.3; done'"
 )
 """The first trial ends at once, the second when its scheduler is gone, however long that takes."""
 
