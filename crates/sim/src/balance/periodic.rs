@@ -19,7 +19,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.balance_domains(cpu, cpu, Kind::Busy);
         }
         if self.now >= self.nohz_next_balance && (self.running[cpu] >= 2 || self.shares_busy_cache(cpu)) {
-            let helper = self.idle.first_common_from(&self.open, 0);
+            let helper = self.shapes.open.first_common(&self.idle);
             if let Some(helper) = helper.filter(|helper| !self.cpus[*helper].in_interrupt) {
                 self.balance_for_idle(cpu, helper);
             }

@@ -71,6 +71,8 @@ pub(crate) struct Shapes {
     /// For each CPU its domains' positions, narrow to wide; none for isolated CPUs.
     pub of_cpu: Table<Vec<u16>>,
     pub caches: Table<Cache>,
+    /// All CPUs that take part.
+    pub open: Span,
 }
 
 impl Shapes {
@@ -98,6 +100,7 @@ impl Shapes {
             domains: domains.all.iter().map(shape).collect(),
             of_cpu: domains.of_cpu.iter().enumerate().map(of_cpu).collect(),
             caches: (0..topology.caches.len()).map(|at| cache(topology.cache_cpus(at))).collect(),
+            open: Span::new(*open),
         }
     }
 

@@ -52,44 +52,49 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn work(&mut self, cpu: usize, work: Ns) {
         let it = &mut self.cpus[cpu];
         debug_assert!(work <= it.segment.left, "a segment ends before anything else begins");
-        it.segment.left -= work;
         let [carry, cache, rare @ ..] = &mut it.segment.extras;
-        let spent = [take(carry, work), 0];
-        let spent = [spent[0], take(cache, work - spent[0])];
-        let mut rest = work - spent[0] - spent[1];
-        let rare = *rare != [0; EXTRAS.len() - 2];
-        it.user_ns += spent[0] + spent[1];
-        self.spend_some(cpu, EXTRAS[CARRY], spent[0]);
-        self.spend_some(cpu, EXTRAS[CACHE], spent[1]);
-        if rare && rest > 0 {
-            rest = self.spend_rare(cpu, rest);
+        if *rare != [0; EXTRAS.len() - 2] {
+            return self.work_with_extras(cpu, work);
+        }
+        it.segment.left -= work;
+        let carry = take(carry, work);
+        let cache = take(cache, work - carry);
+        let (rest, account, from) = (work - carry - cache, it.segment.account, it.clock);
+        it.clock = from + work;
+        it.user_ns += carry + cache + if account.is_user() { rest } else { 0 };
+        self.tell(from, cpu, EXTRAS[CARRY], carry);
+        self.tell(from + carry, cpu, EXTRAS[CACHE], cache);
+        self.ledger.add(cpu, account, rest);
+        self.observer.spent(from + carry + cache, cpu, account, rest);
+    }
+
+    /// As [`Engine::work`], whatever the segment contains besides its work.
+    #[inline(never)]
+    fn work_with_extras(&mut self, cpu: usize, work: Ns) {
+        let it = &mut self.cpus[cpu];
+        it.segment.left -= work;
+        let (mut rest, mut from) = (work, it.clock);
+        it.clock = from + work;
+        for (extra, account) in EXTRAS.iter().enumerate() {
+            let it = &mut self.cpus[cpu];
+            if it.segment.extras[extra] == 0 {
+                continue;
+            }
+            let part = take(&mut it.segment.extras[extra], rest);
+            it.user_ns += if account.is_user() { part } else { 0 };
+            self.tell(from, cpu, *account, part);
+            (rest, from) = (rest - part, from + part);
         }
         let it = &mut self.cpus[cpu];
         let account = it.segment.account;
         it.user_ns += if account.is_user() { rest } else { 0 };
-        self.spend(cpu, account, rest);
+        self.ledger.add(cpu, account, rest);
+        self.observer.spent(from, cpu, account, rest);
     }
 
-    /// Spends what a segment contains besides its work, small work and refills; what is left of `work` ns.
-    #[inline(never)]
-    fn spend_rare(&mut self, cpu: usize, mut work: Ns) -> Ns {
-        for (extra, account) in EXTRAS.into_iter().enumerate().skip(CACHE + 1) {
-            let it = &mut self.cpus[cpu];
-            let part = take(&mut it.segment.extras[extra], work);
-            work -= part;
-            if account.is_user() {
-                it.user_ns += part;
-            }
-            self.spend_some(cpu, account, part);
-        }
-        work
-    }
-
-    /// As [`Engine::spend`], for what may be nothing, of which nobody is told.
+    /// Adds what may be nothing, of which nobody is told, to an account.
     #[inline]
-    fn spend_some(&mut self, cpu: usize, account: Account, ns: Ns) {
-        let from = self.cpus[cpu].clock;
-        self.cpus[cpu].clock = from + ns;
+    fn tell(&mut self, from: Ns, cpu: usize, account: Account, ns: Ns) {
         self.ledger.add(cpu, account, ns);
         if ns > 0 {
             self.observer.spent(from, cpu, account, ns);
@@ -162,7 +167,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         } else if self.is_o1() {
             at = at.min(it.tick_at);
         }
-        self.agenda.set(cpu, at.max(self.now));
+        self.agenda.set_but_last(cpu, at.max(self.now));
     }
 }
 

@@ -56,7 +56,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     /// A fresh image computes and touches its memory evenly the while: its marked pages fault as its run time goes on.
+    #[inline]
     pub(super) fn image_faults(&mut self, cpu: usize, task: TaskIx) {
+        if !self.numa.images {
+            return;
+        }
         let ran = self.run_time(cpu, task);
         self.image_faults_at(cpu, task, ran);
     }

@@ -51,6 +51,8 @@ pub(crate) struct Numa {
     knobs: Knobs,
     nodes: usize,
     spares_local: bool,
+    /// There has been a fresh image.
+    images: bool,
     /// Whether a region is shared between processes.
     shared: Vec<bool>,
     spaces: Vec<Space>,
@@ -110,6 +112,7 @@ impl Numa {
             knobs: Knobs::new(tunables),
             nodes,
             spares_local: world.kernel.numa_scan == NumaScan::SparesLocal,
+            images: false,
             shared: (0..regions).map(|region| scope(region) != Scope::Task).collect(),
             spaces: Vec::new(),
             free: Vec::new(),
@@ -176,6 +179,7 @@ impl Numa {
         if self.present {
             let space = self.members[task as usize].space;
             self.spaces[space as usize].image = image;
+            self.images = true;
         }
     }
 

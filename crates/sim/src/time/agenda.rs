@@ -35,8 +35,18 @@ impl Agenda {
     /// Plans the next event of a slot; [`NEVER`] takes it off the agenda.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Ns) {
-        let key = if at >= NEVER { u64::MAX } else { at << SLOT_BITS | slot as u64 };
-        let mut node = self.node(slot);
+        self.set_node(self.node(slot), at.min(NEVER) << SLOT_BITS | slot as u64);
+    }
+
+    /// As [`Agenda::set`], for any slot but the last.
+    #[inline]
+    pub fn set_but_last(&mut self, slot: usize, at: Ns) {
+        debug_assert!(slot != self.last);
+        self.set_node((self.leaves + slot) % NODES, at.min(NEVER) << SLOT_BITS | slot as u64);
+    }
+
+    #[inline(always)]
+    fn set_node(&mut self, mut node: usize, key: u64) {
         let tree = &mut *self.tree;
         if tree[node] == key {
             return;
@@ -67,13 +77,13 @@ impl Agenda {
     #[inline]
     pub fn first(&self) -> Option<(Ns, usize)> {
         let key = self.tree[1].min(self.tree[0]);
-        (key != u64::MAX).then_some((key >> SLOT_BITS, (key & (MAX_SLOTS as u64 - 1)) as usize))
+        let at = key >> SLOT_BITS;
+        (at < NEVER).then_some((at, (key & (MAX_SLOTS as u64 - 1)) as usize))
     }
 
     /// When a slot's next event is.
     pub fn at(&self, slot: usize) -> Ns {
-        let key = self.tree[self.node(slot)];
-        if key == u64::MAX { NEVER } else { key >> SLOT_BITS }
+        self.tree[self.node(slot)] >> SLOT_BITS
     }
 }
 
