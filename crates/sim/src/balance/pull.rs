@@ -45,9 +45,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         self.settle(source);
         self.charge(source);
-        let mut chosen = std::mem::take(&mut self.chosen);
         // Refusals are noted for the statistics alone.
         let on = self.stats.on;
+        if kind == Kind::Newidle && !on && matches!(imbalance, Imbalance::Tasks(_)) {
+            let Some(task) = self.first_that_goes(source, cpu, domain, failed, counts) else { return 0 };
+            self.lock_queue(payer, source);
+            self.take_over(payer, source, cpu, task, kind);
+            return 1;
+        }
+        let mut chosen = std::mem::take(&mut self.chosen);
         let mut refused = if on { std::mem::take(&mut self.stats.refused) } else { Vec::new() };
         self.choose(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen, &mut refused);
         if on {
@@ -63,27 +69,62 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 let hot = self.hot(source, *task, domain);
                 self.stats_pull(Look { payer, cpu, level, kind: kind as usize }, source, *task, hot);
             }
-            self.policy.dequeue(
-                &mut self.queues[source],
-                &mut self.entities,
-                *task,
-                Dequeue::Moved,
-                self.now,
-            );
-            self.sub_running(source);
-            let account = if kind == Kind::Newidle { Account::NewidleBalance } else { Account::Balance };
-            self.book(payer, account, self.costs.balance_move);
-            let distance = self.topology.distance(source, cpu);
-            self.counters.balance_migrations[distance as usize] += 1;
-            self.note_move(*task, source, cpu);
-            self.activate(cpu, *task, Enqueue::Moved);
-            if cpu != payer || kind == Kind::Busy {
-                self.check_preempt(payer, cpu, *task);
-            }
+            self.take_over(payer, source, cpu, *task, kind);
         }
         chosen.clear();
         self.chosen = chosen;
         moved
+    }
+
+    /// Moves a waiting task.
+    fn take_over(&mut self, payer: usize, source: usize, cpu: usize, task: TaskIx, kind: Kind) {
+        let (queue, all) = (&mut self.queues[source], &mut self.entities);
+        self.policy.dequeue(queue, all, task, Dequeue::Moved, self.now);
+        self.sub_running(source);
+        let account = if kind == Kind::Newidle { Account::NewidleBalance } else { Account::Balance };
+        self.book(payer, account, self.costs.balance_move);
+        let distance = self.topology.distance(source, cpu);
+        self.counters.balance_migrations[distance as usize] += 1;
+        self.note_move(task, source, cpu);
+        self.activate(cpu, task, Enqueue::Moved);
+        if cpu != payer || kind == Kind::Busy {
+            self.check_preempt(payer, cpu, task);
+        }
+    }
+
+    /// As [`Engine::choose`], of tasks and for a CPU about to become idle, which is content with one.
+    fn first_that_goes(
+        &self,
+        source: usize,
+        cpu: usize,
+        domain: DomainKind,
+        failed: u32,
+        counts: &mut Balancing,
+    ) -> Option<TaskIx> {
+        let most = self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32;
+        let hot_ones_stay = failed <= Self::nice_tries(domain);
+        let (mut looked_at, mut first) = (0, None);
+        P::waiting(&self.queues[source], |task| {
+            looked_at += 1;
+            if looked_at > most {
+                return false;
+            }
+            if !self.allowed(task).contains(cpu) {
+                return true;
+            }
+            if hot_ones_stay && self.stays_put(source, cpu, task, domain) {
+                counts.hot += 1;
+                return true;
+            }
+            first = Some(task);
+            false
+        });
+        first
+    }
+
+    #[inline(always)]
+    fn stays_put(&self, source: usize, cpu: usize, task: TaskIx, domain: DomainKind) -> bool {
+        self.numa_verdict(source, cpu, task, domain).unwrap_or_else(|| self.hot(source, task, domain))
     }
 
     /// Waiting tasks of a CPU that may and should go to another.
@@ -115,10 +156,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 }
                 return true;
             }
-            let stays_put = |task| {
-                self.numa_verdict(source, cpu, task, domain).unwrap_or_else(|| self.hot(source, task, domain))
-            };
-            if failed <= Self::nice_tries(domain) && stays_put(task) {
+            if failed <= Self::nice_tries(domain) && self.stays_put(source, cpu, task, domain) {
                 counts.hot += 1;
                 if self.stats.on {
                     refused.push((task, Refusal::Hot));

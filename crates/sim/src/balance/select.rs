@@ -141,7 +141,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// An idle CPU that shares the last-level cache with `target`, if there is one that is worth finding.
     fn idle_sibling(&mut self, cpu: usize, previous: usize, target: usize, task: TaskIx) -> usize {
-        let target = if self.allowed(task).contains(target) { target } else { previous };
+        let stays = target == previous || self.allowed(task).contains(target);
+        let target = if stays { target } else { previous };
         if self.idle.contains(target) {
             return target;
         }

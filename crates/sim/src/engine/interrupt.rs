@@ -54,6 +54,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Lets a task sleep on a CPU until `at`, or by its slack longer if it is no real-time task.
+    #[inline]
     pub(crate) fn arm(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         let exact = self.tasks[task as usize].class.realtime().is_some();
         let (at, owner) = if exact { (at, task | EXACT) } else { (at + SLACK_NS, task) };

@@ -110,6 +110,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     /// Tasks that have not ended, and those of them that wait for another task.
     pub alive: usize,
     pub stuck: usize,
+    /// It is over, well or by the failure.
     pub finished: bool,
     pub failure: Option<SimError>,
 
@@ -147,6 +148,9 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         self.boot();
         let end = loop {
             if self.finished {
+                if let Some(failure) = self.failure.take() {
+                    return Err(failure);
+                }
                 break End::Finished;
             }
             let Some((at, slot)) = self.agenda.first() else { return Err(self.deadlock()) };
@@ -161,16 +165,13 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             } else {
                 self.cpu_event(slot);
             }
-            if self.failure.is_some()
-                && let Some(failure) = self.failure.take()
-            {
-                return Err(failure);
-            }
             if self.stuck == self.alive && !self.finished {
                 return Err(self.deadlock());
             }
             #[cfg(any(debug_assertions, feature = "check"))]
-            self.check();
+            if self.failure.is_none() {
+                self.check();
+            }
         };
         Ok(self.finish(end))
     }

@@ -199,10 +199,12 @@ impl Policy for Cfs {
 
     fn exit(&self, _: &mut [Entity], _: TaskIx, _: TaskIx) {}
 
+    #[inline]
     fn detach(&self, from: &Queue, entity: &mut Entity) {
         entity.vruntime -= from.min_vruntime;
     }
 
+    #[inline]
     fn enqueue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Enqueue, _: Ns) {
         let entity = &mut all[task as usize];
         match how {
@@ -220,6 +222,7 @@ impl Policy for Cfs {
         Self::insert(queue, all, task);
     }
 
+    #[inline]
     fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
         let entity = &mut all[task as usize];
         let there = queue.waiting.remove(&Waiting { vruntime: entity.vruntime, task });
@@ -233,6 +236,7 @@ impl Policy for Cfs {
         Self::advance(queue, all);
     }
 
+    #[inline]
     fn block(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         debug_assert_eq!(queue.current, task);
         queue.current = NOBODY;
@@ -247,6 +251,7 @@ impl Policy for Cfs {
         Self::insert(queue, all, task);
     }
 
+    #[inline]
     fn pick(&self, queue: &mut Queue, all: &mut [Entity], previous: Option<TaskIx>, _: Ns) -> Option<TaskIx> {
         if let Some(task) = previous {
             Self::insert(queue, all, task);
@@ -272,6 +277,7 @@ impl Policy for Cfs {
         Some(chosen)
     }
 
+    #[inline]
     fn charge(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, ns: Ns) -> bool {
         let entity = &mut all[current as usize];
         entity.vruntime += virtual_ns(ns, entity.weight);
@@ -280,6 +286,7 @@ impl Policy for Cfs {
         false
     }
 
+    #[inline]
     fn tick(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) -> bool {
         let Some(first) = queue.waiting.first().copied() else { return false };
         let entity = &mut all[current as usize];
@@ -292,6 +299,7 @@ impl Policy for Cfs {
         ran >= self.min_granularity && entity.vruntime - first.vruntime > ideal as i64
     }
 
+    #[inline]
     fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
         let preempts = self.compare(&all[current as usize], &all[woken as usize]) == 1;
         if preempts && self.last_buddy && u64::from(queue.number) >= self.crowd() {
@@ -309,10 +317,12 @@ impl Policy for Cfs {
         }
     }
 
+    #[inline]
     fn load(queue: &Queue) -> u64 {
         queue.load
     }
 
+    #[inline]
     fn weight(entity: &Entity) -> u32 {
         entity.weight
     }
@@ -322,6 +332,7 @@ impl Policy for Cfs {
         queue.waiting.visit(|waiting| visit(waiting.task));
     }
 
+    #[inline]
     fn preferred(queue: &Queue, task: TaskIx) -> bool {
         queue.last == task
     }

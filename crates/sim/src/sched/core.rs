@@ -35,8 +35,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.tasks[task as usize].wakeups += 1;
         let it = &self.cpus[cpu];
         self.observer.woken(it.clock, cpu, task, target, it.in_interrupt);
-        self.activate(target, task, Enqueue::Wake { moved, sync });
-        self.check_preempt(cpu, target, task);
+        self.enter(target, task, Enqueue::Wake { moved, sync });
+        self.preempt(cpu, target, task);
     }
 
     pub(crate) fn note_move(&mut self, task: TaskIx, from: usize, to: usize) {
@@ -60,7 +60,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Puts a task on a CPU's queue.
+    #[inline(never)]
     pub(crate) fn activate(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
+        self.enter(cpu, task, how);
+    }
+
+    /// As [`Engine::activate`], as a part of the caller: of wake-ups, which are most of the calls.
+    #[inline(always)]
+    fn enter(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
         self.settle(cpu);
         self.charge(cpu);
         let it = &mut self.tasks[task as usize];
@@ -79,17 +86,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let number = self.running[cpu];
         let sum = self.note_load(cpu);
         sum.number += 1;
-        match number {
-            1 => {
-                sum.idle -= 1;
-                self.mark_busy(cpu);
-            }
-            2 => {
-                self.crowded.insert(cpu);
-                self.overload |= self.open.contains(cpu);
-            }
-            _ => {}
+        if number == 1 {
+            sum.idle -= 1;
+            self.mark_busy(cpu);
+            return;
         }
+        // Whether it is the second nobody can guess.
+        self.crowded.insert(cpu);
+        self.overload |= number == 2 && self.open.contains(cpu);
     }
 
     fn mark_busy(&mut self, cpu: usize) {
@@ -116,17 +120,20 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let number = self.running[cpu];
         let sum = self.note_load(cpu);
         sum.number -= 1;
-        match number {
-            // It is not idle before it has looked for another task.
-            0 => sum.idle += 1,
-            1 => self.crowded.remove(cpu),
-            _ => {}
-        }
+        // It is not idle before it has looked for another task.
+        sum.idle += u64::from(number == 0);
+        self.crowded.put(cpu, number > 1);
     }
 
     /// Lets a task that `cpu` has put on `target`'s queue take that CPU, if it should.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn check_preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
+        self.preempt(cpu, target, task);
+    }
+
+    /// As [`Engine::check_preempt`], as a part of the caller.
+    #[inline(always)]
+    fn preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
         let current = self.cpus[target].current;
         if current == NOBODY {
             // A CPU in an interrupt looks at its queue when that is done.
@@ -204,7 +211,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The current task of a CPU cannot go on: it sleeps (`State::Sleeping`), waits (`State::Blocked`) or ends
     /// (`State::Dead`). The CPU has nobody until it schedules.
+    #[inline(never)]
     pub(crate) fn block(&mut self, cpu: usize, state: State) {
+        self.give_up(cpu, state);
+    }
+
+    /// As [`Engine::block`], as a part of the caller.
+    #[inline(always)]
+    pub(crate) fn give_up(&mut self, cpu: usize, state: State) {
         self.charge(cpu);
         self.save_user(cpu);
         let task = self.cpus[cpu].current;

@@ -22,10 +22,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.charge(cpu);
             self.cpus[cpu].need_resched = false;
         }
-        let mut next = self.pick(cpu, previous);
-        if next.is_none() && self.balance_newidle(cpu) {
-            next = self.pick(cpu, NOBODY);
-        }
+        // In one place, of which picking becomes a part.
+        let (mut was, mut looks) = (previous, true);
+        let next = loop {
+            let next = self.pick(cpu, was);
+            if next.is_some() || !std::mem::take(&mut looks) || !self.balance_newidle(cpu) {
+                break next;
+            }
+            was = NOBODY;
+        };
         match next {
             Some(task) if task == previous => {}
             Some(task) => self.switch_to(cpu, previous, task, began),
@@ -35,6 +40,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// Chooses the next task of a CPU; `previous` is still able to run unless it is nobody, and goes back to its queue if
     /// it is not chosen.
+    #[inline(always)]
     fn pick(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
         let was = (previous != NOBODY).then_some(previous);
         let priority = was.and_then(|task| self.tasks[task as usize].class.realtime());

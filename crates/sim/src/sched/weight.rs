@@ -22,9 +22,12 @@ pub fn of_nice(nice: i32) -> u32 {
 /// `ns` of run time in the virtual time of a task of `weight`.
 #[inline]
 pub fn virtual_ns(ns: u64, weight: u32) -> i64 {
-    if u64::from(weight) == UNIT {
-        return ns as i64;
-    }
+    if u64::from(weight) == UNIT { ns as i64 } else { divided(ns, weight) }
+}
+
+/// Not a part of what events run through, which would keep registers free for it.
+#[inline(never)]
+fn divided(ns: u64, weight: u32) -> i64 {
     let weight = u64::from(weight.max(1));
     match ns.checked_mul(UNIT) {
         Some(scaled) => (scaled / weight) as i64,

@@ -109,7 +109,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// The current task's segment has run to its end.
     pub(crate) fn progress(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
-        let state = match self.advance(cpu, task, false) {
+        match self.advance(cpu, task, false) {
             Next::Runs => return,
             Next::Yields => {
                 self.cpus[cpu].need_resched = true;
@@ -127,13 +127,12 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 self.change_current(cpu, target.into(), true);
                 return self.schedule(cpu);
             }
-            Next::Sleeps => State::Sleeping,
-            Next::Waits => State::Blocked,
-            Next::Ends => State::Dead,
-        };
-        self.block(cpu, state);
-        if state == State::Dead {
-            self.bury(task);
+            Next::Sleeps => self.give_up(cpu, State::Sleeping),
+            Next::Waits => self.block(cpu, State::Blocked),
+            Next::Ends => {
+                self.block(cpu, State::Dead);
+                self.bury(task);
+            }
         }
         self.schedule(cpu);
     }
@@ -249,6 +248,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     fn fail(&mut self, cpu: usize, task: TaskIx, reason: String) -> Next {
         let (task, at_ns) = (self.name(task), self.now);
         self.failure.get_or_insert(SimError::Task { task, at_ns, reason });
+        self.finished = true;
         self.cpus[cpu].segment = Segment::EMPTY;
         Next::Runs
     }

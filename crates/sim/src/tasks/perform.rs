@@ -89,12 +89,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
     }
 
+    #[inline(never)]
     fn begin_sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> Begun {
         if self.sleep(cpu, task, ns) { Begun::Asleep } else { Begun::Failed(too_long(ns)) }
     }
 
     /// Lets a task sleep; `false` if virtual time ends before.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> bool {
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.nanosleep);
         let carry = std::mem::take(&mut self.tasks[task as usize].carry);

@@ -31,6 +31,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         let waiting = chain().filter_map(|it| self.wait_of(it)).collect();
         self.failure.get_or_insert(SimError::Deadlock { at_ns: self.now, waiting });
+        self.finished = true;
     }
 
     /// The lock that a task waits for.

@@ -29,59 +29,63 @@ pub struct Timers {
     many: bool,
     /// The earliest timers, ascending, in a ring; empty only if there are none at all. With what is above it in the first
     /// cache line.
-    near: [u128; NEAR],
+    near: [Armed; NEAR],
     /// The others, none before the last of the ring.
-    far: BinaryHeap<Reverse<u128>>,
+    far: BinaryHeap<Reverse<Armed>>,
 }
 
 /// Places of the ring, a power of two.
 const NEAR: usize = 16;
 
-/// `at << 64 | order << 32 | owner`.
-fn timer(key: u128) -> Timer {
-    Timer { at: (key >> 64) as Ns, owner: key as u32 }
+/// A timer and when it was armed: in the order of its fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Armed {
+    at: Ns,
+    order: u32,
+    owner: u32,
 }
 
 impl Timers {
     /// Arms a timer for `owner` at `at`. Nothing is cancelled: whoever has changed plans ignores the call.
     #[inline]
     pub fn arm(&mut self, at: Ns, owner: u32) {
-        let key = u128::from(at) << 64 | u128::from(self.armed) << 32 | u128::from(owner);
+        let timer = Armed { at, order: self.armed, owner };
         self.armed = self.armed.wrapping_add(1);
         if self.length as usize == NEAR || self.many {
-            return self.arm_among_many(key);
+            return self.arm_among_many(timer);
         }
-        self.insert(key);
+        self.insert(timer);
     }
 
+    /// Puts the newest timer in its place.
     #[inline]
-    fn insert(&mut self, key: u128) {
+    fn insert(&mut self, timer: Armed) {
         let mut place = self.first + self.length;
         self.length += 1;
-        while place > self.first && *self.near(place - 1) > key {
+        while place > self.first && self.near(place - 1).at > timer.at {
             *self.near(place) = *self.near(place - 1);
             place -= 1;
         }
-        *self.near(place) = key;
+        *self.near(place) = timer;
     }
 
     #[cold]
     #[inline(never)]
-    fn arm_among_many(&mut self, key: u128) {
+    fn arm_among_many(&mut self, timer: Armed) {
         let last = *self.near(self.first + self.length - 1);
         self.many = true;
-        if key > last {
-            return self.far.push(Reverse(key));
+        if timer > last {
+            return self.far.push(Reverse(timer));
         }
         if self.length as usize == NEAR {
             self.far.push(Reverse(last));
             self.length -= 1;
         }
-        self.insert(key);
+        self.insert(timer);
     }
 
     #[inline]
-    fn near(&mut self, place: u32) -> &mut u128 {
+    fn near(&mut self, place: u32) -> &mut Armed {
         &mut self.near[place as usize % NEAR]
     }
 
@@ -94,7 +98,8 @@ impl Timers {
     /// The first timer.
     #[inline]
     pub fn first(&self) -> Option<Timer> {
-        (self.length > 0).then(|| timer(self.near[self.first as usize % NEAR]))
+        let Armed { at, owner, .. } = self.near[self.first as usize % NEAR];
+        (self.length > 0).then_some(Timer { at, owner })
     }
 
     /// Takes the first timer off.
@@ -113,9 +118,9 @@ impl Timers {
     #[cold]
     #[inline(never)]
     fn refill(&mut self) {
-        let keys = std::iter::from_fn(|| self.far.pop()).take(NEAR / 2);
-        for (place, Reverse(key)) in keys.enumerate() {
-            self.near[place] = key;
+        let timers = std::iter::from_fn(|| self.far.pop()).take(NEAR / 2);
+        for (place, Reverse(timer)) in timers.enumerate() {
+            self.near[place] = timer;
             self.length = place as u32 + 1;
         }
         self.first = 0;

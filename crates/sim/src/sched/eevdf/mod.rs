@@ -139,8 +139,10 @@ impl Policy for Eevdf {
 
     fn exit(&self, _: &mut [Entity], _: TaskIx, _: TaskIx) {}
 
+    #[inline]
     fn detach(&self, _: &Queue, _: &mut Entity) {}
 
+    #[inline]
     fn enqueue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Enqueue, _: Ns) {
         if all[task as usize].lingers {
             return self.rejoin(queue, all, task);
@@ -156,6 +158,7 @@ impl Policy for Eevdf {
         queue.insert(&all[task as usize], task);
     }
 
+    #[inline]
     fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
         queue.note_current(all);
         let mean = queue.mean(all);
@@ -171,6 +174,7 @@ impl Policy for Eevdf {
         }
     }
 
+    #[inline]
     fn block(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         debug_assert_eq!(queue.current(), task);
         let mean = queue.mean(all);
@@ -180,6 +184,7 @@ impl Policy for Eevdf {
         queue.note_last(entity.vruntime);
     }
 
+    #[inline]
     fn sleep(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         debug_assert_eq!(queue.current(), task);
         let entity = &mut all[task as usize];
@@ -207,6 +212,7 @@ impl Policy for Eevdf {
         queue.insert(&all[task as usize], task);
     }
 
+    #[inline]
     fn pick(&self, queue: &mut Queue, all: &mut [Entity], previous: Option<TaskIx>, _: Ns) -> Option<TaskIx> {
         debug_assert_eq!(queue.current(), previous.unwrap_or(NOBODY));
         let chosen = match previous {
@@ -229,6 +235,7 @@ impl Policy for Eevdf {
         Some(chosen)
     }
 
+    #[inline]
     fn charge(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, ns: Ns) -> bool {
         let entity = &mut all[current as usize];
         entity.vruntime += virtual_ns(ns, entity.weight);
@@ -244,12 +251,14 @@ impl Policy for Eevdf {
         over || (cut && !queue.sums_at(entity.vruntime).eligible(entity.vruntime))
     }
 
+    #[inline]
     fn tick(&self, queue: &mut Queue, all: &mut [Entity], _: TaskIx, _: Ns) -> bool {
         // Everything has been decided when the run time was charged.
         queue.note_current(all);
         false
     }
 
+    #[inline]
     fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
         queue.note_current(all);
         let (running, other) = (&all[current as usize], &all[woken as usize]);
@@ -286,6 +295,7 @@ impl Policy for Eevdf {
         queue.tasks().visit(|task| task.lingers || visit(task.task));
     }
 
+    #[inline]
     fn preferred(_: &Queue, _: TaskIx) -> bool {
         false
     }

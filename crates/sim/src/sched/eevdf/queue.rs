@@ -5,7 +5,7 @@ use crate::engine::NOBODY;
 use crate::sched::TaskIx;
 use crate::sched::ordered::{Item, Ordered};
 
-/// A CPU's tasks: three cache lines.
+/// A CPU's tasks: four cache lines, of which the last is for the sixth task and later ones.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Queue {
@@ -23,7 +23,7 @@ pub struct Queue {
     /// 0 if there is none.
     current_weight: u32,
     /// The waiting and the lingering.
-    tasks: Ordered<Queued, 5>,
+    tasks: Ordered<Queued, 7>,
 }
 
 /// A task that waits or lingers, by its deadline; of those with the same one who waits comes first.
@@ -117,7 +117,7 @@ impl Queue {
 
     /// Those who wait or linger, in their order.
     #[inline]
-    pub fn tasks(&self) -> &Ordered<Queued, 5> {
+    pub fn tasks(&self) -> &Ordered<Queued, 7> {
         &self.tasks
     }
 
