@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 SCHEDLOAD := target/release/schedload
 SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
-	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static
+	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4
 
 .PHONY: build demo test lint rust-tests test-rust test-python packages bench clean
 
