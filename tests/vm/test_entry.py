@@ -74,6 +74,22 @@ def test_kernels_from_before_it_worked_and_images_that_cannot_be_unpacked_are_bo
     assert not can_be_entered(replace(image(tmp_path, elf(ENTRY)), path=tmp_path / "gone", sha256="gone"))
 
 
+def test_what_could_not_be_asked_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, held = tmp_path / "qemu", image(tmp_path, elf(ENTRY), "6.13.2")
+    monkeypatch.setattr(qemu, "program", lambda: None)
+    assert qemu.version() is None
+    monkeypatch.setattr(qemu, "program", lambda: str(found))
+    assert qemu.version() is None
+    found.write_text("#!/bin/sh\necho QEMU emulator version 9.1.2\n")
+    found.chmod(0o755)
+    assert qemu.version() == "9.1.2"
+
+    kernel = held.path.rename(tmp_path / "moved")
+    assert not can_be_entered(held)
+    kernel.rename(held.path)
+    assert can_be_entered(held)
+
+
 def test_only_emulated_guests_by_the_clock_are_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = image(tmp_path, elf(ENTRY))
     monkeypatch.setattr(qemu, "version", lambda: "7.2.22 (Debian)")

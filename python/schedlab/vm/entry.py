@@ -31,15 +31,19 @@ def has_entry(kernel: bytes) -> bool:
         return False
 
 
-@cache
 def can_be_entered(image: Image) -> bool:
     """Whether QEMU can boot the image's kernel at its entry."""
     if KernelVersion.parse(image.release) < SINCE:
         return False
     try:
-        return has_entry(unpacked(image.path, image.sha256))
+        return _has_entry(image)
     except NotUnpacked:
         return False
+
+
+@cache
+def _has_entry(image: Image) -> bool:
+    return has_entry(unpacked(image.path, image.sha256))
 
 
 def written(image: Image, folder: Path) -> Path | None:

@@ -90,16 +90,19 @@ def program() -> str | None:
     return shutil.which(PROGRAM)
 
 
-@cache
 def version() -> str | None:
     """``7.2.22 (Debian …)``; None where QEMU is not installed or does not answer."""
     found = program()
-    if found is None:
-        return None
     try:
-        told = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=10, check=False)
+        return None if found is None else _version_of(found)
     except (OSError, subprocess.TimeoutExpired):
         return None
+
+
+@cache
+def _version_of(path: str) -> str | None:
+    """Asked once for each QEMU; one that did not answer is asked again."""
+    told = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
     return told.stdout.partition("\n")[0].rpartition("version ")[2].strip() or None
 
 

@@ -1,4 +1,4 @@
-"""What an x86 kernel image holds: the kernel itself, unpacked. For looking things up in it, not for booting.
+"""What an x86 kernel image holds: the kernel itself, unpacked, to look things up in it or to boot it at its entry.
 
 Where it lies: Documentation/arch/x86/boot.rst of Linux, "payload_offset" and "payload_length" (protocol 2.08, since
 2.6.26); how it is packed: by the first bytes, and the length of the unpacked kernel as four bytes behind what is packed
