@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from schedlab.kernelbuild.shelf import KernelGap, NotBuilt
 from schedlab.vm import images
 from tests.kernelbuild.conftest import Builder, Series, contents
 from tests.kernelbuild.tiny_tree import FAIR, MAKEFILE, Repository, tiny_tree
+from tests.waiting import eventually
 
 
 def states(outcomes: list[Outcome]) -> dict[str, str]:
@@ -201,10 +201,10 @@ def test_an_interrupted_build_leaves_no_process_and_keeps_what_was_built(tmp_pat
         [*command(), *argv], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     work = tmp_path / "cache/schedlab/kernels/work"
-    wait_for(lambda: list(work.glob("*/build/linking")))
+    eventually(lambda: list(work.glob("*/build/linking")), seconds=300)
     run.send_signal(getattr(signal, f"SIG{ending}"))
     output = run.communicate(timeout=300)[0]
-    wait_for(lambda: not left_over(repository.folder))
+    eventually(lambda: not left_over(repository.folder), seconds=300)
     if ending != "KILL":
         assert run.returncode == {"INT": 130, "TERM": 143}[ending]
         assert "what was built is kept" in output
@@ -214,10 +214,3 @@ def test_an_interrupted_build_leaves_no_process_and_keeps_what_was_built(tmp_pat
 
 def command() -> list[str]:
     return [sys.executable, "-m", "schedlab"]
-
-
-def wait_for(condition) -> None:
-    deadline = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < deadline, "it has not come"
-        time.sleep(0.05)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -128,12 +127,3 @@ class FakeKernel:
     def _put(self, name: str, text: str) -> None:
         (self.folder / f".{name}").write_text(f"{text}\n")
         (self.folder / f".{name}").rename(self.folder / name)
-
-
-def eventually(condition: object, seconds: float = 100.0) -> None:
-    """Poll until it holds; the limit only bounds a failing test."""
-    assert callable(condition)
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen"
-        time.sleep(0.02)

@@ -25,6 +25,7 @@ from schedlab.workloads.base import Command, Server
 from schedlab.workloads.command import CommandLine
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.conftest import begin
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
 
@@ -133,19 +134,10 @@ def test_kill_9_of_the_harness_leaves_no_workload_behind() -> None:
         f"launch(Command(('sh', '-c', {sleeper(marker) + '& sleep 600'!r})), Variant(name='v'), 60)"
     )
     harness = subprocess.Popen([sys.executable, "-c", program])
-    wait_for(lambda: len(alive(marker)) >= 3)
+    eventually(lambda: len(alive(marker)) >= 3)
     harness.kill()
     harness.wait()
-    wait_for(lambda: alive(marker) == [])
-
-
-def wait_for(condition: object, seconds: float = 100.0) -> None:
-    """Poll until it holds; the limit only bounds a failing test."""
-    assert callable(condition)
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen"
-        time.sleep(0.05)
+    eventually(lambda: alive(marker) == [])
 
 
 EXPERIMENT = """

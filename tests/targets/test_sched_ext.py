@@ -27,7 +27,8 @@ from schedlab.targets.sched_ext.check import faults
 from schedlab.tunables import System
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.conftest import begin
-from tests.targets.sched_ext_standin import ENABLED_BEFORE, FakeKernel, eventually
+from tests.targets.sched_ext_standin import ENABLED_BEFORE, FakeKernel
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
 

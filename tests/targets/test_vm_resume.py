@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from tests.cli.in_process import runner
 from tests.targets.test_vm_guest_lies import GUEST
 from tests.vm import fake_qemu
 from tests.vm.kernel_files import bzimage
+from tests.waiting import eventually
 
 FILE = """
 [experiment]
@@ -106,13 +106,6 @@ def recorded(store: Path) -> int:
             return 0
 
 
-def until(holds: object, what: str) -> None:
-    deadline = time.monotonic() + 300
-    while not holds():  # type: ignore[operator]
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
 def standins(place: Path) -> list[Path]:
     """Stand-ins that run."""
     found = []
@@ -131,7 +124,9 @@ def interrupted(words: list[str], store: Path, after: int, how: signal.Signals) 
     argv = [sys.executable, "-c", RUN, *words]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     try:
-        until(lambda: recorded(store) == after or process.poll() is not None, "the boot that hangs was not reached")
+        eventually(
+            lambda: recorded(store) == after or process.poll() is not None, "the boot that hangs was not reached", 300
+        )
         process.send_signal(how)
         told, _ = process.communicate(timeout=300)
     finally:
@@ -155,11 +150,11 @@ def test_a_run_that_is_interrupted_twice_boots_only_what_is_missing(
     words = ["run", str(place / "f.toml"), "--store", str(store)]
     code, told = interrupted(words, store, 7, signal.SIGINT)
     assert (code, "--resume" in told) == (130, True)
-    until(lambda: not standins(place), "a guest outlived schedlab")
+    eventually(lambda: not standins(place), "a guest outlived schedlab", 300)
     # The torn block again, without the warm-up, and the other up to its second boot.
     code, told = interrupted([*words, "--resume"], store, 7 + 4 + 3, signal.SIGKILL)
     assert (code, "--resume" in told) == (-signal.SIGKILL, False)
-    until(lambda: not standins(place), "a guest outlived schedlab")
+    eventually(lambda: not standins(place), "a guest outlived schedlab", 300)
 
     done = runner(monkeypatch, capsys)(*words, "--resume")
     assert (done.code, done.err) == (0, "")

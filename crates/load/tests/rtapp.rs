@@ -114,7 +114,7 @@ fn the_shown_program_runs_as_the_file_does() {
 fn competition(scratch: &Scratch) -> String {
     let directory = scratch.path("");
     let text = format!(
-        r#"{{"global": {{"duration": 1, "calibration": 200, "lock_pages": false, "logdir": "{directory}",
+        r#"{{"global": {{"duration": 2, "calibration": 200, "lock_pages": false, "logdir": "{directory}",
             "log_basename": "rt"}},
         "tasks": {{"fast": {{"cpus": [0], "policy": "SCHED_OTHER", "priority": 1, "run": 2000}},
                    "slow": {{"cpus": [0], "policy": "SCHED_OTHER", "priority": 6, "run": 2000}}}}}}"#
@@ -127,26 +127,21 @@ fn share(fast: f64, slow: f64) -> f64 {
     fast / (fast + slow)
 }
 
-/// Asks up to five trials for a share that lies within 0.05 of the one expected. The kernel charges time that the
-/// hypervisor gave to another machine to the thread that was on the CPU, which then waits as if it had had it: such a
-/// trial is no evidence against the share. None when there were only such.
+/// The share that a trial finds, which must lie within 0.05 of the one expected. The kernel charges time that the
+/// hypervisor gave to another machine to the thread that was on the CPU, which then waits as if it had had it: a trial
+/// that lost time and disagrees is repeated. None when all five of them did.
 fn agreed(expected: f64, mut trial: impl FnMut() -> f64) -> Option<f64> {
-    let mut against = Vec::new();
-    for _ in 0..5 {
+    (0..5).find_map(|_| {
         let before = stolen_ticks(0);
         let found = trial();
-        if (found - expected).abs() < 0.05 {
-            return Some(found);
-        }
-        if stolen_ticks(0) - before <= 2 {
-            against.push(found);
-        }
-    }
-    assert!(
-        against.is_empty(),
-        "{expected:.3} of the CPU was expected, not {against:?}, with no time stolen"
-    );
-    None
+        let agrees = (found - expected).abs() < 0.05;
+        // Two ticks of 10 ms move a share of 2 s by less than 0.01.
+        assert!(
+            agrees || stolen_ticks(0) - before > 2,
+            "{expected:.3} of the CPU was expected, not {found}, with no time stolen"
+        );
+        agrees.then_some(found)
+    })
 }
 
 #[test]

@@ -186,8 +186,8 @@ class Booting:
         """A variant of which the kernel understands no word is its baseline; a single word may be of what it lacks."""
         own, log, command_line = variant.cmdline or "", files.text("dmesg"), machine.command_line
         names = Names.of(machine.image) if has_names(command_line) else Names(None)
-        unknown = lacking(command_line, names)
-        wrong = [word for word in words(own) if word in not_understood(log, own) or word in unknown]
+        unknown, refused = lacking(command_line, names), not_understood(log, command_line)
+        wrong = [word for word in words(own) if word in refused or word in unknown]
         # In this machine's file tree a trial may load modules, which have parameters of their own.
         if wrong and wrong == words(own) and not (machine.host_files and set(wrong) & set(unknown)):
             raise CannotRunHere(
@@ -197,10 +197,7 @@ class Booting:
                 todo="look it up in Documentation/admin-guide/kernel-parameters.txt of that kernel, or take it out",
             )
         kept = {**files.below("sys/module"), **files.below("proc/sys")}
-        told = {
-            word: f"the guest's kernel does not understand {word}, and leaves it out"
-            for word in not_understood(log, command_line)
-        }
+        told = {word: f"the guest's kernel does not understand {word}, and leaves it out" for word in refused}
         told = {**dict(doubts(command_line, kept, names)), **unknown, **told}
         for word, what in told.items():
             whose = f"variant {variant.name!r}: " if word in words(own) else ""
