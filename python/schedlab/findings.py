@@ -20,7 +20,7 @@ from schedlab.analysis.sequential import Course, course
 from schedlab.analysis.tables import Checked, check
 from schedlab.analysis.verdicts import Options, Verdict, judge
 from schedlab.analysis.warnings import Warning
-from schedlab.importers.model import Table
+from schedlab.results import Table
 from schedlab.store import reading, samples, tables
 from schedlab.store.columns import Chosen, variants_of
 from schedlab.store.gathering import Gathered, gathered

@@ -11,8 +11,7 @@ from hypothesis import assume, given, settings
 from scipy import stats
 
 from schedlab.analysis.gains import disagreements, recompute, summary_test
-from schedlab.importers.model import Cell, Table, TableRow
-from schedlab.workloads.base import Direction
+from schedlab.results import Cell, Direction, Table, TableRow
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 

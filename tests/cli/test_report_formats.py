@@ -18,8 +18,8 @@ from sqlalchemy import Engine
 
 from schedlab.cli import files
 from schedlab.experiment.plan import Trial
-from schedlab.importers.model import Import, Series
 from schedlab.measurement import Measurement
+from schedlab.results import Import, Series
 from schedlab.store.importing import record_imports
 from schedlab.workloads.base import Metric
 from schedlab.workloads.registry import adapter

@@ -16,7 +16,7 @@ from schedlab.comparison.refusing import ComparisonError
 from schedlab.errors import StoreError
 from schedlab.experiment.plan import Trial
 from schedlab.findings import findings
-from schedlab.importers.model import Import, Series
+from schedlab.results import Import, Series
 from schedlab.store import reading
 from schedlab.store.columns import columns, variants_of
 from schedlab.store.importing import record_imports

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from schedlab.importers.columns import to_columns
-from schedlab.importers.model import Import, Series
+from schedlab.results import Import, Series
 
 
 def series(column: str, values: list[float], block: int = 1, groups: int = 1, metric: str = "time") -> Series:

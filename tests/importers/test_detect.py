@@ -16,8 +16,8 @@ import pytest
 
 from schedlab.importers import detect
 from schedlab.importers.logs.registry import recognise
-from schedlab.importers.model import ImportProblem
 from schedlab.importers.text import HEAD, LARGEST, opened
+from schedlab.results import ImportProblem
 from tests.importers.logs.recorded import SAMPLES, text, values
 
 READERS = {

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from schedlab.importers import detect
 from schedlab.importers.logs.base import Log, Reader
 from schedlab.importers.logs.registry import READERS
-from schedlab.importers.model import ImportProblem
 from schedlab.importers.outline import outline
 from schedlab.report.imports import to_json
+from schedlab.results import ImportProblem
 from schedlab.store.scratch import held_in_memory
 from tests.importers.logs.recorded import SAMPLES
 

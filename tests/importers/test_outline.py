@@ -10,10 +10,10 @@ import pytest
 
 from schedlab.importers.adjust import by_column, columns_of, renamed, with_baseline, with_directions
 from schedlab.importers.logs.words import assumed_lower
-from schedlab.importers.model import Cell, Direction, Import, ImportProblem, Series, Table, TableRow
 from schedlab.importers.outline import outline
 from schedlab.importers.sound import require_sound
 from schedlab.report.imports import to_json
+from schedlab.results import Cell, Direction, Import, ImportProblem, Series, Table, TableRow
 
 
 def series(

@@ -11,8 +11,8 @@ from sqlalchemy import Engine
 from schedlab.comparison.comparing import compare
 from schedlab.experiment.plan import Trial
 from schedlab.findings import Findings, findings
-from schedlab.importers.model import Import, Series
 from schedlab.measurement import Measurement
+from schedlab.results import Import, Series
 from schedlab.store.importing import record_imports
 from schedlab.store.selection import select
 

@@ -15,11 +15,11 @@ from sqlalchemy import Engine
 from schedlab.comparison.comparing import compare
 from schedlab.comparison.refusing import ComparisonError
 from schedlab.findings import Findings, findings
-from schedlab.importers.model import Cell, Import, Table, TableRow
 from schedlab.report import changelog, markdown, text
 from schedlab.report import csv as csv_report
 from schedlab.report import json as json_report
 from schedlab.report.numbers import spread
+from schedlab.results import Cell, Import, Table, TableRow
 from schedlab.store.importing import record_imports
 from schedlab.store.selection import select, with_baseline
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.findings import findings
-from schedlab.importers.model import Cell, Import, Series, Table, TableRow
+from schedlab.results import Cell, Import, Series, Table, TableRow
 from schedlab.store import reading
 from schedlab.store.columns import Chosen, columns
 from schedlab.store.importing import record_imports

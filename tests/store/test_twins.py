@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from sqlalchemy import Engine
 
-from schedlab.importers.model import Cell, Import, Series, Table, TableRow
+from schedlab.results import Cell, Import, Series, Table, TableRow
 from schedlab.store.importing import record_imports
 from schedlab.store.twins import twins
 

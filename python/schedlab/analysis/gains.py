@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schedlab.importers.model import Cell, Table, TableRow
+from schedlab.results import Cell, Table, TableRow
 
 _NUMBER = re.compile(r"(?P<mantissa>\d[\d,']*(?:\.(?P<decimals>\d*))?|\.(?P<only>\d+))(?:[eE](?P<exponent>[+-]?\d+))?")
 # Decimal figures are not exact in binary; far below any printed digit.

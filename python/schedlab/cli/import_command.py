@@ -15,8 +15,8 @@ from schedlab.cli.options import store_path
 
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
-    from schedlab.importers.model import Direction, Import
     from schedlab.importers.outline import Outline
+    from schedlab.results import Direction, Import
     from schedlab.store.reading import Run
 
 

@@ -13,7 +13,7 @@ from schedlab.analysis.questions import Question
 from schedlab.analysis.tables import Lone, beside, check
 from schedlab.comparison.refusing import ComparisonError
 from schedlab.findings import Findings, findings
-from schedlab.importers.model import Table
+from schedlab.results import Table
 from schedlab.store.columns import Chosen
 from schedlab.store.tables import tables
 

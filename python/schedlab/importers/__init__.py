@@ -3,5 +3,5 @@
     path ──detect──▶ reader ──▶ Import (series of samples, printed tables) ──▶ store, or --dry-run
 
 A reader takes files in and gives values out; it writes nothing and judges nothing. What it cannot understand is an
-:class:`~schedlab.importers.model.ImportProblem` with file and line, and then nothing at all is imported.
+:class:`~schedlab.results.ImportProblem` with file and line, and then nothing at all is imported.
 """

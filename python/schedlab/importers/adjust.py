@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from schedlab.importers.model import Direction, Import, ImportProblem, Table
+from schedlab.results import Direction, Import, ImportProblem, Table
 
 
 def columns_of(imports: Sequence[Import]) -> list[str]:

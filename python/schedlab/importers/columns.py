@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedlab.analysis.columns import ColumnRow, Columns
-from schedlab.importers.model import Import, Series
+from schedlab.results import Import, Series
 
 _Key = tuple[object, ...]
 

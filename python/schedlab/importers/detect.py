@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.importers.model import Import, ImportProblem
 from schedlab.importers.sound import require_sound
 from schedlab.importers.text import NotResults
+from schedlab.results import Import, ImportProblem
 
 MMTESTS, PRINTED = "mmtests", "tables"
 

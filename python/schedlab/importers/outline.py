@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from schedlab.analysis.gains import Recomputed, disagreements
-from schedlab.importers.model import Import, Series, Table, TableRow
+from schedlab.results import Import, Series, Table, TableRow
 
 SAMPLES = "samples"
 """The layout of tables that are made of samples."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from schedlab.importers.model import Import, ImportProblem, Series
-
-_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-"""Control characters, which act on terminals, and halves of characters, which no file can hold."""
+from schedlab.results import Import, ImportProblem, Series, showable
 
 _TOO_LARGE = 1e100
 """Nothing is measured beyond it; the squares of larger ones would be infinite."""
@@ -55,7 +51,7 @@ def require_sound(found: Import) -> Import:
 
 
 def _cleaned(found: Import) -> Import:
-    if not any(_UNSHOWABLE.search(text) for text in _texts(found)):
+    if all(text == showable(text) for text in _texts(found)):
         return found
     return replace(
         found,
@@ -87,8 +83,3 @@ def _clean_series(series: Series) -> Series:
         label=showable(series.label),
         parameters=parameters,
     )
-
-
-def showable(text: str) -> str:
-    """The text with U+FFFD for what cannot be shown or kept."""
-    return _UNSHOWABLE.sub("\ufffd", text)

@@ -19,7 +19,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Protocol
 
-from schedlab.importers.model import ImportProblem
+from schedlab.results import ImportProblem
 
 HEAD = 64 * 1024
 """Bytes by which a format is told."""

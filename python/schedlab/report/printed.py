@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from schedlab.analysis.tables import Checked, Gain
-from schedlab.importers.model import Cell, TableRow
 from schedlab.report.numbers import figure, p_value, spread
+from schedlab.results import Cell, TableRow
 
 GAP = "  "
 

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, insert
 
 from schedlab.analysis.questions import Question
-from schedlab.importers.model import Import, Series, Table
+from schedlab.results import Import, Series, Table
 from schedlab.store import schema
 from schedlab.store.design import StoredDesign
 from schedlab.store.packing import pack

@@ -121,7 +121,7 @@ printed = Table(
     Column("layout", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("workload", String, nullable=False),
-    Column("body", Text, nullable=False, doc="JSON: columns, rows and cells, see schedlab.importers.model.Table"),
+    Column("body", Text, nullable=False, doc="JSON: columns, rows and cells, see schedlab.results.Table"),
     sqlite_with_rowid=False,
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
-from schedlab.importers.model import Import
+from schedlab.results import Import
 from schedlab.store import reading
 from schedlab.store.importing import record_imports
 from schedlab.store.schema import metadata

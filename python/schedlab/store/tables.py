@@ -7,7 +7,7 @@ from functools import cache
 from pydantic import TypeAdapter
 from sqlalchemy import Engine, select
 
-from schedlab.importers.model import Table
+from schedlab.results import Table
 from schedlab.store import schema
 
 

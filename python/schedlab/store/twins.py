@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from sqlalchemy import Connection, Engine, select
 
-from schedlab.importers.model import Import, Series
+from schedlab.results import Import, Series
 from schedlab.store import schema
 from schedlab.store.importing import KIND, canonical
 

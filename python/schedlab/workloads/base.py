@@ -9,15 +9,20 @@ target starts its command (and its servers) under the variant's attributes, and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-Direction = Literal["lower", "higher"]
+from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
+
+__all__ = [
+    "Adapter", "AnyAdapter", "Command", "Equivalent", "Metric", "MetricSpec", "NotUnderstood", "Output", "P",
+    "Parameters", "Place", "Server", "Tool",
+]  # fmt: skip
 
 
 class Parameters(BaseModel):
@@ -27,28 +32,6 @@ class Parameters(BaseModel):
 
 
 P = TypeVar("P", bound=Parameters)
-
-
-@dataclass(frozen=True)
-class MetricSpec:
-    """One figure that a workload yields: its name, unit and which direction is better.
-
-    ``judged`` metrics get a verdict unless the experiment names others; the rest are kept and can be looked at.
-    """
-
-    name: str
-    unit: str
-    direction: Direction
-    judged: bool = True
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A measured figure; ``samples`` are the single observations behind ``value``, in the same unit, if any."""
-
-    spec: MetricSpec
-    value: float
-    samples: Sequence[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,10 +101,6 @@ class Equivalent:
     use: str
     parameters: Mapping[str, Any]
     metrics: Mapping[str, str]
-
-
-class NotUnderstood(Exception):
-    """Output that does not have the shape the adapter expects; the trial fails and its raw text is kept."""
 
 
 class Adapter(ABC, Generic[P]):

@@ -7,7 +7,7 @@ from pathlib import Path
 from schedlab.importers import detect
 from schedlab.importers.logs.base import Log, Reading
 from schedlab.importers.logs.registry import READERS
-from schedlab.importers.model import Import, Series
+from schedlab.results import Import, Series
 
 SAMPLES = Path(__file__).parent / "samples"
 READER = {reader.name: reader for reader in READERS}

@@ -9,7 +9,7 @@ import pytest
 from schedlab.importers import detect
 from schedlab.importers.logs.values.grid import NoGrid, grid, number
 from schedlab.importers.logs.words import direction_of, unit_of
-from schedlab.importers.model import Import, ImportProblem
+from schedlab.results import Import, ImportProblem
 from tests.importers.logs.recorded import row, values
 
 LONG = """\

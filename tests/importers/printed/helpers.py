@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedlab.importers.model import Import, Table, TableRow
 from schedlab.importers.printed import read, read_text
+from schedlab.results import Import, Table, TableRow
 
 TABLES = Path(__file__).parent / "tables"
 """Tables as public mails and changelogs print them: figures, names and headings, nothing else."""

@@ -12,8 +12,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from schedlab.importers.model import Import, ImportProblem, Table
 from schedlab.importers.printed import looks_like, read
+from schedlab.results import Import, ImportProblem, Table
 from tests.importers.printed.helpers import TABLES, imported, only, values
 
 TABLE = """tbench4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schedlab.analysis.gains import disagreements, recompute
-from schedlab.importers.model import ImportProblem, Table
+from schedlab.results import ImportProblem, Table
 from tests.importers.printed.helpers import example, imported, only, row
 
 Cells = list[tuple[float | None, float | None, float | None]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.importers.model import Table
+from schedlab.results import Table
 from tests.importers.printed.helpers import TABLES, example, gains, only, row, values
 
 Case = tuple[str, list[tuple[str, str, tuple[str, ...], int, str]]]

@@ -16,9 +16,9 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
 from schedlab.findings import Findings, count, findings
-from schedlab.importers.model import Cell, Import, Series, Table, TableRow
 from schedlab.measurement import Measurement
 from schedlab.report import html
+from schedlab.results import Cell, Import, Series, Table, TableRow
 from schedlab.store import reading
 from schedlab.store.columns import Chosen, columns
 from schedlab.store.file import open_store

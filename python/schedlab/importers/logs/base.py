@@ -15,8 +15,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.importers.model import ImportProblem, Table
-from schedlab.importers.sound import showable
+from schedlab.results import ImportProblem, Table, showable
 from schedlab.workloads.base import MetricSpec
 
 Parameters = Mapping[str, str | int | float]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from schedlab.importers.model import ImportProblem
+from schedlab.results import ImportProblem
 
 MOST_FILES = 2000
 """More files than any benchmark leaves: whoever names such a folder has named the wrong one."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from schedlab.importers.logs.base import Log, Parameters, Reading, Samples
-from schedlab.importers.model import Cell, Table, TableRow
+from schedlab.results import Cell, Table, TableRow
 from schedlab.units import counted
 from schedlab.workloads.base import MetricSpec
 from schedlab.workloads.perf_stat_lines import Count

@@ -15,9 +15,8 @@ from schedlab.importers.logs.objects import load
 from schedlab.importers.logs.pgbench_log import READER as TRANSACTIONS
 from schedlab.importers.logs.registry import READERS, recognise
 from schedlab.importers.logs.series import ReadLog
-from schedlab.importers.model import Import, ImportProblem, Table
-from schedlab.importers.sound import showable
 from schedlab.importers.text import Document, NotResults, opened
+from schedlab.results import Import, ImportProblem, Table, showable
 
 _LONGEST = 16 * 1024 * 1024
 """Bytes of text in which tables are looked for. Mails are far shorter; a line takes some 50 µs to be understood."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from schedlab.importers.logs.base import Reading, Samples
-from schedlab.importers.model import Cell, Import, Series, Table, TableRow
+from schedlab.results import Cell, Import, Series, Table, TableRow
 
 Key = tuple[str, str, str, str, str, str]
 """Column, workload, metric, unit, direction and parameters (JSON)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from schedlab.workloads.base import Direction
+from schedlab.results import Direction
 
 _RATE = re.compile(
     r"/ ?s(?:ec|econd)?\b|\bper s(?:ec|econd)?\b|throughput|bandwidth|goodput|\b[a-z]*[kmgt]?i?(?:b|bit|byte)s? ?ps\b"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.importers.model import ImportProblem
+from schedlab.results import ImportProblem
 
 _TODO = "copy the tree again from the machine that ran the benchmark, or leave this benchmark's folder out"
 _COMPRESSED = (".gz", ".xz")

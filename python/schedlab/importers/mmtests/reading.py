@@ -1,4 +1,4 @@
-"""From a path to an :class:`~schedlab.importers.model.Import`: find the logs, order the runs, read every log."""
+"""From a path to an :class:`~schedlab.results.Import`: find the logs, order the runs, read every log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from schedlab.importers.mmtests.benchmarks import KNOWN, reader_of
 from schedlab.importers.mmtests.order import column_order
 from schedlab.importers.mmtests.tree import Folder, folders
-from schedlab.importers.model import Import, ImportProblem, Series
+from schedlab.results import Import, ImportProblem, Series
 
 FORMAT = "mmtests"
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # pydantic behind it takes longer to load than thousands of samples to read
-    from schedlab.workloads.base import Direction
+    from schedlab.results import Direction
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from schedlab.importers.model import Import, ImportProblem, Table
 from schedlab.importers.printed import aligned, bordered, hackbench, normalised, perf_stat, zero_day
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.decimals import with_points
 from schedlab.importers.printed.decode import numbered_lines
 from schedlab.importers.printed.page import page
 from schedlab.importers.printed.rows import CHANGE
+from schedlab.results import Import, ImportProblem, Table
 
 FORMAT = "printed tables"
 """``Import.format`` of everything read here."""

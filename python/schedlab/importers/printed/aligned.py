@@ -10,7 +10,6 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 
-from schedlab.importers.model import ImportProblem
 from schedlab.importers.printed import shapes
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.around import legend_above, text_above, title_above
@@ -22,6 +21,7 @@ from schedlab.importers.printed.page import Line
 from schedlab.importers.printed.rows import CHANGE_MARK, Row, is_separator, read_row
 from schedlab.importers.printed.table import to_table
 from schedlab.importers.printed.tokens import Figure
+from schedlab.results import ImportProblem
 
 _LIKE_HEADS = 4
 _NEAR = 20

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from schedlab.workloads.base import Direction
+from schedlab.results import Direction
 
 
 @dataclass(frozen=True)

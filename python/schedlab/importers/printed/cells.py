@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schedlab.importers.model import Cell
 from schedlab.importers.printed import units
 from schedlab.importers.printed.tokens import Figure
+from schedlab.results import Cell
 
 
 def cells_of(figures: Sequence[Figure | None], starred: bool) -> tuple[str, tuple[Cell, ...]]:

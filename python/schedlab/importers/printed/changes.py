@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from schedlab.importers.model import Cell, TableRow
+from schedlab.results import Cell, TableRow
 
 _NEAR_POINTS = 0.75
 _MOST = 0.75

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from schedlab.importers.model import ImportProblem
+from schedlab.results import ImportProblem
 
 Numbered = tuple[int, str]
 """A line's number in the file, from 1, and its text without line end."""

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from schedlab.importers.model import Cell, TableRow
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.benchmarks import Benchmark
-from schedlab.workloads.base import Direction
+from schedlab.results import Cell, Direction, TableRow
 
 _NEITHER = frozenset({"ops", "cpu", "cpu%"})
 """Of counters in general, and of the CPU's share, neither more nor less is better."""

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from schedlab.importers.model import Table
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.around import unit_in
+from schedlab.results import Table
 
 _PLACE = re.compile(r"(?:cpu|node|socket|core|irq)?[ _#]?\d+", re.IGNORECASE)
 """Columns that only number something."""

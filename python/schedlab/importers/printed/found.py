@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schedlab.importers.model import ImportProblem, Table
 from schedlab.importers.printed.page import Line
+from schedlab.results import ImportProblem, Table
 
 
 @dataclass(frozen=True)

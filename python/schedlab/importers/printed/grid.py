@@ -13,10 +13,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-from schedlab.importers.model import Spread
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.header import LEVELS, unique
 from schedlab.importers.printed.tokens import MISSING_WORDS, Figure
+from schedlab.results import Spread
 
 _RELATIVE = re.compile(r"\((?:cv|rsd|cov|%\s*std\w*|std\w*\s*%)\)", re.IGNORECASE)
 _NAMED_SPREAD = re.compile(r"\s*\((?:cv|rsd|cov|sd|σ|%?\s*std\.?\s?(?:dev\.?)?\s*%?)\)\Z", re.IGNORECASE)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schedlab.importers.model import ImportProblem, Series
 from schedlab.importers.printed.header import unique
 from schedlab.importers.printed.page import Line
 from schedlab.importers.printed.rows import is_separator
+from schedlab.results import ImportProblem, Series
 
 _RUNNING = re.compile(
     r"\s*Running (?:in (?P<mode>process|thread(?:ed)?) mode )?with (?P<groups>\d+)"

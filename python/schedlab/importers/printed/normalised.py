@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from schedlab.importers.model import Cell, Direction, Table, TableRow
 from schedlab.importers.printed import directions, units
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.around import headings_of, text_above, title_above
@@ -35,6 +34,7 @@ from schedlab.importers.printed.header import unique, wide_fields
 from schedlab.importers.printed.naming import Parameters, counted, name_row
 from schedlab.importers.printed.page import Line
 from schedlab.importers.printed.rows import is_separator
+from schedlab.results import Cell, Direction, Table, TableRow
 
 UNIT = "of first"
 """The unit of a mean divided by the first column's."""

@@ -15,11 +15,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from schedlab.importers.model import Cell, Spread, Table
 from schedlab.importers.printed.found import malformed
 from schedlab.importers.printed.page import Line
 from schedlab.importers.printed.perf_table import Block, Event, tables_of
 from schedlab.importers.printed.rows import is_separator
+from schedlab.results import Cell, Spread, Table
 
 _TITLE = re.compile(r"\s*Performance counter stats for (?P<command>.+?)(?: \((?P<runs>\d+) runs\))?:?\s*\Z")
 _NUMBER = r"(?:\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"

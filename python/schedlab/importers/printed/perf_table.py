@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schedlab.importers.model import Cell, Table, TableRow
 from schedlab.importers.printed.benchmarks import benchmark
 from schedlab.importers.printed.header import unique
-from schedlab.workloads.base import Direction
+from schedlab.results import Cell, Direction, Table, TableRow
 
 _LOWER = frozenset(
     (

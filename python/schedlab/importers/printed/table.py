@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from schedlab.importers.model import Table, TableRow
 from schedlab.importers.printed import directions
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.around import headings_of, unit_in, unit_said, unit_with_direction
@@ -18,6 +17,7 @@ from schedlab.importers.printed.header import unique
 from schedlab.importers.printed.naming import Named, Parameters, name_row, unit_of
 from schedlab.importers.printed.own import OwnTitle, own_title
 from schedlab.importers.printed.tokens import Figure
+from schedlab.results import Table, TableRow
 
 _NAME = re.compile(r"[A-Za-z][\w.+-]{2,30}")
 

@@ -13,8 +13,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from schedlab.importers.model import Spread
 from schedlab.importers.printed import units
+from schedlab.results import Spread
 
 _GROUPED = r"\d{1,3}(?:,\d\d)*(?:[,']\d{3})+(?:\.\d+)?"
 # Some programs drop the letter of an exponent of two digits: 6.21+05.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from schedlab.workloads.base import Direction
+from schedlab.results import Direction
 
 
 def _any(*words: str) -> str:

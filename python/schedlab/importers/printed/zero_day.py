@@ -19,13 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from schedlab.importers.model import Cell, Table, TableRow
 from schedlab.importers.printed import vocabulary as words
 from schedlab.importers.printed.found import Found, malformed
 from schedlab.importers.printed.header import unique
 from schedlab.importers.printed.page import Line
 from schedlab.importers.printed.rows import is_separator
-from schedlab.workloads.base import Direction
+from schedlab.results import Cell, Direction, Table, TableRow
 
 _HEADER = re.compile(r"\s*(?:%stddev|fail:runs)(?:\s+%(?:change|reproduction)\s+(?:%stddev|fail:runs))+\s*\Z")
 _POINTERS = re.compile(r"[\s\\|/]+\Z")

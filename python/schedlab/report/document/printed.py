@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from schedlab.analysis.tables import Checked, Gain
-from schedlab.importers.model import Cell, TableRow
 from schedlab.report.document import fields
+from schedlab.results import Cell, TableRow
 
 
 def table(checked: Checked) -> fields.PrintedTable:

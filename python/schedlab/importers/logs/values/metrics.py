@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from schedlab.importers.logs.words import assumed_lower, direction_of, unit_of
-from schedlab.workloads.base import Direction, MetricSpec
+from schedlab.results import Direction
+from schedlab.workloads.base import MetricSpec
 
 _DIRECTIONS: dict[str, Direction] = {
     "lower": "lower", "lower is better": "lower", "less": "lower", "min": "lower", "smaller": "lower", "down": "lower",

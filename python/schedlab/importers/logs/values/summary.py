@@ -14,8 +14,7 @@ from schedlab.importers.logs.values.grid import Grid, Row, number
 from schedlab.importers.logs.values.roles import Roles, plain
 from schedlab.importers.logs.values.tidy import parameters_of
 from schedlab.importers.logs.words import direction_of, unit_of
-from schedlab.importers.model import Cell, Table, TableRow
-from schedlab.workloads.base import Direction
+from schedlab.results import Cell, Direction, Table, TableRow
 
 _NAMES = {
     "mean": "mean average avg amean arithmetic_mean",

@@ -1,7 +1,8 @@
-"""What an importer yields: series of samples where the source has them, printed tables where it has only summaries."""
+"""Imported results: series of samples, and printed tables where the source contains only summaries."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,16 +12,23 @@ from numpy.typing import NDArray
 
 from schedlab.errors import SchedlabError
 
-# Not that of schedlab.workloads.base: pydantic behind it takes longer to load than thousands of samples to read.
 Direction = Literal["lower", "higher"]
-"""Which figures are better."""
+"""Which values of a metric are better."""
 
 Spread = Literal["", "standard deviation", "standard error", "unknown"]
-"""What a printed ± is: the samples' standard deviation, the standard error of their mean, or nobody says."""
+"""Kind of a printed ±: standard deviation of the samples, standard error of their mean, or not stated."""
+
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+"""Control characters, which act on terminals, and unpaired surrogates, which no file can hold."""
 
 
 class ImportProblem(SchedlabError):
     """A source that cannot be read as results; nothing of it was imported."""
+
+
+def showable(text: str) -> str:
+    """Replace characters that cannot be shown or stored by U+FFFD."""
+    return _UNSHOWABLE.sub("\ufffd", text)
 
 
 @dataclass(frozen=True)
