@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+
+from schedlab.locks import locked
 
 
 def folder() -> Path:
@@ -21,8 +22,7 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
     Processes that ask at the same time wait for the first. What ``make`` raises goes through; nothing is left then.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(folder.with_name(f".{folder.name}.lock")):
         if not folder.is_dir():
             part = folder.with_name(f".{folder.name}.part")
             shutil.rmtree(part, ignore_errors=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from schedlab.locks import lock, try_lock
 
 PREFIX = "schedlab-run-"
 """Of folders that their owner's lock tells from those of dead runs; nothing else may be called so."""
@@ -34,7 +35,7 @@ def folder(within: Path | None = None) -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
     handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle)
         made = made.rename(made.with_name(made.name.removeprefix(".")))
         yield made
     finally:
@@ -47,7 +48,7 @@ def _remove_if_dead(left: Path) -> None:
     with suppress(OSError):
         handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left, ignore_errors=True)
+            if try_lock(handle):
+                shutil.rmtree(left, ignore_errors=True)
         finally:
             os.close(handle)

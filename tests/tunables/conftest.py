@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.locks import locked
 from schedlab.tunables import Available, System
 
 from .fake_tree import build_fake_tree
@@ -46,8 +46,7 @@ def real() -> Iterator[System]:
     if os.geteuid() != 0:
         pytest.skip(f"needs root to write {', '.join(REAL)}")
     system = System()
-    with (Path(tempfile.gettempdir()) / "schedlab-test-sysctls.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(Path(tempfile.gettempdir()) / "schedlab-test-sysctls.lock"):
         before = {}
         for name in REAL:
             here = system.resolve(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -20,6 +19,7 @@ from schedlab.kernelbuild.prefixes import Prefix, prefixes
 from schedlab.kernelbuild.series import Change
 from schedlab.kernelbuild.shelf import Record, Shelf
 from schedlab.kernelbuild.source import Source
+from schedlab.locks import locked, try_lock
 from schedlab.vm import bzimage
 
 IMAGE = Path("arch/x86/boot/bzImage")
@@ -162,8 +162,7 @@ def _work_folder(within: Path, identity: str) -> Iterator[Path]:
     """
     within.mkdir(parents=True, exist_ok=True)
     folder = within / hashlib.sha256(identity.encode()).hexdigest()[:16]
-    with (within / ".lock").open("w") as gate:
-        fcntl.flock(gate, fcntl.LOCK_EX)
+    with locked(within / ".lock"):
         for left in within.glob("[!.]*"):
             with _held(left) as is_free:
                 if is_free:
@@ -185,9 +184,6 @@ def _held(folder: Path) -> Iterator[bool]:
     """Hold the folder's lock; False when another process does."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
+        yield try_lock(handle)
     finally:
         os.close(handle)

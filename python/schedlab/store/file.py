@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,6 +13,7 @@ from sqlalchemy import URL, Engine, create_engine, event, insert, inspect, selec
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from schedlab.errors import StoreError
+from schedlab.locks import lock
 from schedlab.store.schema import VERSION, about, metadata, printed
 
 
@@ -66,7 +66,7 @@ def _turn(folder: Path | None) -> Iterator[None]:
             if folder is not None:
                 handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
                 held.callback(os.close, handle)
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                lock(handle)
         yield
 
 

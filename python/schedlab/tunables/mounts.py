@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from schedlab.locks import locked, try_lock
 
 SOURCE = "schedlab"
 DEBUGFS = Path("/sys/kernel/debug")
@@ -44,17 +45,13 @@ def debugfs() -> Iterator[Path]:
     Mounts only when nobody has, and unmounts at the end what schedlab mounted, unless it is in use. OSError when
     the kernel refuses the mount (a container, or a boot with debugfs=off).
     """
-    handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH)
+    with locked(LOCK, 0o600, shared=True) as handle:
         if source() is None:
             _mount()
         try:
             yield DEBUGFS
         finally:
             _unmount_ours(handle)
-    finally:
-        os.close(handle)
 
 
 def unmount_leftover() -> bool:
@@ -72,9 +69,7 @@ def unmount_leftover() -> bool:
 
 
 def _unmount_ours(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not try_lock(handle):
         return False  # another run still needs it, and unmounts it at its own end
     if source() != SOURCE:
         return False

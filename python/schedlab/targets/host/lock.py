@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere
+from schedlab.locks import try_lock
 
 PLACE = Path("/tmp/schedlab-host.lock")
 """Every user must find the same file, also those who may write nowhere else."""
@@ -25,7 +25,7 @@ def machine_lock(place: Path = PLACE) -> Iterator[None]:
     """
     handle = _open(place)
     try:
-        if not _taken(handle):
+        if not try_lock(handle):
             raise CannotRunHere(f"{BUSY} (process {_holder(place)})", todo=WAIT)
         _sign(place)
         yield
@@ -37,17 +37,9 @@ def holder(place: Path = PLACE) -> str | None:
     """The process that holds the machine now, as text; None when nobody does."""
     handle = _open(place)
     try:
-        return None if _taken(handle) else _holder(place)
+        return None if try_lock(handle) else _holder(place)
     finally:
         os.close(handle)
-
-
-def _taken(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _holder(place: Path) -> str:

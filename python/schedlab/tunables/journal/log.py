@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
 
+from schedlab.locks import lock
 from schedlab.tunables.errors import JournalError
 
 from .records import Opened, Record, encode
@@ -29,7 +29,7 @@ class Log:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
             self._handle = os.open(unborn, flags, 0o600)
             # Locked before it has its name: nobody may find a live run's journal unlocked.
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            lock(self._handle)
             self.append([opened], durable=True)
             os.rename(unborn, self.path)
             sync_directory(directory)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 
@@ -19,21 +18,6 @@ def start_of(pid: int) -> int | None:
     # The name in parentheses may hold spaces and parentheses; the fields are counted after its end.
     fields = stat.rpartition(")")[2].split()
     return int(fields[19]) if len(fields) > 19 and fields[0] not in {"Z", "X"} else None
-
-
-def locked(path: Path) -> bool:
-    """Whether some process holds the file's lock."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def namespace() -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from schedlab.locks import is_locked, locked
 from schedlab.tunables import mounts
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.errors import JournalDamaged
@@ -19,7 +18,7 @@ from schedlab.tunables.system import System
 
 from . import log
 from .history import Histories, History
-from .processes import locked, namespace, start_of
+from .processes import namespace, start_of
 from .records import Opened, Released, read
 from .undo import undo
 
@@ -70,7 +69,7 @@ def recover(directory: Path, system: System) -> list[Outcome]:
     """
     outcomes: list[Outcome] = []
     if any(not journal.live for journal in pending(directory)):
-        with deferred_signals(), _alone(directory):
+        with deferred_signals(), locked(directory / ".recover.lock", 0o600):
             for journal in pending(directory):  # again: another start may have been at it until now
                 if not journal.live:
                     outcomes.extend(_recover_one(journal, system))
@@ -92,7 +91,7 @@ def _look(path: Path) -> PendingJournal | None:
     try:
         records = read(path)
     except JournalDamaged as damage:
-        return PendingJournal(path, None, (), live=locked(path), damaged=damage)
+        return PendingJournal(path, None, (), live=is_locked(path), damaged=damage)
     except FileNotFoundError:
         return None  # its run has just ended
     opened = records[0] if records and isinstance(records[0], Opened) else None
@@ -101,7 +100,7 @@ def _look(path: Path) -> PendingJournal | None:
 
 def _is_live(path: Path, opened: Opened | None) -> bool:
     """A run is live when the lock is held and its process exists: a child that outlived it may keep the lock."""
-    if not locked(path):
+    if not is_locked(path):
         return False
     if opened is None or opened.pid_namespace != namespace():
         return True
@@ -167,16 +166,5 @@ def _debugfs(history: History) -> bool:
 def _sweep_unborn(directory: Path) -> None:
     """Remove journals that a run died while creating: they tell of no write."""
     for path in directory.glob(f"*{log.UNBORN}"):
-        if not locked(path):
+        if not is_locked(path):
             path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """Only one start recovers at a time."""
-    handle = os.open(directory / ".recover.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
