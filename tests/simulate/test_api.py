@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -233,11 +233,7 @@ def test_what_of_an_rt_app_document_has_no_effect_is_noted(tmp_path: Path) -> No
     assert hackbench().notes == ()
 
 
-def test_an_extension_of_another_version_than_the_models_asks_to_be_built_again() -> None:
-    def refuse(text: str) -> None:
-        raise errors.ModelError("unknown field `warp`")
-
-    module: Any = SimpleNamespace(check_machine=refuse, check_kernel=refuse)
+def test_an_extension_without_a_function_asks_to_be_built_again() -> None:
     with pytest.raises(errors.NotBuilt, match="another version") as caught:
-        native._require_models(module)
+        native._require_functions(ModuleType("schedlab._sim"))
     assert caught.value.todo == "make build"

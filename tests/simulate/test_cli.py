@@ -127,7 +127,7 @@ def test_a_program_in_rt_apps_form_runs_and_an_unknown_event_is_told_with_its_pl
 def test_every_shipped_model_is_listed_and_shown_as_its_file(kind: str) -> None:
     names = models.machine_names() if kind == "machines" else models.kernel_names()
     listed = schedlab(kind, "list").stdout
-    folder = Path(models.__file__).parents[1] / kind
+    folder = Path(models.__file__).parents[3] / "crates/sim/models" / kind
     assert {path.stem for path in folder.glob("*.toml")} == set(names)
     for name in names:
         assert f"\n{name} " in listed

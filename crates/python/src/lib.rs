@@ -4,13 +4,14 @@
 //! machine, kernel (TOML), program (JSON) ─► setup ─► Simulation::run, without the GIL ─► outcome ─► dict
 //! settings (dict)                              └───────────── error ─────────────► schedlab.simulation.errors
 //! ```
-//! Nothing here decides anything: names of models and workloads, defaults and data frames are Python's business.
+//! Nothing here decides anything: names of workloads, defaults and data frames are Python's business.
 
 mod error;
 mod outcome;
 mod setup;
 mod timeline;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -72,6 +73,18 @@ fn check_kernel(py: Python<'_>, text: &str) -> PyResult<()> {
     kernel_of(text).map(drop).map_err(|error| raise(py, error))
 }
 
+/// Names and TOML texts of the shipped machines.
+#[pyfunction]
+fn machines() -> BTreeMap<&'static str, &'static str> {
+    schedlab_sim::machine_files().iter().copied().collect()
+}
+
+/// Names and TOML texts of the shipped kernel models.
+#[pyfunction]
+fn kernels() -> BTreeMap<&'static str, &'static str> {
+    schedlab_sim::kernel_files().iter().copied().collect()
+}
+
 /// The extension module `schedlab._sim`.
 #[pymodule]
 fn _sim(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -81,5 +94,7 @@ fn _sim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_rt_app, module)?)?;
     module.add_function(wrap_pyfunction!(check_machine, module)?)?;
     module.add_function(wrap_pyfunction!(check_kernel, module)?)?;
+    module.add_function(wrap_pyfunction!(machines, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels, module)?)?;
     Ok(())
 }

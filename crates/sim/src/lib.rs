@@ -37,9 +37,9 @@ pub mod time;
 pub mod vmstat;
 
 pub use error::{SimError, Waiting};
-pub use kernel::{Change, Kernel, kernel, kernel_names};
+pub use kernel::{Change, Kernel, kernel, kernel_files, kernel_names};
 pub use ledger::{Account, Ledger};
-pub use machine::{CpuMask, Machine, machine, machine_names};
+pub use machine::{CpuMask, Machine, machine, machine_files, machine_names};
 pub use observe::{Birth, End, Observer, Outcome};
 pub use simulation::{Config, Simulation};
 pub use tasks::{Attributes, Class};

@@ -1,39 +1,84 @@
-//! Models that come with the package: its files, compiled in.
+//! The machines and kernel models of `models/`, compiled in.
 
 use crate::error::SimError;
 
-/// Names and texts.
-pub(crate) type Files<const N: usize> = [(&'static str, &'static str); N];
+/// The files of one folder of `models/`: pairs of a name and the TOML text of `NAME.toml`.
+pub(crate) struct Files {
+    /// What the folder contains, for error messages.
+    what: &'static str,
+    files: &'static [(&'static str, &'static str)],
+}
 
-/// The files `NAME.toml` of a folder of the Python package.
 macro_rules! files {
-    ($folder:literal: $($name:literal),* $(,)?) => {
-        [$((
+    ($what:literal, $folder:literal: $($name:literal),* $(,)?) => {
+        Files { what: $what, files: &[$((
             $name,
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/schedlab/", $folder, "/", $name, ".toml")),
-        )),*]
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/", $folder, "/", $name, ".toml")),
+        )),*] }
     };
 }
-pub(crate) use files;
 
-/// Their names.
-pub(crate) const fn names<const N: usize>(files: &Files<N>) -> [&'static str; N] {
-    let mut names = [""; N];
-    let mut at = 0;
-    while at < N {
-        names[at] = files[at].0;
-        at += 1;
+/// The shipped machines.
+pub(crate) static MACHINES: Files = files!("machine", "machines": "laptop-4", "rpi4b", "i7-3770", "xeon-e5-2670v3", "kunpeng920", "numa-q-16");
+
+/// The shipped kernel models, oldest first.
+pub(crate) static KERNELS: Files =
+    files!("kernel model", "kernels": "linux-2.5.59", "linux-4.5", "linux-5.14", "linux-6.12");
+
+impl Files {
+    /// Pairs of a name and its TOML text.
+    pub fn all(&self) -> &'static [(&'static str, &'static str)] {
+        self.files
     }
-    names
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        self.files.iter().map(|(name, _)| *name)
+    }
+
+    /// The TOML text of a model. The error lists the names that exist.
+    pub fn text(&self, name: &str) -> Result<&'static str, SimError> {
+        let file = self.files.iter().find(|(other, _)| *other == name);
+        file.map(|(_, text)| *text).ok_or_else(|| SimError::Unknown {
+            what: self.what,
+            name: name.to_owned(),
+            known: self.names().collect::<Vec<_>>().join(", "),
+        })
+    }
 }
 
-/// The text of the `what` of a name; the error names those that there are.
-pub(crate) fn text<const N: usize>(
-    files: &Files<N>,
-    what: &'static str,
-    name: &str,
-) -> Result<&'static str, SimError> {
-    let found = files.iter().find(|(known, _)| *known == name);
-    let unknown = || SimError::Unknown { what, name: name.to_owned(), known: names(files).join(", ") };
-    found.map(|(_, text)| *text).ok_or_else(unknown)
+#[cfg(test)]
+mod tests {
+    use super::{Files, KERNELS, MACHINES};
+    use crate::kernel::{kernel, kernel_names};
+    use crate::machine::{machine, machine_names};
+
+    #[test]
+    fn every_shipped_model_is_valid_and_has_the_name_of_its_file() {
+        for name in machine_names() {
+            assert_eq!(machine(name).unwrap().name, name);
+        }
+        for name in kernel_names() {
+            assert_eq!(kernel(name).unwrap().name, name);
+        }
+        assert!(machine("pdp-11").unwrap_err().to_string().contains("kunpeng920"));
+        assert!(kernel("linux-1.0").unwrap_err().to_string().contains("linux-5.14"));
+    }
+
+    #[test]
+    fn every_file_of_models_is_shipped() {
+        let shipped = |folder: &str, files: &Files| {
+            let folder = format!("{}/models/{folder}", env!("CARGO_MANIFEST_DIR"));
+            let mut on_disk: Vec<String> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|file| file.unwrap().file_name().into_string().unwrap())
+                .collect();
+            let mut compiled_in: Vec<String> = files.names().map(|name| format!("{name}.toml")).collect();
+            on_disk.sort();
+            compiled_in.sort();
+            assert_eq!(compiled_in, on_disk);
+        };
+        shipped("machines", &MACHINES);
+        shipped("kernels", &KERNELS);
+    }
 }

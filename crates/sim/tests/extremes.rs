@@ -72,7 +72,7 @@ fn a_machine_on_which_nothing_would_ever_go_on_is_refused_and_so_is_one_too_larg
 
 #[test]
 fn a_kernel_file_may_not_admit_values_that_time_cannot_hold() {
-    let file = include_str!("../../../python/schedlab/kernels/linux-6.12.toml");
+    let file = include_str!("../models/kernels/linux-6.12.toml");
     let with = |line: &str, other: &str| {
         assert!(file.contains(line), "{line}");
         Kernel::from_toml(&file.replace(line, other)).unwrap_err().to_string()

@@ -36,15 +36,13 @@ const NUMBERS: [&str; 16] = [
     "1.5",
 ];
 
-const MACHINES: [&str; 2] = [
-    include_str!("../../../python/schedlab/machines/laptop-4.toml"),
-    include_str!("../../../python/schedlab/machines/kunpeng920.toml"),
-];
+const MACHINES: [&str; 2] =
+    [include_str!("../models/machines/laptop-4.toml"), include_str!("../models/machines/kunpeng920.toml")];
 
 const KERNELS: [&str; 3] = [
-    include_str!("../../../python/schedlab/kernels/linux-2.5.59.toml"),
-    include_str!("../../../python/schedlab/kernels/linux-5.14.toml"),
-    include_str!("../../../python/schedlab/kernels/linux-6.12.toml"),
+    include_str!("../models/kernels/linux-2.5.59.toml"),
+    include_str!("../models/kernels/linux-5.14.toml"),
+    include_str!("../models/kernels/linux-6.12.toml"),
 ];
 
 const RT_APP: [&str; 4] = [

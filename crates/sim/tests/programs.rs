@@ -31,8 +31,8 @@ fn simulate(program: Program, machine_name: &str, kernel_name: &str) -> Outcome 
 fn everywhere(program: Result<Program, schedlab_workload::ParameterError>) {
     let program = program.unwrap();
     for machine_name in ["laptop-4", "xeon-e5-2670v3", "numa-q-16"] {
-        let fits = |kernel_name: &&&str| machine_name != "numa-q-16" || **kernel_name == "linux-2.5.59";
-        for kernel_name in kernel_names().iter().filter(fits) {
+        let fits = |kernel_name: &&str| machine_name != "numa-q-16" || *kernel_name == "linux-2.5.59";
+        for kernel_name in kernel_names().filter(fits) {
             let outcome = simulate(program.clone(), machine_name, kernel_name);
             let place = format!("{} on {machine_name} under {kernel_name}", program.name);
             assert_eq!(outcome.end, End::Finished, "{place}");

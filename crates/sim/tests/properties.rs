@@ -152,7 +152,7 @@ fn simulation(
     luck: &[u64],
     seed: u64,
 ) -> Simulation {
-    let kernel_name = kernel_names()[kernel_at % kernel_names().len()];
+    let kernel_name = kernel_names().cycle().nth(kernel_at).unwrap();
     let cpus =
         bound.map(|cpu| [cpu % machine.cpus(), (cpu / 2) % machine.cpus()].into_iter().collect::<CpuMask>());
     let attributes = Attributes { class, nice, cpus, ..Attributes::default() };
@@ -212,7 +212,7 @@ proptest! {
     fn a_horizon_anywhere_leaves_the_ledger_exact(
         machine in machines(), kernel_at in 0usize..8, program in programs(), horizon_ns in 1u64..60 * MS,
     ) {
-        let kernel_name = kernel_names()[kernel_at % kernel_names().len()];
+        let kernel_name = kernel_names().cycle().nth(kernel_at).unwrap();
         let config = Config { horizon_ns: Some(horizon_ns), ..Config::default() };
         let plan = Plan::new(program).unwrap();
         let outcome = Simulation::new(machine, kernel(kernel_name).unwrap(), plan, config).unwrap().run().unwrap();

@@ -390,7 +390,7 @@ fn a_kernel_from_before_has_no_switch_and_says_so() {
 
 #[test]
 fn a_kernel_model_says_how_it_shows_them_or_is_refused() {
-    let text = include_str!("../../../python/schedlab/kernels/linux-6.12.toml");
+    let text = include_str!("../models/kernels/linux-6.12.toml");
     let error = |text: &str| Kernel::from_toml(text).unwrap_err().to_string();
     let older = text.replace("version = 16", "version = 14");
     assert!(error(&older).contains("version 14 is none of 15, 16, 17"), "{}", error(&older));

@@ -1,13 +1,15 @@
-"""Machines and kernel models: the shipped ones by name, others from files."""
+"""Machines and kernel models: the shipped ones by name, others from files.
+
+The TOML files of the shipped models are in ``crates/sim/models``. The extension module contains their texts.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property
-from importlib import resources
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,6 @@ from schedlab.simulation.native import extension
 
 DEFAULT_KERNEL = "linux-6.12"
 """The kernel model of a simulation that names none: the newest one."""
-
-_FOLDERS = {"machine": "machines", "kernel": "kernels"}
 
 
 @dataclass(frozen=True)
@@ -87,24 +87,25 @@ def kernel(name: str | Path) -> Model:
     return _model("kernel", name, lambda text: extension().check_kernel(text))
 
 
-def _shipped(kind: str) -> list[str]:
-    files = (resources.files("schedlab") / _FOLDERS[kind]).iterdir()
-    return [file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")]
+@cache
+def _shipped(kind: str) -> Mapping[str, str]:
+    """TOML texts of the shipped models by name."""
+    module = extension()
+    return dict(module.machines() if kind == "machine" else module.kernels())
 
 
 def _model(kind: str, name: str | Path, check: Callable[[str], None]) -> Model:
     if isinstance(name, str) and name in _shipped(kind):
-        file = resources.files("schedlab") / _FOLDERS[kind] / f"{name}.toml"
-        return Model(kind, file.read_text(encoding="utf-8"))
+        return Model(kind, _shipped(kind)[name])
     path = Path(name)
     if path.suffix != ".toml":
-        raise _unknown(kind, str(name), _shipped(kind))
+        raise _unknown(kind, str(name), list(_shipped(kind)))
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ModelError(
-            f"cannot be read: {reason}", where=str(path), todo=f"'schedlab {_FOLDERS[kind]} list' names those shipped"
+            f"cannot be read: {reason}", where=str(path), todo=f"'schedlab {kind}s list' names those shipped"
         ) from error
     try:
         check(text)

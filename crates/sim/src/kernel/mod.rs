@@ -1,16 +1,30 @@
 //! Kernel models as data: which policy, which variants of the mechanisms, which tunables with which defaults.
 
 mod cmdline;
-mod library;
 mod tunables;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
+use crate::shipped::KERNELS;
 
 pub use cmdline::CommandLine;
-pub use library::{kernel, kernel_names};
 pub use tunables::{Change, Definition, Tunable, Tunables};
+
+/// Names and TOML texts of the shipped kernel models.
+pub fn kernel_files() -> &'static [(&'static str, &'static str)] {
+    KERNELS.all()
+}
+
+/// Names of the shipped kernel models, oldest first.
+pub fn kernel_names() -> impl Iterator<Item = &'static str> + Clone {
+    KERNELS.names()
+}
+
+/// A shipped kernel model.
+pub fn kernel(name: &str) -> Result<Kernel, SimError> {
+    Kernel::from_toml(KERNELS.text(name)?)
+}
 
 /// A kernel model as its TOML file defines it. What concerns domains belongs to every policy but [`PolicyKind::O1`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -288,7 +288,7 @@ fn who_has(name: &str) -> String {
         return format!(", nor has any other kernel model (known: {})", known.join(", "));
     };
     let has = |model: &&str| kernel(model).is_ok_and(|it| it.tunables.contains_key(tunable.name()));
-    let models: Vec<_> = kernel_names().iter().copied().filter(has).collect();
+    let models: Vec<_> = kernel_names().filter(has).collect();
     if models.is_empty() { String::new() } else { format!("; these have it: {}", models.join(", ")) }
 }
 

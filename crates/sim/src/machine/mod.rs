@@ -18,7 +18,6 @@
 
 mod costs;
 mod domains;
-mod library;
 mod mask;
 mod span;
 mod topology;
@@ -26,14 +25,29 @@ mod topology;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
+use crate::shipped::MACHINES;
 use crate::time::{NEVER, SECOND};
 
 pub use costs::{ByDistance, Costs};
 pub use domains::{Domain, DomainKind, Domains};
-pub use library::{machine, machine_names};
 pub use mask::{CpuMask, MAX_CPUS};
 pub(crate) use span::Span;
 pub use topology::{Distance, Topology};
+
+/// Names and TOML texts of the shipped machines.
+pub fn machine_files() -> &'static [(&'static str, &'static str)] {
+    MACHINES.all()
+}
+
+/// Names of the shipped machines.
+pub fn machine_names() -> impl Iterator<Item = &'static str> + Clone {
+    MACHINES.names()
+}
+
+/// A shipped machine.
+pub fn machine(name: &str) -> Result<Machine, SimError> {
+    Machine::from_toml(MACHINES.text(name)?)
+}
 
 /// A machine as its TOML file defines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
