@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from schedlab.experiment.plan import Plan, plan
 from schedlab.store import writing
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Script, Scripted
+
+# A shell that starts the tests in the background has SIGINT ignored, which every program that a test starts inherits.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test asserts wall time, and a busy machine is no mistake.
 settings.register_profile("schedlab", deadline=None)

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigHandler, Signal};
 use serde_json::Value;
 
 /// The program under test.
@@ -25,6 +26,12 @@ pub struct Family(String);
 
 impl Family {
     pub fn new() -> Self {
+        // A shell that starts the tests in the background has SIGINT and SIGQUIT ignored, and every program inherits
+        // that.
+        for signal in [Signal::SIGINT, Signal::SIGQUIT] {
+            // SAFETY: the default action runs no code of this process.
+            unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }.expect("a signal that can be caught");
+        }
         Self(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
