@@ -1,10 +1,8 @@
-# make build   .venv/bin/schedlab with its simulator, and .venv/bin/schedload
-# make demo    build, then run examples/first.toml on this machine's kernel
-# make test    everything that must pass: formats, lints, types, Rust and Python tests, real benchmarks
-# make bench   the figures that the documentation quotes
+# 'make help' lists what can be made.
 #
-# What they install: Python packages (pyproject.toml) into .venv with pip, Rust crates (Cargo.lock) with cargo; and
-# `make test`, as root on a Debian-like system, the packages in $(PACKAGES) with apt-get. Nothing else is downloaded.
+# What the targets install: Python packages (pyproject.toml) into .venv with pip, Rust crates (Cargo.lock) with cargo, the
+# Rust toolchain of rust-toolchain.toml with rustup, and `make test`, as root on a Debian-like system, the packages in
+# $(PACKAGES) with apt-get. Nothing else is downloaded.
 
 PYTHON ?= python3
 VENV := .venv
@@ -14,7 +12,16 @@ SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
 	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4
 
-.PHONY: build demo test lint rust-tests test-rust test-python packages bench clean
+.PHONY: help build demo test quick verify lint rust-tests test-rust test-python packages bench clean
+
+help:
+	@echo "make build    .venv/bin/schedlab with its simulator, and .venv/bin/schedload"
+	@echo "make demo     build, then run examples/first.toml on this machine's kernel"
+	@echo "make quick    formats, lints, types, and the tests that need no guest, root or real benchmark: a minute"
+	@echo "make test     everything that must pass; what continuous integration runs"
+	@echo "make verify   comparisons with this machine's kernel and clock: for a machine that does nothing else"
+	@echo "make bench    the figures that the documentation quotes"
+	@echo "make clean    remove what was built"
 
 # Compiled here, Python's modules load fast also for users who may not write beside them, or whose Python writes nothing.
 build: $(BIN)/schedload $(BIN)/schedlab $(SIMULATOR)
@@ -69,22 +76,29 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Compiled, and not yet run: they measure, which takes a machine that does nothing else.
 rust-tests:
 	@cargo test --quiet --locked --workspace --no-run
 
 test-rust:
 	cargo test --quiet --locked --workspace
 
-# Two processes; which tests share one is said in tests/conftest.py. What compares with this kernel comes last, alone.
+# Two processes; tests/conftest.py says which tests share one.
 test-python: build $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses 2 -m "not quiet"
-	$(BIN)/python -m pytest -m quiet
+	$(BIN)/python -m pytest --numprocesses 2
 
 # The release build takes one CPU for minutes, and so do lints and debug builds: side by side.
 test: packages
 	@$(MAKE) --no-print-directory -j2 --output-sync=target build lint rust-tests
 	@$(MAKE) --no-print-directory test-rust test-python
+
+QUICK := tests/analysis tests/comparison tests/experiment tests/importers tests/report tests/store tests/test_*.py
+quick: build lint
+	cargo test --quiet --locked --package schedlab-workload
+	$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not (verify or root or real)" $(QUICK)
+
+verify: build $(VENV)/.dev
+	cargo test --quiet --locked --workspace -- --ignored
+	$(BIN)/python -m pytest -m verify
 
 bench: build
 	$(BIN)/python benches/overhead.py

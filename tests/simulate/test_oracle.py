@@ -37,7 +37,7 @@ def _eevdf() -> str | None:
     return None
 
 
-@pytest.mark.quiet
+@pytest.mark.verify
 @pytest.mark.parametrize("name", JUDGED)
 def test_shares_switches_and_wakeups_are_those_of_the_real_kernel(
     name: str, tmp_path: Path, request: pytest.FixtureRequest

@@ -165,11 +165,11 @@ fn stop_signals_reach_the_command_and_end_everything() {
 
 #[test]
 fn a_command_has_its_last_words_after_a_stop_signal_and_no_longer() {
-    for (time, expected) in [("20s", "goodbye"), ("10ms", "")] {
+    for (time, takes, expected) in [("100s", "0.1", "goodbye"), ("10ms", "1000", "")] {
         let family = Family::new();
         let scratch = Scratch::new();
         let (up, said) = (scratch.path("up"), scratch.path("said"));
-        let leave = format!("sleep 0.5; echo goodbye >{said}; exit 0");
+        let leave = format!("sleep {takes}; echo goodbye >{said}; exit 0");
         let script = format!("trap '{leave}' INT; touch {up}; while :; do sleep 0.05; done");
         let mut run = start(&mut launch(&family, &["--last-words", time], &script));
         eventually("the command is up", || fs::exists(&up).unwrap());

@@ -144,6 +144,7 @@ def test_what_is_found_is_json_ready_and_never_negative(counters: Counters) -> N
     assert list(found) == sorted(found)
 
 
+@pytest.mark.verify
 def test_a_look_costs_less_than_two_milliseconds(counters: Counters) -> None:
     costs = []
     for _ in range(100):
