@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from schedlab.cpulist import parse_cpu_list
-from schedlab.units import format_time, parse_share, parse_size_bytes, parse_time_ns
+from schedlab.units import format_time, parse_share, parse_time_ns
+
+DURATIONS = json.loads(Path(__file__).with_name("durations.json").read_text(encoding="utf-8"))
+"""Texts that the parsers of Python and of Rust (``crates/workload/src/duration.rs``) must read or refuse alike."""
 
 
-@pytest.mark.parametrize(
-    ("text", "ns"), [("0.1ms", 100_000), ("250us", 250_000), ("10s", 10**10), ("2 min", 12 * 10**10)]
-)
-def test_times_are_exact(text: str, ns: int) -> None:
+@pytest.mark.parametrize(("text", "ns"), DURATIONS["accepted"].items())
+def test_durations_are_exact(text: str, ns: int) -> None:
     assert parse_time_ns(text) == ns
 
 
-@pytest.mark.parametrize("bad", ["5", 5, True, "ms", "1e3ms", "5MiB", "0.1ns", None])
-def test_what_is_no_time_is_refused(bad: object) -> None:
-    with pytest.raises(ValueError, match=r"time|unit|finer|number"):
+@pytest.mark.parametrize(("text", "why"), DURATIONS["refused"].items())
+def test_a_text_that_is_not_a_duration_is_refused_with_the_reason(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(why)):
+        parse_time_ns(text)
+
+
+@pytest.mark.parametrize("bad", [5, 0.5, True, None])
+def test_a_value_without_a_unit_is_not_a_duration(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"duration|unit"):
         parse_time_ns(bad)
 
 
-def test_sizes_and_shares() -> None:
-    assert parse_size_bytes("1.5KiB") == 1536
+def test_a_share_needs_its_per_cent_sign() -> None:
     assert parse_share("2.5%") == 0.025
     with pytest.raises(ValueError, match="per cent"):
         parse_share(0.01)
 
 
-def test_cpu_lists_are_the_kernel_s() -> None:
+def test_cpu_lists_have_the_notation_of_the_kernel() -> None:
     assert parse_cpu_list("0-2,8,10-11") == [0, 1, 2, 8, 10, 11]
     with pytest.raises(ValueError, match="at most 8192"):
         parse_cpu_list("0-999999999")

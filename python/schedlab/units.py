@@ -1,4 +1,8 @@
-"""Quantities with units, as experiment files write them: ``"0.5ms"``, ``"16KiB"``, ``"1%"``.
+"""Quantities with units, as experiment files and command lines write them: ``"0.5ms"``, ``"16KiB"``, ``"1%"``.
+
+Durations have one grammar in Python (:func:`parse_time_ns`) and in Rust (``crates/workload/src/duration.rs``): a
+decimal number, then ``ns``, ``us``, ``µs``, ``ms``, ``s``, ``min`` or ``h``. ``tests/durations.json`` lists texts that
+both parsers must accept or refuse alike.
 
 A bare number is refused where a unit is needed: files are read by people, and 500000 has been taken for
 milliseconds before.
@@ -23,51 +27,69 @@ TIME_NS = {
 SIZE_BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 """Bytes in each unit of size (IEC 80000-13)."""
 
-_QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-zµ%/]*)\s*")
+LONGEST_NS = 2**63 - 1
+"""The longest duration, 292 years: the largest signed 64-bit number of nanoseconds."""
+
+_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([^\s0-9.].*)?")
 
 
 def split(text: str) -> tuple[Fraction, str]:
-    """Split ``"0.5ms"`` into an exact number and its unit (may be empty); ValueError when it is neither."""
-    match = _QUANTITY.fullmatch(text)
+    """Split ``"0.5ms"`` into an exact number and its unit, which may be empty; ValueError for any other text."""
+    match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a number with a unit")
-    return Fraction(match[1]), match[2]
+    return Fraction(match[1]), match[2] or ""
 
 
-def parse_time_ns(text: object) -> int:
-    """A time such as ``"0.1ms"`` in whole nanoseconds; ValueError names the units when it is not one."""
-    return _parse(text, TIME_NS, "a time", "0.1ms, 250us or 10s")
-
-
-def parse_size_bytes(text: object) -> int:
-    """A size such as ``"64KiB"`` in bytes; ValueError names the units when it is not one."""
-    return _parse(text, SIZE_BYTES, "a size", "64KiB or 16MiB")
-
-
-def parse_share(text: object) -> float:
-    """A share such as ``"1%"`` as a float (0.01); ValueError when the per cent sign is missing."""
+def parse_time_ns(value: object) -> int:
+    """Return a duration such as ``"0.1ms"`` in whole nanoseconds; ValueError names the units for any other value."""
+    # A number without a unit has the same message whether the file quotes it or not.
+    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(text, str):
-        raise ValueError(f'{text!r} has no unit: write it with a per cent sign, for instance "1%"')
-    number, unit = split(text)
+        raise ValueError(f"{value!r} is not a duration: write a number and a unit, such as 0.1ms")
+    try:
+        return duration_ns(text)
+    except ValueError as error:
+        raise ValueError(f"{value!r} {error}") from None
+
+
+def parse_share(value: object) -> float:
+    """Return a share such as ``"1%"`` as a float (0.01); ValueError when the per cent sign is missing."""
+    if not isinstance(value, str):
+        raise ValueError(f'{value!r} has no unit: write it with a per cent sign, for instance "1%"')
+    number, unit = split(value)
     if unit != "%":
-        raise ValueError(f'{text!r} is not a share: write it with a per cent sign, for instance "1%"')
+        raise ValueError(f'{value!r} is not a share: write it with a per cent sign, for instance "1%"')
     return float(number / 100)
 
 
-def _parse(text: object, units: dict[str, int], kind: str, example: str) -> int:
-    known = ", ".join(units)
-    if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise ValueError(f"{text!r} is not {kind}: write it like {example}")
-    if not isinstance(text, str):
-        raise ValueError(f"{text!r} has no unit: {kind} is written like {example} (units: {known})")
-    number, unit = split(text)
-    if not unit:
-        raise ValueError(f"{text!r} has no unit: {kind} is written like {example} (units: {known})")
-    if unit not in units:
-        raise ValueError(f"{text!r} is not {kind}: {unit!r} is not one of its units ({known})")
-    exact = number * units[unit]
+def duration_ns(text: str) -> int:
+    """Return a duration in whole nanoseconds. The ValueError's message continues a sentence that begins with the text.
+
+    ``m`` is refused because some readers take it for minutes and others for milliseconds.
+    """
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is not None and match[2] == "m":
+        raise ValueError(f"is ambiguous: write {match[1]}min for minutes or {match[1]}ms for milliseconds")
+    ns = scaled(text, TIME_NS, "a duration", "0.1ms")
+    if ns > LONGEST_NS:
+        raise ValueError("is too long: the longest duration is 292 years")
+    return ns
+
+
+def scaled(text: str, units: dict[str, int], kind: str, example: str) -> int:
+    """Convert an exact number with a unit to the smallest unit; the ValueError's message lacks its subject."""
+    known = ", ".join(unit for unit in units if unit != "µs")
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"is not {kind}: write a number and a unit ({known}), such as {example}")
+    if not match[2]:
+        raise ValueError(f"has no unit: write {kind} like {example} (units: {known})")
+    if match[2] not in units:
+        raise ValueError(f"is not {kind}: the unit {match[2]!r} is not one of {known}")
+    exact = Fraction(match[1]) * units[match[2]]
     if exact.denominator != 1:
-        raise ValueError(f"{text!r} is finer than one {next(iter(units))}")
+        raise ValueError(f"is not a whole number of {next(iter(units))}")
     return int(exact)
 
 
@@ -83,6 +105,6 @@ def format_time(seconds: float) -> str:
     return f"{hours} h {minutes} min"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """``1 block``, ``3 blocks``; ``many`` where it is not ``one`` with an s."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """``1 block``, ``3 blocks``; ``plural`` where it is not ``singular`` with an s."""
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"

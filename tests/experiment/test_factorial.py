@@ -14,6 +14,7 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.model import FactorialTable
 from schedlab.experiment.plan import plan
 from schedlab.store.describing import describe
+from schedlab.tunables import setting
 
 SWITCHES = """
 [experiment]
@@ -62,8 +63,8 @@ def test_tables_of_a_switch_are_added_to_the_baseline_s_and_win_over_them() -> N
     both = parse(text, "f").variant[-2]
     assert both.name == "batch+slice"
     assert both.environment == {"A": "2", "B": "3"}
-    # The short name is the same tunable's: one of the two is left.
-    assert both.tunables == {"stat_interval": 5}
+    # "stat_interval" is another name of "vm.stat_interval", so the switch replaces the value of the baseline.
+    assert both.tunables == {"vm.stat_interval": setting("vm.stat_interval", 5)}
 
 
 def test_the_plan_holds_the_expanded_variants_and_the_store_their_switches() -> None:

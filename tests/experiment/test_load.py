@@ -47,7 +47,7 @@ def test_a_time_without_a_unit_is_refused() -> None:
 
 
 def test_a_size_where_a_time_belongs_names_the_units_of_time() -> None:
-    assert "'MiB' is not one of its units (ns, us" in error_of(with_line('timeout = "5MiB"'))
+    assert "the unit 'MiB' is not one of ns, us" in error_of(with_line('timeout = "5MiB"'))
 
 
 @pytest.mark.parametrize(("value", "ok"), [("0.1ms", True), ("100ms", True), ("99us", False), ("101ms", False)])

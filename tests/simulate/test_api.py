@@ -14,6 +14,7 @@ import pytest
 
 import schedlab
 from schedlab.simulation import errors, models, native
+from schedlab.simulation.errors import SettingRefused
 from schedlab.simulation.programs import native_names, program
 from schedlab.simulation.settings import tunable
 
@@ -204,6 +205,23 @@ def test_a_tunables_value_is_read_as_in_an_experiment_file(value: object, number
 @pytest.mark.parametrize(("value", "number"), [(True, 1), (False, 0), ("NO_RUN_TO_PARITY", 0)])
 def test_a_feature_is_a_flag(value: object, number: int) -> None:
     assert tunable("RUN_TO_PARITY", value) == ("sched.features.RUN_TO_PARITY", number)
+
+
+@pytest.mark.parametrize("name", ["kernel.numa_balancing", "kernel.sched_schedstats", "PLACE_LAG", "vm.stat_shepherd"])
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (("off", "OFF", "no", "n", "false", "disable", "disabled", "0", 0, False), 0),
+        (("on", "yes", "y", "true", "enable", "enabled", "1", 1, True), 1),
+    ],
+)
+def test_every_switch_takes_the_same_words(name: str, words: tuple[object, ...], number: int) -> None:
+    assert [tunable(name, word)[1] for word in words] == [number] * len(words)
+
+
+def test_a_word_for_a_constant_of_a_kernel_model_is_refused() -> None:
+    with pytest.raises(SettingRefused, match=r"unknown tunable 'my\.constant'"):
+        tunable("my.constant", "fast")
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:

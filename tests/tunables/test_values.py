@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schedlab.tunables import BadValue, lookup
 from schedlab.tunables.codecs import codec
-from schedlab.tunables.units import accepted_units, quantity
+from schedlab.tunables.setting import accepted_units, quantity
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,14 @@ from schedlab.tunables.units import accepted_units, quantity
         ("sched.domain.imbalance_pct", "117%", "117"),
         ("kernel.sched_schedstats", True, "1"),
         ("kernel.sched_schedstats", "off", "0"),
+        ("kernel.sched_schedstats", "disabled", "0"),
+        ("kernel.numa_balancing", "off", "0"),
+        ("kernel.numa_balancing", "false", "0"),
+        ("kernel.numa_balancing", "enable", "1"),
+        ("kernel.numa_balancing", "2", "2"),
+        ("cpu.smt", "disabled", "off"),
+        ("sched.features.PLACE_LAG", "off", "NO_PLACE_LAG"),
+        ("sched.features.PLACE_LAG", "y", "PLACE_LAG"),
         ("kernel.sched_schedstats", 1, "1"),
         ("sched.features.PLACE_LAG", False, "NO_PLACE_LAG"),
         ("sched.features.PLACE_LAG", "NO_PLACE_LAG", "NO_PLACE_LAG"),
@@ -50,7 +58,8 @@ def test_a_value_is_written_in_the_files_own_unit(name: str, value: object, writ
         ("sched.migration_cost_ns", "5MiB", "unit 'MiB'.*ns, us, ms, s, min"),
         ("sched.migration_cost_ns", "0.1ns", "not a whole number of ns"),
         ("sched.migration_cost_ns", -2, "too small.*0 to 2147483647 ns.*-1 = every task is cache-hot"),
-        ("sched.migration_cost_ns", "1h", "unit 'h'"),
+        ("sched.migration_cost_ns", "1h", "too large"),
+        ("sched.migration_cost_ns", "5m", "ambiguous: write 5min for minutes or 5ms for milliseconds"),
         ("sched.migration_cost_ns", True, "not a number"),
         ("sched.migration_cost_ns", "fast", "not a number"),
         ("sched.base_slice_ns", 0.5, "fraction without a unit"),
@@ -62,6 +71,7 @@ def test_a_value_is_written_in_the_files_own_unit(name: str, value: object, writ
         ("sched.features.PLACE_LAG", "NO_RUN_TO_PARITY", "neither true nor false.*NO_PLACE_LAG"),
         ("sched.preempt", "realtime", "not one of the choices.*none = .*lazy = .*since 6.13"),
         ("kernel.numa_balancing", 7, r"not one of the choices.*memory-tiering \(2\).*since 5.18"),
+        ("sched.preempt", "off", "not one of the choices"),
         ("sched.preempt", 1.0, "not one of the choices"),
         ("boot.isolcpus", "", "is empty"),
         ("boot.isolcpus", True, "not a text"),
@@ -81,7 +91,16 @@ def test_a_quantity_in_any_unit_is_exact_or_refused(number: int, own: str):
             value = quantity(f"{number}{unit}", own)
         except ValueError:
             continue
-        back = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "B": 1, "KiB": 2**10}
+        back = {
+            "ns": 1,
+            "us": 1000,
+            "ms": 10**6,
+            "s": 10**9,
+            "min": 60 * 10**9,
+            "h": 3600 * 10**9,
+            "B": 1,
+            "KiB": 2**10,
+        }
         back |= {"MiB": 2**20, "GiB": 2**30, "MB/s": 1, "GB/s": 1000, "percent": 1, "%": 1}
         assert value * back[own] == number * back[unit]
 

@@ -6,28 +6,9 @@ use serde::de::DeserializeOwned;
 
 use crate::sys::sched::MAX_CPUS;
 
-/// Parses a duration: a decimal number and a unit (`ns`, `us`, `ms`, `s`, `min` or `m`), such as `0.1ms`. The error
-/// says what was expected.
+/// Parses a duration such as `0.1ms`, see [`schedlab_workload::duration`]. The error says what was expected.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let expected =
-        || format!("`{text}` is not a duration: write a number and ns, us, ms, s or min, such as 0.1ms");
-    let nanoseconds = match unit.trim() {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        _ => return Err(expected()),
-    };
-    let number: f64 = number.parse().map_err(|_| expected())?;
-    let total = number * nanoseconds;
-    if total > u64::MAX as f64 / 2.0 {
-        return Err(format!("`{text}` is too long"));
-    }
-    Ok(Duration::from_nanos(total.round() as u64))
+    schedlab_workload::duration::nanoseconds(text).map(Duration::from_nanos)
 }
 
 /// Parses a CPU list in the kernel's notation, such as `0-1,3`; the result is ascending and not empty.
@@ -76,24 +57,10 @@ pub fn choice<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use super::{cpus, duration, show_cpus};
+    use super::{cpus, show_cpus};
 
     #[test]
-    fn durations_have_a_number_and_a_unit() {
-        assert_eq!(duration("100us"), Ok(Duration::from_micros(100)));
-        assert_eq!(duration("0.1ms"), Ok(Duration::from_micros(100)));
-        assert_eq!(duration("1.5 s"), Ok(Duration::from_millis(1500)));
-        assert_eq!(duration("2min"), Ok(Duration::from_secs(120)));
-        for wrong in ["", "5", "ms", "1.2.3s", "-1s", "5 parsecs", "1e3s"] {
-            assert!(duration(wrong).is_err_and(|text| text.contains("is not a duration")), "{wrong}");
-        }
-        assert!(duration("99999999999999s").is_err_and(|text| text.contains("too long")));
-    }
-
-    #[test]
-    fn cpu_lists_are_the_kernels() {
+    fn cpu_lists_have_the_notation_of_the_kernel() {
         assert_eq!(cpus("0-2,5"), Ok(vec![0, 1, 2, 5]));
         assert_eq!(cpus("3,1,1-2"), Ok(vec![1, 2, 3]));
         assert_eq!(show_cpus(&[0, 1, 2, 5]), "0-2,5");

@@ -16,7 +16,6 @@ from typing import Any
 from schedlab.experiment.locate import Path
 from schedlab.experiment.model import Experiment, FactorialTable, State, Variant
 from schedlab.experiment.plan import CONTROL
-from schedlab.tunables import UnknownTunable, lookup
 
 MOST_RUNS = 128
 """Variants of a factorial: nobody waits for more in every block."""
@@ -144,14 +143,7 @@ def _keys(state: State) -> set[str]:
     """What a state sets, tables by their own keys: ``policy``, ``tunables.sched.migration_cost_ns``."""
     whole = {name for name in state.model_fields_set if name not in _TABLES}
     variables = {f"environment.{name}" for name in state.environment}
-    return whole | variables | {f"tunables.{_canonical(name)}" for name in state.tunables}
-
-
-def _canonical(name: str) -> str:
-    try:
-        return lookup(name).name
-    except UnknownTunable:
-        return name
+    return whole | variables | {f"tunables.{name}" for name in state.tunables}
 
 
 def _variant(baseline: Variant, name: str, on: Sequence[tuple[str, State]]) -> Variant:
@@ -159,8 +151,5 @@ def _variant(baseline: Variant, name: str, on: Sequence[tuple[str, State]]) -> V
     values: dict[str, Any] = {"tunables": baseline.tunables, "environment": baseline.environment}
     for _, state in on:
         values |= {key: getattr(state, key) for key in state.model_fields_set if key not in _TABLES}
-        values["environment"] = values["environment"] | state.environment
-        new = set(map(_canonical, state.tunables))
-        kept = {name: value for name, value in values["tunables"].items() if _canonical(name) not in new}
-        values["tunables"] = kept | state.tunables
+        values |= {table: values[table] | getattr(state, table) for table in _TABLES}
     return baseline.model_copy(update=values | {"name": name, "description": ""})

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment import factorial, locate
 from schedlab.experiment.model import (
+    BAD_TUNABLES,
     About,
     AttributionTable,
     Design,
@@ -27,7 +29,6 @@ from schedlab.experiment.model import (
 )
 from schedlab.experiment.plan import CONTROL
 from schedlab.experiment.rows import combinations
-from schedlab.tunables import BadValue, UnknownTunable, lookup
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.registry import UnknownWorkload, adapter
 from schedlab.workloads.registry import names as workload_names
@@ -69,18 +70,31 @@ def parse(text: str, name: str) -> Experiment:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ExperimentError(f"is not valid TOML: {error}", where=name) from error
-    try:
-        experiment = Experiment.model_validate(data)
-    except ValidationError as error:
-        findings = [_explain(item, data) for item in error.errors()]
-        raise _error(findings, text, name) from error
-    # A factorial's variants are like any others from here on; what cannot be expanded is told with the rest.
-    faults = [*_check_switches(experiment), *factorial.faults(experiment)]
+    experiment, bad_tunables = _validated(data, text, name)
+    # After this the variants of a factorial are like any others. A factorial that cannot be expanded is reported
+    # together with the other mistakes.
+    faults = [*bad_tunables, *factorial.faults(experiment)]
     expanded = experiment if faults else factorial.expand(experiment)
     findings = [*faults, *_check(experiment), *(() if faults else _check_variants(expanded))]
     if findings:
         raise _error(findings, text, name)
     return expanded
+
+
+def _validated(data: dict[str, Any], text: str, name: str) -> tuple[Experiment, list[Finding]]:
+    """The experiment without the tunables that cannot be set, and the findings about these."""
+    try:
+        return Experiment.model_validate(data), []
+    except ValidationError as error:
+        findings = [finding for item in error.errors() for finding in _explain(item)]
+        if any(item["type"] != BAD_TUNABLES for item in error.errors()):
+            raise _error(findings, text, name) from error
+    for (*parents, tunable), _ in findings:
+        table: Any = data
+        for part in parents:
+            table = table[part]
+        del table[tunable]
+    return Experiment.model_validate(data), findings
 
 
 def _error(findings: list[Finding], text: str, name: str) -> ExperimentError:
@@ -93,10 +107,15 @@ def _error(findings: list[Finding], text: str, name: str) -> ExperimentError:
     return ExperimentError("\n".join(told))
 
 
-def _explain(item: object, data: object) -> Finding:
-    """One pydantic finding in the words of the file."""
-    assert isinstance(item, dict)
+def _explain(item: Any) -> list[Finding]:
+    """The findings of one validation error of pydantic, in the words of the file."""
     path: locate.Path = tuple(item["loc"])
+    if item["type"] == BAD_TUNABLES:
+        return [((*path, name), message) for name, message in item["ctx"]["faults"]]
+    return [_explain_field(item, path)]
+
+
+def _explain_field(item: Any, path: locate.Path) -> Finding:
     kind, message = item["type"], str(item["msg"])
     if kind == "extra_forbidden":
         return path, f"unknown key{_elsewhere(path) or _nearest(str(path[-1]), _keys_at(path))}"
@@ -145,8 +164,6 @@ def _check(experiment: Experiment) -> Iterator[Finding]:
     """What single fields cannot tell: labels that repeat, tunables, workloads and their parameters."""
     yield from _check_labels(experiment)
     yield from _check_stopping(experiment)
-    for i, variant in enumerate(experiment.variant):
-        yield from _check_tunables(("variant", i), variant)
     for i, table in enumerate(experiment.workload):
         yield from _check_workload(i, table)
 
@@ -211,36 +228,6 @@ def _check_stack(experiment: Experiment) -> Iterator[Finding]:
             yield ("attribution", "stack"), f"{name!r} is in the stack {times} times"
 
 
-def _check_switches(experiment: Experiment) -> Iterator[Finding]:
-    for name, state in experiment.factorial.switches.items() if experiment.factorial else ():
-        yield from _check_tunables(("factorial", "switches", name), state)
-
-
-def _check_tunables(place: locate.Path, state: State) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
-    for name, value in state.tunables.items():
-        path = (*place, "tunables", name)
-        if _is_simulated(name, value):
-            continue
-        try:
-            lookup(name).parse(value)
-            if (other := seen.setdefault(lookup(name).name, name)) != name:
-                yield path, f"is the same tunable as {other!r}"
-        except (UnknownTunable, BadValue) as error:
-            yield path, str(error)
-
-
-def _is_simulated(name: str, value: object) -> bool:
-    """Whether it is a number for a tunable that no real kernel has, but a simulated one: a constant of its source."""
-    try:
-        lookup(name)
-    except UnknownTunable:
-        from schedlab.simulation.models import kernels_with
-
-        return isinstance(value, int) and bool(kernels_with(name))
-    return False
-
-
 def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
     try:
         found = adapter(table.use)
@@ -272,7 +259,7 @@ def _check_parameters(i: int, table: WorkloadTable, found: AnyAdapter, quick: bo
             found.parameters.model_validate(values)
         except ValidationError as error:
             for item in error.errors():
-                path, message = _explain(item, values)
+                path, message = _explain_field(item, tuple(item["loc"]))
                 if item["type"] == "extra_forbidden":
                     known = [*found.parameters.model_fields, *WorkloadTable.model_fields]
                     message = f"{table.use!r} has no parameter {path[-1]!r}{_nearest(str(path[-1]), known)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from math import ceil
 from typing import Annotated, Any, Literal
 
@@ -13,11 +14,14 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    PlainValidator,
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from schedlab.cpulist import parse_cpu_list
+from schedlab.tunables import BadValue, Setting, UnknownTunable, model_setting, setting
 from schedlab.units import parse_share, parse_time_ns
 from schedlab.vm.topology import DEFAULT, BadTopology, Topology
 
@@ -74,6 +78,43 @@ def _boot_parameters(value: str) -> str:
     return value
 
 
+BAD_TUNABLES = "bad_tunables"
+"""Type of the validation error for tunables; its context has ``faults``, pairs of the name as written and a message."""
+
+
+def _tunables(table: object) -> dict[str, Setting]:
+    """Parse a table of tunables into settings by canonical name; the error has the faults of all of them."""
+    if not isinstance(table, Mapping):
+        raise ValueError('is not a table of names and values, such as { "vm.stat_interval" = 5 }')
+    settings: dict[str, Setting] = {}
+    written: dict[str, str] = {}
+    faults: list[tuple[str, str]] = []
+    for name, value in table.items():
+        try:
+            parsed = _setting(name, value)
+        except (UnknownTunable, BadValue) as error:
+            faults.append((name, str(error)))
+            continue
+        if (other := written.setdefault(parsed.name, name)) != name:
+            faults.append((name, f"is the same tunable as {other!r}"))
+        settings[parsed.name] = parsed
+    if faults:
+        raise PydanticCustomError(BAD_TUNABLES, "tunables that cannot be set", {"faults": faults})
+    return settings
+
+
+def _setting(name: str, value: object) -> Setting:
+    """The setting; names that only shipped kernel models have are tunables too, and need a target that is simulated."""
+    try:
+        return setting(name, value)
+    except UnknownTunable:
+        from schedlab.simulation.models import kernels_with
+
+        if not kernels_with(name):
+            raise
+        return model_setting(name, value)
+
+
 MEMORY_MIB_MIN = 192
 """Memory of a node below which Debian's kernels do not come up with their first file system unpacked."""
 
@@ -85,6 +126,7 @@ MemoryMib = Annotated[int, Field(ge=MEMORY_MIB_MIN, le=1 << 24)]
 TopologyText = Annotated[str, BeforeValidator(_topology)]
 CommandWords = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
+Tunables = Annotated[dict[str, Setting], PlainValidator(_tunables)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n]*$")]
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
@@ -219,7 +261,7 @@ class State(_Table):
     memory_mib: MemoryMib | None = None
     distances: list[list[int]] | None = None
     sched_ext: CommandWords | None = None
-    tunables: dict[str, int | bool | float | str] = Field(default_factory=dict)
+    tunables: Tunables = Field(default_factory=dict)
     policy: Literal["other", "batch", "idle", "fifo", "rr"] | None = None
     priority: Annotated[int, Field(ge=1, le=99)] | None = None
     nice: Annotated[int, Field(ge=-20, le=19)] | None = None

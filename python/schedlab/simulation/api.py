@@ -12,11 +12,10 @@ from schedlab.simulation.frames import Case, Simulated
 from schedlab.simulation.models import DEFAULT_KERNEL, Model
 from schedlab.simulation.models import kernel as kernel_model
 from schedlab.simulation.models import machine as machine_model
-from schedlab.simulation.options import attributes, nanoseconds, seed_of
 from schedlab.simulation.programs import Program, program_file
 from schedlab.simulation.programs import program as native_program
 from schedlab.simulation.running import Pool, Simulation
-from schedlab.simulation.settings import SAMPLES, Settings, tunable
+from schedlab.simulation.settings import SAMPLES, Settings, attributes, nanoseconds, seed_of, tunable
 
 Name = str | Path
 """Of a shipped model, or the path of its TOML file."""

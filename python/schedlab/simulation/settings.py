@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from schedlab.cpulist import parse_cpu_list
 from schedlab.simulation.errors import SettingRefused
+from schedlab.simulation.models import Model, kernel, kernel_names
+from schedlab.units import parse_time_ns
+
+if TYPE_CHECKING:
+    from schedlab.tunables import Setting
 
 SAMPLES = 100_000
 """Samples of a series that are kept, of more a random selection: as ``schedload`` does."""
@@ -61,31 +67,81 @@ class Settings:
         }
 
 
+def numbers(settings: Iterable[Setting]) -> dict[str, int]:
+    """The numbers that kernel models take, by canonical name; SettingRefused for a value that is not a number."""
+    found: dict[str, int] = {}
+    for each in settings:
+        try:
+            found[each.name] = each.number
+        except ValueError as error:
+            raise SettingRefused(
+                f"{each.text!r} is not a number, and tunables of simulated kernels are numbers",
+                where=each.name,
+                todo="'schedlab kernels show NAME' prints the tunables of a kernel model",
+            ) from error
+    return found
+
+
 def tunable(name: str, value: object) -> tuple[str, int]:
-    """The canonical name and the number of a tunable as an experiment file gives it: ``"0.5ms"``, ``true``, 100000.
+    """Canonical name and number for what the command line or a caller gives: ``"0.5ms"``, ``"off"``, 100000.
 
-    A number under a name that schedlab's catalogue lacks goes on as it is: a kernel model may have tunables of its own,
-    and refuses others. SettingRefused tells what is wrong with a value.
+    A name that the catalogue lacks is taken for a tunable of the kernel model. SettingRefused names a wrong value.
     """
-    from schedlab.tunables import BadValue, UnknownTunable, lookup
-    from schedlab.tunables.model import Kind
+    from schedlab.tunables import BadValue, UnknownTunable, model_setting
 
     try:
-        found = lookup(name)
-        text = found.parse(value)
-    except UnknownTunable as error:
-        if isinstance(value, int) or (isinstance(value, str) and value.lstrip("-").isdecimal()):
-            return name, int(value)
+        ((canonical, number),) = numbers([model_setting(name, value)]).items()
+    except (UnknownTunable, BadValue) as error:
         raise SettingRefused(error.what, where=name, todo=error.todo) from error
-    except BadValue as error:
-        raise SettingRefused(error.what, where=name, todo=error.todo) from error
-    if found.kind is Kind.FEATURE:
-        return found.name, int(not text.startswith("NO_"))
-    try:
-        return found.name, int(text)
-    except ValueError as error:
+    return canonical, number
+
+
+def attributes(
+    policy: str, priority: int | None, nice: int, length: str | int | None, cpus: str | None, under: Model
+) -> Attributes:
+    """The attributes of all tasks under a kernel model; ``length`` is a slice, a text or nanoseconds.
+
+    SettingRefused for what does not go together, and for a slice of its own under a kernel that has none.
+    """
+    realtime = policy in ("fifo", "rr")
+    if realtime != (priority is not None):
+        what = f"policy {policy!r} needs a priority from 1 to 99" if realtime else "priority goes with fifo or rr only"
+        raise SettingRefused(what, where="priority")
+    if length is not None and not has_slices(under):
+        having = [name for name in kernel_names() if has_slices(kernel(name))]
         raise SettingRefused(
-            f"{value!r} is no number, and the simulated kernels have numbers only",
-            where=name,
-            todo="'schedlab kernels show NAME' prints a kernel model's tunables",
-        ) from error
+            f"{under.name} has no slices of single tasks", where="slice", todo=f"these have them: {', '.join(having)}"
+        )
+    try:
+        chosen = None if cpus is None else parse_cpu_list(cpus)
+    except ValueError as error:
+        raise SettingRefused(str(error), where="cpus") from error
+    slice_ns = nanoseconds(length, "slice") if isinstance(length, str) else length
+    return Attributes(policy, priority, nice, chosen, slice_ns)
+
+
+def has_slices(under: Model) -> bool:
+    """Whether a task may ask for a slice of its own: ``sched_attr::sched_runtime`` of EEVDF (since 6.12)."""
+    return str(under.data["policy"]) == "eevdf"
+
+
+LAST_NS = (1 << 54) - 2
+"""The last moment of virtual time, 208 days: limits of docs/simulator-model.md."""
+
+
+def nanoseconds(text: str, where: str) -> int:
+    """A time such as ``"0.1ms"``; SettingRefused when it is none, or none within virtual time."""
+    try:
+        ns = parse_time_ns(text)
+    except ValueError as error:
+        raise SettingRefused(str(error), where=where) from error
+    if not 0 <= ns <= LAST_NS:
+        raise SettingRefused(f"{text!r} is not between 0 and {LAST_NS} ns, where virtual time ends", where=where)
+    return ns
+
+
+def seed_of(seed: int) -> int:
+    """The seed; SettingRefused when it is not from 0 to 2^64 - 1."""
+    if not 0 <= seed < 1 << 64:
+        raise SettingRefused(f"{seed} is no seed: they are from 0 to 2^64 - 1", where="seed")
+    return seed

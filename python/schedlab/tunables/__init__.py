@@ -23,6 +23,7 @@ from .library import catalogue, lookup, names_of
 from .listing import Description, Row, State, describe, rows
 from .model import Tunable
 from .outcomes import Change, Failed, LeftAlone, Outcome, Restored
+from .setting import Setting, model_setting, setting
 from .signals import Interrupted, deferred_signals, restore_on_signals
 from .system import System
 
@@ -50,6 +51,7 @@ __all__ = [
     "Resolution",
     "Restored",
     "Row",
+    "Setting",
     "State",
     "System",
     "Tunable",
@@ -62,10 +64,12 @@ __all__ = [
     "deferred_signals",
     "describe",
     "lookup",
+    "model_setting",
     "names_of",
     "pending",
     "recover",
     "restore_on_signals",
     "rows",
+    "setting",
     "undo_script",
 ]

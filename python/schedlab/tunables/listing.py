@@ -10,8 +10,8 @@ from .availability import Absent, Available, BootOnly, ReadOnly, Refused, Resolu
 from .kernel import KernelRange
 from .library import catalogue, lookup, names_of
 from .model import Tunable
+from .setting import allowed, range_text
 from .system import System
-from .values import allowed, range_text
 
 
 class State(StrEnum):

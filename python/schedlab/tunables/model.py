@@ -148,7 +148,7 @@ class Tunable:
         In: an integer in the tunable's own unit, a boolean, or text with a unit (`"0.5ms"`). Raises BadValue,
         which names what is allowed.
         """
-        from .values import parse
+        from .setting import parse
 
         return parse(self, value)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from .codecs import CODEC_NAMES
 from .kernel import FIRST, KernelRange, KernelVersion
 from .model import Choice, ConfigNeed, Cost, Default, Kind, Place, PlaceKind, Tunable
-from .units import UNITS
+from .setting import UNITS
 
 Version = Annotated[str, Field(pattern=r"^\d+\.\d+$")]
 ConfigText = Annotated[str, Field(pattern=r"^CONFIG_\w+( (since|until) \d+\.\d+)?$")]

@@ -19,7 +19,7 @@ from .files import Files, KernelFiles, PlainFiles
 from .kernel import KernelVersion
 from .library import lookup
 from .model import Kind, Place, PlaceKind, Tunable
-from .values import check_kernel
+from .setting import Setting, check_kernel, setting
 
 
 @dataclass(frozen=True)
@@ -132,20 +132,20 @@ class System:
         One that another of `wanted` makes appear (domains by sched.verbose) is not complained about. Raises
         UnknownTunable and BadValue.
         """
-        names = {lookup(name).name for name in wanted}
+        settings = {name: setting(name, value) for name, value in wanted.items()}
+        names = {each.name for each in settings.values()}
         problems: dict[str, Resolution] = {}
-        for name, value in wanted.items():
-            tunable = lookup(name)
-            text = tunable.parse(value)
-            answer = self.resolve(tunable)
+        for name, each in settings.items():
+            answer = self.resolve(each.catalogued)
             if isinstance(answer, Available):
-                self.accept(tunable, text, answer)
-            elif tunable.enabled_by not in names:
+                self.accept(each, answer)
+            elif each.catalogued.enabled_by not in names:
                 problems[name] = answer
         return problems
 
-    def accept(self, tunable: Tunable, text: str, here: Available) -> None:
-        """Raise BadValue when `text`, which the tunable can take, is not a choice of this kernel."""
+    def accept(self, wanted: Setting, here: Available) -> None:
+        """Raise BadValue when the value, which the tunable can take, is not a choice of this kernel."""
+        tunable, text = wanted.catalogued, wanted.text
         if tunable.kind is not Kind.CHOICE:
             return
         options = codec(here.place.codec).options(self.files.read(here.paths[0]))

@@ -11,7 +11,7 @@ from schedlab.targets import sched_ext
 from schedlab.targets.host.launch import attributes, launch
 from schedlab.targets.host.lock import BUSY, WAIT, holder
 from schedlab.targets.protocol import Obstacle
-from schedlab.tunables import System, UnknownTunable, lookup
+from schedlab.tunables import System
 from schedlab.workloads.base import Command
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
@@ -63,10 +63,12 @@ def _attributes(variant: Variant) -> Iterator[Obstacle]:
 
 def _tunables(plan: Plan, system: System) -> Iterator[Obstacle]:
     wanted: dict[str, list[str]] = {}
+    simulated: dict[str, None] = {}
     for variant in plan.variants:
-        for name in variant.tunables:
+        for name, setting in variant.tunables.items():
             wanted.setdefault(name, []).append(variant.name)
-    simulated = [name for name in wanted if not _is_known(name)]
+            if setting.tunable is None:
+                simulated[name] = None
     for name in simulated:
         mend = f"run it with --target sim:MACHINE/{kernels_with(name)[0]}"
         subject = f"tunable {name!r} (variants {', '.join(wanted.pop(name))})"
@@ -75,19 +77,10 @@ def _tunables(plan: Plan, system: System) -> Iterator[Obstacle]:
         return
     with system.debugfs():
         for variant in plan.variants:
-            real = {name: value for name, value in variant.tunables.items() if name not in simulated}
+            real = {name: setting for name, setting in variant.tunables.items() if name not in simulated}
             for name, answer in system.check(real).items():
                 if variants := wanted.pop(name, None):
                     subject = f"tunable {name!r} (variants {', '.join(variants)})"
                     yield Obstacle(
                         subject, answer.why, f"'schedlab tunables show {name}' tells all that is known of it"
                     )
-
-
-def _is_known(name: str) -> bool:
-    """Whether the catalogue of real kernels' tunables has it; a plan holds no others but simulated kernels' own."""
-    try:
-        lookup(name)
-    except UnknownTunable:
-        return False
-    return True

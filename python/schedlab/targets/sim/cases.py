@@ -18,10 +18,9 @@ from schedlab.experiment.rows import Row
 from schedlab.simulation import models
 from schedlab.simulation.errors import ProgramError
 from schedlab.simulation.models import Model
-from schedlab.simulation.options import attributes
 from schedlab.simulation.programs import Program, native, program
 from schedlab.simulation.running import Simulation
-from schedlab.simulation.settings import Attributes, Settings, tunable
+from schedlab.simulation.settings import Attributes, Settings, attributes, numbers
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.registry import adapter
 
@@ -83,7 +82,7 @@ def simulation(trial: Trial, made: RowProgram, seed: int, machine: Model, target
     kernel = kernel_of(variant, target_kernel)
     settings = Settings(
         seed=seed_of(seed, trial.block, trial.iteration),
-        tunables=dict(tunable(name, value) for name, value in variant.tunables.items()),
+        tunables=numbers(variant.tunables.values()),
         command_line=variant.cmdline or "",
         horizon_ns=round(trial.row.timeout * 1e9),
         attributes=attributes_of(variant, kernel),

@@ -14,9 +14,10 @@ from schedlab.simulation.models import Model, kernels_with
 from schedlab.simulation.native import extension
 from schedlab.simulation.programs import Program, native_names
 from schedlab.simulation.running import Simulation
-from schedlab.simulation.settings import Settings, tunable
+from schedlab.simulation.settings import Settings, numbers
 from schedlab.targets.protocol import Obstacle
 from schedlab.targets.sim.cases import RowProgram, attributes_of, kernel_of, row_program
+from schedlab.tunables import Setting
 
 Fault = tuple[str, str]
 """Why, and what would mend it."""
@@ -77,7 +78,7 @@ def _faults(variant: Variant, made: list[RowProgram], machine: Model, target_ker
         yield error.what, error.todo
         return
     trials: list[Callable[[], Mapping[str, Any]]] = [
-        *(partial(_tunable, kernel, name, value) for name, value in variant.tunables.items()),
+        *(partial(_tunable, kernel, setting) for setting in variant.tunables.values()),
         lambda: {"command_line": variant.cmdline or ""},
         lambda: {"attributes": attributes_of(variant, kernel)},
     ]
@@ -90,14 +91,14 @@ def _faults(variant: Variant, made: list[RowProgram], machine: Model, target_ker
             yield f"{error.where}: {error.what}" if error.where else error.what, error.todo
 
 
-def _tunable(kernel: Model, given: str, value: object) -> Mapping[str, Any]:
-    """The tunable as a setting; SettingRefused names the kernel models that have it where this one does not."""
-    name, number = tunable(given, value)
-    if name not in kernel.tunables:
-        having = kernels_with(name)
+def _tunable(kernel: Model, setting: Setting) -> Mapping[str, Any]:
+    """The tunable for the simulator; SettingRefused names the kernel models that have it where this one does not."""
+    tunables = numbers([setting])
+    if setting.name not in kernel.tunables:
+        having = kernels_with(setting.name)
         mend = f"these have it: {', '.join(having)}" if having else "no shipped kernel model has it"
-        raise SettingRefused(f"{kernel.name} has no tunable {given!r}", todo=mend)
-    return {"tunables": {name: number}}
+        raise SettingRefused(f"{kernel.name} has no tunable {setting.name!r}", todo=mend)
+    return {"tunables": tunables}
 
 
 def _once(made: list[RowProgram]) -> list[Program]:

@@ -185,8 +185,8 @@ def _faults(variant: Variant, table: TargetTable) -> Iterator[tuple[str, str]]:
 
 def _of_image(variant: Variant, table: TargetTable, image: Image) -> Iterator[tuple[str, str]]:
     """What the kernel itself is in the way of."""
-    for name in variant.tunables:
-        if (why := refusal(name, image)) is not None:
+    for name, setting in variant.tunables.items():
+        if (why := refusal(setting, image)) is not None:
             yield f"tunable {name!r}: {why[0]}", why[1]
     if variant.sched_ext is not None and (why := guest.refusal(config_of(image), image.release)) is not None:
         yield why

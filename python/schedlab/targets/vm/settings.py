@@ -1,15 +1,15 @@
-"""A variant's tunables in a guest: whether its kernel has them, what is to be written, and what was read back."""
+"""The settings of a variant in a guest: whether its kernel has them, which files to write, and what was read back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from schedlab.experiment.model import Variant
-from schedlab.tunables import KernelVersion, Tunable, UnknownTunable, lookup
+from schedlab.tunables import KernelVersion, Setting, Tunable
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.model import Place, PlaceKind
+from schedlab.vm import jobs
 from schedlab.vm.images import Image, config_of
-from schedlab.vm.jobs import Setting
 
 
 def run_time_places(tunable: Tunable, version: KernelVersion) -> list[Place]:
@@ -18,11 +18,10 @@ def run_time_places(tunable: Tunable, version: KernelVersion) -> list[Place]:
     return sorted(places, key=lambda place: version not in place.range)
 
 
-def refusal(name: str, image: Image) -> tuple[str, str] | None:
+def refusal(wanted: Setting, image: Image) -> tuple[str, str] | None:
     """Why this kernel cannot have the tunable set while it runs, and what to do; None when it should."""
-    try:
-        tunable = lookup(name)
-    except UnknownTunable:
+    tunable = wanted.tunable
+    if tunable is None:
         return "only simulated kernels have it", "run it with --target sim:MACHINE"
     version = KernelVersion.parse(image.release)
     here = tunable.places_in(version)
@@ -38,36 +37,31 @@ def refusal(name: str, image: Image) -> tuple[str, str] | None:
     return None
 
 
-def settings(variant: Variant, image: Image) -> list[Setting]:
-    """What a guest writes before its jobs; a tunable that makes others appear comes before them."""
+def settings(variant: Variant, image: Image) -> list[jobs.Setting]:
+    """The files that a guest writes before its jobs; a tunable that makes others appear comes before them."""
     version = KernelVersion.parse(image.release)
-    wanted = [(lookup(name), value) for name, value in variant.tunables.items()]
+    wanted = [(setting.catalogued, setting.text) for setting in variant.tunables.values()]
     wanted.sort(key=lambda pair: pair[0].enabled_by is not None)
     return [
-        Setting(tunable.name, tunable.places.index(place), place.text, _text(tunable, place, v))
-        for tunable, v in wanted
+        jobs.Setting(tunable.name, tunable.places.index(place), place.text, codec(place.codec).encode(text))
+        for tunable, text in wanted
         for place in run_time_places(tunable, version)
     ]
-
-
-def _text(tunable: Tunable, place: Place, value: object) -> str:
-    return codec(place.codec).encode(tunable.parse(value))
 
 
 def faults(variant: Variant, told: str) -> Iterator[str]:
     """What did not take effect, by the guest's account of its settings (see the guest's ``init``)."""
     lines = _lines(told)
-    for name, value in variant.tunables.items():
-        tunable = lookup(name)
-        found = lines.get(tunable.name)
-        if not found:
+    for name, setting in variant.tunables.items():
+        tunable, text = setting.catalogued, setting.text
+        files = lines.get(name)
+        if not files:
             yield f"the guest's kernel has no file for {name!r}"
             continue
-        for place, path, why, raw in found:
+        for place, path, why, raw in files:
             how = codec(tunable.places[place].codec)
-            text = tunable.parse(value)
             if why:
-                yield f"the guest's kernel does not take {value!r} for {name!r}: {why.rpartition(': ')[2].strip()}"
+                yield f"the guest's kernel does not take {text!r} for {name!r}: {why.rpartition(': ')[2].strip()}"
             elif how.steady and (now := how.decode(raw)) != text:
                 yield f"{path} was set to {text} in the guest, and says {now}"
 

@@ -25,9 +25,8 @@ from schedlab.tunables.errors import (
     Unavailable,
     WriteFailed,
 )
-from schedlab.tunables.library import lookup
-from schedlab.tunables.model import Tunable
 from schedlab.tunables.outcomes import Change, Failed, LeftAlone, Outcome
+from schedlab.tunables.setting import Setting, setting
 from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
 
@@ -106,8 +105,8 @@ class Journal:
     def apply(self, values: Mapping[str, object]) -> list[Change]:
         """Set tunables, leaving as they are those set before; gives the writes that were needed.
 
-        In: values by name, as an experiment file holds them. All or nothing: when one cannot be set, those before
-        it are taken back and a TunableError says which it was (UnknownTunable, BadValue, Unavailable,
+        In: settings, or values as an experiment file has them, by name. All or nothing: when one cannot be set, those
+        before it are taken back and a TunableError says which it was (UnknownTunable, BadValue, Unavailable,
         WriteFailed, NotTaken, ChangedMeanwhile, JournalError).
         """
         return self._move(values, keep=True)
@@ -179,44 +178,41 @@ class Journal:
                 raise
         return [Change(step.name, step.path, step.old, step.new) for _, step in commit.made]
 
-    def _plan(self, goals: list[tuple[Tunable, str]]) -> tuple[list[_Step], list[tuple[Tunable, str]], set[Slot]]:
+    def _plan(self, goals: list[Setting]) -> tuple[list[_Step], list[Setting], set[Slot]]:
         """Writes that the goals need, goals that another one must first make possible, and every goal's slots."""
-        names = {tunable.name for tunable, _ in goals}
+        names = {goal.name for goal in goals}
         steps: list[_Step] = []
-        later: list[tuple[Tunable, str]] = []
+        later: list[Setting] = []
         slots: set[Slot] = set()
-        for tunable, text in goals:
-            here = self._resolve(tunable)
+        for goal in goals:
+            here = self._resolve(goal)
             if not isinstance(here, Available):
-                if tunable.enabled_by not in names:
-                    self._unavailable(tunable, here)
-                later.append((tunable, text))
+                if goal.catalogued.enabled_by not in names:
+                    raise Unavailable(goal.name, here, here.why)
+                later.append(goal)
                 continue
-            self._system.accept(tunable, text, here)
+            self._system.accept(goal, here)
             for path, current in zip(here.paths, here.values, strict=True):
                 slot = (str(path), here.place.codec)
                 if slot in slots:
-                    raise TunableError(f"{tunable.name}: {path} is set twice, under two names")
+                    raise TunableError(f"{goal.name}: {path} is set twice, under two names")
                 slots.add(slot)
-                self._check_untouched(tunable, slot, current)
-                if current != text:
-                    steps.append(_Step(tunable.name, path, here.place.codec, current, text))
+                self._check_untouched(goal.name, slot, current)
+                if current != goal.text:
+                    steps.append(_Step(goal.name, path, here.place.codec, current, goal.text))
         return steps, later, slots
 
-    def _resolve(self, tunable: Tunable) -> Resolution:
-        here = self._system.resolve(tunable)
+    def _resolve(self, goal: Setting) -> Resolution:
+        here = self._system.resolve(goal.catalogued)
         if isinstance(here, Refused) and here.unmounted and self._system.real and self._system.is_root:
             self._debugfs.enter_context(self._system.debugfs())
-            here = self._system.resolve(tunable)
+            here = self._system.resolve(goal.catalogued)
         return here
 
-    def _unavailable(self, tunable: Tunable, here: Resolution) -> None:
-        raise Unavailable(tunable.name, here, here.why)
-
-    def _check_untouched(self, tunable: Tunable, slot: Slot, current: str) -> None:
+    def _check_untouched(self, name: str, slot: Slot, current: str) -> None:
         history = self._histories.get(slot)
         if history is not None and codec(history.codec).steady and current not in history.possible:
-            raise ChangedMeanwhile(tunable.name, history.path, history.ours, current)
+            raise ChangedMeanwhile(name, history.path, history.ours, current)
 
     def _returns(self, slots: set[Slot]) -> list[_Step]:
         """Writes that bring values which the next variant does not want back to their originals, last first."""
@@ -341,11 +337,11 @@ def _in_debugfs(path: Path) -> bool:
     return path.is_relative_to("/sys/kernel/debug")
 
 
-def _goals(wanted: Mapping[str, object]) -> list[tuple[Tunable, str]]:
-    goals: dict[str, tuple[Tunable, str]] = {}
+def _goals(wanted: Mapping[str, object]) -> list[Setting]:
+    goals: dict[str, Setting] = {}
     for name, value in wanted.items():
-        tunable = lookup(name)
-        if tunable.name in goals:
-            raise BadValue(tunable.name, value, f"is given a second time, as {name}", "one value")
-        goals[tunable.name] = (tunable, tunable.parse(value))
+        goal = setting(name, value)
+        if goal.name in goals:
+            raise BadValue(goal.name, value, f"is given a second time, as {name}", "one value")
+        goals[goal.name] = goal
     return list(goals.values())

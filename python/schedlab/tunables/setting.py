@@ -1,0 +1,254 @@
+"""A tunable's value, parsed once from what an experiment file or ``--set`` gives, and the words for what is allowed.
+
+A :class:`Setting` is what the rest of schedlab carries: from the experiment file through the plan to the target, the
+journal and the simulator. Nobody else reads a value again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from schedlab.units import SIZE_BYTES, TIME_NS, duration_ns
+
+from .errors import BadValue, UnknownTunable
+from .kernel import KernelVersion
+from .library import lookup
+from .model import Choice, Kind, Tunable
+
+_YES = {"1", "y", "yes", "on", "true", "enable", "enabled"}
+_NO = {"0", "n", "no", "off", "false", "disable", "disabled"}
+
+_FAMILIES = (TIME_NS, SIZE_BYTES, {"MB/s": 1, "GB/s": 1000}, {"percent": 1, "%": 1}, {"count": 1})
+"""Units by their size in the family's smallest unit."""
+
+UNITS: tuple[str, ...] = tuple(unit for family in _FAMILIES for unit in family)
+
+_SYNONYMS = {"MBps": "MB/s", "GBps": "GB/s"}
+_QUANTITY = re.compile(r"([+-]?\d[\d_]*(?:\.\d+)?(?:[eE]\d+)?)\s*([^\d\s].*)?")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A tunable and the value that it is to have.
+
+    ``name`` is canonical. ``text`` is the value in canonical form, in the unit of the tunable's file; a codec makes of
+    it what is written. ``tunable`` is None for a constant that only kernel models have.
+    """
+
+    name: str
+    text: str
+    tunable: Tunable | None = field(repr=False)
+
+    @property
+    def catalogued(self) -> Tunable:
+        """The tunable; UnknownTunable for a constant that only kernel models have."""
+        return lookup(self.name) if self.tunable is None else self.tunable
+
+    @property
+    def number(self) -> int:
+        """The value as kernel models take it, 1 or 0 for a scheduler feature; ValueError when it is not a number."""
+        if self.tunable is not None and self.tunable.kind is Kind.FEATURE:
+            return int(not self.text.startswith("NO_"))
+        return int(self.text)
+
+
+def setting(name: str, value: object) -> Setting:
+    """Return the setting for any name of a tunable and what an experiment file gives as its value.
+
+    A :class:`Setting` as ``value`` is returned as it is. Raises UnknownTunable, and BadValue with what is allowed.
+    """
+    if isinstance(value, Setting):
+        return value
+    tunable = lookup(name)
+    return Setting(tunable.name, parse(tunable, value), tunable)
+
+
+def model_setting(name: str, value: object) -> Setting:
+    """As :func:`setting`, for simulated kernels: a name that the catalogue lacks is a constant of a kernel model.
+
+    Such a constant takes a whole number, or the words of a switch. Raises UnknownTunable for any other value of it,
+    because the name is then more likely a mistake.
+    """
+    try:
+        return setting(name, value)
+    except UnknownTunable:
+        word = str(value).strip()
+        if isinstance(value, bool) or (isinstance(value, str) and word.lower() in _YES | _NO):
+            return Setting(name, str(int(_parse_switch(value))), None)
+        if isinstance(value, int) or (isinstance(value, str) and re.fullmatch(r"-?[0-9]+", word)):
+            return Setting(name, str(int(word)), None)
+        raise
+
+
+def parse(tunable: Tunable, value: object) -> str:
+    """Return the canonical text for `value`; BadValue names what is allowed. See `Tunable.parse`."""
+    try:
+        match tunable.kind:
+            case Kind.INT:
+                return _parse_int(tunable, value)
+            case Kind.BOOL:
+                return "1" if _parse_switch(value) else "0"
+            case Kind.FEATURE:
+                return _parse_feature(tunable, value)
+            case Kind.CHOICE:
+                return _parse_choice(tunable, value)
+            case Kind.STRING:
+                return _parse_string(value)
+    except ValueError as error:
+        raise BadValue(tunable.name, value, str(error), allowed(tunable)) from None
+
+
+def quantity(text: str, unit: str) -> int:
+    """Read a number with an optional unit and return it in `unit`.
+
+    In: text such as `500us`, `0.5 ms`, `-1`; a bare number is in `unit` already. Out: an integer in `unit`.
+    ValueError, with a reason that continues "'500us' …", for a text that is not a number, for a unit of another kind,
+    and for a fraction of `unit`.
+    """
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("is not a number with an optional unit")
+    family = _family(unit)
+    given = (match[2] or unit).strip()
+    given = _SYNONYMS.get(given, given)
+    if match[2] and family is TIME_NS:
+        exact = Fraction(duration_ns(text), family[unit])
+    elif given in family:
+        exact = Fraction(match[1].replace("_", "")) * family[given] / family[unit]
+    else:
+        names = ", ".join(accepted_units(unit))
+        raise ValueError(f"has the unit {given!r}, which is not one of {names}" if names else "takes no unit")
+    if exact.denominator != 1:
+        raise ValueError(f"is not a whole number of {unit}")
+    return int(exact)
+
+
+def accepted_units(unit: str) -> tuple[str, ...]:
+    """The units that a text for a tunable in `unit` may carry, smallest first."""
+    return tuple(name for name in _family(unit) if name not in ("count", "µs"))
+
+
+def _family(unit: str) -> dict[str, int]:
+    return next(family for family in _FAMILIES if unit in family)
+
+
+def check_kernel(tunable: Tunable, text: str, version: KernelVersion) -> None:
+    """Raise BadValue when the choice `text` exists, but not in mainline kernels of that version."""
+    for choice in tunable.choices:
+        if choice.value == text and version not in choice.range:
+            why = f"is not in kernel {version} (it is {choice.range})"
+            raise BadValue(tunable.name, choice.name, why, allowed(tunable))
+
+
+def allowed(tunable: Tunable) -> str:
+    """The values that a tunable takes, in words: range with unit, units of texts, choices, special values."""
+    match tunable.kind:
+        case Kind.BOOL:
+            return "true or false"
+        case Kind.FEATURE:
+            flag = _flag(tunable)
+            return f'true or false (or "{flag}", "NO_{flag}")'
+        case Kind.CHOICE:
+            return "; ".join(_choice_text(choice) for choice in tunable.choices)
+        case Kind.STRING:
+            return _with_specials("a text", tunable)
+        case Kind.INT:
+            return _with_specials(_range_text(tunable), tunable)
+
+
+def range_text(tunable: Tunable) -> str:
+    """`allowed` in short, for a table's column."""
+    if tunable.kind is Kind.INT:
+        return _range_text(tunable, with_units=False)
+    if tunable.kind is Kind.CHOICE:
+        return " | ".join(choice.name for choice in tunable.choices)
+    return "text" if tunable.kind is Kind.STRING else "true | false"
+
+
+def _parse_int(tunable: Tunable, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("is not a number")
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError("is a fraction without a unit (write a text such as '0.5ms')")
+    number = quantity(value, tunable.unit) if isinstance(value, str) else int(value)
+    if str(number) in tunable.special:
+        return str(number)
+    if tunable.minimum is not None and number < tunable.minimum:
+        raise ValueError("is too small")
+    if tunable.maximum is not None and number > tunable.maximum:
+        raise ValueError("is too large")
+    return str(number)
+
+
+def _parse_switch(value: object) -> bool:
+    word = str(value).strip().lower()
+    if isinstance(value, bool | int | str):
+        if word in _YES:
+            return True
+        if word in _NO:
+            return False
+    raise ValueError("is neither true nor false")
+
+
+def _parse_feature(tunable: Tunable, value: object) -> str:
+    flag = _flag(tunable)
+    if isinstance(value, str) and value.strip() in (flag, f"NO_{flag}"):
+        return value.strip()
+    return flag if _parse_switch(value) else f"NO_{flag}"
+
+
+def _parse_choice(tunable: Tunable, value: object) -> str:
+    """A choice by its value or its name; where "on" and "off" are among the names, every word of a switch will do."""
+    if not isinstance(value, bool | int | str):
+        raise ValueError("is not one of the choices")
+    words = [str(value).strip().lower()]
+    if isinstance(value, bool) or words[0] in (_YES | _NO) - {"0", "1"}:
+        words.append("on" if _parse_switch(value) else "off")
+    for word in words:
+        for choice in tunable.choices:
+            if word in (choice.value.lower(), choice.name.lower()):
+                return choice.value
+    raise ValueError("is not one of the choices")
+
+
+def _parse_string(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError("is not a text")
+    text = " ".join(str(value).split())
+    if not text:
+        raise ValueError("is empty")
+    return text
+
+
+def _flag(tunable: Tunable) -> str:
+    return tunable.name.rpartition(".")[2]
+
+
+def _choice_text(choice: Choice) -> str:
+    label = choice.name if choice.name == choice.value else f"{choice.name} ({choice.value})"
+    ranged = "" if choice.range.since.major == 4 and choice.range.until is None else f", {choice.range}"
+    return f"{label} = {choice.meaning}{ranged}"
+
+
+def _range_text(tunable: Tunable, *, with_units: bool = True) -> str:
+    unit = "" if tunable.unit == "count" else f" {tunable.unit}"
+    low, high = tunable.minimum, tunable.maximum
+    if low is not None and high is not None:
+        text = f"{low} to {high}{unit}"
+    elif low is not None:
+        text = f"{low}{unit} or more"
+    elif high is not None:
+        text = f"at most {high}{unit}"
+    else:
+        text = f"any whole number{' of' + unit if unit else ''}"
+    units = accepted_units(tunable.unit)
+    if with_units and units:
+        text += f" (as a whole number in {tunable.unit}, or a text with {', '.join(units)})"
+    return text
+
+
+def _with_specials(text: str, tunable: Tunable) -> str:
+    specials = "; ".join(f"{value} = {meaning}" for value, meaning in tunable.special.items())
+    return f"{text}; special: {specials}" if specials else text
