@@ -72,16 +72,16 @@ pub enum LoadError {
         pid: i32,
         /// The signal's name.
         signal: String,
-        /// What that may mean.
+        /// Likely cause, or empty.
         hint: &'static str,
     },
     /// A signal asked to stop.
     #[error("stopped by {}", crate::sys::signals::name(*.0))]
     Interrupted(i32),
-    /// Shared memory could not be had.
+    /// Shared memory could not be allocated.
     #[error("allocating {what}: {source}; {}", limits::memory_limits())]
     Memory {
-        /// What for.
+        /// Purpose of the memory.
         what: &'static str,
         /// The error.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Shared memory of a run: everything that tasks tell each other outside of channels, and what they record.
+//! Shared memory of a run: the state that tasks share outside of channels, and their recorded samples.
 //!
 //! ```text
 //! control │ failure text │ locks │ semaphores │ barriers │ conditions │ slots │ holders │ counters by task │ series by task
@@ -28,7 +28,7 @@ const FAILURE_LENGTH: usize = 3 * LINE;
 const FINISHING: usize = 4 * LINE;
 const FAILURE_TEXT: usize = 5 * LINE;
 
-/// The mapping and where things lie in it.
+/// The mapping and the offsets of its sections.
 #[derive(Debug)]
 pub struct Arena {
     pub(super) mapping: Mapping,
@@ -46,7 +46,7 @@ pub struct Arena {
 
 impl Arena {
     /// Maps and initialises the shared memory of a run of `plan`.
-    /// `samples` is how many samples of each series are kept at most.
+    /// At most `samples` samples of each series are kept.
     pub fn new(plan: &Plan, samples: u64) -> io::Result<Self> {
         let mut end = FAILURE_TEXT + FAILURE_ROOM;
         let mut section = |bytes: usize| {
@@ -146,7 +146,7 @@ impl Arena {
         self.mapping.word(FINISHED)
     }
 
-    /// A task asks for the end of the run; the main thread sees it when that task has ended.
+    /// Requests the end of the run. The main thread acts on the request when the calling task has ended.
     pub fn finish(&self) {
         self.mapping.word(FINISHING).store(1, Ordering::Release);
     }
@@ -156,7 +156,7 @@ impl Arena {
         self.mapping.word(FINISHING).load(Ordering::Acquire) != 0
     }
 
-    /// Notes a failure; only the first one is kept.
+    /// Records a failure. Later failures are dropped.
     pub fn fail(&self, text: &str) {
         if self.mapping.word(FAILED).swap(1, Ordering::AcqRel) == 0 {
             let length = self.mapping.put(FAILURE_TEXT, text.as_bytes(), FAILURE_ROOM);

@@ -1,4 +1,4 @@
-//! A task changes how it is scheduled.
+//! Changes of a task's own scheduling attributes.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use crate::sys::sched::{self, Attributes as Kernel};
 const VERSION_1: &str = "/sys/fs/cgroup/cpu";
 const VERSION_2: &str = "/sys/fs/cgroup";
 
-/// Applies `wanted` to the calling task; the error says what the kernel refused.
+/// Applies `wanted` to the calling task. The error names the attribute that the kernel refused.
 pub fn set(worker: &mut Worker<'_>, wanted: &Attributes) -> Result<(), String> {
     if let Some(group) = &wanted.group {
         enter(group)?;
@@ -46,7 +46,7 @@ fn set_cpus(worker: &mut Worker<'_>, cpus: &[u32]) -> Result<(), String> {
     Wanted { cpus: Some(cpus), ..Wanted::default() }.apply().map(drop)
 }
 
-/// The kernel's structure with what is wanted laid over what is in effect.
+/// The attributes in effect, overlaid with the wanted ones.
 fn over(before: Kernel, wanted: &Attributes) -> Kernel {
     let policy = wanted.policy.map_or(before.policy, number);
     let real_time = [libc::SCHED_FIFO as u32, libc::SCHED_RR as u32].contains(&policy);
@@ -81,12 +81,12 @@ fn number(policy: Policy) -> u32 {
     number as u32
 }
 
-/// The attributes as a program's JSON has them.
+/// The attributes in the JSON notation of programs.
 fn shown(wanted: &Attributes) -> String {
     serde_json::to_string(wanted).unwrap_or_default()
 }
 
-/// Puts the calling thread into a control group of the `cpu` controller, which is made where it is not there.
+/// Moves the calling thread into a control group of the `cpu` controller. Creates the group if it does not exist.
 fn enter(group: &str) -> Result<(), String> {
     let (root, file) = hierarchy()?;
     let path = root.join(group.trim_start_matches('/'));

@@ -1,8 +1,8 @@
 //! The table of open channel ends.
 //!
 //! A channel is opened just before the first task that uses it is created. The creator closes an end after the last
-//! process that uses it has been created, so at any time it holds no more descriptors than needed, and the end of a
-//! stream is seen when the last user of the other end is gone. Threads share the table, so their ends are closed when
+//! process that uses it has been created, so that it has no more open descriptors than needed, and a
+//! reader receives the end of the stream when the last user of the other end is gone. Threads share the table, so their ends are closed when
 //! the last thread that uses them has finished.
 
 use std::io;
@@ -16,15 +16,15 @@ use schedlab_workload::{Plan, TaskId};
 
 use crate::sys::channel;
 
-/// How long a datagram receiver sleeps before it looks whether all senders are gone; loopback delivers at once, so
-/// this only delays the end of a run.
+/// How long a datagram receiver sleeps before it checks whether all senders are gone. Loopback delivers at once, so
+/// this delays nothing but the end of a run.
 const DATAGRAM_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Descriptors by channel and end.
 #[derive(Debug)]
 pub struct Table(Vec<Entry>);
 
-/// A channel: what a message needs to know lies together.
+/// A channel: the fields that every message reads, side by side.
 #[derive(Debug)]
 pub struct Entry {
     /// Descriptors of the near and the far end; −1 where there is none.
@@ -40,7 +40,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Works out the schedule of a plan.
+    /// Computes the schedule of a plan.
     pub fn new(plan: &Plan) -> Self {
         let ends: Vec<Vec<Use>> = plan.tasks().map(|task| plan.channel_ends(task)).collect();
         let mut last = vec![None; plan.channels().total() as usize * 2];
@@ -100,7 +100,7 @@ impl Entry {
 }
 
 impl Table {
-    /// A table without open channels.
+    /// Table without open channels.
     pub fn new(plan: &Plan) -> Self {
         let entry = |instance| Entry {
             ends: [AtomicI32::new(-1), AtomicI32::new(-1)],
@@ -140,7 +140,7 @@ impl Table {
         }
     }
 
-    /// Closes everything but the ends in `keep` (ascending), for a process that has just been created.
+    /// Closes all ends except those in `keep` (ascending), in a process that has just been created.
     pub fn close_others(&self, keep: &[Use]) {
         for channel in 0..self.0.len() as u32 {
             for end in [End::Near, End::Far] {

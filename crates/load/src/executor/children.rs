@@ -28,7 +28,7 @@ pub fn fork(worker: &mut Worker<'_>, cursor: &Cursor<'_>) -> Result<(), Stop> {
     }
 }
 
-/// What every new process does first: end with its parent, and react to stop signals by ending.
+/// Ties a new process to its parent's life, and lets stop signals end it.
 pub fn settle(parent: process::Pid) {
     let armed = process::die_with_parent(libc::SIGKILL);
     if armed.is_err() || process::parent_pid() != parent {
@@ -37,7 +37,7 @@ pub fn settle(parent: process::Pid) {
     signals::restore_stops();
 }
 
-/// Leaves the message of a task that could not go on; the task's exit code.
+/// Records why a task could not go on; returns the task's exit code.
 pub fn report(worker: &Worker<'_>, done: Result<(), Stop>) -> i32 {
     match done {
         Ok(()) => 0,
@@ -71,7 +71,7 @@ pub fn wait(worker: &mut Worker<'_>, count: Option<u64>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Becomes a command; returns only why that failed.
+/// Replaces the process by a command. Returns only on failure, with the reason.
 pub fn exec(argv: &[String]) -> Stop {
     signals::restore_pipe();
     let error = process::exec(argv);

@@ -36,7 +36,7 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Nobody yet.
+    /// Crew without tasks.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self { shared, processes: HashMap::new(), threads: Vec::new() }
     }
@@ -102,7 +102,7 @@ impl Crew {
                 missing -= 1;
                 continue;
             }
-            self.look_for_trouble()?;
+            self.check_for_dead_tasks()?;
             while let Ok(Some(ended)) = process::wait_no_hang(-1) {
                 self.ended(ended)?;
             }
@@ -118,14 +118,14 @@ impl Crew {
             }
             match process::wait(-1) {
                 Ok(ended) => self.ended(ended)?,
-                Err(error) if error.kind() == ErrorKind::Interrupted => self.look_for_trouble()?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => self.check_for_dead_tasks()?,
                 Err(error) => return Err(LoadError::system("waiting for tasks")(error)),
             }
         }
         let finished = self.shared.arena.finished();
         loop {
             let count = finished.load(Ordering::Acquire);
-            self.look_for_trouble()?;
+            self.check_for_dead_tasks()?;
             if self.shared.arena.finishing() {
                 return self.cut_off();
             }
@@ -154,7 +154,7 @@ impl Crew {
         }
     }
 
-    fn look_for_trouble(&self) -> Result<(), LoadError> {
+    fn check_for_dead_tasks(&self) -> Result<(), LoadError> {
         if let Some(signal) = signals::requested() {
             return Err(LoadError::Interrupted(signal));
         }
@@ -164,9 +164,9 @@ impl Crew {
         }
     }
 
-    /// Takes note of an ended process; an error if it was a task and did not end well.
+    /// Records an ended process; an error if the process was a task and failed.
     fn ended(&mut self, ended: Ended) -> Result<(), LoadError> {
-        // Any other process is an orphan that was left to this one.
+        // Any other process is an orphan that this process adopted.
         let Some(task) = self.processes.remove(&ended.pid) else { return Ok(()) };
         match ended.how {
             How::Exited(0) => Ok(()),
@@ -178,7 +178,7 @@ impl Crew {
     fn killed(&self, task: TaskId, pid: Pid, signal: i32) -> LoadError {
         let hint = match signal {
             libc::SIGKILL => {
-                "; if nobody did that on purpose, the kernel's out-of-memory killer did (see dmesg)"
+                "; unless somebody did so on purpose, this was the kernel's out-of-memory killer (see dmesg)"
             }
             _ => "",
         };
@@ -207,14 +207,14 @@ impl Crew {
     }
 }
 
-/// A task as a process of its own, after the fork; its exit code.
+/// Body of a task's process after the fork; returns its exit code.
 fn process_main(shared: &Shared, task: TaskId) -> i32 {
     shared.table.close_others(shared.schedule.of(task));
     shared.gate.own().into_iter().for_each(channel::close);
     work(shared, task, false)
 }
 
-/// A task from its preparation to its end; its exit code.
+/// Runs a task from its preparation to its end; returns its exit code.
 fn work(shared: &Shared, task: TaskId, thread: bool) -> i32 {
     let mut worker = match Worker::new(shared, task) {
         Ok(worker) => worker,
@@ -229,7 +229,7 @@ fn work(shared: &Shared, task: TaskId, thread: bool) -> i32 {
     children::report(&worker, done)
 }
 
-/// A task as a thread of the main process. The main thread learns of its end even if it panics.
+/// Body of a task's thread in the main process. The main thread is notified of the end, even after a panic.
 fn thread_main(shared: &Shared, task: TaskId) {
     let mut end = ThreadEnd { shared, failed: true };
     end.failed = work(shared, task, true) != 0;
@@ -244,7 +244,7 @@ impl Drop for ThreadEnd<'_> {
     fn drop(&mut self) {
         let finished = self.shared.arena.finished();
         if self.failed {
-            // Only a panic has not left a message of its own yet.
+            // Every failure but a panic has recorded its message already.
             self.shared.arena.fail("a task panicked");
         }
         let count = finished.fetch_add(1, Ordering::AcqRel) + 1;

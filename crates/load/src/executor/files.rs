@@ -10,14 +10,14 @@ use crate::error::LoadError;
 /// Most bytes of one `write(2)`.
 const CHUNK: usize = 4 << 20;
 
-/// What is written; zeros take no place in the program's file.
+/// Source of all writes. Zeros take no space in the program's file.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
 /// An open file.
 #[derive(Debug)]
 pub struct Output(File);
 
-/// Opens all files of a plan, creating those that are not there; existing ones are not cut.
+/// Opens all files of a plan. Creates missing files and does not truncate existing ones.
 pub fn open(plan: &Plan) -> Result<Vec<Output>, LoadError> {
     let open = |instance| {
         let path = &plan.program().resources.files[plan.files().position(instance)].path;

@@ -29,7 +29,7 @@ impl Gate {
         Ok(Self { ready_in, ready_out, go_in, go_out })
     }
 
-    /// A task's side: reports ready and waits for the opening.
+    /// The task's side: reports ready and waits for the opening.
     pub fn pass(&self) -> io::Result<()> {
         loop {
             match channel::write(self.ready_out.as_raw_fd(), b"*") {
@@ -46,7 +46,7 @@ impl Gate {
         }
     }
 
-    /// The main thread's side: takes one ready report, waiting at most `timeout_ms`; whether one came.
+    /// The main thread's side: waits at most `timeout_ms` for one ready report; returns whether one arrived.
     pub fn one_ready(&self, timeout_ms: i32) -> io::Result<bool> {
         let descriptor = self.ready_in.as_raw_fd();
         Ok(channel::readable_within(descriptor, timeout_ms)? && channel::read(descriptor, &mut [0])? > 0)

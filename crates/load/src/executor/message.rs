@@ -7,10 +7,10 @@ use schedlab_workload::program::Take;
 
 use crate::sys::channel;
 
-/// What a receive found.
+/// Result of a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// A message of so many bytes.
+    /// A message, with its length in bytes.
     Bytes(usize),
     /// The end of the stream, before any byte of a message.
     Closed,
@@ -30,7 +30,7 @@ pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends one datagram. A receiver that is gone already (ECONNREFUSED) loses it, as a full buffer would.
+/// Sends one datagram. If the receiver is gone (ECONNREFUSED), the datagram is lost, as with a full buffer.
 #[inline(never)]
 pub fn send_datagram(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     loop {
@@ -48,7 +48,7 @@ pub fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
     fill(buffer, |rest| channel::read(fd, rest))
 }
 
-/// Takes by `take` until `buffer` is full; several calls may be needed, also because a signal may cut one short.
+/// Calls `take` until `buffer` is full. A signal or a short read can make several calls necessary.
 #[inline]
 fn fill(buffer: &mut [u8], take: impl Fn(&mut [u8]) -> io::Result<usize>) -> io::Result<Received> {
     let mut got = 0;
@@ -77,7 +77,7 @@ pub fn receive_by(fd: RawFd, buffer: &mut [u8], take: Take) -> io::Result<Receiv
     fill(buffer, |rest| channel::receive(fd, rest, flags))
 }
 
-/// One read of what is there.
+/// Performs one read of the available bytes.
 fn once(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
     loop {
         match channel::read(fd, buffer) {
@@ -89,7 +89,7 @@ fn once(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
     }
 }
 
-/// Receives one datagram; `senders_gone` is asked each time none has come for a while.
+/// Receives one datagram. Calls `senders_gone` each time the socket's timeout expires without one.
 #[inline(never)]
 pub fn receive_datagram(
     fd: RawFd,

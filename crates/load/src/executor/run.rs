@@ -21,14 +21,14 @@ use crate::sys::memory::Mapping;
 use crate::sys::process::{self, Usage};
 use crate::sys::{clock, sched, signals};
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The program's metrics.
     pub metrics: Vec<Measured>,
-    /// What they were computed from.
+    /// Observations that the metrics are computed from.
     pub observed: Observed,
-    /// For each series, about one in how many samples was kept.
+    /// For each series, samples offered for each sample kept.
     pub one_in: Vec<u64>,
     /// Resources used by all tasks and their reaped children, from their creation to their end.
     pub usage: Usage,
@@ -36,16 +36,16 @@ pub struct Outcome {
     pub rate: Option<Rate>,
 }
 
-/// How to run.
+/// Settings of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// The speed of computation; without it, it is measured if the program computes.
+    /// Speed of computation. If absent and the program computes, the run measures it.
     pub rate: Option<Rate>,
-    /// Samples of each series that are kept at most; above, a random selection of them.
+    /// Most samples of each series that are kept. Of more samples, a random selection is kept.
     pub samples: u64,
 }
 
-/// What all tasks of a run refer to.
+/// State that all tasks of a run share.
 pub struct Shared {
     pub(super) plan: Plan,
     pub(super) arena: Arena,
@@ -76,7 +76,7 @@ impl Shared {
         })
     }
 
-    /// Tasks that meet at a barrier.
+    /// Number of tasks that meet at a barrier.
     pub(super) fn parties(&self, barrier: u32) -> u32 {
         let barriers = &self.plan.program().resources.barriers;
         barriers[self.plan.barriers().position(barrier)].parties
@@ -110,7 +110,7 @@ pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> 
     Ok(outcome(&shared, elapsed_ns, usage, rate))
 }
 
-/// Opens the gate and waits for the end of all tasks; nanoseconds in between.
+/// Opens the gate and waits for the end of all tasks; returns the nanoseconds between the two.
 fn timed(shared: &Shared, crew: &mut Crew) -> Result<u64, LoadError> {
     crew.all_ready()?;
     if shared.plan.program().gate.fifo {

@@ -24,7 +24,7 @@ const OFFERED: usize = 0;
 const LOCK: usize = 8;
 const RANDOM: usize = 16;
 
-/// Where the buffers lie.
+/// Offsets of the buffers in shared memory.
 #[derive(Debug)]
 pub struct Layout {
     /// For each task and series: offset and capacity; capacity 0 where the task does not record.
@@ -43,7 +43,7 @@ pub struct Collected {
 }
 
 impl Layout {
-    /// Places the buffers of `plan` from `start` on, with room for `most` samples of each series.
+    /// Lays out the buffers of `plan` from offset `start`, with room for `most` samples of each series.
     pub(super) fn new(plan: &Plan, start: usize, most: u64) -> Self {
         let series = plan.program().series.len();
         let bounds: Vec<Vec<u64>> = plan.tasks().map(|task| samples::bounds(plan, task)).collect();

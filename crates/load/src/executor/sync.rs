@@ -23,7 +23,7 @@ pub fn lock(word: &AtomicU32) {
     }
 }
 
-/// Releases a lock and wakes one waiter if there may be any. Whether it was held.
+/// Releases a lock and wakes one waiter if there may be any. Returns whether the lock was held.
 pub fn unlock(word: &AtomicU32) -> bool {
     let state = word.swap(FREE, Ordering::Release);
     if state == CONTENDED {
@@ -53,11 +53,11 @@ pub fn down(value: &AtomicU32, waiters: &AtomicU32) {
     }
 }
 
-/// Releases a lock, waits for a signal and acquires the lock again; `false`, without waiting, if nobody held it.
+/// Releases a lock, waits for a signal and acquires the lock again. Returns `false` at once if the lock was free.
 ///
-/// Each waiter draws a ticket, and signals serve tickets in their order: nobody is woken without a signal, and a task that
-/// signals and then waits cannot take its own, as it could if signals were only counted (pthread_cond_signal(3) unblocks
-/// one of those that are blocked on the condition at its time).
+/// Each waiter draws a ticket, and signals serve tickets in order. No task wakes without a signal. A task that signals and
+/// then waits cannot consume its own signal, as it could if signals were only counted: pthread_cond_signal(3) unblocks a
+/// task that is blocked at the time of the call.
 pub fn wait(issued: &AtomicU32, served: &AtomicU32, word: &AtomicU32) -> bool {
     let ticket = issued.fetch_add(1, Ordering::SeqCst);
     if !unlock(word) {
@@ -69,23 +69,23 @@ pub fn wait(issued: &AtomicU32, served: &AtomicU32, word: &AtomicU32) -> bool {
         if (now.wrapping_sub(ticket) as i32) > 0 {
             break;
         }
-        futex::wait_for(served, now, bit(ticket));
+        futex::wait_bits(served, now, bit(ticket));
     }
     lock(word);
     true
 }
 
-/// Wakes the one that has waited longest, or all.
+/// Wakes the task that has waited longest, or all waiting tasks.
 pub fn signal(issued: &AtomicU32, served: &AtomicU32, all: bool) {
     let next = |now: u32| {
         let last = issued.load(Ordering::SeqCst);
         (now != last).then(|| if all { last } else { now.wrapping_add(1) })
     };
     let Ok(ticket) = served.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next) else { return };
-    futex::wake_those(served, if all { u32::MAX } else { bit(ticket) });
+    futex::wake_bits(served, if all { u32::MAX } else { bit(ticket) });
 }
 
-/// What tells a ticket's holder from up to 31 others who sleep on the same word.
+/// Bit that distinguishes the owner of a ticket from up to 31 other tasks that sleep on the same word.
 fn bit(ticket: u32) -> u32 {
     1 << (ticket % u32::BITS)
 }

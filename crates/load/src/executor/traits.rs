@@ -3,12 +3,12 @@
 use schedlab_workload::program::{Image, Mode, Repeat};
 use schedlab_workload::{Op, Plan};
 
-/// Whether a body runs until a channel is closed, so that threads must close the ends they are done with.
+/// Whether any body runs until a channel is closed. Threads must then close the ends that they no longer use.
 pub fn closes_matter(plan: &Plan) -> bool {
     anywhere(plan, |op| matches!(op, Op::Loop { repeat: Repeat::UntilClosed, .. }))
 }
 
-/// Whether a body computes for a given time, so that the machine's speed must be known.
+/// Whether any body computes for a given time. The machine's speed must then be known.
 pub fn computes(plan: &Plan) -> bool {
     anywhere(plan, |op| matches!(op, Op::Compute { .. } | Op::Exec { image: Image::Work { .. } }))
 }

@@ -1,33 +1,33 @@
-//! Looking at the clock again and again.
+//! Polling of the clock: gaps between successive readings.
 
 use crate::sys::clock::now_ns;
 
-/// What was seen between looks at the clock, in nanoseconds.
+/// Gaps between successive readings of the clock, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// The longest time between two looks.
+pub struct Gaps {
+    /// The longest gap.
     pub longest_ns: u64,
-    /// Times that were longer than the threshold, and their sum.
-    pub gaps: u64,
+    /// Number of gaps longer than the threshold.
+    pub count: u64,
+    /// Sum of these gaps.
     pub lost_ns: u64,
 }
 
-/// Looks at the clock for `ns` nanoseconds. The loop keeps everything in registers, so that it has nothing to wait for but
-/// the clock.
-pub fn watch(ns: u64, over_ns: u64) -> Seen {
+/// Polls the clock for `ns` nanoseconds. The loop keeps its state in registers, so that it waits for the clock alone.
+pub fn watch(ns: u64, over_ns: u64) -> Gaps {
     let begun = now_ns();
-    let (mut last, mut seen) = (begun, Seen::default());
+    let (mut last, mut gaps) = (begun, Gaps::default());
     while last - begun < ns {
         let now = now_ns();
         let gap = now - last;
-        seen.longest_ns = seen.longest_ns.max(gap);
+        gaps.longest_ns = gaps.longest_ns.max(gap);
         if gap > over_ns {
-            seen.gaps += 1;
-            seen.lost_ns += gap;
+            gaps.count += 1;
+            gaps.lost_ns += gap;
         }
         last = now;
     }
-    seen
+    gaps
 }
 
 #[cfg(test)]
@@ -35,13 +35,13 @@ mod tests {
     use super::watch;
 
     #[test]
-    fn gaps_are_counted_by_the_threshold_and_the_longest_is_always_known() {
-        // Every look takes longer than nothing, none takes a minute.
+    fn gaps_are_counted_by_the_threshold_and_the_longest_is_always_recorded() {
+        // Every reading takes longer than 0 ns and less than a minute.
         let all = watch(2_000_000, 0);
-        assert!(all.longest_ns > 0 && all.gaps > 0 && all.lost_ns >= 2_000_000, "{all:?}");
-        assert!(all.lost_ns >= all.longest_ns && all.longest_ns >= all.lost_ns / all.gaps, "{all:?}");
+        assert!(all.longest_ns > 0 && all.count > 0 && all.lost_ns >= 2_000_000, "{all:?}");
+        assert!(all.lost_ns >= all.longest_ns && all.longest_ns >= all.lost_ns / all.count, "{all:?}");
         let none = watch(1_000_000, 60_000_000_000);
-        assert_eq!((none.gaps, none.lost_ns), (0, 0));
+        assert_eq!((none.count, none.lost_ns), (0, 0));
         assert!(none.longest_ns > 0);
     }
 }

@@ -69,7 +69,7 @@ impl<'r> Worker<'r> {
         self.body(&mut cursor)
     }
 
-    /// Gives up the task's channel ends; an end that no thread uses any more is closed for all.
+    /// Releases the task's channel ends. Closes each end that no other thread uses.
     pub fn release(&self, uses: &[Use], threads: bool) {
         for each in uses {
             let left = self.shared.arena.holders(each.channel, each.end).fetch_sub(1, Ordering::AcqRel) - 1;
@@ -100,21 +100,21 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// Any step but messages and the end.
+    /// Performs any step except messages and the end of the body.
     #[inline(never)]
     fn other(&mut self, step: Step, cursor: &Cursor<'_>) -> Result<(), Stop> {
         let arena = &self.shared.arena;
         match step {
             Step::Send { .. } | Step::Receive { .. } | Step::End => {
-                unreachable!("told apart by the caller")
+                unreachable!("handled by the caller")
             }
             Step::Compute { ns } => spin::spin(self.shared.rate.rounds(ns)),
             Step::Watch { ns, over_ns, longest, gaps, lost } => {
-                let seen = watch::watch(ns, over_ns);
+                let observed = watch::watch(ns, over_ns);
                 if self.window.is_none() || self.recording(clock::now_ns()) {
-                    arena.record(self.task.ordinal, longest, seen.longest_ns);
-                    self.count(gaps, seen.gaps);
-                    self.count(lost, seen.lost_ns);
+                    arena.record(self.task.ordinal, longest, observed.longest_ns);
+                    self.count(gaps, observed.count);
+                    self.count(lost, observed.lost_ns);
                 }
             }
             Step::Touch { region, offset, bytes, stride, pattern, write, seed } => {
@@ -176,7 +176,7 @@ impl<'r> Worker<'r> {
         Ok(())
     }
 
-    /// Sends a message and as many like it as are said to follow.
+    /// Sends a message and the given number of equal messages after it.
     fn send(
         &self,
         (mut channel, bytes, direction): (u32, u64, Direction),
@@ -200,7 +200,7 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// Receives a message and as many like it as are said to follow, up to the end of the stream.
+    /// Receives a message and the given number of equal messages after it, up to the end of the stream.
     fn receive(
         &mut self,
         (mut channel, bytes, direction): (u32, u64, Direction),
@@ -260,7 +260,7 @@ impl<'r> Worker<'r> {
         children::exec(&super::image::arguments(work, self.shared.rate))
     }
 
-    /// What a message calls this task.
+    /// Name of the task in messages.
     pub fn name(&self) -> String {
         self.shared.plan.describe(self.task)
     }

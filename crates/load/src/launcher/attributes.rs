@@ -11,7 +11,7 @@ use crate::limits::cgroup_file;
 use crate::notation::{cpus, show_cpus};
 use crate::sys::sched::{self, Attributes};
 
-/// Attributes to apply; `None` leaves one as it is.
+/// Attributes to apply. `None` leaves an attribute unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Scheduling policy.
@@ -42,7 +42,7 @@ pub enum Policy {
     Rr,
 }
 
-/// Attributes as the kernel states them.
+/// Attributes as read back from the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InEffect {
     /// Policy by name, or its number.
@@ -51,7 +51,7 @@ pub struct InEffect {
     pub nice: i32,
     /// Real-time priority; 0 for the other policies.
     pub priority: u32,
-    /// Slice in nanoseconds, where the kernel tells (Linux 6.12 and later).
+    /// Slice in nanoseconds, where the kernel reports it (Linux 6.12 and later).
     pub slice_ns: Option<u64>,
     /// CPUs that may be used.
     pub cpus: Vec<usize>,
@@ -95,7 +95,7 @@ impl Policy {
 }
 
 impl Wanted {
-    /// Refuses combinations that mean nothing; the error says why.
+    /// Refuses combinations without a meaning. The error says why.
     pub fn check(&self) -> Result<(), String> {
         let real_time = self.policy.is_some_and(Policy::real_time);
         match self {
@@ -105,7 +105,7 @@ impl Wanted {
             Self { slice: Some(_), policy: Some(policy), .. }
                 if !matches!(policy, Policy::Other | Policy::Batch) =>
             {
-                Err("--slice needs --policy other or batch: only they have a slice of their own".to_owned())
+                Err("--slice needs --policy other or batch: no other policy has slices".to_owned())
             }
             Self { slice: Some(slice), .. } if !SLICE.contains(slice) => {
                 Err(format!("--slice {slice:?} is out of range: 0.1ms to 100ms"))
@@ -117,7 +117,7 @@ impl Wanted {
         }
     }
 
-    /// Applies the attributes to the calling thread and reads them back; the error names what stands in the way.
+    /// Applies the attributes to the calling thread and reads them back. The error names the limit that prevents this.
     pub fn apply(&self) -> Result<InEffect, String> {
         if let Some(wanted) = &self.cpus {
             sched::set_affinity(wanted).map_err(|error| self.refused_cpus(wanted, &error.to_string()))?;
@@ -158,7 +158,7 @@ impl Wanted {
             let wanted = slice.as_nanos() as u64;
             match after.slice_ns {
                 None => {
-                    return Err("slice: this kernel has no slice of a task's own (Linux 6.12 has)".to_owned());
+                    return Err("slice: this kernel has no slices for each task (Linux 6.12 has)".to_owned());
                 }
                 Some(got) if got != wanted => {
                     return differs("slice", format!("{wanted} ns"), format!("{got} ns"));

@@ -1,4 +1,4 @@
-//! What a supervising process waits for: signals, the end of another process, the passing of time.
+//! Events that a supervising process waits for: signals, the end of another process, a deadline.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,7 +17,7 @@ pub struct Events {
     watched: Option<OwnedFd>,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A signal that asks to stop.
@@ -26,13 +26,13 @@ pub enum Event {
     Child,
     /// The watched process has ended.
     Gone,
-    /// The time is up.
+    /// The deadline has passed.
     Time,
 }
 
 impl Events {
-    /// Blocks stop signals (but SIGHUP where it is ignored, as under nohup(1)) and SIGCHLD, and receives them from
-    /// now on.
+    /// Blocks SIGCHLD and the stop signals, and receives them from then on. An ignored stop signal stays ignored, as
+    /// SIGHUP is under nohup(1).
     pub fn new() -> io::Result<Self> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD] {

@@ -6,8 +6,8 @@ use crate::error::LoadError;
 use crate::strays::kill_descendants;
 use crate::sys::process::{self, Forked, How};
 
-/// Launches a command and waits for its end; the exit status to end with. `print_error` shows an error of the
-/// supervisor, which runs in a process of its own.
+/// Launches a command and waits for its end; returns the exit status. `print_error` shows an error of the supervisor,
+/// which runs in its own process.
 ///
 /// Must be called while the process has one thread.
 pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadError> {
@@ -28,7 +28,7 @@ pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadErro
     }
 }
 
-/// Arranges that the end of the guardian is noticed.
+/// Makes the end of the guardian an event.
 fn guard(events: &mut Events, guardian: Guardian, parent: process::Pid) -> Result<(), LoadError> {
     let gone = || LoadError::Usage("the process that started schedload has ended already".to_owned());
     match guardian {
@@ -40,7 +40,7 @@ fn guard(events: &mut Events, guardian: Guardian, parent: process::Pid) -> Resul
         // Before Linux 5.3 there is no descriptor of a process; this signal comes when the parent's thread ends.
         process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the parent"))?;
     }
-    // Whoever is the parent now, it is not the one that has just been watched.
+    // The present parent is not the process that is watched: the starter has ended.
     if process::parent_pid() == parent { Ok(()) } else { Err(gone()) }
 }
 

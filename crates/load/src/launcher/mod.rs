@@ -1,14 +1,14 @@
-//! Runs a command under supervision, of which nothing survives.
+//! Runs a command under supervision. No process of the command survives the launcher.
 //!
 //! ```text
-//! whoever started schedload
-//!   └─ front        passes signals on; notices that its starter has gone
-//!        └─ supervisor   own session; times the command, stops the servers, kills what is left
+//! starter of schedload
+//!   └─ front        passes signals on; ends when its starter has gone
+//!        └─ supervisor   own session; times the command, stops the servers, kills remaining processes
 //!             ├─ server …      own session each
 //!             └─ command       own session, with the wanted attributes
 //! ```
-//! Both front and supervisor adopt orphans, and each kills all that is left when the other one dies, so it takes a
-//! SIGKILL to both at once to leave anything behind.
+//! Both front and supervisor adopt orphans, and each kills all remaining processes when the other one dies. Only a SIGKILL
+//! to both at once leaves processes behind.
 
 pub mod attributes;
 mod events;
@@ -36,7 +36,7 @@ pub const NOT_EXECUTABLE: u8 = 126;
 /// Exit status when the command was not found (POSIX shells).
 pub const NOT_FOUND: u8 = 127;
 
-/// What to launch, and how.
+/// A command to launch, with its conditions.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// The command and its arguments; not empty.
@@ -49,19 +49,19 @@ pub struct Order {
     pub last_words: Duration,
     /// Servers to start before the command, in order.
     pub servers: Vec<Server>,
-    /// Servers keep the launcher's own attributes.
+    /// Whether servers keep the launcher's attributes.
     pub plain_servers: bool,
     /// Longest time for one server to become ready.
     pub ready_timeout: Duration,
     /// How long servers have to end after their stop signal before they are killed.
     pub grace: Duration,
-    /// Where the JSON report goes; without it, a line of text goes to standard error.
+    /// Destination of the JSON report. Without one, a line of text goes to standard error.
     pub report: Option<Target>,
-    /// Whose end ends everything.
+    /// Process whose end ends the launch.
     pub guardian: Guardian,
 }
 
-/// Where a report goes.
+/// Destination of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// An inherited descriptor.
@@ -70,14 +70,14 @@ pub enum Target {
     File(PathBuf),
 }
 
-/// Whose end ends everything.
+/// Process whose end ends the launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guardian {
     /// The process that started the launcher.
     Parent,
-    /// The process that started the launcher, which must be this one; if it is not, it has died already.
+    /// The process that started the launcher. If it is not this one, the starter has died already.
     ThisParent(i32),
-    /// Nobody's.
+    /// No process.
     Nobody,
 }
 

@@ -13,12 +13,12 @@ use crate::sys::process::{self, Usage};
 /// Version of the report's layout.
 pub const SCHEMA: u32 = 1;
 
-/// What became of the command.
+/// Outcome of a launched command.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Time from the fork until the command's end was seen.
+    /// Time from the fork to the end of the command, in nanoseconds.
     pub elapsed_ns: u64,
     /// User time of the command and its waited-for descendants.
     pub user_us: u64,
@@ -34,11 +34,11 @@ pub struct Report {
     pub exit_code: Option<i32>,
     /// Signal, if it was killed.
     pub signal: Option<i32>,
-    /// Whether it ran into the time limit.
+    /// Whether the command reached its time limit.
     pub timed_out: bool,
-    /// The signal to the launcher that ended it, if one did.
+    /// Signal to the launcher that ended the command, if any.
     pub interrupted_by: Option<i32>,
-    /// Descendants that were still there when the command had ended, and were killed.
+    /// Number of descendants that outlived the command and were killed.
     pub strays_killed: u32,
     /// Attributes as read back before the exec.
     pub attributes: InEffect,
@@ -82,7 +82,7 @@ impl Report {
     }
 }
 
-/// Where a report will be written, opened before the command starts so that a wrong path is noticed in time.
+/// Opened destination of a report. It is opened before the command starts, so that a wrong path fails early.
 #[derive(Debug)]
 pub struct Sink(Option<File>);
 
@@ -101,7 +101,7 @@ impl Sink {
         }))
     }
 
-    /// Writes the report as a line of JSON, or as text to standard error where there is no target.
+    /// Writes the report as a line of JSON, or as text to standard error if there is no destination.
     pub fn write(self, report: &Report) -> Result<(), LoadError> {
         let failed = || LoadError::system("writing the report");
         match self.0 {

@@ -23,13 +23,13 @@ use crate::sys::signals;
 pub struct Server {
     /// Its command line, for `sh -c`.
     pub command: String,
-    /// How to tell that it is ready.
+    /// Test of its readiness.
     pub ready: Ready,
     /// The signal that asks it to end.
     pub stop: i32,
 }
 
-/// How to tell that a server is ready.
+/// Test of a server's readiness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
     /// A TCP port of 127.0.0.1 accepts connections.
@@ -51,7 +51,7 @@ impl FromStr for Ready {
             },
             Some(("unix", path)) if !path.is_empty() => Ok(Self::Unix(path.into())),
             Some(("exec", command)) if !command.is_empty() => Ok(Self::Exec(command.to_owned())),
-            _ => Err(format!("`{text}` is none of tcp:PORT, unix:PATH, exec:COMMAND")),
+            _ => Err(format!("`{text}` is not tcp:PORT, unix:PATH or exec:COMMAND")),
         }
     }
 }
@@ -67,10 +67,10 @@ pub struct Running {
     pub command: String,
 }
 
-/// Pause between looks whether a server is ready.
+/// Pause between two tests of readiness.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Longest time for a single look by TCP.
+/// Longest time for a single TCP connection attempt.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Most of a failed server's output that is shown, in bytes.
@@ -109,8 +109,7 @@ pub fn bring_up(server: &Server, order: &Order, events: &mut Events) -> Result<R
     }
 }
 
-/// An error if a server has failed in the meantime. One that has ended well, as some do after a session, is no longer
-/// among `servers`.
+/// Returns an error if a server has failed. Removes servers that have exited with status 0, as some do after a session.
 pub fn ensure_alive(servers: &mut Vec<Running>) -> Result<(), LoadError> {
     for at in (0..servers.len()).rev() {
         let Ok(Some(ended)) = process::wait_no_hang(servers[at].pid) else { continue };
@@ -130,7 +129,7 @@ fn describe(how: How) -> String {
     }
 }
 
-/// The end of what a server has written, as a paragraph of its own.
+/// Tail of a server's output, as a paragraph.
 fn tail(output: OwnedFd) -> String {
     let mut file = File::from(output);
     let mut text = Vec::new();
@@ -142,7 +141,7 @@ fn tail(output: OwnedFd) -> String {
 }
 
 impl Ready {
-    /// An error if somebody else already answers where the server is going to.
+    /// Returns an error if another process already listens at the server's address.
     fn ensure_free(&self) -> Result<(), String> {
         match self {
             Self::Tcp(port) => match TcpListener::bind((Ipv4Addr::LOCALHOST, *port)) {

@@ -1,4 +1,4 @@
-//! Starts a command in a session of its own, with attributes; what went wrong before the exec comes back by a pipe.
+//! Starts a command in its own session, with attributes. Failures before the exec come back through a pipe.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,16 +26,16 @@ pub enum NotStarted {
     Attributes(String),
     /// The exec failed; the exit status that shells give, and the text.
     Exec(u8, String),
-    /// The system has no room for it.
+    /// The system lacks resources for another process.
     System(String),
 }
 
 /// Standard streams of a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Streams<'f> {
-    /// The launcher's own.
+    /// Those of the launcher.
     Inherited,
-    /// Input from nowhere, both outputs into a file.
+    /// Empty input; both outputs go to a file.
     Into(&'f OwnedFd),
 }
 
@@ -61,7 +61,7 @@ pub fn start(argv: &[String], wanted: &Wanted, streams: Streams<'_>) -> Result<S
     }
 }
 
-/// Exit code of a child that did not become a command; nobody looks at it.
+/// Exit code of a child that did not become a command. No process reads it.
 const LOST: i32 = 125;
 
 /// The child's side. On success it does not return, and the status holds `+` and the attributes.
@@ -118,6 +118,7 @@ fn understand(text: &str, pid: Pid) -> Result<Started, NotStarted> {
         });
     }
     let attributes = first.strip_prefix('+').and_then(|json| serde_json::from_str(json).ok());
-    let attributes = attributes.ok_or_else(|| NotStarted::System("it died before the exec".to_owned()))?;
+    let attributes =
+        attributes.ok_or_else(|| NotStarted::System("the process died before the exec".to_owned()))?;
     Ok(Started { pid, attributes })
 }

@@ -1,4 +1,4 @@
-//! The supervisor: servers up, command timed, everything down.
+//! The supervisor: starts the servers, times the command, and ends every process.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use crate::strays::{self, descendants, kill_descendants};
 use crate::sys::clock;
 use crate::sys::process::{self, Ended, How, Pid};
 
-/// Carries out `order` in a process of its own, whose parent is `front`; the exit status to end with. When it
-/// returns, no descendant is left.
+/// Carries out `order` in its own process, whose parent is `front`; returns the exit status. When it returns, no
+/// descendant is left.
 pub fn run(order: &Order, front: Pid) -> Result<u8, LoadError> {
     process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the front"))?;
     process::new_session().map_err(LoadError::system("starting a session"))?;
@@ -45,7 +45,7 @@ fn carry_out(order: &Order, events: &mut Events, servers: &mut Vec<Running>) -> 
     };
     let why = await_end(started.pid, deadline, order.last_words, events)?;
     let elapsed_ns = clock::now_ns() - begin;
-    // Between its end and its reaping the command's own figures are those of its whole life.
+    // Between its end and its reaping, /proc has the figures of the command's whole life.
     let sched = fs::read_to_string(format!("/proc/{}/sched", started.pid)).unwrap_or_default();
     let end = process::wait(started.pid).map_err(LoadError::system("waiting for the command"))?;
     server::ensure_alive(servers)?;
@@ -67,8 +67,8 @@ enum Why {
     Signal(i32),
 }
 
-/// Waits for the command's end, or brings it about; the command stays to be reaped. After a stop signal it has
-/// `last_words` to end by itself.
+/// Waits for the command's end, or ends it. The command remains to be reaped. After a stop signal it has `last_words`
+/// to end by itself.
 fn await_end(
     pid: Pid,
     mut deadline: Option<Instant>,
@@ -78,7 +78,7 @@ fn await_end(
     let mut why = Why::Itself;
     let mut until = deadline;
     loop {
-        // Only the command: others are reaped when it has ended.
+        // Checks the command alone: other processes are reaped when it has ended.
         if process::has_ended(pid).map_err(LoadError::system("waiting for the command"))? {
             return Ok(why);
         }
@@ -104,7 +104,7 @@ fn await_end(
     }
 }
 
-/// Kills every descendant that is not a server or a server's; how many there were.
+/// Kills every descendant except the servers and their descendants; returns the number killed.
 fn kill_strays(servers: &[Running]) -> u32 {
     let spared: Vec<Pid> = servers.iter().map(|server| server.pid).collect();
     let mut reaped = 0;

@@ -1,4 +1,4 @@
-//! Descriptors that messages go through. All are close-on-exec, so that an executed image cannot keep a channel open.
+//! Descriptors that carry messages. All are close-on-exec, so that an executed image cannot keep a channel open.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
@@ -80,7 +80,7 @@ pub fn readable_within(fd: RawFd, timeout_ms: i32) -> io::Result<bool> {
     }
 }
 
-/// Closes a descriptor by number; errors do not matter to anybody.
+/// Closes a descriptor by number. Errors are ignored: no caller can act on them.
 pub fn close(fd: RawFd) {
     // SAFETY: the callers own the number and forget it.
     unsafe { libc::close(fd) };

@@ -29,7 +29,7 @@ pub fn sleep_until(at_ns: u64) {
     {}
 }
 
-/// Sleeps for `ns` nanoseconds, going on after signals. Sleeping for 0 is a sleep too: of the timer's slack.
+/// Sleeps for `ns` nanoseconds, going on after signals. A sleep of 0 ns lasts for the timer's slack.
 pub fn sleep_ns(ns: u64) {
     sleep_until(now_ns().saturating_add(ns));
 }

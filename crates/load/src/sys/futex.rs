@@ -20,9 +20,9 @@ pub fn wake(word: &AtomicU32, count: u32) {
     }
 }
 
-/// As [`wait`], but woken only by those who ask for one of the `bits`.
-pub fn wait_for(word: &AtomicU32, expected: u32, bits: u32) {
-    // SAFETY: as in `wait`; the second word of FUTEX_WAIT_BITSET is not looked at.
+/// Like [`wait`], but only a wake-up that names one of the `bits` ends the sleep.
+pub fn wait_bits(word: &AtomicU32, expected: u32, bits: u32) {
+    // SAFETY: as in `wait`; the second word of FUTEX_WAIT_BITSET is ignored.
     unsafe {
         let (no_timeout, no_word) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
         let operation = libc::FUTEX_WAIT_BITSET;
@@ -31,8 +31,8 @@ pub fn wait_for(word: &AtomicU32, expected: u32, bits: u32) {
 }
 
 /// Wakes all tasks that wait on `word` for one of the `bits`.
-pub fn wake_those(word: &AtomicU32, bits: u32) {
-    // SAFETY: as in `wake`; neither a timeout nor a second word is looked at.
+pub fn wake_bits(word: &AtomicU32, bits: u32) {
+    // SAFETY: as in `wake`; the timeout and the second word are ignored.
     unsafe {
         let (no_timeout, no_word) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
         let operation = libc::FUTEX_WAKE_BITSET;

@@ -10,19 +10,19 @@ use super::{check, last_error};
 /// Process identifier.
 pub type Pid = libc::pid_t;
 
-/// Which side of a fork this is.
+/// Side of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forked {
-    /// The new process.
+    /// The child.
     Child,
-    /// The old one.
+    /// The parent.
     Parent(Pid),
 }
 
 /// How a process ended, and what it used together with its waited-for children.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
-    /// Which one.
+    /// Its process number.
     pub pid: Pid,
     /// Exit code or signal.
     pub how: How,
@@ -104,12 +104,12 @@ pub fn wait(pid: Pid) -> io::Result<Ended> {
     wait_with(pid, 0).map(|ended| ended.expect("a wait without WNOHANG returns a child"))
 }
 
-/// A child that has already ended, if any.
+/// Reaps a child that has already ended, if any.
 pub fn wait_no_hang(pid: Pid) -> io::Result<Option<Ended>> {
     wait_with(pid, libc::WNOHANG)
 }
 
-/// Whether a child has ended; it stays to be waited for.
+/// Whether a child has ended. The child remains to be reaped.
 pub fn has_ended(pid: Pid) -> io::Result<bool> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -143,18 +143,18 @@ fn wait_with(pid: Pid, flags: i32) -> io::Result<Option<Ended>> {
     }
 }
 
-/// Sends a signal; a process that is gone is no error.
+/// Sends a signal. A process that does not exist is not an error.
 pub fn kill(pid: Pid, signal: i32) {
     // SAFETY: no pointers.
     unsafe { libc::kill(pid, signal) };
 }
 
-/// What this process has used so far (all its threads).
+/// Resources used so far by all threads of this process.
 pub fn own_usage() -> Usage {
     usage_of(libc::RUSAGE_SELF)
 }
 
-/// What this process's reaped children and theirs have used so far.
+/// Resources used by this process's reaped children and their reaped descendants.
 pub fn children_usage() -> Usage {
     usage_of(libc::RUSAGE_CHILDREN)
 }
@@ -181,7 +181,7 @@ fn convert(usage: &libc::rusage) -> Usage {
     }
 }
 
-/// Replaces this process by a command, looked up in `PATH`; returns only the error.
+/// Replaces this process by a command, looked up in `PATH`. Returns only on failure, with the error.
 pub fn exec(argv: &[String]) -> io::Error {
     let Ok(strings) = argv.iter().map(|each| CString::new(each.as_bytes())).collect::<Result<Vec<_>, _>>()
     else {

@@ -32,7 +32,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// A policy with its parameters.
+    /// Attributes with a policy and its parameters.
     pub fn new(policy: u32, nice: i32, priority: u32, runtime: u64) -> Self {
         Self { policy, nice, priority, runtime, ..Self::default() }
     }

@@ -11,8 +11,8 @@ static REQUESTED: AtomicI32 = AtomicI32::new(0);
 /// Signals that ask the program to stop.
 const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// Notes the signal. A signal that arrives between the look at the flag and a blocking call would be overlooked, so
-/// an alarm interrupts again every second until the program has stopped.
+/// Records the signal. A signal that arrives between the test of the flag and a blocking call would have no effect, so an
+/// alarm interrupts again every second until the program has stopped.
 extern "C" fn note(signal: libc::c_int) {
     if signal != libc::SIGALRM {
         let _ = REQUESTED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);

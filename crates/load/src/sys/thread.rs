@@ -1,5 +1,5 @@
-//! Threads without the extras of the standard library's, whose alternate signal stacks cost four system calls more at
-//! the end of each thread: hackbench's time includes the end of all its threads.
+//! Threads without the standard library's alternate signal stacks, which cost four system calls at the end of each thread:
+//! hackbench's time includes the end of all its threads.
 
 use std::ffi::c_void;
 use std::io;
