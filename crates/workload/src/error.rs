@@ -1,4 +1,4 @@
-//! What can be wrong with parameters and programs.
+//! Faults of parameters and programs.
 
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ pub struct ParameterError {
     pub parameter: &'static str,
     /// The refused value.
     pub value: String,
-    /// What would be accepted.
+    /// The accepted values.
     pub reason: String,
 }
 
@@ -42,19 +42,19 @@ pub enum ProgramError {
     /// A count or size that must be positive is 0.
     #[error("{what} must be at least 1")]
     Zero { what: String },
-    /// Two things of a kind have one name.
+    /// Two definitions of one kind have the same name.
     #[error("two {kind}s are called `{name}`: names are unique within a kind")]
     Duplicate { kind: &'static str, name: String },
-    /// A body or metric refers to something that isn't there.
+    /// A body or metric refers to a name that the program does not define.
     #[error("{place} uses {kind} `{name}`, which the program does not define (defined: {known})")]
     Unknown { place: String, kind: &'static str, name: String, known: String },
     /// An index can leave the range of instances.
     #[error("{place}: the index of {kind} `{name}` can reach {reached}, but only {count} exist (0 to {})", count - 1)]
     Index { place: String, kind: &'static str, name: String, reached: u64, count: u32 },
-    /// Something in a body does not make sense.
+    /// An operation of a body is not valid.
     #[error("{place}: {reason}")]
     Body { place: String, reason: String },
-    /// The product of counts exceeds what can be numbered.
+    /// The product of counts exceeds the range of numbers.
     #[error("{what}: {number} is more than the {limit} that a program can have")]
     TooMany { what: String, number: u64, limit: u64 },
     /// A metric's definition is wrong.

@@ -9,14 +9,14 @@
 //!                                              ▼  one task
 //!                                     code: Cursor ──► Step, Step, Step, …   performed by an executor
 //!                                              │
-//!                                              ▼  what was observed
+//!                                              ▼  observations
 //!                                     measure: metrics with unit and direction
 //! ```
 //!
 //! Control flow, arithmetic and random choices happen here, in [`Cursor`], so that every executor performs the same
 //! steps; an executor only knows how to do one [`Step`]. Nothing in this crate does I/O, reads a clock or keeps
-//! global state: the steps of a task are a function of the program, its seed, the task's identity, the times it is
-//! told and the ends of stream it is told of.
+//! global state: the steps of a task are a function of the program, its seed, the task's identity, the times and
+//! the ends of streams that its executor reports.
 
 pub mod check;
 pub mod code;

@@ -1,13 +1,13 @@
-//! From what was observed in a run to the program's metrics.
+//! Computes a program's metrics from a run's observations.
 
 use serde::Serialize;
 
 use crate::program::{Better, Program, Quantity};
 
-/// What an executor observed. Counters and series are in the order of the program's lists.
+/// Observations of an executor. Counters and series are in the order of the program's lists.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
-    /// From the opening of the gate until every task was reaped, in nanoseconds.
+    /// Time from the opening of the gate until every task was reaped, in nanoseconds.
     pub elapsed_ns: u64,
     /// Totals of the counters.
     pub counters: Vec<u64>,
@@ -28,11 +28,11 @@ pub struct Measured {
     pub name: String,
     /// Unit of value and samples.
     pub unit: String,
-    /// Which direction is an improvement.
+    /// Direction of improvement.
     pub direction: Better,
     /// The number.
     pub value: Option<f64>,
-    /// The samples that a mean was taken over.
+    /// Samples of a mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Vec<f64>>,
 }

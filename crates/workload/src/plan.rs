@@ -26,7 +26,7 @@ struct Numbers {
     slots: Numbering,
 }
 
-/// A task: where in the program it comes from.
+/// A task, by its place in the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TaskId {
     /// Replica, from 0.
@@ -40,7 +40,7 @@ pub struct TaskId {
 }
 
 impl Plan {
-    /// Checks `program` and numbers its parts; the error names the first thing that is wrong.
+    /// Checks `program` and numbers its parts. The error names the first fault.
     pub fn new(program: Program) -> Result<Self, ProgramError> {
         check::program(&program)?;
         let mut group_starts = Vec::new();
@@ -96,7 +96,7 @@ impl Plan {
         &self.program.groups[task.group]
     }
 
-    /// What a message calls a task: `sender 3 of replica 0`.
+    /// Name of a task in messages, such as `sender 3 of replica 0`.
     pub fn describe(&self, task: TaskId) -> String {
         let name = &self.group(task).name;
         if self.program.replicas == 1 {
@@ -185,7 +185,7 @@ impl Numbering {
         self.total
     }
 
-    /// Number of the instance that `task` means by index `index` of the resource at `position` in its list.
+    /// Number of the instance that `task` addresses by `index` of the resource at `position` in its list.
     pub fn instance(&self, position: usize, task: TaskId, index: u32) -> u32 {
         let entry = self.entries[position];
         let copy = match entry.scope {

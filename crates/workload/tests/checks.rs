@@ -55,7 +55,7 @@ fn messages_nobody_receives_are_refused() {
     let mut program = with_body(vec![send("lonely", 1u64)]);
     program.resources.channels.push(channels("lonely", ChannelKind::Tcp, 1));
     let error = Plan::new(program).unwrap_err().to_string();
-    assert_eq!(error, "channel `lonely`: messages are sent forward, but nobody receives them");
+    assert_eq!(error, "channel `lonely`: messages are sent forward, but no task receives them");
 }
 
 #[test]

@@ -333,7 +333,7 @@ fn errors_say_where_they_are() {
     refused("{\"tasks\": {\"t\": {\"run\": 1, \"loop\": 1, \"loop\": 2}}}", 1, 39, &["twice"]);
     refused("{\"tasks\": {\"t\": {\"run\": 1}}}", 1, 12, &["without end", "duration"]);
     refused(&once("\"fork\": \"x\""), 1, 29, &["no thread `x`"]);
-    refused(&once("\"fork\": \"t\""), 1, 29, &["forks without end"]);
+    refused(&once("\"fork\": \"t\""), 1, 29, &["forks itself"]);
     refused(&once("\"wait\": {\"ref\": \"c\", \"mutex\": \"m\"}"), 1, 29, &["has to be locked"]);
     refused(&once("\"run\": 1, \"priority\": 60, \"policy\": \"SCHED_OTHER\""), 1, 12, &["60", "-20 and 19"]);
     refused(&once("\"run\": 1, \"policy\": \"SCHED_DEADLINE\""), 1, 12, &["runtime"]);
@@ -344,7 +344,7 @@ fn errors_say_where_they_are() {
 
 #[test]
 fn deep_brackets_and_wide_forks_are_refused() {
-    refused(&"[".repeat(100_000), 1, 34, &["32 brackets"]);
+    refused(&"[".repeat(100_000), 1, 34, &["nested more than 32 deep"]);
     // 21 threads that fork the next one twice would make 2^21 bodies.
     let thread = |n: u32| {
         let forks =

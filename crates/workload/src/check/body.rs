@@ -1,4 +1,4 @@
-//! Bodies: every reference resolves, every index stays in range, every operation makes sense where it stands.
+//! Bodies: every reference resolves, every index stays in range, every operation is valid in its place.
 
 use super::MAX_LOOPS;
 use super::names::{find, find_resource};

@@ -1,4 +1,4 @@
-//! Which ends of which channels a task uses: what an executor keeps open for it.
+//! The channel ends that each task uses, which an executor keeps open for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub enum End {
 pub struct Use {
     /// Number of the channel instance.
     pub channel: u32,
-    /// End of it.
+    /// End of the instance.
     pub end: End,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn one_mode_each(program: &Program) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// Refuses a direction of a channel in which messages are only sent or only received: somebody would wait forever.
+/// Refuses a direction of a channel in which messages are only sent or only received: a task would wait forever.
 pub(crate) fn both_ends_used(program: &Program) -> Result<(), ProgramError> {
     let mut used: BTreeMap<(usize, bool), (bool, bool)> = BTreeMap::new();
     for group in &program.groups {
@@ -119,9 +119,9 @@ pub(crate) fn both_ends_used(program: &Program) -> Result<(), ProgramError> {
         let name = &program.resources.channels[position].name;
         let way = if forward { "forward" } else { "backward" };
         let reason = if sent {
-            format!("messages are sent {way}, but nobody receives them")
+            format!("messages are sent {way}, but no task receives them")
         } else {
-            format!("messages are received {way}, but nobody sends any")
+            format!("messages are received {way}, but no task sends any")
         };
         return Err(ProgramError::Body { place: format!("channel `{name}`"), reason });
     }
@@ -139,7 +139,7 @@ fn collect<'a>(body: &'a [Op], into: &mut Vec<&'a Op>) {
     }
 }
 
-/// The largest message that an expression can describe at any place; used to size buffers.
+/// Size of the largest message that a task can send or receive, in bytes; sizes its buffer.
 pub fn largest_message(plan: &Plan, task: TaskId) -> (u64, u64) {
     let mut known = Known {
         task: Range::exactly(task.index.into()),

@@ -1,4 +1,4 @@
-//! Checks: everything that can be known to be wrong with a program before it runs.
+//! Checks of a program before it runs.
 
 mod body;
 pub mod ends;
@@ -20,10 +20,10 @@ pub const MAX_TASKS: u64 = 1 << 22;
 /// Most instances of one kind of resource; a bound for memory, far above what descriptors allow.
 pub const MAX_INSTANCES: u64 = 1 << 24;
 
-/// Most loops within each other.
+/// Greatest depth of nested loops.
 pub const MAX_LOOPS: usize = 8;
 
-/// Checks a whole program; the error names the first thing that is wrong.
+/// Checks a whole program. The error names the first fault.
 pub fn program(program: &Program) -> Result<(), ProgramError> {
     if !(OLDEST_SCHEMA..=SCHEMA).contains(&program.schema) {
         return Err(ProgramError::Schema { found: program.schema, supported: SCHEMA });

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::error::ProgramError;
 use crate::program::{Program, Resource};
 
-/// Refuses two things of a kind with one name.
+/// Refuses two definitions of one kind with the same name.
 pub fn unique(program: &Program) -> Result<(), ProgramError> {
     let r = &program.resources;
     resources(&r.channels)?;

@@ -1,4 +1,4 @@
-//! Interval arithmetic: which values an expression can take.
+//! Interval arithmetic: the values that an expression can take.
 
 use crate::program::{Expr, Operation, Variable};
 
@@ -11,7 +11,7 @@ pub struct Range {
     pub high: u64,
 }
 
-/// What is known about the task and the loops around an expression.
+/// Values that the variables of an expression can take.
 #[derive(Debug, Clone)]
 pub struct Known {
     /// Index of the task.
@@ -26,7 +26,7 @@ pub struct Known {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the text of a variant explains its fields")]
 pub enum Flaw {
-    /// It refers to a loop that isn't there.
+    /// The expression refers to a loop that does not enclose it.
     NoLoop { depth: u32, enclosing: usize },
     /// A divisor can be 0.
     DivisorZero,
@@ -101,7 +101,7 @@ fn of_operation(operation: &Operation, known: &Known) -> Result<Range, Flaw> {
             if a.low == a.high && b.low == b.high {
                 return Ok(Range::exactly(a.low % b.low));
             }
-            // A dividend below every divisor stays what it is.
+            // A dividend below every divisor is its own remainder.
             if a.high < b.low { a } else { Range { low: 0, high: a.high.min(b.high - 1) } }
         }
         Operation::Random(from, below) => {

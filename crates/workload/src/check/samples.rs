@@ -1,4 +1,4 @@
-//! How many samples a task can record: what an executor sets aside.
+//! Upper bounds of the samples that a task records, which size an executor's buffers.
 
 use super::range::{Flaw, Known, Range};
 use super::walk::walk;

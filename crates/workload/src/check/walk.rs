@@ -1,4 +1,4 @@
-//! Visits every operation of a body with what is known at its place.
+//! Visits every operation of a body together with its surroundings.
 
 use super::range::{Flaw, Known, Range, of};
 use crate::program::{Op, Repeat};
@@ -11,15 +11,15 @@ pub struct Visit<'a> {
     pub known: &'a Known,
     /// Whether an enclosing loop of the same process runs until a channel is closed.
     pub until_closed: bool,
-    /// How often the operation is performed at most, `u64::MAX` inside a loop that ends by time or a stream's end.
+    /// Most times that the operation is performed; `u64::MAX` inside a loop that ends by time or a stream's end.
     pub runs: u64,
     /// Depth of enclosing forks.
     pub forks: usize,
-    /// Whether it is the last operation of its list.
+    /// Whether the operation is the last of its list.
     pub last: bool,
 }
 
-/// Calls `visit` for every operation in `body`, outer ones first. A flaw in a loop's count ends the walk.
+/// Calls `visit` for every operation in `body`, enclosing operations first. A fault in a loop's count ends the walk.
 pub fn walk<E: From<Flaw>>(
     body: &[Op],
     known: &mut Known,

@@ -15,10 +15,10 @@ use crate::program::{Attributes, TimerMode};
 
 /// Reads a task's code step by step.
 ///
-/// Times handed to it are nanoseconds since the opening of the gate. They are asked for only at loops that end by
-/// time, so a program without such loops has the same steps whatever the times are.
+/// Times are nanoseconds since the opening of the gate. The cursor asks for the time only at loops that end by time, so a
+/// program without such loops has the same steps at all times.
 ///
-/// Fields are in the order of their use: what a program with one loop needs at each step lies in one cache line.
+/// Fields are in the order of their use: the fields that a program with one loop reads at each step share a cache line.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Cursor<'c> {
@@ -26,7 +26,7 @@ pub struct Cursor<'c> {
     position: u32,
     depth: u32,
     rng: Pcg64Mcg,
-    /// Messages of `burst` that are still to come.
+    /// Remaining messages of `burst`.
     left: u64,
     loops: [Frame; MAX_LOOPS],
     burst: Burst,
@@ -34,21 +34,21 @@ pub struct Cursor<'c> {
     children: u64,
     ordinal: u32,
     entry: u32,
-    /// For each timer, where its present period begins.
+    /// For each timer, the beginning of its present period.
     timers: Box<[u64]>,
-    /// End of the period that is being waited for, unless it has passed.
+    /// End of the period that the task waits for, unless the end has passed.
     armed: Option<u64>,
 }
 
 impl<'c> Cursor<'c> {
-    /// Starts at the beginning of `code`. `window_end_ns` is when window loops end
-    /// ([`crate::program::Window::end_ns`]); any value will do for a program without a window.
+    /// Cursor at the beginning of `code`. Window loops end at `window_end_ns` ([`crate::program::Window::end_ns`]), which a
+    /// program without a window ignores.
     pub fn new(code: &'c Code, window_end_ns: u64) -> Self {
         Self::of_task(code, code.task, window_end_ns)
     }
 
-    /// As [`Cursor::new`], for a task whose own code has the [same steps](Code::has_steps_of): executors of many tasks
-    /// keep one code for all of them.
+    /// Like [`Cursor::new`], for a task whose code has the [same steps](Code::has_steps_of). Executors of many tasks keep
+    /// one code for all such tasks.
     pub fn of_task(code: &'c Code, task: TaskId, window_end_ns: u64) -> Self {
         let rng = generator(code.seed, task.ordinal.into(), 0);
         Self {
@@ -68,13 +68,13 @@ impl<'c> Cursor<'c> {
         }
     }
 
-    /// A cursor that has nothing to read, for places in tables of tasks that run no program.
+    /// Cursor without code, for table entries of tasks that run no program.
     pub fn of_nothing() -> Self {
         static NOTHING: LazyLock<Code> = LazyLock::new(Code::default);
         Self::new(&NOTHING, 0)
     }
 
-    /// The next step; `now_ns` tells the time when a loop needs it. After [`Step::End`] it is `End` forever.
+    /// The next step. `now_ns` returns the time when a loop needs it. After [`Step::End`] every step is `End`.
     #[inline]
     pub fn next(&mut self, mut now_ns: impl FnMut() -> u64) -> Step {
         loop {
@@ -87,15 +87,15 @@ impl<'c> Cursor<'c> {
         }
     }
 
-    /// The next step if it is of a frequent kind; `None` leaves it for [`Cursor::rare`]. An executor to which a step's
-    /// delivery is as dear as its execution tells three kinds apart without a table of jumps and without memory between.
+    /// The next step if it is of a frequent kind; `None` leaves the step to [`Cursor::rare`]. An executor in which the delivery
+    /// of a step costs as much as its execution distinguishes three kinds without a jump table and without a store to memory.
     #[inline]
     pub fn frequent(&mut self, now_ns: &mut impl FnMut() -> u64) -> Option<Frequent> {
         if self.left > 0 {
             return None;
         }
         let code = self.code;
-        // Without a loop over instructions, for which all that a loop's end may need would be fetched beforehand.
+        // No loop over instructions: the compiler would load everything that a loop's end may need before it.
         if let Instruction::Again { body } = &code.instructions[self.position as usize] {
             self.position += 1;
             self.again(*body, now_ns);
@@ -110,7 +110,7 @@ impl<'c> Cursor<'c> {
         Some(step)
     }
 
-    /// The next step where [`Cursor::frequent`] has left it; `None` if nothing but the place in the code has changed.
+    /// The next step after [`Cursor::frequent`] returned `None`; `None` if only the place in the code has changed.
     #[inline(never)]
     pub fn rare(&mut self, now_ns: &mut impl FnMut() -> u64) -> Option<Step> {
         if self.left > 0 {
@@ -123,18 +123,18 @@ impl<'c> Cursor<'c> {
         self.other(&code.instructions[here], here, now_ns)
     }
 
-    /// How many messages like the one of the last step follow it at once, and how far the channel's number moves from
-    /// each to the next. They are handed over to the caller, who performs them without asking for steps; a caller that
-    /// does not use this gets them as steps.
+    /// Number of messages equal to the last step's that follow it directly, and the distance of their channel numbers. The
+    /// caller performs these messages without asking for steps. A caller that does not call this function receives them as
+    /// steps.
     ///
-    /// It is for executors that measure real time: hackbench has to cost what the tool that it imitates costs, a few
-    /// instructions between two system calls, which find the caches as cold as the kernel left them.
+    /// Executors that measure real time use it: the native hackbench must cost as much as rt-tests' hackbench, a few
+    /// instructions between two system calls, which run with the caches as the kernel left them.
     #[inline]
     pub fn more(&mut self) -> (u64, u32) {
         (std::mem::take(&mut self.left), self.burst.stride)
     }
 
-    /// Any instruction but the end of a loop; no step for one that only moves on.
+    /// Performs any instruction except the end of a loop; `None` if the instruction yields no step.
     fn other(
         &mut self,
         instruction: &'c Instruction,
@@ -264,8 +264,8 @@ impl<'c> Cursor<'c> {
         })
     }
 
-    /// Tells that the last receive met the end of its stream. Returns whether an enclosing loop ends by it; if not,
-    /// the end of stream is an error of the program's run.
+    /// Reports that the last receive met the end of its stream. Returns whether an enclosing loop ends by it. If not, the
+    /// end of the stream is an error.
     #[must_use]
     pub fn closed(&mut self) -> bool {
         let burst = std::mem::take(&mut self.burst);
@@ -282,8 +282,8 @@ impl<'c> Cursor<'c> {
         true
     }
 
-    /// The cursor of the child that the last [`Step::Fork`] starts: at its body, with the parent's loop indices and a
-    /// generator of its own.
+    /// Cursor of the child that the last [`Step::Fork`] starts: at the child's body, with the parent's loop indices and its
+    /// own random number generator.
     pub fn child(&self) -> Self {
         let mut child = self.clone();
         child.position = self.entry;
@@ -293,18 +293,18 @@ impl<'c> Cursor<'c> {
         child
     }
 
-    /// Arguments of the command with a number, and the nanoseconds of computation that stand for it in a simulation.
+    /// Arguments of the command with this number, and the nanoseconds of computation that replace it in a simulation.
     pub fn command(&self, number: u32) -> (&'c [String], u64) {
         let command = &self.code.commands[number as usize];
         (&command.argv, command.model_ns)
     }
 
-    /// The attributes with a number.
+    /// Attributes with this number.
     pub fn attributes(&self, number: u32) -> &'c Attributes {
         &self.code.attributes[number as usize]
     }
 
-    /// Moves a timer to its next period; the time left until there, 0 if it has passed.
+    /// Moves a timer to its next period. Returns the time left until then, 0 if the period's end has passed.
     fn arm(&mut self, arm: &Arm, now_ns: u64) -> u64 {
         let end = self.timers[arm.timer as usize].saturating_add(self.value(&arm.period_ns));
         let left = end.saturating_sub(now_ns);

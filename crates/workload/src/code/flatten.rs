@@ -6,7 +6,7 @@ use crate::program::{
     Attributes, Direction, Expr, Image, Op, Pattern, Ref, Repeat, Resource, Take, TimerMode,
 };
 
-/// The body of one task, flattened and with everything folded that is known about the task.
+/// The body of one task, flattened, with all constants of the task folded.
 #[derive(Debug, Clone, Default)]
 pub struct Code {
     pub(super) instructions: Vec<Instruction>,
@@ -23,7 +23,7 @@ pub(super) struct Command {
     pub model_ns: u64,
 }
 
-/// One instruction; targets are positions in the list. Kept small (see [`Value`]): what is rare and large is boxed.
+/// One instruction. Targets are positions in the list. Instructions are small (see [`Value`]): rare large operands are boxed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Instruction {
     Enter { limit: Limit, exit: usize },
@@ -106,17 +106,17 @@ pub(super) struct Run {
     pub sends: bool,
     /// Channel of the first message.
     pub channel: Value,
-    /// How far the channel's number moves from message to message.
+    /// Distance of the channel numbers of successive messages.
     pub stride: u32,
     pub bytes: Value,
     pub direction: Direction,
     pub take: Take,
     pub counter: Option<u32>,
-    /// Number of messages; without it, until the channel is closed.
+    /// Number of messages. Without one, the burst ends when the channel is closed.
     pub count: Option<Value>,
 }
 
-/// Branches with the sums of weights up to and including each, and where they begin.
+/// Branches: cumulative weights and first instructions.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Choice {
     pub total: u64,
@@ -154,7 +154,7 @@ impl Code {
         Self { instructions, commands, attributes, timers, task, seed: plan.program().seed }
     }
 
-    /// Whether both tasks take the same steps but for what they draw: nothing in their body depends on who they are.
+    /// Whether both tasks take the same steps except for random draws: nothing in the body depends on the task's identity.
     pub fn has_steps_of(&self, other: &Self) -> bool {
         self.seed == other.seed
             && self.instructions == other.instructions
@@ -352,8 +352,8 @@ impl Flattener<'_> {
     }
 }
 
-/// The burst that a loop is, if it is one: a count or an end of stream as its limit, a single message as its body, and
-/// nothing in the message that varies but the channel, evenly.
+/// The loop as a burst, if possible: its limit is a count or the end of a stream, its body is a single message, and only
+/// the message's channel number varies, by a constant step.
 fn burst(limit: &Limit, body: &[Instruction]) -> Option<Run> {
     let (sends, channel, bytes, direction, take, counter) = match body {
         [Instruction::Send { channel, bytes, direction }] => {

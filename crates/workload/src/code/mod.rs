@@ -1,7 +1,7 @@
 //! Bodies as a task runs them: flattened into a list of instructions, then read step by step.
 //!
-//! [`Cursor::next`] hands out one [`Step`] after the other. Loops, choices, arithmetic and numbering of resources
-//! are done here; an executor performs steps. The cost of a step's delivery is a few nanoseconds.
+//! [`Cursor::next`] returns one [`Step`] after the other. This module resolves loops, choices, arithmetic and the numbering
+//! of resources; an executor performs steps. The delivery of a step takes a few nanoseconds.
 
 mod cursor;
 mod flatten;

@@ -1,4 +1,4 @@
-//! What a cursor remembers of loops and runs of messages.
+//! State of a cursor's loops and runs of messages.
 
 use super::step::Step;
 use crate::program::{Direction, Take};
@@ -33,7 +33,7 @@ impl Burst {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub index: u64,
-    /// Of a loop that ends by count or time.
+    /// State of a loop that ends by count or time.
     pub end: u64,
     pub exit: u32,
     pub by: Finish,
@@ -42,7 +42,7 @@ pub(super) struct Frame {
 impl Frame {
     pub const EMPTY: Self = Self { index: 0, end: 0, exit: 0, by: Finish::Closed };
 
-    /// Whether a loop that does not end by time goes on.
+    /// Whether a loop continues; for loops that do not end by time.
     #[inline(never)]
     pub fn runs_untimed(&self) -> bool {
         match self.by {
@@ -53,7 +53,7 @@ impl Frame {
     }
 }
 
-/// What ends a loop.
+/// End condition of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finish {
     Count,

@@ -1,4 +1,4 @@
-//! What an executor has to do next.
+//! The steps that an executor performs.
 
 use crate::program::{Direction, Pattern, Take};
 
@@ -8,8 +8,8 @@ use crate::program::{Direction, Pattern, Take};
 pub enum Step {
     /// Compute for `ns` of undisturbed CPU time.
     Compute { ns: u64 },
-    /// Look at the clock for `ns`: record the longest time between two looks in `longest`, count those over `over_ns` in
-    /// `gaps` and their sum in `lost`.
+    /// Poll the clock for `ns`: record the longest gap between two readings in `longest`, count gaps over `over_ns` in `gaps`,
+    /// and add their lengths to `lost`.
     Watch { ns: u64, over_ns: u64, longest: u32, gaps: u32, lost: u32 },
     /// Access memory: every `stride`-th of `bytes` bytes from `offset` on, wrapping around at the region's end.
     Touch { region: u32, offset: u64, bytes: u64, stride: u32, pattern: Pattern, write: bool, seed: u64 },
@@ -37,7 +37,7 @@ pub enum Step {
     Until { at_ns: u64 },
     /// Write zeros to a file.
     Write { file: u32, bytes: u64 },
-    /// Change how the task is scheduled, to what [`super::Cursor::attributes`] gives under this number.
+    /// Change the task's scheduling attributes to those that [`super::Cursor::attributes`] returns for this number.
     Set(u32),
     /// End the run of the whole program.
     Finish,
@@ -45,27 +45,27 @@ pub enum Step {
     Yield,
     /// Start a child whose steps are [`super::Cursor::child`]'s, to be called before the next step.
     Fork,
-    /// Wait for so many children, or for all.
+    /// Wait for this many children, or for all.
     Wait { count: Option<u64> },
-    /// Become a fresh load generator that does this work and exits.
+    /// Execute a fresh image of the load generator, which does this work and exits.
     ExecWork(Work),
-    /// Become the command whose arguments and cost [`super::Cursor::command`] gives under this number.
+    /// Execute the command whose arguments and cost [`super::Cursor::command`] returns for this number.
     ExecCommand(u32),
     /// Store the time in a slot.
     Stamp(u32),
     /// Record the time since a slot's stamp.
     Record { slot: u32, series: u32 },
-    /// Record the time since a slot's stamp and stamp it anew.
+    /// Record the time since a slot's stamp, and stamp the slot again.
     Lap { slot: u32, series: u32 },
-    /// Record a value that is already known.
+    /// Record a given value.
     Observe { series: u32, ns: u64 },
     /// Add to a counter.
     Count { counter: u32, by: u64 },
-    /// The body is done.
+    /// The end of the body.
     End,
 }
 
-/// A step of the kinds that most steps are of; see [`super::Cursor::frequent`].
+/// A step of one of the frequent kinds; see [`super::Cursor::frequent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as above")]
 pub enum Frequent {
@@ -85,11 +85,11 @@ impl From<Frequent> for Step {
     }
 }
 
-/// What a fresh image does.
+/// Work of a fresh image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
     /// Nanoseconds of computation.
     pub ns: u64,
-    /// Bytes of fresh memory that it writes to first.
+    /// Bytes of fresh memory that the image writes to first.
     pub bytes: u64,
 }

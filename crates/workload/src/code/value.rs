@@ -1,20 +1,20 @@
-//! Expressions with everything folded that is known about the task.
+//! Expressions with all constants of a task folded.
 
 use rand_core::Rng;
 
 use crate::program::{Expr, Operation, Variable};
 
-/// A number at run time; 16 bytes, because the instructions of all tasks compete for the caches with what is measured.
+/// A number at run time. It has 16 bytes, because the instructions of all tasks compete for the caches with the measured work.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Const(u64),
-    /// `add + mul × index of the loop at depth`; the common index expression, kept off the tree.
+    /// `add + mul × index of the loop at depth`: the common index expression, without an expression tree.
     Affine {
         depth: u8,
         mul: u32,
         add: u64,
     },
-    /// Drawn anew each time from `from..from + width`: what most programs compute and sleep for.
+    /// A new draw from `from..from + width` at each evaluation: the time for which most programs compute and sleep.
     Uniform {
         width: u32,
         from: u64,
@@ -23,7 +23,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The same value as seen from outside of the innermost loop, if it does not change inside and is simple.
+    /// The same value outside of the innermost loop, if the loop does not change it and it is simple.
     pub(super) fn outside_loop(&self) -> Option<Self> {
         match self {
             Self::Const(value) => Some(Self::Const(*value)),
@@ -35,7 +35,7 @@ impl Value {
     }
 }
 
-/// What the variables of an expression stand for.
+/// Values of an expression's variables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Identity {
     pub task: u64,
@@ -63,7 +63,7 @@ fn drawn(expr: &Expr) -> Option<Value> {
     Some(Value::Uniform { width, from })
 }
 
-/// Replaces variables by their values and computes what is then constant.
+/// Replaces variables by their values and folds constants.
 fn reduce(expr: &Expr, identity: Identity) -> Expr {
     let operation = match expr {
         Expr::Const(value) => return Expr::Const(*value),
@@ -113,8 +113,7 @@ fn affine(expr: &Expr) -> Option<(Option<(u8, u64)>, u64)> {
     }
 }
 
-/// A value of the two kinds that most steps have, which depend on no loop. They are told apart by comparisons, which cost
-/// less than a jump by a table.
+/// A value of the two frequent kinds, which depend on no loop. Comparisons distinguish them at less cost than a jump table.
 #[inline]
 pub(super) fn simple<R: Rng>(value: &Value, rng: &mut R) -> Option<u64> {
     if let Value::Uniform { width, from } = value {

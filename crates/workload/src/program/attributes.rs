@@ -1,8 +1,8 @@
-//! How the kernel schedules a task: policy, priority, slice, CPUs, nodes.
+//! Scheduling attributes of a task: policy, priority, slice, CPUs, nodes.
 
 use serde::{Deserialize, Serialize};
 
-/// What [`super::Op::Set`] changes; `None` leaves a thing as it is.
+/// Attributes that [`super::Op::Set`] changes. `None` leaves an attribute unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Attributes {
@@ -28,7 +28,7 @@ pub struct Attributes {
     /// Greatest utilisation that the kernel assumes, 0 to 1024.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub util_max: Option<u32>,
-    /// CPUs to run on; an empty list gives back those that the task had when it started.
+    /// CPUs to run on. An empty list restores the CPUs that the task had when it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Vec<u32>>,
     /// NUMA nodes that new memory must come from.
@@ -69,12 +69,12 @@ impl Policy {
 }
 
 impl Attributes {
-    /// Whether nothing is changed.
+    /// Whether no attribute changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is wrong with the values, if anything.
+    /// Checks the values. The error names the first fault.
     pub fn check(&self) -> Result<(), String> {
         let within = |what: &str, value: Option<i64>, low: i64, high: i64| match value {
             Some(value) if !(low..=high).contains(&value) => {
@@ -108,7 +108,7 @@ impl Attributes {
         }
     }
 
-    /// The kernel asks for 0 < runtime ≤ deadline ≤ period (sched_setattr(2)).
+    /// The kernel requires 0 < runtime ≤ deadline ≤ period (sched_setattr(2)).
     fn budget(&self) -> Result<(), String> {
         let runtime = self.runtime_ns.unwrap_or(0);
         let deadline = self.deadline_ns.unwrap_or(runtime);

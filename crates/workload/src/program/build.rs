@@ -83,12 +83,12 @@ pub fn await_reply(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
     receive_by(channel, bytes, Direction::Backward, Take::Read)
 }
 
-/// Receives `bytes` of a direction in a certain way.
+/// Receives `bytes` of a direction by a method.
 pub fn receive_by(channel: impl Into<Ref>, bytes: impl Into<Expr>, direction: Direction, take: Take) -> Op {
     Op::Receive { channel: channel.into(), bytes: bytes.into(), direction, take, counter: None }
 }
 
-/// Takes what is there, at most `bytes` that were sent forward, and adds their number to `counter`.
+/// Receives the available bytes, at most `bytes`, that were sent forward, and adds their number to `counter`.
 pub fn drain(channel: impl Into<Ref>, bytes: impl Into<Expr>, counter: &str) -> Op {
     Op::Receive {
         channel: channel.into(),
@@ -119,7 +119,7 @@ pub fn record(slot: impl Into<Ref>, series: &str) -> Op {
     Op::Record { slot: slot.into(), series: series.to_owned() }
 }
 
-/// Records the time since `slot`'s stamp in `series` and stamps it again.
+/// Records the time since `slot`'s stamp in `series` and stamps the slot again.
 pub fn lap(slot: impl Into<Ref>, series: &str) -> Op {
     Op::Lap { slot: slot.into(), series: series.to_owned() }
 }
@@ -154,12 +154,12 @@ pub fn group(name: &str, count: u32, mode: Mode, body: Vec<Op>) -> TaskGroup {
     TaskGroup { name: name.to_owned(), count, mode, body }
 }
 
-/// A metric of which less is better.
+/// A metric with lower values better.
 pub fn lower(name: &str, unit: &str, quantity: Quantity, factor: f64) -> Metric {
     Metric { name: name.to_owned(), unit: unit.to_owned(), direction: Better::Lower, quantity, factor }
 }
 
-/// A metric of which more is better.
+/// A metric with higher values better.
 pub fn higher(name: &str, unit: &str, quantity: Quantity, factor: f64) -> Metric {
     Metric { name: name.to_owned(), unit: unit.to_owned(), direction: Better::Higher, quantity, factor }
 }

@@ -15,7 +15,7 @@ pub enum Expr {
     Const(u64),
     /// A property of the task.
     Variable(Variable),
-    /// Anything with operands.
+    /// An operation with operands.
     Operation(Box<Operation>),
 }
 

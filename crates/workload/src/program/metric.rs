@@ -1,4 +1,4 @@
-//! What a program reports about a run.
+//! Metrics that a program reports about a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,16 @@ pub struct Metric {
     pub name: String,
     /// Unit, such as `s`, `us`, `Mbit/s` or `ops/s`.
     pub unit: String,
-    /// Which direction is an improvement.
+    /// Direction of improvement.
     pub direction: Better,
-    /// What is measured.
+    /// The measured quantity.
     pub quantity: Quantity,
     /// Unit of the quantity expressed in the metric's unit: 0.001 for nanoseconds reported as µs.
     #[serde(default = "unity")]
     pub factor: f64,
 }
 
-/// Which direction of a metric is an improvement.
+/// Direction of improvement of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {

@@ -26,10 +26,10 @@ pub use resource::{
 /// they use.
 pub const SCHEMA: u32 = 2;
 
-/// Oldest layout that is still read: all of it is part of [`SCHEMA`].
+/// Oldest layout that is read. All of it is part of [`SCHEMA`].
 pub const OLDEST_SCHEMA: u32 = 1;
 
-/// A workload: resources, tasks and what is measured about them.
+/// A workload: resources, tasks and metrics.
 ///
 /// `replicas` copies of all task groups exist, each with its own copy of every resource of scope
 /// [`Scope::Replica`]. Tasks are created replica by replica, group by group, in the order given here. All wait at
@@ -47,13 +47,13 @@ pub struct Program {
     /// Number of copies of the groups and of replica-scoped resources; at least 1.
     #[serde(default = "one")]
     pub replicas: u32,
-    /// How tasks are held back until all of them exist.
+    /// Gate that holds tasks back until all of them exist.
     #[serde(default)]
     pub gate: Gate,
-    /// The part of the run in which counters and series are recorded; without it, all of the run.
+    /// The part of the run in which counters and series are recorded. Without a window, they are recorded in the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// What tasks share.
+    /// Resources that tasks share.
     #[serde(default)]
     pub resources: Resources,
     /// Names of the counters that [`Op::Count`] adds to.
@@ -64,7 +64,7 @@ pub struct Program {
     pub series: Vec<String>,
     /// The tasks.
     pub groups: Vec<TaskGroup>,
-    /// What is reported; the first one is the headline.
+    /// Reported metrics. The first is the headline.
     pub metrics: Vec<Metric>,
 }
 
@@ -79,7 +79,7 @@ pub struct TaskGroup {
     /// Whether each task is a process of its own or a thread of the executor's process.
     #[serde(default)]
     pub mode: Mode,
-    /// What each task does, once.
+    /// Operations that each task performs once.
     pub body: Vec<Op>,
 }
 
@@ -98,7 +98,7 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
-    /// What carries the ready and go signals.
+    /// Carrier of the ready and go signals.
     #[serde(default)]
     pub kind: GateKind,
     /// The main thread runs under `SCHED_FIFO` from the creation of the last task on (hackbench's `--fifo`).
@@ -106,7 +106,7 @@ pub struct Gate {
     pub fifo: bool,
 }
 
-/// What carries the signals of the start gate.
+/// Carrier of the start gate's signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateKind {
@@ -130,7 +130,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window, if both lengths make sense: at most an hour of warm-up, 1 ms to a day of recording.
+    /// Window with checked lengths: at most an hour of warm-up, 1 ms to a day of recording.
     pub fn new(warmup_ns: u64, duration_ns: u64) -> Result<Self, ParameterError> {
         ParameterError::check("warmup_ns", warmup_ns, 0..=3_600_000_000_000)?;
         ParameterError::check("duration_ns", duration_ns, 1_000_000..=86_400_000_000_000)?;

@@ -1,4 +1,4 @@
-//! What a task does.
+//! Operations of a task.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +11,8 @@ use super::{Attributes, Expr};
 pub enum Op {
     /// Compute on registers: a fixed amount of work that takes `ns` on the undisturbed CPU.
     Compute { ns: Expr },
-    /// Look at the clock again and again for `ns`. The longest time between two looks goes into the series `longest`; one
-    /// longer than `over_ns` is a gap: it adds 1 to the counter `gaps` and its nanoseconds to `lost`.
+    /// Poll the clock for `ns`. The longest time between two readings goes into the series `longest`. A time longer than
+    /// `over_ns` is a gap: it adds 1 to the counter `gaps` and its nanoseconds to `lost`.
     Watch { ns: Expr, over_ns: Expr, longest: String, gaps: String, lost: String },
     /// Access every `stride`-th byte of `bytes` bytes of a region from `offset` on, wrapping around at its end.
     Touch {
@@ -59,12 +59,12 @@ pub enum Op {
     },
     /// Take one from a semaphore, waiting while it is 0.
     Down { semaphore: Ref },
-    /// Wait until all parties of a barrier are here.
+    /// Wait until all parties of a barrier have arrived.
     Barrier { barrier: Ref },
     /// Release a lock that the task holds, wait for a signal of the condition, and acquire the lock again. Only a
-    /// signal ends the wait: there are no wake-ups without one.
+    /// signal ends the wait.
     Await { condition: Ref, lock: Ref },
-    /// Wake one task that waits for a condition, or all of them; nothing happens where nobody waits.
+    /// Wake one task that waits for a condition, or all of them. Without a waiter the signal has no effect.
     Signal {
         condition: Ref,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -72,12 +72,12 @@ pub enum Op {
     },
     /// Sleep.
     Sleep { ns: Expr },
-    /// Let a timer's first period begin now. Without it, it begins at the opening of the gate.
+    /// Begin a timer's first period now. Without this operation the period begins at the opening of the gate.
     Start { timer: String },
-    /// Sleep until the end of the timer's present period, where the next one begins.
+    /// Sleep until the end of the timer's present period, which is the beginning of the next one.
     ///
-    /// The time left until then goes into the series `slack` (0 if it is over), how late the task is back into
-    /// `latency`. A period whose end has passed is not slept for and adds 1 to the counter `missed`.
+    /// The series `slack` records the time left until then (0 if the end has passed), the series `latency` how late the
+    /// task resumes. If the end has passed, the task does not sleep, and the counter `missed` increases by 1.
     Timer {
         timer: String,
         period_ns: Expr,
@@ -92,9 +92,9 @@ pub enum Op {
     },
     /// Write `bytes` bytes of zeros to a file, by `write(2)`.
     Write { file: Ref, bytes: Expr },
-    /// Change how this task is scheduled.
+    /// Change this task's scheduling attributes.
     Set { attributes: Attributes },
-    /// End the run of the whole program: what other tasks still do is cut off.
+    /// End the run of the whole program. Other tasks are stopped where they are.
     Finish,
     /// `sched_yield(2)`.
     Yield,
@@ -105,7 +105,7 @@ pub enum Op {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<Expr>,
     },
-    /// Replace this task by a new program image; nothing after it is reached.
+    /// Replace this task by a new program image. No later operation is reached.
     Exec { image: Image },
     /// Repeat a body.
     Loop { repeat: Repeat, body: Vec<Op> },
@@ -125,7 +125,7 @@ pub enum Op {
     },
 }
 
-/// A resource by name, and which of its instances within the scope.
+/// A resource by name, and one of its instances within the scope.
 ///
 /// In JSON a plain name means instance 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -162,18 +162,18 @@ impl From<Ref> for RefForm {
     }
 }
 
-/// Where a timer's next period begins if the end of the present one has been missed.
+/// Beginning of a timer's next period if the end of the present period has been missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerMode {
     /// Now: one late period does not shorten the next.
     #[default]
     Relative,
-    /// Where it would have begun: the following periods catch up.
+    /// When it would have begun in time: the following periods catch up.
     Absolute,
 }
 
-/// Which way a message goes over a channel.
+/// Direction of a message on a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -190,18 +190,18 @@ impl Direction {
     }
 }
 
-/// How a message is taken from a stream; a datagram is always taken by one read.
+/// Method of reading a message from a stream. A datagram is always read by one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Take {
-    /// By `read(2)`, again and again until the message is complete.
+    /// By `read(2)` calls until the message is complete.
     #[default]
     Read,
     /// By one `recv(2)` that returns when the message is complete (`MSG_WAITALL`); sockets only.
     WaitAll,
-    /// As `wait_all`, but the bytes are thrown away without being copied (`MSG_TRUNC`, see tcp(7)); TCP only.
+    /// Like `wait_all`, but the bytes are discarded without being copied (`MSG_TRUNC`, see tcp(7)); TCP only.
     Discard,
-    /// By one read of what is there: at least 1 byte, at most `bytes`.
+    /// By one read of the available bytes: at least 1, at most `bytes`.
     Available,
 }
 
@@ -222,19 +222,19 @@ pub enum Pattern {
     Random,
 }
 
-/// How often a loop's body runs.
+/// End condition of a loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
-    /// So many times.
+    /// After this many iterations.
     Count(Expr),
-    /// Until so many nanoseconds have passed since the loop began, tested before each iteration.
+    /// When this many nanoseconds have passed since the loop began, tested before each iteration.
     ForNs(Expr),
-    /// Until the end of the program's window, tested before each iteration.
+    /// At the end of the program's window, tested before each iteration.
     Window,
-    /// Until a receive in the body meets the end of its stream.
+    /// When a receive in the body meets the end of its stream.
     UntilClosed,
-    /// Once, with this value, computed when the body is entered, as the loop's index: a name for a draw.
+    /// After one iteration, whose loop index is this value, computed when the body is entered: a name for a random draw.
     With(Expr),
 }
 
@@ -244,11 +244,11 @@ pub enum Repeat {
 pub struct Branch {
     /// Relative frequency; the weights of a choice add up to more than 0.
     pub weight: u32,
-    /// What the branch does.
+    /// Operations of the branch.
     pub body: Vec<Op>,
 }
 
-/// What [`Op::Exec`] becomes.
+/// Image that [`Op::Exec`] starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the text of a variant explains its fields")]

@@ -1,4 +1,4 @@
-//! What tasks share: channels, locks, semaphores, barriers, memory and time stamps.
+//! Resources that tasks share: channels, locks, semaphores, barriers, memory and time stamps.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct Resources {
     /// Files that tasks write to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
-    /// Names of timers. Each task has its own set, and so has each child that a task forks: a copy of its parent's.
+    /// Names of timers. Each task has its own set. A forked child starts with a copy of its parent's set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<String>,
     /// Memory that tasks read and write.
@@ -37,7 +37,7 @@ pub struct Resources {
     pub slots: Vec<Slot>,
 }
 
-/// How many copies of a resource exist.
+/// Number of copies of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -50,15 +50,15 @@ pub enum Scope {
     Program,
 }
 
-/// What every kind of resource has.
+/// Properties of every kind of resource.
 pub trait Resource {
     /// Word for the kind in messages, such as `channel`.
     const KIND: &'static str;
-    /// Its name.
+    /// Name of the resource.
     fn name(&self) -> &str;
     /// Instances per scope; at least 1.
     fn count(&self) -> u32;
-    /// Who shares an instance.
+    /// Tasks that share an instance.
     fn scope(&self) -> Scope;
 }
 
@@ -82,12 +82,12 @@ macro_rules! resource {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $type {
-            /// Name by which bodies refer to it.
+            /// Name by which bodies refer to the resource.
             pub name: String,
             /// Instances per scope; at least 1.
             #[serde(default = "one", skip_serializing_if = "is_one")]
             pub count: u32,
-            /// Who shares an instance.
+            /// Tasks that share an instance.
             #[serde(default)]
             pub scope: Scope,
             $($(#[$field_doc])* pub $field: $field_type,)*
@@ -112,8 +112,8 @@ macro_rules! resource {
 }
 
 resource! {
-    /// A connection. It is created just before the first task that uses it and each end is closed in the creator
-    /// after the last task that uses that end; capacities are the kernel's defaults.
+    /// A connection. The executor creates it just before the first task that uses it, and closes each end after the creation
+    /// of the last task that uses that end. Capacities are the kernel's defaults.
     Channel, "channel" {
         /// Carrier.
         kind: ChannelKind,
@@ -138,7 +138,7 @@ resource! {
 }
 
 resource! {
-    /// A meeting point that opens when `parties` tasks have arrived, again and again.
+    /// A meeting point that opens whenever `parties` tasks have arrived.
     Barrier, "barrier" {
         /// Tasks that meet; at least 1.
         parties: u32,
@@ -151,8 +151,8 @@ resource! {
 }
 
 resource! {
-    /// A file that is opened for writing before the start, and created where there is none. A simulator, which has no
-    /// files, takes each for a device that accepts all at once, as `/dev/null` does.
+    /// A file that is opened for writing before the start, and created if it does not exist. A simulator has no files and
+    /// treats each as a device that accepts all bytes at once, as `/dev/null` does.
     File, "file" {
         /// Its path.
         path: String,

@@ -1,4 +1,4 @@
-//! The document as rt-app understands it.
+//! The document in rt-app's terms.
 
 use super::error::{Place, RtAppError};
 use super::fields::{At, members, unknown};
@@ -11,14 +11,14 @@ use crate::program::{Attributes, Policy, TimerMode};
 pub struct Document {
     pub global: Global,
     pub tasks: Vec<Task>,
-    /// Where the tasks are.
+    /// Place of the tasks.
     pub place: Place,
 }
 
-/// What holds for all tasks.
+/// Settings of all tasks.
 #[derive(Debug, Clone)]
 pub struct Global {
-    /// Without it, until all tasks have ended.
+    /// Duration of the run. Without one, the run ends with its last task.
     pub duration_ns: Option<u64>,
     pub default_policy: Option<Policy>,
     pub io_device: String,
@@ -26,15 +26,15 @@ pub struct Global {
     pub notes: Vec<String>,
 }
 
-/// A thread object: `instances` threads that do the same.
+/// A thread object: `instances` threads with the same phases.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Unique: a repeated name has got a number.
+    /// Unique name: repeated names are numbered.
     pub name: String,
     pub place: Place,
     pub instances: u32,
     pub delay_ns: u64,
-    /// How often all phases are run; without it, without end.
+    /// Number of repetitions of all phases; `None` repeats without end.
     pub loops: Option<u64>,
     pub attributes: Attributes,
     pub phases: Vec<Phase>,
@@ -42,7 +42,7 @@ pub struct Task {
 
 #[derive(Debug, Clone)]
 pub struct Phase {
-    /// Without it, without end.
+    /// Number of repetitions; `None` repeats without end.
     pub loops: Option<u64>,
     pub attributes: Attributes,
     pub events: Vec<Event>,
@@ -52,11 +52,11 @@ pub struct Phase {
 pub struct Event {
     pub kind: Kind,
     pub place: Place,
-    /// Leads to it.
+    /// Path of the event in the document.
     pub path: String,
 }
 
-/// What an event does. Times are in nanoseconds, sizes in bytes.
+/// Action of an event. Times are in nanoseconds, sizes in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     Run(u64),
@@ -102,7 +102,7 @@ const KEYS: [&str; 3] = ["tasks", "global", "resources"];
 /// Types that the old `resources` object could name.
 const RESOURCES: [&str; 7] = ["mutex", "wait", "sync", "timer", "sleep", "run", "signal"];
 
-/// Understands a document.
+/// Parses a document.
 pub fn parse(root: &Node) -> Result<Document, RtAppError> {
     let at = At::ROOT;
     let (mut global, mut tasks) = (None, None);
@@ -126,7 +126,7 @@ pub fn parse(root: &Node) -> Result<Document, RtAppError> {
     Ok(Document { global, tasks, place })
 }
 
-/// Resources come into being where events name them; the old object that listed them is only looked at.
+/// Checks the obsolete `resources` object. Events create resources by naming them.
 fn resources(node: &Node, at: &At<'_>) -> Result<(), RtAppError> {
     let Value::Object(list) = &node.value else { return Ok(()) };
     for resource in list {

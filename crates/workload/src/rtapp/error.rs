@@ -1,10 +1,10 @@
-//! What is wrong with a document, and where.
+//! Faults of a document, with their place.
 
 use thiserror::Error;
 
 use crate::error::ProgramError;
 
-/// A place in a text, from 1; columns count characters.
+/// A place in a text. Lines and columns start at 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     /// Line.
@@ -19,17 +19,17 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Why a document cannot be run.
+/// Reason why a document cannot be run.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs, reason = "the text of a variant explains its fields")]
 pub enum RtAppError {
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("{place}: {reason}")]
     Syntax { place: Place, reason: String },
-    /// Something in the document does not make sense; `path` leads to it, as in `tasks.thread0.run1`.
+    /// A member of the document is not valid. `path` names it, as in `tasks.thread0.run1`.
     #[error("{place}, {path}: {reason}")]
     Content { place: Place, path: String, reason: String },
-    /// The program that it makes cannot run.
+    /// The resulting program cannot run.
     #[error(transparent)]
     Program(#[from] ProgramError),
 }

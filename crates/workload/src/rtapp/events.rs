@@ -6,7 +6,7 @@ use super::fields::{At, integer, members, microseconds, once, text, unknown};
 use super::json::{Member, Node, Value};
 use crate::program::TimerMode;
 
-/// Names of events; a key is of the first one that it begins with, so that longer names come before their beginnings.
+/// Names of events. A key denotes the first name that is its prefix, so longer names come before their prefixes.
 pub const NAMES: [&str; 21] = [
     "runtime",
     "run",
@@ -31,17 +31,17 @@ pub const NAMES: [&str; 21] = [
     "sem_wait",
 ];
 
-/// The name of the event that a key stands for.
+/// Name of the event that a key denotes.
 fn name_of(key: &str) -> Option<&'static str> {
     NAMES.into_iter().find(|name| key.starts_with(name))
 }
 
-/// Whether a key is that of an event.
+/// Whether a key denotes an event.
 pub fn is_event(key: &str) -> bool {
     name_of(key).is_some()
 }
 
-/// Understands the event of a member whose key [is one](is_event).
+/// Parses the event of a member whose key [denotes an event](is_event).
 pub fn parse(member: &Member, at: &At<'_>) -> Result<Event, RtAppError> {
     let node = &member.node;
     let owned = |node| text(node, at).map(str::to_owned);
@@ -71,7 +71,7 @@ pub fn parse(member: &Member, at: &At<'_>) -> Result<Event, RtAppError> {
         "sem_wait" => Kind::SemWait(owned(node)?),
         "fork" => Kind::Fork(owned(node)?),
         name @ ("suspend" | "yield") => {
-            // Their strings mean nothing and may be left out.
+            // Their strings have no meaning and are optional.
             if !matches!(node.value, Value::Text(_) | Value::Null) {
                 return at.fail(node.place, format!("a string was expected, not {}", node.value.kind()));
             }
@@ -129,7 +129,7 @@ fn timer(node: &Node, at: &At<'_>) -> Result<Kind, RtAppError> {
     Ok(Kind::Timer { reference, period_ns, mode: mode.unwrap_or_default() })
 }
 
-/// Distance of the places that a `chase` visits, unless it is given.
+/// Default distance of the places that a `chase` visits.
 const STRIDE: u32 = 64;
 
 fn memrun(node: &Node, at: &At<'_>) -> Result<MemRun, RtAppError> {

@@ -3,7 +3,7 @@
 use super::error::{Place, RtAppError};
 use super::json::{Member, Node, Value};
 
-/// Where in the document something is: the keys that lead to it.
+/// Path in the document: the keys from the root to a member.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
     parent: Option<&'a At<'a>>,
@@ -32,7 +32,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// Members of an object; repeated keys are members of their own.
+/// Members of an object. A repeated key is a separate member.
 pub fn members<'n>(node: &'n Node, at: &At<'_>) -> Result<&'n [Member], RtAppError> {
     match &node.value {
         Value::Object(members) => Ok(members),
@@ -52,7 +52,7 @@ pub fn integer(node: &Node, at: &At<'_>, low: i64, high: i64) -> Result<i64, RtA
     }
 }
 
-/// A time in microseconds, in nanoseconds.
+/// A time, written in microseconds, in nanoseconds.
 pub fn microseconds(node: &Node, at: &At<'_>) -> Result<u64, RtAppError> {
     Ok(integer(node, at, 0, i64::MAX / 1000)? as u64 * 1000)
 }
@@ -82,7 +82,7 @@ pub fn numbers(node: &Node, at: &At<'_>, most: u32) -> Result<Vec<u32>, RtAppErr
     nodes.iter().map(|each| Ok(integer(each, at, 0, i64::from(most) - 1)? as u32)).collect()
 }
 
-/// A loop's count: `None` for −1 and other numbers below 0, which mean without end.
+/// A loop's count; `None` for −1 and other negative numbers, which repeat without end.
 pub fn loops(node: &Node, at: &At<'_>) -> Result<Option<u64>, RtAppError> {
     Ok(u64::try_from(integer(node, at, i64::MIN, i64::MAX)?).ok())
 }
@@ -95,7 +95,7 @@ pub fn once<T>(slot: &mut Option<T>, value: T, member: &Member, at: &At<'_>) -> 
     Ok(())
 }
 
-/// The error of a key that means nothing.
+/// The error of an unknown key.
 pub fn unknown<T>(member: &Member, at: &At<'_>, what: &str, known: &[&str]) -> Result<T, RtAppError> {
     at.fail(member.place, format!("unknown {what} `{}` (known: {})", member.key, known.join(", ")))
 }

@@ -23,10 +23,10 @@ const KEYS: [&str; 14] = [
     "frag",
 ];
 
-/// Size of a thread's buffer where none is given.
+/// Default size of a thread's buffer, in bytes.
 const MEM_BUFFER: u64 = 4 << 20;
 
-/// Understands the object, or gives what holds without one.
+/// Parses the object, or returns the defaults if it is missing.
 pub fn parse(node: Option<&Node>, at: &At<'_>) -> Result<Global, RtAppError> {
     let mut global = Global {
         duration_ns: None,
@@ -62,7 +62,7 @@ fn property(
     let mut note = |text: &str| global.notes.push(text.to_owned());
     match member.key.as_str() {
         "duration" => match integer(node, at, -1, i64::MAX / 1_000_000_000)? {
-            0 => return at.fail(node.place, "0 seconds are no duration; −1 is without end"),
+            0 => return at.fail(node.place, "a duration of 0 seconds is not valid; −1 is without end"),
             seconds => {
                 global.duration_ns = u64::try_from(seconds).ok().map(|seconds| seconds * 1_000_000_000)
             }
@@ -81,7 +81,7 @@ fn property(
             note("global.pi_enabled has no effect: locks inherit no priorities")
         }
         "lock_pages" if boolean(node, at)? => {
-            note("global.lock_pages has no effect: nothing is locked in memory")
+            note("global.lock_pages has no effect: schedload locks no memory")
         }
         "cumulative_slack" if boolean(node, at)? => {
             note("global.cumulative_slack has no effect: the slack of every timer is a sample of its own");
@@ -91,7 +91,7 @@ fn property(
             boolean(node, at)?;
             unused.push(member.key.clone());
         }
-        // `frag` is of an older rt-app, whose examples still have it.
+        // `frag` belongs to an older rt-app, whose examples use it.
         "logdir" | "log_basename" | "log_size" | "ftrace" | "frag" => match &node.value {
             Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::Null => {
                 unused.push(member.key.clone())

@@ -1,14 +1,14 @@
-//! JSON as rt-app's parser takes it, with the place of everything.
+//! JSON as rt-app's parser accepts it, with the place of every value.
 //!
-//! Beyond JSON there may be comments (`/* */` and `//`), a comma before a closing bracket, strings in single quotes, and
-//! `true`, `false` and `null` in any case; a key may be repeated, and may stand without a value.
+//! Extensions of JSON: comments (`/* */` and `//`), a comma before a closing bracket, strings in single quotes,
+//! `true`, `false` and `null` in any case, repeated keys, and keys without a value.
 
 use super::error::{Place, RtAppError};
 
-/// Most brackets within each other: rt-app's grammar needs six.
+/// Greatest depth of nested brackets. rt-app's grammar needs six.
 const MAX_DEPTH: u32 = 32;
 
-/// A value and where it begins.
+/// A value with the place of its first character.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     pub place: Place,
@@ -35,7 +35,7 @@ pub struct Member {
 }
 
 impl Value {
-    /// What messages call such a value.
+    /// Name of such a value in messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -49,7 +49,7 @@ impl Value {
     }
 }
 
-/// Reads one value that takes up the whole text.
+/// Reads one value that spans the whole text.
 pub fn parse(text: &str) -> Result<Node, RtAppError> {
     let mut reader = Reader { rest: text.chars(), place: Place { line: 1, column: 1 } };
     reader.space()?;
@@ -57,7 +57,7 @@ pub fn parse(text: &str) -> Result<Node, RtAppError> {
     reader.space()?;
     match reader.peek() {
         None => Ok(node),
-        Some(other) => reader.fail(format!("the document is over, but `{other}` follows")),
+        Some(other) => reader.fail(format!("`{other}` follows the end of the document")),
     }
 }
 
@@ -125,7 +125,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            _ => return fail_at(begin, "a single `/` means nothing: comments begin with `//` or `/*`"),
+            _ => return fail_at(begin, "a single `/` is not valid: comments begin with `//` or `/*`"),
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Reader<'_> {
     fn node(&mut self, depth: u32) -> Result<Node, RtAppError> {
         let place = self.place;
         if depth > MAX_DEPTH {
-            return self.fail(format!("more than {MAX_DEPTH} brackets within each other"));
+            return self.fail(format!("brackets are nested more than {MAX_DEPTH} deep"));
         }
         let value = match self.peek() {
             Some('{') => self.object(depth)?,
@@ -238,10 +238,10 @@ impl Reader<'_> {
                     };
                     code = code * 16 + digit;
                 }
-                // Halves of surrogate pairs, which no name needs, are taken as unknown characters.
+                // Halves of surrogate pairs become replacement characters: no name needs them.
                 char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
             }
-            _ => return fail_at(place, "this escape means nothing in JSON"),
+            _ => return fail_at(place, "this escape is not valid in JSON"),
         })
     }
 
@@ -259,7 +259,7 @@ impl Reader<'_> {
             (true, Ok(number), _) => Ok(Value::Integer(number)),
             (true, Err(_), Ok(_)) => fail_at(begin, format!("{text} is out of range")),
             (false, _, Ok(number)) if number.is_finite() => Ok(Value::Real(number)),
-            _ => fail_at(begin, format!("`{text}` is no number")),
+            _ => fail_at(begin, format!("`{text}` is not a number")),
         }
     }
 
@@ -274,7 +274,7 @@ impl Reader<'_> {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
             "null" => Ok(Value::Null),
-            _ => fail_at(begin, format!("`{word}` means nothing in JSON; strings are written in quotes")),
+            _ => fail_at(begin, format!("`{word}` is not valid in JSON: write strings in quotes")),
         }
     }
 }

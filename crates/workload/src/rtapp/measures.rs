@@ -1,27 +1,27 @@
-//! What is measured about each thread object: counters, series, and the metrics made of them.
+//! Counters, series and metrics of each thread object.
 
 use std::collections::BTreeSet;
 
 use super::document::{Document, Kind, Task};
 use crate::program::{Metric, Op, Quantity, at, count, higher, lower};
 
-/// Thread objects that are measured one by one; of more, all are measured together.
+/// Most thread objects that are measured separately. More of them are measured together.
 const MOST_TASKS: usize = 64;
 
-/// Most series and threads, multiplied: executors set memory aside for each pair.
+/// Greatest product of series and threads: executors reserve memory for each pair.
 const MOST_BUFFERS: u64 = 1 << 20;
 
 /// Series that a thread object may write to.
 const SERIES: u64 = 4;
 
-/// The name of measures over all thread objects.
+/// Name prefix of measures over all thread objects.
 const ALL: &str = "all";
 
 /// Slots that every thread has.
 pub const RUN_SLOT: &str = "run";
 pub const PERIOD_SLOT: &str = "period";
 
-/// What is measured, as far as it has been used.
+/// Measures that the document's events use.
 #[derive(Debug, Default)]
 pub struct Measures {
     together: bool,
@@ -37,9 +37,10 @@ impl Measures {
         Self { together: objects > MOST_TASKS || buffers > MOST_BUFFERS, ..Self::default() }
     }
 
-    /// A sentence about measures that are not made for each thread object, if it is so.
+    /// Note that thread objects are measured together, if they are.
     pub fn note(&self) -> Option<String> {
-        let text = "there are too many threads to measure them by their objects: all are measured together";
+        let text =
+            "there are too many threads to measure each thread object: all threads are measured together";
         self.together.then(|| text.to_owned())
     }
 
@@ -59,7 +60,7 @@ impl Measures {
         name
     }
 
-    /// A run of `ns` nanoseconds with its measures. A forked child has no slots of its own to time it with.
+    /// A run of `ns` nanoseconds with its measures. A forked child has no slots to time the run with.
     pub fn run(&mut self, task: &Task, ns: u64, forked: bool, run: Op) -> Vec<Op> {
         let work = count(&self.counter(task, "work"), ns);
         if forked {
@@ -74,13 +75,13 @@ impl Measures {
         ]
     }
 
-    /// The measures of a timer: slack, latency and missed ends.
+    /// Measures of a timer: slack, latency and missed ends.
     pub fn timer(&mut self, task: &Task) -> (Option<String>, Option<String>, Option<String>) {
         let (slack, latency) = (self.series(task, "slack"), self.series(task, "wakeup"));
         (Some(slack), Some(latency), Some(self.counter(task, "missed")))
     }
 
-    /// What is measured at the end of each iteration of a phase.
+    /// Measures at the end of each iteration of a phase.
     pub fn iteration(&mut self, task: &Task, forked: bool) -> Vec<Op> {
         let loops = count(&self.counter(task, "loops"), 1u64);
         if forked {
@@ -90,7 +91,7 @@ impl Measures {
         vec![Op::Lap { slot: at(PERIOD_SLOT, 0u64), series }, loops]
     }
 
-    /// All metrics, those of a thread object together; the first is the share of the machine's CPUs that is used.
+    /// All metrics, grouped by thread object. The first is the number of CPUs used.
     pub fn metrics(&self, document: &Document) -> Vec<Metric> {
         let mut metrics = vec![
             higher("cpus_used", "CPUs", Quantity::CpuShare, 1.0),
@@ -123,7 +124,7 @@ impl Measures {
             for percent in percents {
                 let quantity = Quantity::Percentile(series.clone(), percent);
                 let name = format!("{series}_p{percent}");
-                // Time that is left until a timer is good; any other is not.
+                // Higher is better for the time left until a timer, lower for every other time.
                 let metric = if what == "slack" { higher } else { lower };
                 metrics.push(metric(&name, "us", quantity, 1e-3));
             }

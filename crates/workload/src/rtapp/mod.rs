@@ -1,11 +1,11 @@
-//! Reads workloads in the JSON that rt-app(1) runs and makes programs of them.
+//! Translates the JSON workloads of rt-app(1) into programs.
 //!
 //! ```text
 //! text ──► json: values with their places ──► parse: Document ──► translate: Program, checked, and notes
 //! ```
 //! The grammar is that of rt-app's own tutorial (doc/tutorial.txt in the sources of rt-app 1.0 and later): JSON with
 //! comments and commas before closing brackets; keys of events that may be repeated or carry a suffix (`run`, `run1`);
-//! times in microseconds. What it leaves open is told in `docs/rt-app.md`.
+//! times in microseconds. `docs/rt-app.md` describes what the tutorial leaves open.
 
 mod document;
 mod error;
@@ -21,18 +21,18 @@ use crate::Program;
 
 pub use error::{Place, RtAppError};
 
-/// A program made of an rt-app document.
+/// A program made from an rt-app document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The program, which has passed [`crate::check`].
     pub program: Program,
-    /// What the document asks for that has no effect here, a sentence each.
+    /// Requests of the document that have no effect, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Makes a program called `name` of the rt-app document `text`.
+/// Makes a program called `name` from the rt-app document `text`.
 ///
-/// `duration_s`, in seconds, takes the place of the document's `global.duration`. An error says where in the text it is.
+/// `duration_s`, in seconds, takes the place of the document's `global.duration`. Errors name the place in the text.
 pub fn read(name: &str, text: &str, duration_s: Option<u64>) -> Result<Reading, RtAppError> {
     let root = json::parse(text)?;
     let mut document = document::parse(&root)?;

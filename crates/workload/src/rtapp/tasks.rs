@@ -25,13 +25,13 @@ const SHARED: [&str; 11] = [
     "taskgroup",
 ];
 
-/// Properties of threads alone.
+/// Properties that only threads have.
 const OWN: [&str; 5] = ["instance", "delay", "phases", "period", "deadline"];
 
-/// Priority of a real-time thread that is given none, in rt-app.
+/// Default priority of a real-time thread in rt-app.
 const REAL_TIME_PRIORITY: i32 = 10;
 
-/// Understands all threads.
+/// Parses all threads.
 pub fn parse(node: &Node, at: &At<'_>, global: &Global) -> Result<Vec<Task>, RtAppError> {
     let mut names = HashSet::new();
     let mut tasks = Vec::new();
@@ -47,7 +47,7 @@ pub fn parse(node: &Node, at: &At<'_>, global: &Global) -> Result<Vec<Task>, RtA
     Ok(tasks)
 }
 
-/// What a thread or phase object has beside events.
+/// Properties of a thread or phase object.
 #[derive(Default)]
 struct Properties {
     loops: Option<Option<u64>>,
@@ -64,7 +64,7 @@ struct Properties {
 }
 
 impl Properties {
-    /// Takes a member, if it is a property.
+    /// Parses a member if it is a property; returns whether it is.
     fn take(&mut self, member: &Member, at: &At<'_>) -> Result<bool, RtAppError> {
         let node = &member.node;
         match member.key.as_str() {
@@ -84,7 +84,7 @@ impl Properties {
         Ok(true)
     }
 
-    /// The attributes that they ask for, `default` being the policy where none is given.
+    /// The requested attributes. `default` is the policy if none is given.
     fn attributes(self, default: Option<Policy>) -> Attributes {
         let policy = self.policy.or(default);
         let usual = match policy {
@@ -124,7 +124,7 @@ fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppErro
             }
             "delay" => once(&mut delay_ns, microseconds(&each.node, &here)?, each, &here)?,
             "phases" => once(&mut phases, each, each, &here)?,
-            // Names of before `dl-`, told from the event by the policy.
+            // Names without `dl-`, of older versions. The policy distinguishes them from the events.
             "runtime" if deadline && !list.iter().any(|other| other.key == "dl-runtime") => {
                 once(&mut properties.runtime_ns, microseconds(&each.node, &here)?, each, &here)?;
             }
@@ -141,12 +141,12 @@ fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppErro
     let (loops, phases) = match phases {
         Some(phases) => {
             if let Some(event) = happenings.first() {
-                let reason = "an event beside `phases` would never be run: put it into a phase";
+                let reason = "an event beside `phases` never runs: put it into a phase";
                 return at.child(&event.key).fail(event.place, reason);
             }
             (own_loops.unwrap_or(None), all_phases(phases, &at.child("phases"), &attributes)?)
         }
-        // The events are a phase; its own loop, where there is one, is all that is run.
+        // The events form one phase. The thread's loop, if any, is the number of repetitions.
         None => {
             let phase = Phase {
                 loops: own_loops.unwrap_or(Some(1)),
@@ -184,7 +184,7 @@ fn all_phases(member: &Member, at: &At<'_>, thread: &Attributes) -> Result<Vec<P
         .iter()
         .map(|each| phase(each, &at.child(&each.key)))
         .collect::<Result<Vec<Phase>, RtAppError>>()?;
-    // A phase without CPUs of its own has the thread's, or all, whatever the phase before it had.
+    // A phase without CPUs has the thread's CPUs, or all, whatever the previous phase had.
     if phases.iter().any(|phase| phase.attributes.cpus.is_some()) {
         for phase in &mut phases {
             phase.attributes.cpus.get_or_insert_with(|| thread.cpus.clone().unwrap_or_default());

@@ -1,7 +1,7 @@
-//! From a document to a program.
+//! Translates a document into a program.
 //!
-//! Thread objects become groups of threads, phases and loops become loops. A duration is a thread of its own that sleeps
-//! so long and then ends the run, as rt-app's main thread does.
+//! Thread objects become groups of threads; phases and loops become loops. A duration becomes an additional thread that
+//! sleeps for that time and then ends the run, as rt-app's main thread does.
 
 mod body;
 mod names;
@@ -17,7 +17,7 @@ use crate::program::{
 };
 use names::Names;
 
-/// Makes a program and checks it.
+/// Makes and checks the program.
 pub fn program(name: &str, document: &Document) -> Result<Reading, RtAppError> {
     started(document)?;
     ends(document)?;
@@ -52,7 +52,7 @@ pub fn program(name: &str, document: &Document) -> Result<Reading, RtAppError> {
     Ok(Reading { program, notes })
 }
 
-/// A name that no thread object has.
+/// An unused name for a thread object.
 fn free_name(document: &Document, wanted: &str) -> String {
     let mut name = wanted.to_owned();
     while document.tasks.iter().any(|task| task.name == name) {

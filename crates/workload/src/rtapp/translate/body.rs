@@ -13,16 +13,16 @@ use crate::program::{
 /// The file of `iorun` events.
 pub const DEVICE: &str = "io_device";
 
-/// Part of a `runtime` event between two looks at the clock, in nanoseconds, as in rt-app.
+/// Part of a `runtime` event between two readings of the clock, in nanoseconds, as in rt-app.
 const RUNTIME_PART_NS: u64 = 32_000;
 
 /// Distance of the accesses of a `mem` event: one for each cache line of 64 bytes.
 const LINE: u32 = 64;
 
-/// Most operations of a program: forked bodies are repeated wherever they are forked.
+/// Most operations of a program. Forked bodies are repeated at each fork.
 const MOST_OPERATIONS: usize = 1 << 17;
 
-/// The body of a thread that is started with the others.
+/// Body of a thread that starts with the run.
 pub fn of_task(
     document: &Document,
     task: &Task,
@@ -38,7 +38,7 @@ struct Writer<'a> {
     names: &'a Names,
     measures: &'a mut Measures,
     operations: usize,
-    /// Names of the thread objects whose bodies this one is in.
+    /// Names of the thread objects whose bodies contain this one.
     ancestors: Vec<&'a str>,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Writes of at most the size of the buffer that rt-app would write from.
+    /// Writes of at most the size of rt-app's buffer each.
     fn output(&self, bytes: u64) -> Vec<Op> {
         let buffer = self.document.global.mem_buffer_bytes;
         let write = |bytes: u64| Op::Write { file: DEVICE.into(), bytes: bytes.into() };
@@ -172,7 +172,7 @@ impl<'a> Writer<'a> {
 
     fn child(&mut self, event: &Event, name: &str) -> Result<Vec<Op>, RtAppError> {
         if self.ancestors.contains(&name) {
-            return refuse(event, format!("forks without end: `{name}` is forked by what it forks"));
+            return refuse(event, format!("endless forks: `{name}` forks itself"));
         }
         let document = self.document;
         match document.tasks.iter().find(|task| task.name == name) {
@@ -186,7 +186,7 @@ fn set(attributes: &Attributes) -> Option<Op> {
     (!attributes.is_empty()).then(|| Op::Set { attributes: attributes.clone() })
 }
 
-/// Lets all timers of a thread begin with it.
+/// Starts all timers of a thread.
 fn starts(task: &Task) -> Vec<Op> {
     let events = task.phases.iter().flat_map(|phase| &phase.events);
     let timers: BTreeSet<String> = events
@@ -198,7 +198,7 @@ fn starts(task: &Task) -> Vec<Op> {
     timers.into_iter().map(|timer| Op::Start { timer }).collect()
 }
 
-/// A body so many times, or without end.
+/// Repeats a body `count` times, or without end.
 fn looped(count: Option<u64>, body: Vec<Op>) -> Vec<Op> {
     match count {
         Some(1) => body,

@@ -1,4 +1,4 @@
-//! What events name: resources come into being where they are used.
+//! Resources that events name. The first use creates a resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::super::document::{Access, Document, Event, Kind, MemRun, Task};
 use super::super::error::RtAppError;
 use crate::program::{Scope, TimerMode};
 
-/// Regions by name: bytes and who shares them.
+/// Regions by name: bytes and scope.
 pub type Regions = BTreeMap<String, (u64, Scope)>;
 
 /// The region of `mem` events.
@@ -18,16 +18,16 @@ pub struct Names {
     pub locks: BTreeSet<String>,
     pub conditions: BTreeSet<String>,
     pub semaphores: BTreeSet<String>,
-    /// With the number of threads that meet.
+    /// Barriers with the number of threads that meet.
     pub barriers: BTreeMap<String, u32>,
     pub timers: BTreeSet<String>,
-    /// Timers of which one event at least says that they are absolute.
+    /// Timers that at least one event declares absolute.
     absolute: BTreeSet<String>,
     pub regions: Regions,
     pub notes: Vec<String>,
-    /// Thread objects that some event forks.
+    /// Thread objects that an event forks.
     forked: BTreeSet<String>,
-    /// Threads that use a timer whose name does not make it unique.
+    /// Threads that use a timer whose name does not begin with `unique`.
     users: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
@@ -67,7 +67,7 @@ impl Names {
             Kind::Resume(name) => {
                 if !known(name) {
                     let place = event.place;
-                    self.notes.push(format!("{place}: `resume` wakes nobody: there is no thread `{name}`"));
+                    self.notes.push(format!("{place}: `resume` has no effect: there is no thread `{name}`"));
                 }
                 self.suspension(name);
             }
@@ -100,8 +100,8 @@ impl Names {
         self.locks.insert(task.to_owned());
     }
 
-    /// A timer with a name that begins with `unique` is one for each thread. So is here every other one, which must not
-    /// have more than one user then.
+    /// A timer whose name begins with `unique` exists once for each thread. Here every timer does, so any other timer must
+    /// have at most one user.
     fn timer(
         &mut self,
         task: &Task,
@@ -151,7 +151,7 @@ pub fn timer_name(task: &Task, reference: &str) -> String {
     format!("{}/{reference}", task.name)
 }
 
-/// The name of a `memrun` event's buffer: a thread's own ones are told apart by what is done with them.
+/// Name of a `memrun` event's buffer. The access pattern distinguishes the private buffers of a thread.
 pub fn region_name(run: &MemRun) -> String {
     match (&run.shared, run.access) {
         (Some(name), _) => format!("shared {name}"),
