@@ -2,9 +2,9 @@
 
     system = build_fake_tree(tmp_path, kernel="6.6.0", values={"sched.preempt": "full"})
 
-It has every file that the catalogue says such a kernel has, with its defaults. What a write to a real file would do
-beyond storing text (features, choices) is the work of `schedlab.tunables.files.PlainFiles`, which a `System` with
-another root than `/` uses by itself.
+It has every file that such a kernel has according to the catalogue, with the defaults. A write to a real file may do
+more than store text (features, choices); `schedlab.tunables.kernel_files.PlainFiles`, which a `System` with another
+root than `/` uses, emulates that.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import gzip
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from schedlab.tunables import KernelVersion, System, Tunable, catalogue, lookup
-from schedlab.tunables.model import Kind, Place, PlaceKind
+from schedlab.tunables import KernelVersion, System, catalogue, lookup
+from schedlab.tunables.terms import Kind, PlaceKind
+from schedlab.tunables.tunable import Place, Tunable
 
 BOOT_ID = "5c4ed1ab-0000-4000-8000-000000000001"
 _MACHINE_DEFAULTS = {

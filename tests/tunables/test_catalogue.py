@@ -7,9 +7,8 @@ from itertools import combinations
 import pytest
 from pydantic import ValidationError
 
-from schedlab.tunables import KernelVersion, Tunable, UnknownTunable, catalogue, lookup, names_of
-from schedlab.tunables.model import Cost, Kind
-from schedlab.tunables.schema import CatalogueFile
+from schedlab.tunables import KernelVersion, UnknownTunable, catalogue, lookup, names_of
+from schedlab.tunables.tunable import CatalogueFile, Cost, Kind, Tunable
 
 VERSIONS = [KernelVersion(4, m) for m in range(4, 21)] + [KernelVersion(5, m) for m in range(20)]
 VERSIONS += [KernelVersion(6, m) for m in range(20)]

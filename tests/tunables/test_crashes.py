@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from schedlab.tunables import Journal, Restored, System, pending, recover, undo_script
 from schedlab.tunables.codecs import Codec
-from schedlab.tunables.files import PlainFiles
+from schedlab.tunables.kernel_files import PlainFiles
 
 from .fake_tree import build_fake_tree
 from .test_journal import snapshot

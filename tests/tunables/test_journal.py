@@ -27,7 +27,7 @@ from schedlab.tunables import (
     WriteFailed,
 )
 from schedlab.tunables.codecs import Codec
-from schedlab.tunables.files import PlainFiles
+from schedlab.tunables.kernel_files import PlainFiles
 
 from .conftest import file_of
 from .fake_tree import build_fake_tree

@@ -25,7 +25,7 @@ from schedlab.tunables import (
     recover,
     undo_script,
 )
-from schedlab.tunables.journal import records
+from schedlab.tunables.journal import journal_file
 
 from .conftest import file_of
 from .test_journal import A, B, snapshot
@@ -113,8 +113,8 @@ def test_after_a_reboot_nothing_is_written(fake: System, journals: Path):
 def test_another_machines_journal_in_a_shared_directory_is_not_touched(journals: Path):
     journals.mkdir()
     path = journals / "r.1.jsonl"
-    opened = records.Opened(records.FORMAT, "r", "/", 1, 1, "", "other-boot", "other-host", 0.0)
-    path.write_bytes(records.encode(opened))
+    opened = journal_file.Opened(journal_file.FORMAT, "r", "/", 1, 1, "", "other-boot", "other-host", 0.0)
+    path.write_bytes(journal_file.encode(opened))
     assert recover(journals, System()) == []
     assert path.exists()
 
@@ -134,7 +134,7 @@ def test_a_line_cut_off_by_a_power_loss_is_no_damage(fake: System, journals: Pat
         (lambda lines: [lines[0], b"\0" * 20, *lines[2:]], "Expecting value"),
         (lambda lines: [lines[0], lines[1].replace(b'"1"', b'"2"'), *lines[2:]], "checksum"),
         (lambda lines: [lines[0], *lines[2:]], "writes are missing"),
-        (lambda lines: lines[1:], "whose journal"),
+        (lambda lines: lines[1:], "does not name the run"),
         (lambda lines: [*lines[:-1], lines[-1][:-3] + b"9}\n"], "checksum"),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_damaged_journal_is_a_clear_error_that_loses_nothing(
     path.write_bytes(spoilt)
     state = snapshot(fake)
     with pytest.raises(JournalDamaged, match=f"{path.name}:.*{why}.*nothing was changed"):
-        records.read(path)
+        journal_file.read(path)
     assert pending(journals)[0].damaged is not None
     outcomes = recover(journals, fake)
     assert [type(o) for o in outcomes] == [Failed]
@@ -166,10 +166,10 @@ def test_a_damaged_journal_does_not_keep_another_from_being_undone(fake: System,
 
 def test_a_journal_of_an_unknown_format_is_left_for_the_program_that_knows_it(fake: System, journals: Path):
     path = dead(fake, journals)
-    opened = records.Opened(99, "r", "/", 1, 1, "", "", "", 0.0)
-    path.write_bytes(records.encode(opened))
+    opened = journal_file.Opened(99, "r", "/", 1, 1, "", "", "", 0.0)
+    path.write_bytes(journal_file.encode(opened))
     with pytest.raises(JournalDamaged, match="format 99"):
-        records.read(path)
+        journal_file.read(path)
 
 
 def test_a_run_that_died_while_creating_its_journal_leaves_nothing(fake: System, journals: Path):
@@ -274,10 +274,10 @@ def test_the_shell_script_of_the_real_kernel_asks_for_the_boot_and_mounts_debugf
     journals.mkdir()
     path = "/sys/kernel/debug/sched/features"
     written = [
-        records.Opened(records.FORMAT, "night", "/", 1, 1, "", "boot-1", "host", 0.0),
-        records.Write(1, "sched.features.HRTICK", path, "feature:HRTICK", "NO_HRTICK", "HRTICK", 0.0),
+        journal_file.Opened(journal_file.FORMAT, "night", "/", 1, 1, "", "boot-1", "host", 0.0),
+        journal_file.Write(1, "sched.features.HRTICK", path, "feature:HRTICK", "NO_HRTICK", "HRTICK", 0.0),
     ]
-    (journals / "night.1.jsonl").write_bytes(b"".join(map(records.encode, written)))
+    (journals / "night.1.jsonl").write_bytes(b"".join(map(journal_file.encode, written)))
     script = undo_script(journals)
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
     assert f"put_back feature:HRTICK {path} NO_HRTICK HRTICK NO_HRTICK" in script

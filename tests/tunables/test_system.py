@@ -23,8 +23,8 @@ from schedlab.tunables import (
     rows,
 )
 from schedlab.tunables.codecs import Codec
-from schedlab.tunables.files import PlainFiles
-from schedlab.tunables.model import PlaceKind
+from schedlab.tunables.kernel_files import PlainFiles
+from schedlab.tunables.terms import PlaceKind
 
 from .fake_tree import build_fake_tree
 

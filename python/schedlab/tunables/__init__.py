@@ -1,11 +1,11 @@
-"""Tunables of the Linux scheduler: which there are, whether they can be set here, and setting them safely.
+"""Tunables of the Linux scheduler: the catalogue, whether this kernel lets them be set, and setting them safely.
 
-`lookup` finds a tunable by any of its names and `Tunable.parse` checks a value; `System.resolve` says whether this
-kernel lets it be set, and why not; a `Journal` sets it, and puts it back whatever way the run ends. Every start
-calls `recover` first. Importing this is cheap: the catalogue, and with it pydantic, is read when first asked for.
+`lookup` finds a tunable by any of its names, and `setting` parses a value for it. `System.resolve` returns whether
+this kernel lets it be set, and why not. A `Journal` sets it, and puts it back whichever way the run ends. Every start
+calls `recover` first. Importing this package is cheap: the catalogue, and with it pydantic, is read on first use.
 """
 
-from .availability import Absent, Available, BootOnly, ReadOnly, Refused, Resolution
+from .availability import Absent, Available, BootOnly, ReadOnly, Refused, Resolution, State
 from .errors import (
     BadValue,
     ChangedMeanwhile,
@@ -17,15 +17,25 @@ from .errors import (
     UnknownTunable,
     WriteFailed,
 )
-from .journal import Journal, PendingJournal, default_journal_dir, pending, recover, undo_script
-from .kernel import KernelRange, KernelVersion
+from .journal import (
+    Change,
+    Failed,
+    Journal,
+    LeftAlone,
+    Outcome,
+    PendingJournal,
+    Restored,
+    default_journal_dir,
+    pending,
+    recover,
+    undo_script,
+)
 from .library import catalogue, lookup, names_of
-from .listing import Description, Row, State, describe, rows
-from .model import Tunable
-from .outcomes import Change, Failed, LeftAlone, Outcome, Restored
+from .listing import Description, Row, describe, rows
 from .setting import Setting, model_setting, setting
 from .signals import Interrupted, deferred_signals, restore_on_signals
 from .system import System
+from .terms import KernelRange, KernelVersion
 
 __all__ = [
     "Absent",
@@ -54,7 +64,6 @@ __all__ = [
     "Setting",
     "State",
     "System",
-    "Tunable",
     "TunableError",
     "Unavailable",
     "UnknownTunable",

@@ -1,13 +1,17 @@
-"""What `System.resolve` answers: whether a tunable can be set here, and if not, why and where else it can."""
+"""The answers of `System.resolve`: whether a tunable can be set here, and if not, why not and where it can be."""
 
 from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from .kernel import KernelRange
-from .model import Place
+from .terms import KernelRange
+
+if TYPE_CHECKING:
+    from .tunable import Place
 
 ELSEWHERE = (
     "run the experiment where the kernel lets root in: on another machine, or in a virtual machine whose kernel you "
@@ -15,10 +19,25 @@ ELSEWHERE = (
 )
 
 
+class State(StrEnum):
+    """Whether a tunable can be set here."""
+
+    SETTABLE = "settable"
+    READ_ONLY = "read-only"
+    REFUSED = "refused"
+    UNMOUNTED = "unmounted"
+    BOOT = "boot"
+    ABSENT = "absent"
+
+
 @dataclass(frozen=True)
 class Available:
-    """It can be read and written. `values` are canonical and go with `paths`, of which a per-CPU tunable has many."""
+    """A tunable that can be read and written.
 
+    `values` are canonical and correspond to `paths`, of which a per-CPU tunable has many.
+    """
+
+    state: ClassVar = State.SETTABLE
     place: Place
     paths: tuple[Path, ...]
     values: tuple[str, ...]
@@ -35,8 +54,10 @@ class Available:
 
 @dataclass(frozen=True)
 class Absent:
-    """This kernel does not have it. `range` says which do, `config` which missing build option explains it."""
+    """A tunable that this kernel lacks. `range` is the kernels that have it, `config` the missing build option."""
 
+    state: ClassVar = State.ABSENT
+    current: ClassVar = None
     reason: str
     range: KernelRange
     config: str | None = None
@@ -48,13 +69,18 @@ class Absent:
 
 @dataclass(frozen=True)
 class Refused:
-    """The file is there and does not open, or, with `unmounted`, its file system has first to be mounted."""
+    """A tunable whose file cannot be opened. With `unmounted`, its file system must be mounted first."""
 
+    current: ClassVar = None
     path: Path
     errno: int
     reason: str
     elsewhere: str
     unmounted: bool = False
+
+    @property
+    def state(self) -> State:
+        return State.UNMOUNTED if self.unmounted else State.REFUSED
 
     @property
     def why(self) -> str:
@@ -64,8 +90,9 @@ class Refused:
 
 @dataclass(frozen=True)
 class ReadOnly:
-    """The file shows its value and cannot be written."""
+    """A tunable whose file shows the value and cannot be written."""
 
+    state: ClassVar = State.READ_ONLY
     path: Path
     current: str
     errno: int
@@ -78,8 +105,9 @@ class ReadOnly:
 
 @dataclass(frozen=True)
 class BootOnly:
-    """No running kernel lets it be changed; `current` is what this kernel was booted with, if it was told."""
+    """A tunable that no running kernel changes. `current` is its value on the command line of this kernel, if any."""
 
+    state: ClassVar = State.BOOT
     parameter: str
     current: str | None
 

@@ -1,43 +1,46 @@
-"""The catalogue: every known tunable, and from any of its names to the one it goes by."""
+"""The catalogue: every tunable that schedlab knows, and finding one by any of its names."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from .errors import UnknownTunable
-from .model import Kind, Place, PlaceKind, Tunable
+from .terms import Kind, PlaceKind
+
+if TYPE_CHECKING:
+    from .tunable import Place, Tunable
 
 _DOMAIN_LEVEL = re.compile(r"sched\.domain(\d+)\.(\w+)")
 
 
 @cache
 def catalogue() -> dict[str, Tunable]:
-    """Every tunable by its canonical name, in the order of the files; read and checked once a process.
+    """Return every tunable by its canonical name, in the order of the files; read and checked once a process.
 
     ValueError (from pydantic or tomllib, with the place in the file) when a file of the catalogue is wrong.
     """
     import tomllib
     from importlib import resources
 
-    from .schema import CatalogueFile
+    from .tunable import CatalogueFile
 
-    found: dict[str, Tunable] = {}
+    tunables: dict[str, Tunable] = {}
     folder = resources.files(__package__) / "catalogue"
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if not file.name.endswith(".toml"):
             continue
         content = CatalogueFile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-        for entry in content.tunable:
-            if entry.name in found:
-                raise ValueError(f"{file.name}: {entry.name} is in the catalogue twice")
-            found[entry.name] = entry.tunable(content.area)
-    return found
+        for tunable in content.tunable:
+            if tunable.name in tunables:
+                raise ValueError(f"{file.name}: {tunable.name} is in the catalogue twice")
+            tunables[tunable.name] = tunable
+    return tunables
 
 
 def names_of(tunable: Tunable) -> tuple[str, ...]:
-    """Every name, besides the canonical one, that resolves to it: old names, paths, boot parameters."""
+    """Every name, besides the canonical one, by which `lookup` finds it: old names, paths, boot parameters."""
     names = list(tunable.aliases)
     for place in tunable.places:
         names.extend(_names_of_place(tunable, place))
@@ -45,7 +48,7 @@ def names_of(tunable: Tunable) -> tuple[str, ...]:
 
 
 def lookup(name: str) -> Tunable:
-    """The tunable of that canonical name, alias, sysctl name or path; UnknownTunable with the nearest names.
+    """Return the tunable of that canonical name, alias, sysctl name or path; UnknownTunable with the nearest names.
 
     `sched.domain1.imbalance_pct` is `sched.domain.imbalance_pct` of domain level 1 alone.
     """
@@ -54,13 +57,13 @@ def lookup(name: str) -> Tunable:
         return catalogue()[name]
     if (canonical := _aliases().get(_without_root(name))) is not None:
         return catalogue()[canonical]
-    if (level := _DOMAIN_LEVEL.fullmatch(name)) and (whole := catalogue().get(f"sched.domain.{level[2]}")):
-        return _at_level(whole, name, level[1])
+    if (match := _DOMAIN_LEVEL.fullmatch(name)) and (tunable := catalogue().get(f"sched.domain.{match[2]}")):
+        return _at_level(tunable, name, match[1])
     raise UnknownTunable(name, _nearest(name))
 
 
 def _nearest(name: str) -> tuple[str, ...]:
-    """Canonical names that look most like `name`, by any of their names; the flag's own name counts too."""
+    """Canonical names that are most like `name`, compared by each of their names and by their last part."""
     import difflib
 
     words: dict[str, str] = {canonical.lower(): canonical for canonical in catalogue()}
@@ -95,6 +98,8 @@ def _without_root(name: str) -> str:
     return name
 
 
-def _at_level(whole: Tunable, name: str, level: str) -> Tunable:
-    places = tuple(replace(p, where=p.where.replace("domain*", f"domain{level}")) for p in whole.places)
-    return replace(whole, name=name, places=places, aliases=())
+def _at_level(tunable: Tunable, name: str, level: str) -> Tunable:
+    places = tuple(
+        place.model_copy(update={"where": place.where.replace("domain*", f"domain{level}")}) for place in tunable.places
+    )
+    return tunable.model_copy(update={"name": name, "places": places, "aliases": ()})

@@ -1,33 +1,24 @@
-"""What `schedlab tunables list` and `show` print: data only."""
+"""The data that `schedlab tunables list` and `show` print."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from .availability import Absent, Available, BootOnly, ReadOnly, Refused, Resolution
-from .kernel import KernelRange
+from .availability import Available, Resolution, State
 from .library import catalogue, lookup, names_of
-from .model import Tunable
 from .setting import allowed, range_text
 from .system import System
 
-
-class State(StrEnum):
-    """Whether a tunable can be set here."""
-
-    SETTABLE = "settable"
-    READ_ONLY = "read-only"
-    REFUSED = "refused"
-    UNMOUNTED = "unmounted"
-    BOOT = "boot"
-    ABSENT = "absent"
+if TYPE_CHECKING:
+    from .terms import KernelRange
+    from .tunable import Tunable
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a list. `current` is None where no value can be read; `why` says why, or where the value is."""
+    """A line of the list. `current` is None where no value can be read; `why` gives the reason, or the place."""
 
     name: str
     area: str
@@ -43,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Description:
-    """All the catalogue says about a tunable, in words. `places` are pairs of place and kernels."""
+    """A catalogue entry in words. `places` and `defaults` are pairs of a place or value and its kernels."""
 
     name: str
     area: str
@@ -65,9 +56,9 @@ class Description:
 
 
 def rows(system: System, names: Iterable[str] | None = None) -> list[Row]:
-    """A row for each tunable named, or for all, as this system has them; mounts debugfs for as long, when root.
+    """Return a row for each named tunable, or for all of them, with its state on this system.
 
-    UnknownTunable for a name that is none.
+    For root, debugfs is mounted meanwhile. Raises UnknownTunable.
     """
     wanted = catalogue().values() if names is None else [lookup(name) for name in names]
     with system.debugfs():
@@ -75,7 +66,7 @@ def rows(system: System, names: Iterable[str] | None = None) -> list[Row]:
 
 
 def describe(tunable: Tunable | str) -> Description:
-    """All about one tunable, given itself or any of its names; UnknownTunable when it is none."""
+    """Describe a tunable, given by any of its names; UnknownTunable for any other name."""
     tunable = lookup(tunable) if isinstance(tunable, str) else tunable
     return Description(
         name=tunable.name,
@@ -86,11 +77,11 @@ def describe(tunable: Tunable | str) -> Description:
         allowed=allowed(tunable),
         special=dict(tunable.special),
         choices=tuple((choice.value, choice.name, choice.meaning) for choice in tunable.choices),
-        defaults=tuple((default.value, _while(default.range, tunable)) for default in tunable.defaults),
+        defaults=tuple((default.value, _kernels(default.range, tunable)) for default in tunable.defaults),
         follows=tunable.follows,
         places=tuple((place.text, str(place.range)) for place in tunable.places),
         other_names=names_of(tunable),
-        config=tuple(f"{need.option} ({_while(need.range, tunable)})" for need in tunable.config),
+        config=tuple(f"{need.option} ({_kernels(need.range, tunable)})" for need in tunable.config),
         cost=f"{tunable.cost.value}: {tunable.cost.meaning}",
         enabled_by=tunable.enabled_by,
         successor=tunable.successor,
@@ -98,8 +89,8 @@ def describe(tunable: Tunable | str) -> Description:
     )
 
 
-def _while(part: KernelRange, tunable: Tunable) -> str:
-    """When something holds of a tunable: as long as there is the tunable, where nothing narrower is known."""
+def _kernels(part: KernelRange, tunable: Tunable) -> str:
+    """The range of a default or an option; where the catalogue gives none, the range of the tunable."""
     return str(tunable.range if part.is_all else part)
 
 
@@ -109,8 +100,8 @@ def _row(system: System, tunable: Tunable, here: Resolution) -> Row:
     return Row(
         name=tunable.name,
         area=tunable.area,
-        state=_state(here),
-        current=None if isinstance(here, Absent | Refused) else here.current,
+        state=here.state,
+        current=here.current,
         why=here.why,
         range=range_text(tunable),
         unit=tunable.unit,
@@ -118,17 +109,3 @@ def _row(system: System, tunable: Tunable, here: Resolution) -> Row:
         kernels=str(tunable.range),
         summary=tunable.summary,
     )
-
-
-def _state(here: Resolution) -> State:
-    match here:
-        case Available():
-            return State.SETTABLE
-        case ReadOnly():
-            return State.READ_ONLY
-        case Refused():
-            return State.UNMOUNTED if here.unmounted else State.REFUSED
-        case BootOnly():
-            return State.BOOT
-        case Absent():
-            return State.ABSENT

@@ -9,21 +9,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from schedlab.units import SIZE_BYTES, TIME_NS, duration_ns
 
 from .errors import BadValue, UnknownTunable
-from .kernel import KernelVersion
 from .library import lookup
-from .model import Choice, Kind, Tunable
+from .terms import KernelVersion, Kind
+
+if TYPE_CHECKING:
+    from .tunable import Choice, Tunable
 
 _YES = {"1", "y", "yes", "on", "true", "enable", "enabled"}
 _NO = {"0", "n", "no", "off", "false", "disable", "disabled"}
 
 _FAMILIES = (TIME_NS, SIZE_BYTES, {"MB/s": 1, "GB/s": 1000}, {"percent": 1, "%": 1}, {"count": 1})
 """Units by their size in the family's smallest unit."""
-
-UNITS: tuple[str, ...] = tuple(unit for family in _FAMILIES for unit in family)
 
 _SYNONYMS = {"MBps": "MB/s", "GBps": "GB/s"}
 _QUANTITY = re.compile(r"([+-]?\d[\d_]*(?:\.\d+)?(?:[eE]\d+)?)\s*([^\d\s].*)?")

@@ -10,16 +10,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import kconfig, mounts
 from .availability import ELSEWHERE, Absent, Available, BootOnly, ReadOnly, Refused, Resolution
 from .codecs import codec
 from .errors import BadValue
-from .files import Files, KernelFiles, PlainFiles
-from .kernel import KernelVersion
+from .kernel_files import Files, KernelFiles, PlainFiles
 from .library import lookup
-from .model import Kind, Place, PlaceKind, Tunable
 from .setting import Setting, check_kernel, setting
+from .terms import KernelVersion, Kind, PlaceKind
+
+if TYPE_CHECKING:
+    from .tunable import Place, Tunable
 
 
 @dataclass(frozen=True)

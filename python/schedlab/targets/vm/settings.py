@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from schedlab.experiment.model import Variant
-from schedlab.tunables import KernelVersion, Setting, Tunable
+from schedlab.tunables import KernelVersion, Setting
 from schedlab.tunables.codecs import codec
-from schedlab.tunables.model import Place, PlaceKind
+from schedlab.tunables.terms import PlaceKind
+from schedlab.tunables.tunable import Place, Tunable
 from schedlab.vm import jobs
 from schedlab.vm.images import Image, config_of
 

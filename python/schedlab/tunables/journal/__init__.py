@@ -1,7 +1,20 @@
-"""The journal: what a run changed, on disk before it is changed, and undone whatever way the run ends."""
+"""The journal: it records each change of a tunable on disk first, and undoes it whichever way the run ends."""
 
 from .live import Journal
 from .recovery import PendingJournal, default_journal_dir, pending, recover
 from .script import undo_script
+from .undo import Change, Failed, LeftAlone, Outcome, Restored
 
-__all__ = ["Journal", "PendingJournal", "default_journal_dir", "pending", "recover", "undo_script"]
+__all__ = [
+    "Change",
+    "Failed",
+    "Journal",
+    "LeftAlone",
+    "Outcome",
+    "PendingJournal",
+    "Restored",
+    "default_journal_dir",
+    "pending",
+    "recover",
+    "undo_script",
+]

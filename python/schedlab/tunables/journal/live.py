@@ -1,4 +1,4 @@
-"""The journal of a run: every change of a tunable goes through it, and is undone when it is closed."""
+"""The journal of a live run: every change of a tunable goes through it, and is undone when it is closed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,12 @@ from schedlab.tunables.errors import (
     Unavailable,
     WriteFailed,
 )
-from schedlab.tunables.outcomes import Change, Failed, LeftAlone, Outcome
 from schedlab.tunables.setting import Setting, setting
 from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
 
-from . import log
-from .history import Histories, History, Slot, Verdict, judge
-from .processes import namespace, start_of
-from .records import FORMAT, Back, Done, Opened, Released, Write
-from .undo import undo
+from .journal_file import FORMAT, Back, Done, JournalFile, Opened, Released, Write, namespace, start_of
+from .undo import Change, Histories, History, LeftAlone, Outcome, Slot, Verdict, judge, retire, undo
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
@@ -52,7 +48,7 @@ class _Step:
 
 @dataclass
 class _Commit:
-    """Writes of one move between states, by number: those on record, and those of them that were begun."""
+    """The numbered writes of one move between states: those on record, and those of them that were made."""
 
     recorded: list[tuple[int, _Step]] = field(default_factory=list)
     made: list[tuple[int, _Step]] = field(default_factory=list)
@@ -61,8 +57,8 @@ class _Commit:
 class Journal:
     """Writes tunables for one run, and puts them back.
 
-    A context manager: on leaving the block, in whatever way, everything is undone and the file removed. Not to be
-    used from several threads, and bound to one `System`.
+    A context manager: at the end of the block, whichever way it ends, everything is undone and the file removed. One
+    thread may use it, for one `System`.
     """
 
     def __init__(self, directory: Path, run_id: str, system: System) -> None:
@@ -72,9 +68,9 @@ class Journal:
         self.directory = directory
         self.run_id = run_id
         self.left_alone: list[LeftAlone] = []
-        """Values found changed by somebody else when a variant was left; they are not touched again."""
+        """Values that somebody else had changed by the time their variant ended; they are not written again."""
         self._system = system
-        self._log: log.Log | None = None
+        self._file: JournalFile | None = None
         self._histories = Histories()
         self._writes = 0
         self._debugfs = ExitStack()
@@ -83,9 +79,9 @@ class Journal:
 
     @classmethod
     def open(cls, directory: Path, run_id: str, system: System) -> Journal:
-        """A journal in `directory` for a run that changes `system`; JournalError when `run_id` is no file name.
+        """Open a journal in `directory` for a run that changes `system`; JournalError when `run_id` is not a file name.
 
-        The file appears with the first write: a run that changes nothing needs no directory and leaves nothing.
+        The file is created with the first write: a run that changes nothing needs no folder and leaves no file.
         """
         return cls(directory, run_id, system)
 
@@ -99,64 +95,57 @@ class Journal:
 
     @property
     def path(self) -> Path | None:
-        """The journal's file, or None while nothing was written."""
-        return self._log.path if self._log else None
+        """The journal's file, or None before the first write."""
+        return self._file.path if self._file else None
 
     def apply(self, values: Mapping[str, object]) -> list[Change]:
-        """Set tunables, leaving as they are those set before; gives the writes that were needed.
+        """Set tunables, keep those that were set before, and return the writes that were needed.
 
-        In: settings, or values as an experiment file has them, by name. All or nothing: when one cannot be set, those
-        before it are taken back and a TunableError says which it was (UnknownTunable, BadValue, Unavailable,
-        WriteFailed, NotTaken, ChangedMeanwhile, JournalError).
+        In: settings, or values as an experiment file has them, by name. All or nothing: when a tunable cannot be set,
+        the writes before it are taken back and a TunableError names the tunable (UnknownTunable, BadValue,
+        Unavailable, WriteFailed, NotTaken, ChangedMeanwhile, JournalError).
         """
         return self._move(values, keep=True)
 
     def put(self, wanted: Mapping[str, object]) -> list[Change]:
-        """Bring the system to its original values with `wanted` over them; gives the writes that were needed.
+        """Give the system its original values except for `wanted`, and return the writes that were needed.
 
-        So `put` of one variant after another writes the differences only, and `put({})` ends the last. No
-        difference costs no write and no fsync. Errors and all-or-nothing as in `apply`, back to the state before
-        this call.
+        From one variant to the next, only the differences are written; `put({})` ends the last variant. Without a
+        difference there is no write and no fsync. Errors are those of `apply`; after an error the state is as before
+        the call.
         """
         return self._move(wanted, keep=False)
 
     def restore(self) -> list[Outcome]:
-        """Put every value back that is still this run's, in reverse order; an interrupt waits until it is done."""
-        if self._log is None:
+        """Put every value back that only this run changed, in reverse order. An interrupt waits for the end of it."""
+        if self._file is None:
             return []
         with deferred_signals():
             self._mount_if_needed(self._histories.all())
             return undo(self._histories.all(), self._system.files, self._release)
 
     def close(self) -> list[Outcome]:
-        """Restore, then remove the journal's file. Doing it again is harmless.
+        """Restore, then remove the journal's file, see `retire`. A second call has no effect.
 
-        The file is removed and not archived: all it is for is undoing, and what a run had set is in its store. It
-        stays only with values that could not be put back, for the next start to try, and it moves to
-        `left-alone/` when it names values that somebody else changed.
+        The file is not archived: it serves undoing alone, and the store records what a run had set.
         """
         if os.getpid() != self._pid:
             return []  # a forked child: the values are its parent's to undo
         with deferred_signals():
             outcomes = self.restore()
-            file, self._log = self._log, None
+            file, self._file = self._file, None
             if file is not None:
-                if any(isinstance(outcome, Failed) for outcome in outcomes):
-                    pass
-                elif self.left_alone or any(isinstance(outcome, LeftAlone) for outcome in outcomes):
-                    log.set_aside(file.path)
-                else:
-                    log.remove(file.path)
+                retire(file.path, [*outcomes, *self.left_alone])
                 file.close()
             self._debugfs.close()
             atexit.unregister(self._at_exit)
         return outcomes
 
     def abandon(self) -> None:
-        """Forget everything without undoing, as a SIGKILL would: the next `recover` undoes it. For tests."""
-        if self._log is not None:
-            self._log.close()
-        self._log = None
+        """End without undoing, as after a SIGKILL: the next `recover` undoes the changes. For tests."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
         self._histories = Histories()
         atexit.unregister(self._at_exit)
 
@@ -171,7 +160,7 @@ class Journal:
             try:
                 self._commit(returns + first, commit)
                 if later:
-                    # What another tunable of this variant makes appear can be looked at only now.
+                    # These files appeared only with the first writes, so they cannot be planned earlier.
                     self._commit(self._plan(later)[0], commit)
             except TunableError:
                 self._take_back(commit)
@@ -179,7 +168,7 @@ class Journal:
         return [Change(step.name, step.path, step.old, step.new) for _, step in commit.made]
 
     def _plan(self, goals: list[Setting]) -> tuple[list[_Step], list[Setting], set[Slot]]:
-        """Writes that the goals need, goals that another one must first make possible, and every goal's slots."""
+        """Return the writes for the goals, the goals whose files another goal makes appear, and the slots of all."""
         names = {goal.name for goal in goals}
         steps: list[_Step] = []
         later: list[Setting] = []
@@ -215,7 +204,7 @@ class Journal:
             raise ChangedMeanwhile(name, history.path, history.ours, current)
 
     def _returns(self, slots: set[Slot]) -> list[_Step]:
-        """Writes that bring values which the next variant does not want back to their originals, last first."""
+        """Return the writes that put back the values which the next variant does not set, last first."""
         steps = []
         for history in reversed(self._histories.all()):
             if (str(history.path), history.codec) in slots:
@@ -239,7 +228,7 @@ class Journal:
         """Record all steps, make the records durable, then write each and read it back."""
         if not steps:
             return
-        file = self._file()
+        file = self._created_file()
         numbered = [(self._writes + i, step) for i, step in enumerate(steps, 1)]
         now = time.time()
         records = [Write(n, s.name, str(s.path), s.codec, s.old, s.new, now) for n, s in numbered]
@@ -249,7 +238,7 @@ class Journal:
             raise JournalError(f"cannot write {file.path}: {error.strerror}; nothing was changed") from error
         self._writes += len(records)
         for record in records:
-            self._histories.take(record)
+            self._histories.add(record)
         commit.recorded += numbered
         waiting = numbered
         while waiting:
@@ -257,15 +246,15 @@ class Journal:
         self._note(Done(tuple(number for number, _ in numbered)))
 
     def _one_pass(self, waiting: list[tuple[int, _Step]], commit: _Commit) -> list[tuple[int, _Step]]:
-        """Make the writes; gives those the kernel called invalid, to be tried again after the others.
+        """Make the writes, and return those that the kernel called invalid, to be tried again after the others.
 
         Two tunables may bound each other (a runtime and its period), and then only one order of writing is valid.
         """
         again: list[tuple[int, _Step]] = []
         for number, step in waiting:
-            how = codec(step.codec)
+            format_ = codec(step.codec)
             try:
-                self._system.files.write(step.path, how.encode(step.new), how)
+                self._system.files.write(step.path, format_.encode(step.new), format_)
             except OSError as error:
                 again.append((number, step))
                 if error.errno != errno.EINVAL or len(again) == len(waiting):
@@ -276,40 +265,40 @@ class Journal:
         return again
 
     def _verify(self, step: _Step) -> None:
-        how = codec(step.codec)
+        format_ = codec(step.codec)
         try:
-            found = how.decode(self._system.files.read(step.path))
+            current = format_.decode(self._system.files.read(step.path))
         except OSError as error:
             raise WriteFailed(step.name, step.path, step.new, error) from error
-        if how.steady and found != step.new:
-            raise NotTaken(step.name, step.path, step.new, found)
+        if format_.steady and current != step.new:
+            raise NotTaken(step.name, step.path, step.new, current)
 
     def _take_back(self, commit: _Commit) -> None:
-        """Undo the writes of a step that failed; what cannot be undone now is left for `close`."""
+        """Undo the writes of a move that failed; `close` tries those again that cannot be undone now."""
         untouched = [number for number, step in commit.recorded if (number, step) not in commit.made]
         if untouched:
             self._note(Back(tuple(untouched)))
         for number, step in reversed(commit.made):
-            how = codec(step.codec)
+            format_ = codec(step.codec)
             try:
-                self._system.files.write(step.path, how.encode(step.old), how)
+                self._system.files.write(step.path, format_.encode(step.old), format_)
             except OSError:
                 continue
             self._note(Back((number,)))
 
     def _note(self, record: Done | Back | Released) -> None:
-        """Append without fsync: should the record be lost, the file it is about tells the same."""
-        if self._log is not None:
+        """Append without fsync: should the record be lost, reading the kernel file gives the same information."""
+        if self._file is not None:
             with suppress(OSError):
-                self._log.append([record], durable=False)
-        self._histories.take(record)
+                self._file.append([record], durable=False)
+        self._histories.add(record)
 
     def _release(self, history: History, how: Literal["restored", "left"]) -> None:
         self._note(Released((history.last.n,), how))
 
-    def _file(self) -> log.Log:
-        if self._log is None:
-            self._log = log.Log(
+    def _created_file(self) -> JournalFile:
+        if self._file is None:
+            self._file = JournalFile(
                 self.directory,
                 Opened(
                     FORMAT,
@@ -323,18 +312,14 @@ class Journal:
                     time.time(),
                 ),
             )
-        return self._log
+        return self._file
 
     def _mount_if_needed(self, histories: list[History]) -> None:
-        if histories and self._system.debugfs_root is None and any(_in_debugfs(h.path) for h in histories):
+        if histories and self._system.debugfs_root is None and any(h.in_debugfs for h in histories):
             self._debugfs.enter_context(self._system.debugfs())
 
     def _at_exit(self) -> None:
         self.close()
-
-
-def _in_debugfs(path: Path) -> bool:
-    return path.is_relative_to("/sys/kernel/debug")
 
 
 def _goals(wanted: Mapping[str, object]) -> list[Setting]:

@@ -1,4 +1,4 @@
-"""Journals that dead runs left behind: listing them, and undoing what they tell of."""
+"""Journals that dead runs left behind: listing them, and undoing the changes that they record."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from schedlab.locks import is_locked, locked
 from schedlab.tunables import mounts
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.errors import JournalDamaged
-from schedlab.tunables.outcomes import Failed, LeftAlone, Outcome, Restored
 from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
 
-from . import log
-from .history import Histories, History
-from .processes import namespace, start_of
-from .records import Opened, Released, read
-from .undo import undo
+from . import journal_file
+from .journal_file import Opened, Released, namespace, read, start_of
+from .undo import Failed, Histories, History, LeftAlone, Outcome, Restored, retire, undo
 
 
 def default_journal_dir(uid: int | None = None) -> Path:
-    """Where journals are kept: /var/lib/schedlab/journal for root, else below $XDG_STATE_HOME."""
+    """The folder of journals: /var/lib/schedlab/journal for root, else a folder below $XDG_STATE_HOME."""
     if (os.geteuid() if uid is None else uid) == 0:
         return Path("/var/lib/schedlab/journal")
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
@@ -33,9 +30,9 @@ def default_journal_dir(uid: int | None = None) -> Path:
 
 @dataclass(frozen=True)
 class PendingJournal:
-    """A journal in the directory. `live` when its run still holds it; `damaged` says why it cannot be read.
+    """A journal in the folder. `live` while its run keeps it locked; `damaged` is why it cannot be read.
 
-    `opened` is whose it is (None when damaged or empty), `histories` the values it has to answer for.
+    `opened` is its first record (None when damaged or empty), `histories` the values that it is responsible for.
     """
 
     path: Path
@@ -51,43 +48,45 @@ class PendingJournal:
 
 
 def pending(directory: Path) -> list[PendingJournal]:
-    """Every journal in the directory, oldest first; one that is damaged says so. No directory: none."""
+    """Return every journal in the folder, damaged ones too, oldest first; an empty list when there is no folder."""
     try:
-        paths = [path for path in directory.iterdir() if path.suffix == log.SUFFIX]
+        paths = [path for path in directory.iterdir() if path.suffix == journal_file.SUFFIX]
     except (FileNotFoundError, PermissionError, NotADirectoryError):
         return []
-    found = [journal for path in paths if (journal := _look(path)) is not None]
-    return sorted(found, key=lambda journal: (journal.opened.when if journal.opened else 0.0, journal.path))
+    journals = [journal for path in paths if (journal := _read(path)) is not None]
+    return sorted(journals, key=lambda journal: (journal.opened.when if journal.opened else 0.0, journal.path))
 
 
 def recover(directory: Path, system: System) -> list[Outcome]:
-    """Undo what dead runs left behind; to be called by every start, before anything is looked at or written.
+    """Undo what dead runs left behind. Every start calls it before it reads or writes anything else.
 
-    Out: what became of each value; a damaged journal is one Failed, and stays untouched. Journals of live runs, of
-    other machines that share the directory, and values of an earlier boot (which the reboot has undone) are left
-    alone. Also unmounts a debugfs that a killed run mounted. Cheap when there is nothing to do.
+    Out: the outcome of each value; a damaged journal is one Failed, and stays untouched. Three things are left alone:
+    journals of live runs, journals of other machines that share the folder, and values of an earlier boot, which the
+    reboot has undone. A debugfs that a killed run mounted is unmounted. Cheap when there is nothing to do.
     """
     outcomes: list[Outcome] = []
     if any(not journal.live for journal in pending(directory)):
         with deferred_signals(), locked(directory / ".recover.lock", 0o600):
-            for journal in pending(directory):  # again: another start may have been at it until now
+            for journal in pending(
+                directory
+            ):  # read again: another start may have recovered some while this one waited
                 if not journal.live:
                     outcomes.extend(_recover_one(journal, system))
-    _sweep_unborn(directory)
+    _remove_incomplete(directory)
     if system.real and system.is_root:
         mounts.unmount_leftover()
     return outcomes
 
 
 def is_foreign(journal: PendingJournal, system: System) -> bool:
-    """Whether another machine, which shares the directory, wrote it."""
+    """Whether another machine, which shares the folder, wrote the journal."""
     opened = journal.opened
     if opened is None or opened.root != "/":
         return False
     return system.real and opened.host != system.host and opened.boot_id != system.boot_id
 
 
-def _look(path: Path) -> PendingJournal | None:
+def _read(path: Path) -> PendingJournal | None:
     try:
         records = read(path)
     except JournalDamaged as damage:
@@ -99,7 +98,7 @@ def _look(path: Path) -> PendingJournal | None:
 
 
 def _is_live(path: Path, opened: Opened | None) -> bool:
-    """A run is live when the lock is held and its process exists: a child that outlived it may keep the lock."""
+    """Whether the file is locked and the run's process exists. A child that outlived the run may keep the lock."""
     if not is_locked(path):
         return False
     if opened is None or opened.pid_namespace != namespace():
@@ -114,37 +113,32 @@ def _recover_one(journal: PendingJournal, system: System) -> list[Outcome]:
         return []
     opened = journal.opened
     if opened is None:
-        log.remove(journal.path)
+        journal_file.remove(journal.path)
         return []
     target = system if opened.root == str(system.root) else System(root=Path(opened.root), uid=system.uid)
     histories = list(journal.histories)
     if target.boot_id and opened.boot_id != target.boot_id:
         outcomes = _after_reboot(histories, target)
     else:
-        outcomes = _undo_from(journal.path, histories, target)
-    if not any(isinstance(outcome, Failed) for outcome in outcomes):
-        if any(isinstance(outcome, LeftAlone) for outcome in outcomes):
-            log.set_aside(journal.path)
-        else:
-            log.remove(journal.path)
+        outcomes = _undo(journal.path, histories, target)
+    retire(journal.path, outcomes)
     return outcomes
 
 
-def _undo_from(path: Path, histories: list[History], system: System) -> list[Outcome]:
+def _undo(path: Path, histories: list[History], system: System) -> list[Outcome]:
     def release(history: History, how: Literal["restored", "left"]) -> None:
-        log.append_to_dead(path, Released((history.last.n,), how))
+        journal_file.append_to_dead(path, Released((history.last.n,), how))
 
-    with system.debugfs() if any(_debugfs(h) for h in histories) else nullcontext():
+    with system.debugfs() if any(h.in_debugfs for h in histories) else nullcontext():
         if system.real and system.debugfs_root is None:
-            reachable = [history for history in histories if not _debugfs(history)]
             reason = "debugfs is not mounted; it needs root, and a kernel that lets it be mounted"
-            lost: list[Outcome] = [Failed(h.name, h.path, h.original, reason) for h in histories if _debugfs(h)]
-            return lost + undo(reachable, system.files, release)
+            lost: list[Outcome] = [Failed(h.name, h.path, h.original, reason) for h in histories if h.in_debugfs]
+            return lost + undo([history for history in histories if not history.in_debugfs], system.files, release)
         return undo(histories, system.files, release)
 
 
 def _after_reboot(histories: list[History], system: System) -> list[Outcome]:
-    """The kernel forgot the run's values with the reboot; whatever is there now was not written by the run."""
+    """The outcomes after a reboot. The kernel forgot the run's values, so nothing is written."""
     outcomes: list[Outcome] = []
     for history in histories:
         try:
@@ -159,12 +153,8 @@ def _after_reboot(histories: list[History], system: System) -> list[Outcome]:
     return outcomes
 
 
-def _debugfs(history: History) -> bool:
-    return history.path.is_relative_to(mounts.DEBUGFS)
-
-
-def _sweep_unborn(directory: Path) -> None:
-    """Remove journals that a run died while creating: they tell of no write."""
-    for path in directory.glob(f"*{log.UNBORN}"):
+def _remove_incomplete(directory: Path) -> None:
+    """Remove journals whose run died while creating them: no write depends on them."""
+    for path in directory.glob(f"*{journal_file.INCOMPLETE}"):
         if not is_locked(path):
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The same undo as a shell script, for whoever cannot or will not run schedlab."""
+"""The same undo as a shell script, for a machine where schedlab cannot run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from schedlab.tunables import mounts
 from schedlab.tunables.codecs import codec
 
-from .history import History
 from .recovery import PendingJournal, pending
+from .undo import History
 
-# How a POSIX shell finds the current value in a file, by codec. Each prints what `encode` would have written.
+# The functions `read_*` print the current value of a file as `encode` of the codec of that name writes it.
 _HEAD = r"""#!/bin/sh
 # Puts back the kernel tunables that schedlab runs changed and did not put back themselves.
 # Needs root. Values that somebody else has changed since are left alone. Safe to run twice.
@@ -58,14 +58,14 @@ _SHELL_READERS = {"yesno": "yesno", "choice": "choice"}
 
 
 def undo_script(directory: Path) -> str:
-    """A POSIX shell script that puts back what dead runs of `directory` left, last written first.
+    """Return a POSIX shell script that undoes the changes of dead runs of `directory`, last written first.
 
-    Live runs and damaged journals are named in comments and otherwise left out. With nothing to do, the script
-    says so and does nothing.
+    The script names live runs and damaged journals in comments and does nothing about them. With nothing to do, it
+    prints that.
     """
     journals = pending(directory)
     parts = [_HEAD, *(_section(journal) for journal in reversed(journals))]
-    if any(_in_debugfs(history) for journal in journals for history in journal.histories):
+    if any(history.in_debugfs for journal in journals for history in journal.histories):
         parts.insert(1, _mount_lines())
         parts.append(_unmount_lines())
     if not journals:
@@ -89,16 +89,12 @@ def _section(journal: PendingJournal) -> str:
 
 
 def _line(history: History) -> str:
-    how = codec(history.codec)
+    format_ = codec(history.codec)
     base = history.codec.partition(":")[0]
     reader = history.codec if base == "feature" else _SHELL_READERS.get(base, "plain")
-    ours = sorted(how.encode(value) for value in history.possible) if how.steady else ["any"]
-    words = [reader, str(history.path), how.encode(history.original), *ours]
+    ours = sorted(format_.encode(value) for value in history.possible) if format_.steady else ["any"]
+    words = [reader, str(history.path), format_.encode(history.original), *ours]
     return "put_back " + " ".join(shlex.quote(word) for word in words)
-
-
-def _in_debugfs(history: History) -> bool:
-    return history.path.is_relative_to(mounts.DEBUGFS)
 
 
 def _mount_lines() -> str:

@@ -1,25 +1,189 @@
-"""Putting values back, last written first."""
+"""The history of each value that a journal records, and putting values back, last written first.
+
+The live journal and the recovery of dead runs use the same functions, so that they cannot disagree.
+"""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
 from typing import Literal
 
 from schedlab.tunables.codecs import codec
-from schedlab.tunables.files import Files
-from schedlab.tunables.outcomes import Failed, LeftAlone, Outcome, Restored
+from schedlab.tunables.kernel_files import Files
+from schedlab.tunables.mounts import DEBUGFS
 
-from .history import History, Verdict, judge
+from . import journal_file
+from .journal_file import Back, Done, Record, Released, Write
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value that was written, in canonical form."""
+
+    name: str
+    path: Path
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A value that is at its original again; `wrote` is False when it was there already."""
+
+    name: str
+    path: Path
+    value: str
+    wrote: bool
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value} {'put back in' if self.wrote else 'already in'} {self.path}"
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """A value that the run must not put back; `original` is the value before the run."""
+
+    name: str
+    path: Path
+    original: str
+    current: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        now = "" if self.current is None else f" at {self.current}"
+        return f"{self.name}: {self.path} left{now}, {self.reason}; before the run it was {self.original}"
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A value that could not be put back. Its journal stays, and the next start tries again."""
+
+    name: str
+    path: Path
+    original: str
+    reason: str
+    errno: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name}: could not put {self.original} back in {self.path}: {self.reason}"
+
+
+Outcome = Restored | LeftAlone | Failed
+
+Slot = tuple[str, str]
+"""A value's address: path and codec. Features share a path, and the codec names the feature."""
+
+
+@dataclass
+class History:
+    """The value before the run, and the run's last write to it. `made` is True when that write is known to be done."""
+
+    name: str
+    path: Path
+    codec: str
+    original: str
+    last: Write
+    made: bool = False
+    taken_back: bool = False
+
+    @property
+    def ours(self) -> str:
+        """The value that the run last gave the file."""
+        return self.last.old if self.taken_back else self.last.new
+
+    @property
+    def in_debugfs(self) -> bool:
+        """Whether the file is in the running kernel's debugfs, which may have to be mounted first."""
+        return self.path.is_relative_to(DEBUGFS)
+
+    @property
+    def possible(self) -> frozenset[str]:
+        """Values that the file may contain if only the run has written to it."""
+        return frozenset({self.ours} if self.made or self.taken_back else {self.last.old, self.last.new})
+
+
+class Verdict(Enum):
+    """What to do with a value at the end."""
+
+    IN_PLACE = "the original is in place"
+    PUT_BACK = "the run wrote the value, and it goes back"
+    FOREIGN = "somebody else changed the value"
+
+
+class Histories:
+    """The histories of all values that a journal is responsible for, in the order of first writes."""
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self._by_slot: dict[Slot, History] = {}
+        self._slot_of: dict[int, Slot] = {}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Update the histories with the next record."""
+        match record:
+            case Write():
+                slot = (record.path, record.codec)
+                self._slot_of[record.n] = slot
+                before = self._by_slot.get(slot)
+                original = record.old if before is None else before.original
+                self._by_slot[slot] = History(record.name, Path(record.path), record.codec, original, record)
+            case Done(numbers):
+                for history in self._latest(numbers):
+                    history.made = True
+                    self._forget_if_original(history)
+            case Back(numbers):
+                for history in self._latest(numbers):
+                    history.taken_back = True
+                    self._forget_if_original(history)
+            case Released(numbers):
+                for history in self._latest(numbers):
+                    self._forget(history)
+
+    def get(self, slot: Slot) -> History | None:
+        """The value's history; None for a value that the journal is not responsible for."""
+        return self._by_slot.get(slot)
+
+    def all(self) -> list[History]:
+        """Every history, in the order of first writes."""
+        return list(self._by_slot.values())
+
+    def _forget_if_original(self, history: History) -> None:
+        """Forget a value that is back at its original; a later write begins a new history."""
+        if history.ours == history.original:
+            self._forget(history)
+
+    def _forget(self, history: History) -> None:
+        self._by_slot.pop((str(history.path), history.codec), None)
+
+    def _latest(self, numbers: Iterable[int]) -> list[History]:
+        """The histories whose last write has one of these numbers."""
+        histories = (self._by_slot.get(self._slot_of.get(number, ("", ""))) for number in numbers)
+        wanted = set(numbers)
+        return [history for history in histories if history is not None and history.last.n in wanted]
+
+
+def judge(history: History, current: str | None) -> Verdict:
+    """Decide what to do with a file that contains `current`."""
+    if current == history.original:
+        return Verdict.IN_PLACE
+    if current is not None and (current in history.possible or not codec(history.codec).steady):
+        return Verdict.PUT_BACK
+    return Verdict.FOREIGN
+
 
 Release = Callable[[History, Literal["restored", "left"]], None]
 
 
 def undo(histories: Sequence[History], files: Files, release: Release) -> list[Outcome]:
-    """Put every value back that is still ours, in reverse order of first writes, and say what became of each.
+    """Put every value of the run back, in reverse order of first writes, and return the outcome of each.
 
-    `release` is told of each value that needs nothing more. A value that the kernel calls invalid (one of a pair
-    such as runtime and period, which bound each other) is tried again after the others.
+    `release` is called for each value that needs nothing more. A value that the kernel calls invalid is tried again
+    after the others: runtime and period, for example, bound each other.
     """
     outcomes: list[Outcome] = []
     waiting = list(reversed(histories))
@@ -42,21 +206,34 @@ def undo(histories: Sequence[History], files: Files, release: Release) -> list[O
 
 def _undo_one(history: History, files: Files) -> Outcome:
     name, path, original = history.name, history.path, history.original
-    how = codec(history.codec)
+    format_ = codec(history.codec)
     try:
-        current = how.decode(files.read(path))
+        current = format_.decode(files.read(path))
         match judge(history, current):
-            case Verdict.THERE:
+            case Verdict.IN_PLACE:
                 return Restored(name, path, original, wrote=False)
             case Verdict.FOREIGN:
                 return LeftAlone(name, path, original, current, f"somebody else changed it from {history.ours}")
             case Verdict.PUT_BACK:
-                files.write(path, how.encode(original), how)
-        current = how.decode(files.read(path))
+                files.write(path, format_.encode(original), format_)
+        current = format_.decode(files.read(path))
     except (FileNotFoundError, NotADirectoryError):
         return LeftAlone(name, path, original, None, "as the file is gone, and its value with it")
     except OSError as error:
         return Failed(name, path, original, error.strerror or str(error), error.errno or 0)
-    if how.steady and current != original:
+    if format_.steady and current != original:
         return Failed(name, path, original, f"it was written, but the file reads {current}")
     return Restored(name, path, original, wrote=True)
+
+
+def retire(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """Remove the journal after an undo with these outcomes.
+
+    It stays while a value could not be put back, and moves to `left-alone/` when somebody else changed a value.
+    """
+    if any(isinstance(outcome, Failed) for outcome in outcomes):
+        return
+    if any(isinstance(outcome, LeftAlone) for outcome in outcomes):
+        journal_file.set_aside(path)
+    else:
+        journal_file.remove(path)

@@ -1,0 +1,100 @@
+"""Kernel versions and ranges of them, and the kinds of tunables, of places and of costs.
+
+This module does not import pydantic, because each start of a command recovers journals and must be quick.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class KernelVersion(NamedTuple):
+    """A mainline version, to the precision at which tunables come and go: 6.18 of 6.18.44-generic."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, release: str) -> KernelVersion:
+        """Read `6.18`, `6.18.0` or what `uname -r` prints; ValueError for a text that does not begin like one."""
+        match = re.match(r"(\d+)\.(\d+)", release.strip())
+        if match is None:
+            raise ValueError(f"not a kernel version: {release!r}")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+FIRST = KernelVersion(4, 4)
+"""The oldest kernel that the catalogue describes. Ranges of older tunables begin here too."""
+
+
+@dataclass(frozen=True)
+class KernelRange:
+    """The first and the last mainline version that have something; `until` is None while the newest one has it."""
+
+    since: KernelVersion = FIRST
+    until: KernelVersion | None = None
+
+    def __contains__(self, version: KernelVersion) -> bool:
+        return self.since <= version and (self.until is None or version <= self.until)
+
+    def overlaps(self, other: KernelRange) -> bool:
+        """Whether a version lies in both ranges."""
+        return (other.until is None or self.since <= other.until) and (self.until is None or other.since <= self.until)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every version of the catalogue lies in the range."""
+        return self.since <= FIRST and self.until is None
+
+    def __str__(self) -> str:
+        begin = f"{FIRST} or earlier" if self.since <= FIRST else str(self.since)
+        if self.until is None:
+            return f"since {begin}"
+        return f"{begin} to {self.until}" if self.since > FIRST else f"until {self.until}"
+
+
+class Kind(StrEnum):
+    """The type of a tunable's value."""
+
+    INT = "int"
+    BOOL = "bool"
+    CHOICE = "choice"
+    FEATURE = "feature"
+    STRING = "string"
+
+
+class PlaceKind(StrEnum):
+    """The interface through which the kernel lets a tunable be set."""
+
+    SYSCTL = "sysctl"
+    DEBUGFS = "debugfs"
+    SYSFS = "sysfs"
+    BOOT = "boot"
+
+
+class Cost(StrEnum):
+    """The side effect of a write on the machine."""
+
+    FREE = "free"
+    FLUSHES = "flushes"
+    STOP_MACHINE = "stop-machine"
+    REBOOT = "reboot"
+
+    @property
+    def meaning(self) -> str:
+        """One line for a reader."""
+        return _COST_MEANING[self]
+
+
+_COST_MEANING = {
+    Cost.FREE: "a store to a variable",
+    Cost.FLUSHES: "drops what the kernel has learnt or rebuilds a structure; warm up again after it",
+    Cost.STOP_MACHINE: "stops all CPUs for a moment to patch code or to take CPUs on or off line",
+    Cost.REBOOT: "takes a reboot",
+}
