@@ -184,6 +184,6 @@ def test_a_run_keeps_the_counters_under_the_hosts_names_and_only_while_they_are_
 
 
 def test_the_reports_experiment_runs_here_unchanged() -> None:
-    experiment, _ = load(EXAMPLES / "seed-000-schedstats.toml")
+    experiment, _ = load(EXAMPLES / "schedstats.toml")
     for spec in ("sim:xeon-e5-2670v3/linux-4.5", "sim:i7-3770/linux-4.5"):
         assert not choose(spec, experiment).obstacles(plan(experiment, 1, quick=True))
