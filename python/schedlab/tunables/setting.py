@@ -18,6 +18,8 @@ from .library import lookup
 from .terms import KernelVersion, Kind
 
 if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
+
     from .tunable import Choice, Tunable
 
 _YES = {"1", "y", "yes", "on", "true", "enable", "enabled"}
@@ -41,6 +43,13 @@ class Setting:
     name: str
     text: str
     tunable: Tunable | None = field(repr=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        """In pydantic models a setting is an opaque value."""
+        from pydantic_core.core_schema import is_instance_schema
+
+        return is_instance_schema(cls)
 
     @property
     def catalogued(self) -> Tunable:
