@@ -8,12 +8,12 @@ import pytest
 
 from schedlab.cli.doctor import doctor, obstacles
 from schedlab.vm import packing, qemu, sharing
-from schedlab.workloads import kernel_tree
+from schedlab.workloads.kernbench import source as kernel_source
 from schedlab.workloads.registry import adapter
 
 
 def test_missing_kernel_source_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kernel_tree, "TARBALLS", f"{tmp_path}/*")
+    monkeypatch.setattr(kernel_source, "TARBALLS", f"{tmp_path}/*")
     (told,) = obstacles(adapter("kernbench"))
     assert "apt-get install linux-source" in told
 

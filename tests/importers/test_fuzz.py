@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schedlab.importers import detect
-from schedlab.importers.logs.base import Log, Reader
-from schedlab.importers.logs.registry import READERS
+from schedlab.importers.logs.reading import readers
 from schedlab.importers.outline import outline
 from schedlab.report.imports import to_json
 from schedlab.results import ImportProblem
 from schedlab.store.scratch import held_in_memory
+from schedlab.workloads.reading import Log, Reader
 from tests.importers.logs.recorded import SAMPLES
 
 FILES = sorted(path for path in SAMPLES.rglob("*") if path.is_file())
@@ -85,7 +85,7 @@ def test_what_was_read_of_a_mutated_log_can_be_kept(content: bytes, tmp_path_fac
     require_read_or_problem(lambda: held_in_memory(detect.read_all([path])))
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(content=mutated())
 def test_every_reader_refuses_what_is_not_its_own(reader: Reader, content: bytes) -> None:
@@ -120,7 +120,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 @pytest.mark.parametrize("kind", LONG)
 def test_no_text_keeps_a_reader_busy_for_long(reader: Reader, kind: str) -> None:
     # Not a measurement: a reader whose time grows with the square of the text takes minutes here, not a second.

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from schedlab.importers.adjust import by_column, columns_of, renamed, with_baseline, with_directions
-from schedlab.importers.logs.words import assumed_lower
 from schedlab.importers.outline import outline
 from schedlab.importers.sound import require_sound
 from schedlab.report.imports import to_json
@@ -34,7 +33,7 @@ SAMPLES = Import(
         series("new", [3.0, 3.0]),
         series("new", [5.0], metric="rate", direction="higher"),
     ),
-    notes=(assumed_lower("/r/new.log", "time"),),
+    notes=("/r/new.log: one run failed",),
 )
 CELLS = (
     Cell(2.0, "2.00", 0.0, "0.00%"),
@@ -110,12 +109,10 @@ def test_columns_can_be_renamed_but_not_to_one_name() -> None:
         renamed([SAMPLES], {"old": "new"})
 
 
-def test_a_direction_that_is_told_settles_the_note_about_it() -> None:
+def test_the_users_direction_replaces_the_readers() -> None:
     (found,) = with_directions([SAMPLES], {"time": "higher"})
     assert {one.direction for one in found.series if one.metric == "time"} == {"higher"}
-    assert found.notes == ()
-    (other,) = with_directions([SAMPLES], {"rate": "lower"})
-    assert other.notes == SAMPLES.notes
+    assert found.notes == SAMPLES.notes
     with pytest.raises(ImportProblem, match="no metric is called tiem"):
         with_directions([SAMPLES], {"tiem": "higher"})
 

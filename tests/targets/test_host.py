@@ -22,7 +22,7 @@ from schedlab.measurement import Measurement
 from schedlab.targets.host import Host
 from schedlab.targets.host.launch import Launched, launch
 from schedlab.workloads.base import Command, Server
-from schedlab.workloads.command import CommandLine
+from schedlab.workloads.command.adapter import CommandLine
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.conftest import begin
 from tests.waiting import eventually

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from schedlab.workloads.base import Tool
-from schedlab.workloads.pgbench import Pgbench, PgbenchParameters
-from schedlab.workloads.postgres import SCALE_BYTES, memory_bytes
+from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
+from schedlab.workloads.pgbench.postgres import SCALE_BYTES, memory_bytes
 from schedlab.workloads.registry import adapter, names
 
 NEEDED = {"command": {"run": "true"}, "perfstat": {"run": "true"}}

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from schedlab.workloads.base import NotUnderstood, Output
+from schedlab.workloads.base import Output
+from schedlab.workloads.metrics import NotUnderstood
 from schedlab.workloads.registry import adapter
 from tests.workloads.conftest import recorded
 

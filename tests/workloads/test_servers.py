@@ -15,11 +15,12 @@ import pytest
 
 from schedlab.experiment.model import Variant
 from schedlab.targets.host.launch import Launched, launch
-from schedlab.workloads import network, tbench
+from schedlab.workloads import network
 from schedlab.workloads.base import Command, Place
-from schedlab.workloads.pgbench import Pgbench, PgbenchParameters
-from schedlab.workloads.postgres import Cluster
+from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
+from schedlab.workloads.pgbench.postgres import Cluster
 from schedlab.workloads.registry import adapter
+from schedlab.workloads.tbench import adapter as tbench
 from tests.workloads.conftest import require
 
 pytestmark = pytest.mark.real
@@ -38,8 +39,8 @@ from pathlib import Path
 from schedlab.experiment.model import Variant
 from schedlab.targets.host.launch import launch
 from schedlab.workloads.base import Place
-from schedlab.workloads.pgbench import Pgbench, PgbenchParameters
-from schedlab.workloads.postgres import Cluster
+from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
+from schedlab.workloads.pgbench.postgres import Cluster
 from schedlab.workloads.registry import adapter
 use, scratch = sys.argv[1:3]
 found, place = adapter(use), Place(Path(scratch), Path(scratch))

@@ -8,9 +8,9 @@ import pytest
 
 from schedlab.cache import made_once
 from schedlab.errors import CannotRunHere
-from schedlab.workloads import kernel_tree
 from schedlab.workloads.base import Place, Tool
-from schedlab.workloads.kernbench import Kernbench, KernbenchParameters
+from schedlab.workloads.kernbench import source
+from schedlab.workloads.kernbench.adapter import Kernbench, KernbenchParameters
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line
 
 
@@ -65,7 +65,7 @@ def test_a_broken_tree_is_refused_with_makes_words(tmp_path: Path) -> None:
 
 
 def test_no_kernel_source_is_told_with_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kernel_tree, "TARBALLS", f"{tmp_path}/*")
+    monkeypatch.setattr(source, "TARBALLS", f"{tmp_path}/*")
     assert "apt-get install linux-source" in Kernbench().obstacles(KernbenchParameters())[0]
 
 

@@ -77,7 +77,7 @@ def import_(
 
     Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench, columns); logs of
     hackbench, tbench and dbench, pgbench, perf bench, perf stat (-x, -j), netperf, iperf3, hyperfine, schbench,
-    cyclictest, UnixBench, stress-ng, will-it-scale, go test, pytest-benchmark; and CSV. Packed files are unpacked.
+    cyclictest, UnixBench, stress-ng, will-it-scale; and schedlab's samples as CSV. Packed files are unpacked.
     docs/importing.md tells more.
     """
     from schedlab.cli.console import make

@@ -71,17 +71,9 @@ def with_directions(imports: Sequence[Import], directions: Mapping[str, Directio
                 )
                 for table in found.tables
             ),
-            notes=tuple(note for note in found.notes if not any(_is_settled(note, metric) for metric in directions)),
         )
         for found in imports
     ]
-
-
-def _is_settled(note: str, metric: str) -> bool:
-    """Whether a note only says that nobody told this metric's direction."""
-    from schedlab.importers.logs.words import assumed_lower
-
-    return note.endswith(assumed_lower("", metric))
 
 
 def by_column(found: Import) -> list[Import]:

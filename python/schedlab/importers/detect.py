@@ -21,16 +21,16 @@ MMTESTS, PRINTED = "mmtests", "tables"
 
 WHAT_IS_READ = (
     "read are MMTests trees, printed tables, and logs of hackbench, tbench, pgbench, perf bench, perf stat, netperf, "
-    "iperf3, hyperfine, schbench, cyclictest, UnixBench, stress-ng, will-it-scale, go test, pytest-benchmark and CSV; "
+    "iperf3, hyperfine, schbench, cyclictest, UnixBench, stress-ng, will-it-scale, and schedlab's samples as CSV; "
     "name one with --as"
 )
 
 
 def formats() -> Mapping[str, str]:
     """Every format that ``--as`` takes, and what it reads."""
-    from schedlab.importers.logs.registry import READERS
+    from schedlab.importers.logs.reading import readers
 
-    logs = {reader.name: reader.reads for reader in READERS}
+    logs = {reader.name: reader.reads for reader in readers()}
     return {
         MMTESTS: "result trees of MMTests (work/log, a run, an iteration, a benchmark)",
         PRINTED: "printed tables: MMTests' comparisons, perf stat, 0-day, hackbench, columns; mails and changelogs",

@@ -10,7 +10,7 @@ from schedlab.errors import SchedlabError
 from schedlab.kernelbuild import git, series
 from schedlab.kernelbuild.series import Change
 from schedlab.kernelbuild.source import Source, open_source
-from schedlab.workloads import kernel_tree
+from schedlab.workloads.kernbench import source as kernel_source
 
 LINUX_SOURCE = "linux-source"
 """Stands for the newest source package of the distribution."""
@@ -34,7 +34,7 @@ def asked(tree: str, patches: Path | None, commits: str | None, cache_folder: Pa
 
     The distribution's tarball is unpacked into the cache folder the first time that it is named.
     """
-    path = kernel_tree.unpacked(cache_folder) if tree == LINUX_SOURCE else Path(tree).resolve()
+    path = kernel_source.unpacked(cache_folder) if tree == LINUX_SOURCE else Path(tree).resolve()
     if not path.is_dir():
         todo = f"name a folder, or {LINUX_SOURCE} for the package of that name"
         raise SchedlabError("there is no such folder", where=tree, todo=todo)

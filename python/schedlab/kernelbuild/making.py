@@ -15,7 +15,7 @@ from schedlab.experiment.model import Variant
 from schedlab.kernelbuild.config import Recipe
 from schedlab.targets.host.launch import launch
 from schedlab.workloads.base import Command
-from schedlab.workloads.kernel_build import COMPILES, ENVIRONMENT, MAKE
+from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, MAKE
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, need
 
 ARCHITECTURE = "x86_64"

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schedlab.workloads.base import Parameters
-from schedlab.workloads.command import METRICS
+from schedlab.workloads.command.adapter import METRICS
 from schedlab.workloads.native import Nanoseconds, Native, Tasks, words
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schedlab.workloads.base import MetricSpec, Parameters
+from schedlab.workloads.base import Parameters
 
 ADDRESS = "127.0.0.1"
 
@@ -19,12 +19,6 @@ LARGEST_DATAGRAM = 65_507
 Protocol = Literal["tcp", "udp"]
 Seconds = Annotated[int, Field(ge=1, le=86_400, description="timed seconds")]
 MessageBytes = Annotated[int, Field(ge=1, le=LARGEST_DATAGRAM, description="bytes per message")]
-
-RECEIVED = MetricSpec("received", "Mbit/s", "higher")
-SENT = MetricSpec("sent", "Mbit/s", "higher", judged=False)
-"""What reached the receiver is judged; over UDP more may be sent than arrives. 1 Mbit = 10⁶ bits."""
-
-TRANSACTIONS = MetricSpec("transactions", "transactions/s", "higher")
 
 
 class StreamParameters(Parameters):

@@ -1,15 +1,69 @@
-"""The workloads by name. Adapters are imported when first asked for, so that the command line starts quickly."""
+"""Registry of the benchmarks: one line for each folder, with its adapters, its log reader and its MMTests reader.
+
+Modules are imported on first use, so that the command line starts quickly.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
-from typing import cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-from schedlab.workloads.base import AnyAdapter
+if TYPE_CHECKING:
+    from schedlab.workloads.base import AnyAdapter
+    from schedlab.workloads.mmtests_logs import Row
+    from schedlab.workloads.reading import Reader
 
-_HOMES = {
-    "hackbench": "hackbench:Hackbench",
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One folder of :mod:`schedlab.workloads`.
+
+    Attributes:
+        folder: name of the folder.
+        adapters: classes in ``adapter.py`` by the name that an experiment file writes after ``use =``.
+        log: whether ``log.py`` has ``READERS`` of the tool's output.
+        mmtests: functions in ``mmtests.py`` by the pattern of MMTests' names for the benchmark.
+    """
+
+    folder: str
+    adapters: Mapping[str, str] = field(default_factory=dict)
+    log: bool = True
+    mmtests: Mapping[str, str] = field(default_factory=dict)
+
+
+_HACKBENCH = r"hackbench(-(process|thread))?(-(pipes|sockets))?"
+_PERF_SCHED = {"perf-sched-messaging": "PerfSchedMessaging", "perf-sched-pipe": "PerfSchedPipe"}
+_PIPES = {r"perfpipe(-.+)?": "read_perfpipe", r"pipetest(-.+)?": "read_pipetest"}
+
+BENCHMARKS = (
+    Benchmark("hackbench", {"hackbench-rt-tests": "HackbenchRtTests"}, mmtests={_HACKBENCH: "read"}),
+    Benchmark("perf_bench", _PERF_SCHED, mmtests=_PIPES),
+    Benchmark(
+        "netperf", {"netperf": "Netperf", "netperf-rr": "NetperfRr"}, mmtests={r"netperf(-(?!overtime).+)?": "read"}
+    ),
+    Benchmark("iperf3", {"iperf3": "Iperf3"}),
+    Benchmark("tbench", {"tbench": "Tbench"}, mmtests={r"tbench4?": "read"}),
+    Benchmark("pgbench", {"pgbench": "Pgbench"}, mmtests={r"pgbench(-.+)?": "read"}),
+    Benchmark("kernbench", {"kernbench": "Kernbench"}, log=False, mmtests={r"kernbench(-.+)?": "read"}),
+    Benchmark("cyclictest", {"cyclictest": "Cyclictest"}),
+    Benchmark("schbench", {"schbench": "Schbench"}, mmtests={r"schbench(-.+)?": "read"}),
+    Benchmark("hyperfine"),
+    Benchmark("unixbench"),
+    Benchmark("will_it_scale", mmtests={r"wis-.+": "read"}),
+    Benchmark("stress_ng", mmtests={r"stressng(-.+)?": "read"}),
+    # perf stat recognises a line by little more than its numbers, so its reader comes last.
+    Benchmark("perf_stat", {"perfstat": "Perfstat"}),
+    Benchmark("command", {"command": "CommandLine"}, log=False),
+)
+
+_NATIVE = {
+    "hackbench": "hackbench.native:Hackbench",
     "pipetest": "pipetest:Pipetest",
     "stream": "stream:Stream",
     "rr": "rr:Rr",
@@ -23,41 +77,59 @@ _HOMES = {
     "futex": "futex:Futex",
     "forkstorm": "forkstorm:Forkstorm",
     "busyloop": "busyloop:BusyLoop",
-    "hackbench-rt-tests": "hackbench_rt_tests:HackbenchRtTests",
-    "perf-sched-messaging": "perf_bench:PerfSchedMessaging",
-    "perf-sched-pipe": "perf_bench:PerfSchedPipe",
-    "netperf": "netperf:Netperf",
-    "netperf-rr": "netperf:NetperfRr",
-    "iperf3": "iperf3:Iperf3",
-    "tbench": "tbench:Tbench",
-    "pgbench": "pgbench:Pgbench",
-    "kernbench": "kernbench:Kernbench",
-    "cyclictest": "cyclictest:Cyclictest",
-    "schbench": "schbench:Schbench",
-    "perfstat": "perfstat:Perfstat",
-    "command": "command:CommandLine",
 }
-"""Name → ``module:class`` within :mod:`schedlab.workloads`."""
+"""Adapters of schedload's programs as ``module:class``."""
+
+_ADAPTERS = _NATIVE | {
+    name: f"{benchmark.folder}.adapter:{cls}" for benchmark in BENCHMARKS for name, cls in benchmark.adapters.items()
+}
+_MMTESTS = {
+    re.compile(pattern): f"{benchmark.folder}.mmtests:{function}"
+    for benchmark in BENCHMARKS
+    for pattern, function in benchmark.mmtests.items()
+}
+
+MMTESTS_NAMES = tuple(re.split(r"\W", pattern.pattern)[0].rstrip("4") for pattern in _MMTESTS)
+"""Names of the benchmarks in MMTests that are read, without their suffixes."""
 
 
 class UnknownWorkload(LookupError):
-    """No adapter of this name; ``nearest`` holds the likeliest right names."""
+    """No adapter has this name; ``nearest`` lists similar names."""
 
     def __init__(self, name: str) -> None:
-        self.nearest = get_close_matches(name, _HOMES, n=3, cutoff=0.6)
+        self.nearest = get_close_matches(name, _ADAPTERS, n=3, cutoff=0.6)
         super().__init__(f"unknown workload {name!r}")
 
 
 def names() -> list[str]:
-    """Every name that ``use =`` may have, in the order of the documentation."""
-    return list(_HOMES)
+    """Return every name that ``use =`` may have, in the order of the documentation."""
+    return list(_ADAPTERS)
 
 
 def adapter(name: str) -> AnyAdapter:
-    """The adapter of this name; raises :class:`UnknownWorkload`."""
-    try:
-        home = _HOMES[name]
-    except KeyError:
-        raise UnknownWorkload(name) from None
-    module, _, cls = home.partition(":")
-    return cast(AnyAdapter, getattr(import_module(f"schedlab.workloads.{module}"), cls)())
+    """Return the adapter of this name; raises :class:`UnknownWorkload`."""
+    if name not in _ADAPTERS:
+        raise UnknownWorkload(name)
+    return cast("AnyAdapter", _load(_ADAPTERS[name])())
+
+
+@cache
+def log_readers() -> tuple[Reader, ...]:
+    """Return the readers of tool output in the order of detection: formats that fill their whole file come first."""
+    readers: list[Reader] = []
+    for benchmark in BENCHMARKS:
+        if benchmark.log:
+            readers += _load(f"{benchmark.folder}.log:READERS")
+    return tuple(sorted(readers, key=lambda reader: reader.in_mails))
+
+
+def mmtests_reader(name: str) -> Callable[[Path], list[Row]] | None:
+    """Return the function that reads a logs folder of the benchmark with this name in MMTests; None for others."""
+    place = next((place for pattern, place in _MMTESTS.items() if pattern.fullmatch(name)), None)
+    return None if place is None else cast("Callable[[Path], list[Row]]", _load(place))
+
+
+def _load(place: str) -> Any:
+    """Return an object by ``module:name`` within :mod:`schedlab.workloads`."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"schedlab.workloads.{module}"), name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from schedlab.workloads import loopback
 from schedlab.workloads.loopback import PingParameters
+from schedlab.workloads.metrics import TRANSACTIONS
 from schedlab.workloads.native import LATENCIES, Tasks, Timed, TimedParameters
 
 
@@ -19,7 +19,7 @@ class Rr(Timed[NativePingParameters]):
     name = "rr"
     summary = "request and reply over loopback TCP or UDP (netperf's request/response tests)"
     parameters = NativePingParameters
-    metrics = (loopback.TRANSACTIONS, *LATENCIES)
+    metrics = (TRANSACTIONS, *LATENCIES)
 
     def options(self, parameters: NativePingParameters) -> list[str]:
         """The options of ``schedload rr``."""

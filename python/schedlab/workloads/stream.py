@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schedlab.workloads import loopback
 from schedlab.workloads.base import Metric, Output
 from schedlab.workloads.loopback import StreamParameters
+from schedlab.workloads.metrics import RECEIVED, SENT
 from schedlab.workloads.native import Tasks, Timed, TimedParameters
 
 
@@ -20,7 +20,7 @@ class Stream(Timed[NativeStreamParameters]):
     name = "stream"
     summary = "messages over loopback TCP or UDP as fast as they go (netperf's stream tests)"
     parameters = NativeStreamParameters
-    metrics = (loopback.RECEIVED, loopback.SENT)
+    metrics = (RECEIVED, SENT)
     note = "a TCP receiver takes whatever is there, whatever the size; sent is told for UDP only"
 
     def options(self, parameters: NativeStreamParameters) -> list[str]:
@@ -32,5 +32,5 @@ class Stream(Timed[NativeStreamParameters]):
         """What was received, and over UDP also what was sent."""
         told = self.told(output)
         if parameters.protocol == "tcp":
-            return [self.metric(told, loopback.RECEIVED, "throughput")]
-        return [self.metric(told, loopback.RECEIVED, "receive"), self.metric(told, loopback.SENT, "send")]
+            return [self.metric(told, RECEIVED, "throughput")]
+        return [self.metric(told, RECEIVED, "receive"), self.metric(told, SENT, "send")]

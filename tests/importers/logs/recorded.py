@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from schedlab.importers import detect
-from schedlab.importers.logs.base import Log, Reading
-from schedlab.importers.logs.registry import READERS
+from schedlab.importers.logs.reading import readers
 from schedlab.results import Import, Series
+from schedlab.workloads.reading import Log, Reading
 
 SAMPLES = Path(__file__).parent / "samples"
-READER = {reader.name: reader for reader in READERS}
+READER = {reader.name: reader for reader in readers()}
 
 
 def read(name: str) -> Import:

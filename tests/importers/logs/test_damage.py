@@ -22,7 +22,6 @@ CUT = {
     "cyclictest-histogram.log": (200, "no histogram with its summary", 200),
     "hyperfine.json": (12, "middle of its JSON", 12),
     "iperf3-tcp.json": (60, "middle of its JSON", 60),
-    "pytest-benchmark.json": (100, "middle of its JSON", 100),
 }
 
 

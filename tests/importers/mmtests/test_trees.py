@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.importers.mmtests import looks_like, read
-from schedlab.importers.mmtests.order import column_order
+from schedlab.importers.mmtests.tree import column_order
 from schedlab.results import Import, ImportProblem
 from tests.importers.mmtests.conftest import Run
 from tests.importers.mmtests.trees import NOW, OLD, OLDER, RUNS, rt_tests, write

@@ -1,1 +1,4 @@
-"""The output of benchmarks and profilers, one tool a file; see :class:`schedlab.importers.logs.base.Reader`."""
+"""Logs of tools, read by the readers in :mod:`schedlab.workloads`.
+
+paths ──files──▶ File ──reading──▶ ReadLog ──series──▶ Import
+"""

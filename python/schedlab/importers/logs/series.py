@@ -1,15 +1,15 @@
-"""From what readers found in logs to one Import: rows joined, files of a column as its blocks, tables side by side."""
+"""Combine the content of logs into one Import: rows joined, files of a column as its blocks, tables side by side."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schedlab.importers.logs.base import Reading, Samples
 from schedlab.results import Cell, Import, Series, Table, TableRow
+from schedlab.workloads.reading import Reading, Samples
 
 Key = tuple[str, str, str, str, str, str]
 """Column, workload, metric, unit, direction and parameters (JSON)."""
@@ -17,7 +17,7 @@ Key = tuple[str, str, str, str, str, str]
 
 @dataclass(frozen=True)
 class ReadLog:
-    """A log that was read: the reader's name, the file, its column, and what it held."""
+    """A log that was read: name of the reader, path, column, and content."""
 
     format: str
     source: str
@@ -26,15 +26,15 @@ class ReadLog:
 
 
 def to_import(logs: Sequence[ReadLog], source: str, notes: Sequence[str] = ()) -> Import:
-    """One Import of all logs. A row that several files of one column hold has a block for each of them.
+    """Return one Import of all logs. A row has one block for each file of its column that contains the row.
 
-    ``Import.tables`` are joined: those of the same layout and workload stand side by side as columns of one table.
+    Tables of one layout and workload become columns of one table.
     """
     series = list(_series(logs))
     return Import(
         format=", ".join(dict.fromkeys(log.format for log in logs)),
         source=source,
-        columns=tuple(dict.fromkeys(one.column for one in series)),
+        columns=tuple(dict.fromkeys(row.column for row in series)),
         series=tuple(series),
         tables=tuple(join_tables([table for log in logs for table in log.reading.tables])),
         notes=(*notes, *dict.fromkeys(note for log in logs for note in log.reading.notes)),
@@ -44,24 +44,24 @@ def to_import(logs: Sequence[ReadLog], source: str, notes: Sequence[str] = ()) -
 def _series(logs: Iterable[ReadLog]) -> Iterator[Series]:
     blocks: dict[Key, int] = {}
     for log in logs:
-        found: dict[tuple[Key, int], list[Samples]] = {}
-        for one in log.reading.samples:
-            found.setdefault((_key(log, one), one.block), []).append(one)
-        most: dict[Key, int] = {}
-        for (key, block), samples in found.items():
-            most[key] = max(most.get(key, 0), block)
-            yield _joined(log, samples, blocks.get(key, 0) + block)
-        for key, used in most.items():
+        rows: dict[tuple[Key, int], list[Samples]] = {}
+        for samples in log.reading.samples:
+            rows.setdefault((_key(log, samples), samples.block), []).append(samples)
+        last_block: dict[Key, int] = {}
+        for (key, block), parts in rows.items():
+            last_block[key] = max(last_block.get(key, 0), block)
+            yield _joined(log, parts, blocks.get(key, 0) + block)
+        for key, used in last_block.items():
             blocks[key] = blocks.get(key, 0) + used
 
 
-def _key(log: ReadLog, one: Samples) -> Key:
-    parameters = json.dumps(dict(one.parameters), sort_keys=True)
-    return one.column or log.column, one.workload, one.metric.name, one.metric.unit, one.metric.direction, parameters
+def _key(log: ReadLog, samples: Samples) -> Key:
+    metric, parameters = samples.metric, json.dumps(dict(samples.parameters), sort_keys=True)
+    return samples.column or log.column, samples.workload, metric.name, metric.unit, metric.direction, parameters
 
 
-def _joined(log: ReadLog, samples: Sequence[Samples], block: int) -> Series:
-    first = samples[0]
+def _joined(log: ReadLog, parts: Sequence[Samples], block: int) -> Series:
+    first = parts[0]
     return Series(
         column=first.column or log.column,
         workload=first.workload,
@@ -69,14 +69,14 @@ def _joined(log: ReadLog, samples: Sequence[Samples], block: int) -> Series:
         unit=first.metric.unit,
         direction=first.metric.direction,
         parameters=first.parameters,
-        values=np.concatenate([np.asarray(one.values, np.float64) for one in samples]),
+        values=np.concatenate([np.asarray(part.values, np.float64) for part in parts]),
         source=log.source,
         block=block,
     )
 
 
 def join_tables(tables: Sequence[Table]) -> list[Table]:
-    """Tables of one layout and workload as one, a column for each of theirs; a row that one lacks is missing there."""
+    """Join tables of one layout, workload and title side by side; a table without a row has missing cells there."""
     groups: dict[tuple[str, str, str], list[Table]] = {}
     for table in tables:
         groups.setdefault((table.layout, table.workload, table.title), []).append(table)
@@ -97,26 +97,22 @@ def _beside(tables: Sequence[Table]) -> Table:
             rows.setdefault(key, row)
             cells.setdefault(key, {}).update(enumerate(row.cells, start))
         start += len(table.columns)
-    lacking = Cell(None, "-")
+    missing = Cell(None, "-")
     joined = tuple(
-        replace(row, cells=tuple(cells[key].get(index, lacking) for index in range(start))) for key, row in rows.items()
+        replace(row, cells=tuple(cells[key].get(index, missing) for index in range(start))) for key, row in rows.items()
     )
     return replace(tables[0], columns=tuple(columns), rows=joined)
 
 
 def _row_key(row: TableRow) -> RowKey:
-    return row.operation, row.label, row.unit, _plain(row.parameters)
-
-
-def _plain(parameters: Mapping[str, object]) -> str:
-    return json.dumps(dict(parameters), sort_keys=True)
+    return row.operation, row.label, row.unit, json.dumps(dict(row.parameters), sort_keys=True)
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         number, fresh = 2, name
-        while fresh in found:
+        while fresh in unique:
             number, fresh = number + 1, f"{name} ({number})"
-        found.append(fresh)
-    return found
+        unique.append(fresh)
+    return unique

@@ -1,13 +1,13 @@
-"""MMTests result trees: what ``run-mmtests.sh`` leaves under ``work/log``, read as series of samples.
+"""Result trees of MMTests: ``run-mmtests.sh`` leaves them under ``work/log``; read as series of samples.
 
-    path ──tree──▶ folders of logs ──one module a benchmark──▶ rows ──reading──▶ Import
+    path ──tree──▶ folders of logs ──workloads/*/mmtests.py──▶ rows ──reading──▶ Import
 
-The formats are those of MMTests' own logs, learnt from its benchmark scripts and from the tools that they run; the
-label of a row is the name that MMTests' report gives it. Where this reader differs on purpose: ``docs/mmtests.md``.
+The formats follow MMTests' benchmark scripts and the tools that they run. A row has the label of MMTests' report.
+``docs/mmtests.md`` lists intended differences.
 """
 
 from __future__ import annotations
 
-from schedlab.importers.mmtests.reading import FORMAT, looks_like, read
+from schedlab.importers.mmtests.reading import looks_like, read
 
-__all__ = ["FORMAT", "looks_like", "read"]
+__all__ = ["looks_like", "read"]

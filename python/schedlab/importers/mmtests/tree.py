@@ -1,4 +1,4 @@
-"""Where a result tree keeps its logs: runs hold iterations, iterations hold benchmarks, benchmarks hold ``logs``.
+"""Layout of a result tree: runs contain iterations, iterations contain benchmarks, benchmarks contain ``logs``.
 
 ::
 
@@ -10,25 +10,37 @@
     │   └── iter-1/...
     └── 6.1-patched/...
 
-Until 2018 a folder held ``tbench4-4.5.0-vanilla/noprofile`` instead: benchmark and run in one name, no iterations.
+Until 2018 a tree contained ``tbench4-4.5.0-vanilla/noprofile``: benchmark and run in one name, no iterations.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.importers.mmtests.benchmarks import reader_of
-from schedlab.importers.mmtests.logs import natural
+from schedlab.workloads.reading import natural
+from schedlab.workloads.registry import mmtests_reader
 
 _ITERATION = re.compile(r"iter-(\d+)")
+_STARTED = re.compile(rb"^(?:start|test begin) :: (?:\S+ )?(\d{9,})\s*$", re.M)
+_BASELINE = re.compile(
+    r"(?:.*[-_. ])?(?:base|baseline|vanilla|old|before|control|stock|orig|original|unpatched)(?:[-_. ].*)?|a", re.I
+)
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The logs of one benchmark in one iteration of a run; ``block`` counts from 1, ``times`` may tell the start."""
+    """Logs of one benchmark in one iteration of a run.
+
+    Attributes:
+        column: name of the run.
+        block: number of the iteration, from 1.
+        benchmark: MMTests' name of the benchmark.
+        logs: folder of the logs.
+        times: file that may contain the start time of the iteration.
+    """
 
     column: str
     block: int
@@ -37,17 +49,38 @@ class Folder:
     times: Path
 
 
-def folders(path: Path) -> list[Folder]:
-    """Every folder of logs at or under ``path``, which may be any level of a tree; empty where it is no tree.
+def log_folders(path: Path) -> list[Folder]:
+    """Return every folder of logs at or under ``path``, which may be any level of a tree; empty where it is no tree.
 
-    Errors:
+    Raises:
         OSError: ``path`` cannot be read.
     """
     path = path.resolve()
     for level in (_run, _runs, _old_runs, _iteration, _benchmark, _logs, _work):
-        if found := sorted(level(path), key=_order):
-            return found
+        if folders := sorted(level(path), key=_order):
+            return folders
     return []
+
+
+def column_order(times: Mapping[str, Iterable[Path]]) -> Sequence[str]:
+    """Return the names of runs, the baseline first.
+
+    MMTests orders runs by their start, which ``tests-timestamp`` contains. Where the start of one run is missing, names
+    that are usual for a baseline come first, and numbers within names are compared by value.
+
+    Args:
+        times: for each run, the files that may contain its start.
+    """
+    starts = {name: _start(files) for name, files in times.items()}
+    if all(start is not None for start in starts.values()):
+        return sorted(starts, key=lambda name: (starts[name] or 0, natural(name)))
+    return sorted(starts, key=lambda name: (not _BASELINE.fullmatch(name), natural(name)))
+
+
+def _start(files: Iterable[Path]) -> int | None:
+    """Return seconds since 1970 of the first start in the files."""
+    stamps = [int(stamp) for file in files if file.is_file() for stamp in _STARTED.findall(file.read_bytes())]
+    return min(stamps, default=None)
 
 
 def _order(folder: Folder) -> tuple[object, ...]:
@@ -100,17 +133,17 @@ def _old_run(path: Path) -> Iterator[Folder]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """``hackbench-pipes-4.5.0-vanilla`` is benchmark and run: the longest head that is a benchmark's whole name."""
+    """Split ``hackbench-pipes-4.5.0-vanilla`` into benchmark and run at the longest name of a benchmark."""
     for dash in reversed([match.start() for match in re.finditer("-", name)]):
-        # A run begins with a kernel's version wherever the name does not end at a benchmark's own.
-        if reader_of(name[:dash]) and (name[dash + 1].isdigit() or not re.search(r"-\d", name[:dash])):
+        # A run begins with a kernel's version unless the name before it is that of a benchmark alone.
+        if mmtests_reader(name[:dash]) and (name[dash + 1].isdigit() or not re.search(r"-\d", name[:dash])):
             return name[:dash], name[dash + 1 :]
     benchmark, _, run = name.partition("-")
     return benchmark, run or name
 
 
 def _work(path: Path) -> Iterator[Folder]:
-    """MMTests' own folder, which keeps its runs in ``work/log``."""
+    """Yield the folders of MMTests' own folder, which has its runs in ``work/log``."""
     for logs in (path / "work" / "log", path / "log"):
         if logs.is_dir():
             yield from _runs(logs)

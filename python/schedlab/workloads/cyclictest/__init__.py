@@ -1,0 +1,1 @@
+"""cyclictest of the rt-tests package: latency of timer wake-ups."""

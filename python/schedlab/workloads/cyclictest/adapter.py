@@ -1,0 +1,55 @@
+"""cyclictest of the rt-tests package: latency of timer wake-ups."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place, Tool
+from schedlab.workloads.cyclictest.log import METRICS, figures
+from schedlab.workloads.metrics import Metric
+from schedlab.workloads.tools import need
+
+_TOOL = Tool("cyclictest", "rt-tests")
+_SPAN_US = 2_000
+"""Microseconds that the histogram spans, one line each; a later wake-up counts as an overflow."""
+
+
+class CyclictestParameters(Parameters):
+    """``threads`` timers that fire every ``interval`` µs, for ``duration`` seconds."""
+
+    threads: Annotated[int, Field(ge=1, le=4096)] = 1
+    interval: Annotated[int, Field(ge=100, le=1_000_000, description="microseconds")] = 1000
+    policy: Literal["other", "batch", "fifo", "rr"] = "other"
+    priority: Annotated[int, Field(ge=1, le=99, description="of policy fifo and rr")] = 80
+    duration: Annotated[int, Field(ge=1, le=86_400, description="seconds")] = 10
+
+
+class Cyclictest(Adapter[CyclictestParameters]):
+    """Percentiles over the histograms of all threads together."""
+
+    name = "cyclictest"
+    summary = "cyclictest of the rt-tests package: timer wake-up latency"
+    parameters = CyclictestParameters
+    metrics = METRICS
+    tools = (_TOOL,)
+    note = "cyclictest sets its threads' policy itself: a variant's policy does not reach them"
+
+    def command(self, parameters: CyclictestParameters, place: Place) -> Command:
+        """``cyclictest`` with ``--default-system``, which leaves the idle states to the variant."""
+        realtime = [f"--priority={parameters.priority}"] if parameters.policy in ("fifo", "rr") else []
+        return Command((
+            need(_TOOL), "--quiet", "--default-system", f"--histogram={_SPAN_US}", f"--threads={parameters.threads}",
+            f"--interval={parameters.interval}", f"--policy={parameters.policy}", *realtime,
+            f"--duration={parameters.duration}",
+        ))  # fmt: skip
+
+    def parse(self, parameters: CyclictestParameters, output: Output) -> list[Metric]:
+        """Percentiles of the histogram, and the mean and maximum below it."""
+        values = figures(output.stdout)
+        return [Metric(spec, values[spec.name]) for spec in self.metrics]
+
+    def seconds(self, parameters: CyclictestParameters) -> float:
+        """The duration."""
+        return parameters.duration + 0.1

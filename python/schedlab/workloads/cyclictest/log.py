@@ -1,0 +1,173 @@
+"""cyclictest output: a line for each thread (``-q``), every latency (``-v``), a histogram (``-h``), or ``--json``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+from statistics import fmean
+
+from schedlab.workloads.json_logs import Object, inner, load, number
+from schedlab.workloads.metrics import MetricSpec, NotUnderstood
+from schedlab.workloads.reading import WHOLE, Log, Parameters, Reader, Reading, Samples, named, sections, single_run
+
+METRICS = (
+    MetricSpec("latency-p99", "us", "lower"),
+    MetricSpec("latency-p50", "us", "lower", judged=False),
+    MetricSpec("latency-p99.9", "us", "lower", judged=False),
+    MetricSpec("latency-mean", "us", "lower", judged=False),
+    MetricSpec("latency-max", "us", "lower", judged=False),
+)
+_LATENCY = MetricSpec("latency", "us", "lower")
+_PERCENTILES = {"latency-p50": 0.5, "latency-p99": 0.99, "latency-p99.9": 0.999}
+
+_COUNTS = r"((?:[ \t]+[0-9]{1,15})+)"
+_BUCKET = re.compile(rf"^([0-9]{{1,9}}){_COUNTS}[ \t]*$", re.MULTILINE)
+_SUMMARY = re.compile(rf"^# (Avg Latencies|Max Latencies|Histogram Overflows):{_COUNTS}[ \t]*$", re.MULTILINE)
+_THREAD = re.compile(
+    rf"^T: *({WHOLE}) \( *\d+\) P: *\d+ I: *({WHOLE}) C: *({WHOLE}) Min: *({WHOLE}) Act: *({WHOLE}) "
+    rf"Avg: *({WHOLE}) Max: *({WHOLE})[ \t]*$",
+    re.MULTILINE,
+)
+_EACH = re.compile(rf"^ *(\d{{1,6}}): *\d{{1,15}}: *({WHOLE})$", re.MULTILINE)
+_VERBOSE = re.compile(r"^Thread \d+ Interval: \d+$", re.MULTILINE)
+_HISTOGRAM = re.compile(r"^# Histogram[ \t]*$", re.MULTILINE)
+
+
+def figures(text: str) -> dict[str, float]:
+    """Return the values of a histogram and its summary by metric, in µs, over all threads.
+
+    Raises:
+        NotUnderstood: the histogram or its summary is missing, or no wake-up was counted.
+    """
+    buckets = {int(us): sum(map(int, counts.split())) for us, counts in _BUCKET.findall(text)}
+    summary = {name: [int(word) for word in numbers.split()] for name, numbers in _SUMMARY.findall(text)}
+    if not buckets or len(summary) != 3:
+        raise NotUnderstood("cyclictest printed no histogram with its summary")
+    largest = float(max(summary["Max Latencies"]))
+    means = {"latency-mean": fmean(summary["Avg Latencies"]), "latency-max": largest}
+    return _percentiles(buckets, sum(summary["Histogram Overflows"]), largest) | means
+
+
+def _percentiles(buckets: Mapping[int, int], overflows: int, largest: float) -> dict[str, float]:
+    """Return percentiles of wake-ups counted by µs.
+
+    ``overflows`` wake-ups lie above the last bucket; ``largest`` is the latest of them. NotUnderstood without wake-ups.
+    """
+    wakeups = sum(buckets.values()) + overflows
+    if not wakeups:
+        raise NotUnderstood("cyclictest counted no wake-up")
+    cumulated = list(zip(buckets, accumulate(buckets.values()), strict=True))
+    return {
+        # A wake-up above the last bucket is only known to be at most the maximum.
+        name: float(next((us for us, count in cumulated if count >= share * wakeups), largest))
+        for name, share in _PERCENTILES.items()
+    }
+
+
+def _recognises(head: str) -> bool:
+    """Return whether a text has a thread's line, a histogram, or the intervals before every latency."""
+    return bool(_THREAD.search(head) or _HISTOGRAM.search(head) or _VERBOSE.search(head))
+
+
+def _read(log: Log) -> Reading:
+    """Return mean, smallest and largest latency over all threads; percentiles or every latency where printed."""
+    samples: list[Samples] = []
+    for head, text in sections(log.text, _HISTOGRAM):
+        samples += _histogram(log, log.line_at(head.start()), text)
+    if not samples:
+        samples += _threads(log)
+        if _VERBOSE.search(log.text):
+            samples += _every(log)
+    if not samples:
+        log.cut_off("a thread's line or a histogram's summary")
+    return Reading(samples)
+
+
+def _histogram(log: Log, line: int, text: str) -> Iterator[Samples]:
+    try:
+        values = figures(text)
+    except NotUnderstood as error:
+        raise log.problem(f"{error}: it is cut off, or the tool failed", line + text.rstrip().count("\n")) from error
+    columns = re.search(r"^\d+((?:[ \t]+\d+)+)", text, re.MULTILINE)
+    threads = len(columns[1].split()) if columns else 1
+    yield from single_run("cyclictest", {"threads": threads}, named(METRICS, values))
+
+
+def _threads(log: Log) -> Iterator[Samples]:
+    """Yield the values of the last line of each thread; without ``-q`` the tool rewrites these lines as it runs."""
+    last = {int(match[1]): match for match in _THREAD.finditer(log.text)}
+    threads = [(float(match[3]), float(match[6]), float(match[7]), float(match[4])) for match in last.values()]
+    if any(cycles for cycles, *_ in threads):
+        parameters: Parameters = {"threads": len(last)} | ({"interval": int(last[0][2])} if 0 in last else {})
+        yield from single_run("cyclictest", parameters, named(METRICS, _over_threads(threads)))
+
+
+def _over_threads(threads: list[tuple[float, float, float, float]]) -> dict[str, float]:
+    """Return the latencies over threads of (cycles, mean, largest, smallest), those without a cycle left out.
+
+    The mean is that of all wake-ups: the mean of each thread counts as often as the thread woke.
+    """
+    woken = [thread for thread in threads if thread[0]]
+    return {
+        "latency-mean": sum(cycles * mean for cycles, mean, _, _ in woken) / sum(cycles for cycles, *_ in woken),
+        "latency-max": max(largest for _, _, largest, _ in woken),
+        "latency-min": min(smallest for *_, smallest in woken),
+    }
+
+
+def _every(log: Log) -> Iterator[Samples]:
+    if latencies := _EACH.findall(log.text):
+        threads = len({thread for thread, _ in latencies})
+        yield Samples("cyclictest", _LATENCY, {"threads": threads}, [float(value) for _, value in latencies])
+
+
+def _recognises_json(head: str) -> bool:
+    """Return whether a text begins as an object of rt-tests with threads."""
+    return head.lstrip().startswith("{") and '"rt_test_version:"' in head and '"thread"' in head and '"cycles"' in head
+
+
+def _read_json(log: Log) -> Reading:
+    """Return values over all threads; percentiles where the histograms contain the wake-ups."""
+    threads = inner(load(log), "thread")
+    complete = [thread for thread in threads.values() if _is_complete(thread)] if isinstance(threads, dict) else []
+    if not complete:
+        raise log.problem("contains no thread that woke up", 1)
+    values = _over_threads(
+        [
+            (float(thread["cycles"]), float(thread["avg"]), float(thread["max"]), float(thread["min"]))
+            for thread in complete
+        ]
+    )
+    if buckets := _buckets(complete):
+        try:
+            overflows = max(int(sum(thread["cycles"] for thread in complete)) - sum(buckets.values()), 0)
+            values |= _percentiles(buckets, overflows, values["latency-max"])
+        except NotUnderstood as error:
+            raise log.problem(str(error), 1) from error
+    return Reading(list(single_run("cyclictest", {"threads": len(complete)}, named(METRICS, values))))
+
+
+def _is_complete(thread: object) -> bool:
+    return (
+        isinstance(thread, dict)
+        and all(number(thread.get(key)) is not None for key in ("min", "avg", "max"))
+        and ((number(thread.get("cycles")) or 0) > 0)
+    )
+
+
+def _buckets(threads: list[Object]) -> dict[int, int]:
+    """Return wake-ups by µs over all threads, in ascending order of the µs."""
+    wakeups: dict[int, int] = {}
+    for thread in threads:
+        histogram = thread.get("histogram")
+        for us, count in histogram.items() if isinstance(histogram, dict) else ():
+            if us.isdecimal() and len(us) < 10 and isinstance(count, int) and 0 <= count < 1 << 53:
+                wakeups[int(us)] = wakeups.get(int(us), 0) + count
+    return dict(sorted(wakeups.items()))
+
+
+READERS = (
+    Reader("cyclictest-json", "cyclictest --json", _recognises_json, _read_json, in_mails=False),
+    Reader("cyclictest", "cyclictest -q, -v or -h", _recognises, _read),
+)

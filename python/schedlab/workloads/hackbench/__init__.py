@@ -1,0 +1,1 @@
+"""hackbench: groups of senders and receivers that pass small messages."""

@@ -1,0 +1,89 @@
+"""hackbench of rt-tests: each run prints its options and ``Time: SECONDS``; a log may contain many runs."""
+
+from __future__ import annotations
+
+import re
+
+from schedlab.units import counted
+from schedlab.workloads.metrics import MetricSpec
+from schedlab.workloads.reading import WHOLE, Log, Parameters, Reader, Reading, Samples
+
+TIME = MetricSpec("time", "s", "lower")
+TIME_LINE = re.compile(r"^Time:[ \t]*([0-9]{1,12}(?:\.[0-9]{1,9})?)[ \t]*$", re.MULTILINE)
+"""Last line of a run: its seconds."""
+
+_TASKS = re.compile(
+    rf"Running in (process|thread)\w* mode with ({WHOLE}) groups using ({WHOLE}) file descriptors each .*"
+)
+_MESSAGES = re.compile(rf"Each sender will pass ({WHOLE}) messages of ({WHOLE}) bytes")
+_OLD = re.compile(rf"Running with ({WHOLE})\*({WHOLE}) \(== {WHOLE}\) tasks\.?")
+_CALL = re.compile(r"(?:[$#+>] ?)?(?:\S+/)?hackbench(?: .*)?")
+"""The command itself, as a shell or ``set -x`` shows it."""
+
+_WITHIN = re.compile(rf"^[ \t]*{_TASKS.pattern}$", re.MULTILINE)
+
+_KNOWN = (_TASKS, _MESSAGES, _OLD, TIME_LINE, _CALL)
+
+
+def _recognises(head: str) -> bool:
+    """Return whether a text contains runs only; the reader of mails handles runs below headings."""
+    lines = [line.strip() for line in head.split("\n") if line.strip()]
+    return (
+        any(_TASKS.fullmatch(line) or _OLD.fullmatch(line) or TIME_LINE.fullmatch(line) for line in lines)
+        and any(line.startswith(("Running ", "Time:")) for line in lines[:2])
+        # The head of a long log may end in the middle of a line.
+        and all(_is_known(line) for line in (lines[:-1] if len(head) > 4096 else lines))
+    )
+
+
+def _is_known(line: str) -> bool:
+    return any(pattern.fullmatch(line) for pattern in _KNOWN)
+
+
+def _read(log: Log) -> Reading:
+    """Return one sample of ``time`` for each run, by the options that the runs print."""
+    samples: list[Samples] = []
+    notes: list[str] = []
+    parameters: Parameters = {}
+    run_start, foreign_lines = 0, 0
+    for number, line in enumerate(log.lines, 1):
+        text = line.strip()
+        if match := TIME_LINE.fullmatch(text):
+            samples.append(Samples("hackbench", TIME, parameters, (float(match[1]),)))
+            run_start = 0
+        elif options := _options(text):
+            if run_start and not text.startswith("Each"):
+                notes.append(f"{log.name}:{run_start}: a run that printed no time is left out")
+            parameters = {**parameters, **options} if text.startswith("Each") else options
+            run_start = run_start or number
+        elif text and not _is_known(text):
+            foreign_lines += 1
+    # hackbench prints three decimals.
+    is_cut = not log.text.endswith("\n") and re.search(r"Time:\s*\d+(\.\d{0,2})?$", log.text)
+    if run_start or is_cut or not samples:
+        log.cut_off('the line "Time: SECONDS" of a run')
+    if foreign_lines and not log.mixed:
+        notes.append(f"{log.name}: {counted(foreign_lines, 'line')} that hackbench did not print")
+    return Reading(samples, notes=notes)
+
+
+def _options(text: str) -> Parameters:
+    """Return the options in one of the lines before a run's time; hackbench prints both ends of its descriptors."""
+    if match := _TASKS.fullmatch(text):
+        return {"mode": match[1], "groups": int(match[2]), "fds": int(match[3]) // 2}
+    if match := _MESSAGES.fullmatch(text):
+        return {"loops": int(match[1]), "size": int(match[2])}
+    if match := _OLD.fullmatch(text):
+        return {"groups": int(match[1]), "fds": int(match[2]) // 2}
+    return {}
+
+
+READERS = (
+    Reader(
+        "hackbench",
+        'hackbench (rt-tests): lines "Time: SECONDS"',
+        _recognises,
+        _read,
+        within=lambda text: bool(_WITHIN.search(text)),
+    ),
+)

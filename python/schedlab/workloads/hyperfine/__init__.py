@@ -1,0 +1,1 @@
+"""hyperfine: repeated times of commands."""

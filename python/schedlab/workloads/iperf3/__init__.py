@@ -1,0 +1,1 @@
+"""iperf3: throughput over loopback."""

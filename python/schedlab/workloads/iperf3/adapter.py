@@ -1,0 +1,51 @@
+"""iperf3: throughput over loopback, from the package every distribution has."""
+
+from __future__ import annotations
+
+import json
+
+from schedlab.workloads import loopback
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place, Server, Tool
+from schedlab.workloads.iperf3.log import rates
+from schedlab.workloads.loopback import StreamParameters
+from schedlab.workloads.metrics import RECEIVED, SENT, Metric, NotUnderstood
+from schedlab.workloads.tools import need
+
+_TOOL = Tool("iperf3", "iperf3")
+
+
+class Iperf3(Adapter[StreamParameters]):
+    """One stream, the client sends. UDP runs without iperf3's default rate limit."""
+
+    name = "iperf3"
+    summary = "iperf3 over loopback, TCP or UDP: one stream"
+    parameters = StreamParameters
+    metrics = (RECEIVED, SENT)
+    tools = (_TOOL,)
+    note = "checks the native stream's figures; its receiver reads a TCP stream in blocks of ``size`` bytes"
+
+    def command(self, parameters: StreamParameters, place: Place) -> Command:
+        """``iperf3 --client`` beside an ``iperf3 --server`` on a free port."""
+        port = loopback.free_port()
+        at_port = ("--port", str(port))
+        server = Server((need(_TOOL), "--server", "--bind", loopback.ADDRESS, *at_port), loopback.listening(port))
+        kind = ["--udp", "--bitrate", "0"] if parameters.protocol == "udp" else []
+        sizes = ["--time", str(parameters.duration), "--length", str(parameters.size)]
+        return Command((need(_TOOL), "--client", loopback.ADDRESS, *at_port, "--json", *kind, *sizes), (server,))
+
+    def parse(self, parameters: StreamParameters, output: Output) -> list[Metric]:
+        """``end.sum_received`` and ``end.sum_sent`` of the JSON object."""
+        try:
+            content = json.loads(output.stdout)
+        except ValueError as error:
+            raise NotUnderstood(f"iperf3's output is not its JSON object: {error!r}") from error
+        received, sent = rates(content)
+        return [Metric(RECEIVED, received), Metric(SENT, sent)]
+
+    def seconds(self, parameters: StreamParameters) -> float:
+        """The duration, and iperf3's exchange of settings and results."""
+        return parameters.duration + 0.2
+
+    def equivalent(self, parameters: StreamParameters) -> Equivalent:
+        """The native stream."""
+        return Equivalent("stream", parameters.model_dump(), {"received": "received", "sent": "sent"})

@@ -1,0 +1,86 @@
+"""iperf3's JSON (``--json``): rates sent and received over the whole test, and the rate of every interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from schedlab.workloads.json_logs import Object, inner, load_all, number, objects_of, parameter
+from schedlab.workloads.metrics import RECEIVED, SENT, MetricSpec, NotUnderstood
+from schedlab.workloads.reading import Log, Parameters, Reader, Reading, Samples, single_run
+
+_MBIT = 1e6
+"""Bits in a megabit, as iperf3 counts."""
+_INTERIM = MetricSpec("rate-interim", "Mbit/s", "higher")
+_OTHERS = {
+    ("sum_sent", "retransmits"): MetricSpec("retransmits", "segments", "lower"),
+    ("sum_received", "jitter_ms"): MetricSpec("jitter", "ms", "lower"),
+    ("sum", "jitter_ms"): MetricSpec("jitter", "ms", "lower"),
+    ("sum", "lost_percent"): MetricSpec("lost", "%", "lower"),
+    ("cpu_utilization_percent", "host_total"): MetricSpec("cpu-local", "%", "lower"),
+    ("cpu_utilization_percent", "remote_total"): MetricSpec("cpu-remote", "%", "lower"),
+}
+"""Other metrics by their path in the object ``end``."""
+
+
+def rates(content: Any) -> tuple[float, float]:
+    """Return the Mbit/s received and sent over the whole test, from iperf3's JSON object.
+
+    Raises:
+        NotUnderstood: the object reports an error, or has another shape.
+    """
+    try:
+        if "error" in content:
+            raise NotUnderstood(f"iperf3 says: {content['error']}")
+        received, sent = (float(content["end"][key]["bits_per_second"]) / _MBIT for key in ("sum_received", "sum_sent"))
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise NotUnderstood(f"iperf3's output is not its JSON object: {error!r}") from error
+    return received, sent
+
+
+def _recognises(head: str) -> bool:
+    """Return whether a text begins as an object that names iperf as its version."""
+    return head.lstrip().startswith("{") and '"start"' in head and '"version":' in head and '"iperf ' in head
+
+
+def _read(log: Log) -> Reading:
+    """Return the values of each test; tests appended to one file are samples of one row."""
+    return Reading([samples for content in load_all(log) for samples in _test(log, content)])
+
+
+def _test(log: Log, content: Object) -> Iterator[Samples]:
+    try:
+        received, sent = rates(content)
+    except NotUnderstood as error:
+        raise log.problem(str(error), None, "run the test again") from error
+    test = inner(content, "start", "test_start")
+    workload = f"iperf3-{inner(test, 'protocol') or 'test'}".lower()
+    parameters: Parameters = {
+        name: parameter(value)
+        for name, key in (("size", "blksize"), ("streams", "num_streams"), ("reverse", "reverse"))
+        if (value := inner(test, key)) not in (None, 0 if name == "reverse" else None)
+    }
+    yield from single_run(workload, parameters, [(RECEIVED, received), (SENT, sent), *_others(content)])
+    if intervals := [rate / _MBIT for rate in _intervals(content)]:
+        yield Samples(workload, _INTERIM, parameters, intervals)
+
+
+def _others(content: Object) -> Iterator[tuple[MetricSpec, float]]:
+    seen: set[MetricSpec] = set()
+    for path, spec in _OTHERS.items():
+        value = number(inner(content, "end", *path))
+        if value is not None and spec not in seen:
+            seen.add(spec)
+            yield spec, value
+
+
+def _intervals(content: Object) -> Iterator[float]:
+    """Yield bits a second of all streams together; the time of ``--omit`` is left out."""
+    for interval in objects_of(content.get("intervals")):
+        total = inner(interval, "sum")
+        rate = number(inner(total, "bits_per_second"))
+        if rate is not None and inner(total, "omitted") is not True:
+            yield rate
+
+
+READERS = (Reader("iperf3", "iperf3 --json", _recognises, _read, in_mails=False),)

@@ -1,0 +1,1 @@
+"""kernbench: timed builds of a kernel tree."""

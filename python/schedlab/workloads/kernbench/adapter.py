@@ -1,0 +1,93 @@
+"""kernbench: ``make -j N`` of a kernel tree, timed as a whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schedlab.errors import TrialFailure
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
+from schedlab.workloads.command.adapter import METRICS, times
+from schedlab.workloads.kernbench import source
+from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, LIBSSL, MAKE, Build
+from schedlab.workloads.metrics import Metric
+
+_CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, "allmodconfig": 16_000.0}
+"""Approximate CPU seconds of a whole build of Linux 6.1 on a 3 GHz core."""
+
+
+class KernbenchParameters(Parameters):
+    """``target`` is a target of make: ``vmlinux``, ``bzImage``, or a folder such as ``kernel/sched/``."""
+
+    jobs_per_cpu: Annotated[int, Field(ge=1, le=1024, description="-j is this times the CPUs of this process")] = 2
+    config: Literal["tinyconfig", "allnoconfig", "defconfig", "allmodconfig"] = "tinyconfig"
+    target: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[a-z]+)?(/[A-Za-z0-9_-]+)*/?$")] = "vmlinux"
+    tree: Annotated[str, Field(description="a clean kernel tree; empty: the package linux-source")] = ""
+
+    @property
+    def jobs(self) -> int:
+        """make's ``-j``."""
+        return self.jobs_per_cpu * len(os.sched_getaffinity(0))
+
+    def build(self, place: Place) -> Build:
+        """Return the build folder of these parameters."""
+        return Build(self.tree, self.config, place)
+
+
+class Kernbench(Adapter[KernbenchParameters]):
+    """Each trial builds from a cleaned tree; unpacking, configuring and cleaning are never timed."""
+
+    name = "kernbench"
+    summary = "make -j N of a kernel tree: elapsed, user, system, CPU %"
+    parameters = KernbenchParameters
+    metrics = METRICS
+    tools = (MAKE, *COMPILES, LIBSSL)
+    note = "comparable only between builds of one source, configuration, target and compiler"
+    prepares = "an unpacked and configured kernel tree"
+
+    @contextmanager
+    def prepared(self, parameters: KernbenchParameters, place: Place) -> Iterator[None]:
+        """Unpack and configure the source."""
+        with parameters.build(place).ready(parameters.jobs):
+            yield
+
+    def before_trial(self, parameters: KernbenchParameters, place: Place) -> None:
+        """Run ``make clean``; for a folder, delete its build output. Configuration and host programs stay."""
+        build = parameters.build(place)
+        if parameters.target.endswith("/"):
+            build.empty(parameters.target)
+        elif error := build.run("clean"):
+            raise TrialFailure(f"make clean failed: {error}")
+
+    def command(self, parameters: KernbenchParameters, place: Place) -> Command:
+        """``make -s -j N TARGET``, with the output in a separate folder."""
+        return Command(parameters.build(place).make(f"-j{parameters.jobs}", parameters.target), (), ENVIRONMENT)
+
+    def parse(self, parameters: KernbenchParameters, output: Output) -> list[Metric]:
+        """The launcher's times."""
+        return times(output)
+
+    def seconds(self, parameters: KernbenchParameters) -> float:
+        """A folder counts as a thirtieth of a whole kernel; cleaning a whole kernel takes some seconds."""
+        is_folder = parameters.target.endswith("/")
+        cpu = _CPU_SECONDS[parameters.config] / (30 if is_folder else 1)
+        return (0.5 if is_folder else 4.0) + cpu / min(parameters.jobs, os.cpu_count() or 1)
+
+    def obstacles(self, parameters: KernbenchParameters) -> list[str]:
+        """A tree that cannot be used, or no kernel source."""
+        if parameters.tree:
+            problem = source.problem(Path(parameters.tree).absolute())
+            return [problem] if problem else []
+        if source.tarball() is None:
+            return ["there is no kernel source: apt-get install linux-source, or name a tree"]
+        return []
+
+    def equivalent(self, parameters: KernbenchParameters) -> Equivalent:
+        """The native kernbench with as many jobs; its files do not depend on the configuration and the target."""
+        same = {spec.name: spec.name for spec in self.metrics}
+        return Equivalent("kernbench-native", {"jobs_per_cpu": parameters.jobs_per_cpu}, same)

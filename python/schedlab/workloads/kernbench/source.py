@@ -1,0 +1,68 @@
+"""Kernel source: a tree that the user names, or the distribution's, unpacked once into the cache."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+from glob import glob
+from pathlib import Path
+
+from schedlab.cache import made_once
+from schedlab.errors import CannotRunHere
+
+TARBALLS = "/usr/src/linux-source-*.tar.*"
+"""Files of Debian's and Ubuntu's package ``linux-source``."""
+
+UNPACKED_BYTES = 2 << 30
+"""Room for an unpacked tree: Linux 6.1 to 6.12 take 1.3 to 1.6 GiB."""
+
+_ARCHITECTURES = {"aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390", "riscv64": "riscv"}
+"""The kernel's ``ARCH`` by the machine of uname(1), where they differ (``SUBARCH`` in scripts/subarch.include)."""
+
+
+def architecture() -> str:
+    """Return ``ARCH`` for make. Without it, tinyconfig chooses a 32-bit kernel on x86-64."""
+    machine = platform.machine()
+    return _ARCHITECTURES.get(machine, machine)
+
+
+def tarball() -> Path | None:
+    """Return the newest source tarball of the distribution; None where there is none."""
+    tarballs = sorted(glob(TARBALLS), key=lambda path: [int(number) for number in re.findall(r"\d+", path)])
+    return Path(tarballs[-1]) if tarballs else None
+
+
+def problem(tree: Path) -> str | None:
+    """Return why this folder cannot be built with its output elsewhere; None when it can."""
+    if not (tree / "Kconfig").is_file() or not (tree / "Makefile").is_file():
+        return f"{tree} is no kernel tree (no Kconfig and Makefile)"
+    if (tree / ".config").exists() or (tree / "include" / "config").exists():
+        return f"{tree} has been built in place: 'make -C {tree} mrproper' cleans it (and deletes its .config)"
+    return None
+
+
+def unpacked(cache: Path) -> Path:
+    """Return the distribution's tree, unpacked into the cache the first time; CannotRunHere when that fails."""
+    archive = tarball()
+    if archive is None:
+        raise CannotRunHere("there is no kernel source", where=TARBALLS, todo="apt-get install linux-source")
+    state = archive.stat()
+    name = archive.name.partition(".tar")[0]
+    # An updated package needs a folder of its own.
+    folder = cache / "kernel-source" / f"{name}-{state.st_size}-{int(state.st_mtime)}"
+
+    def unpack(part: Path) -> None:
+        if shutil.disk_usage(part).free < UNPACKED_BYTES:
+            raise CannotRunHere("no room to unpack the kernel source (2 GiB)", where=str(cache), todo="make room there")
+        argv = ["tar", "--extract", "--strip-components=1", f"--file={archive}", f"--directory={part}"]
+        process = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if process.returncode != 0:
+            raise CannotRunHere(
+                f"cannot be unpacked: {process.stderr.strip()[-300:]}",
+                where=str(archive),
+                todo="apt-get install --reinstall linux-source",
+            )
+
+    return made_once(folder, unpack)

@@ -1,0 +1,1 @@
+"""netperf: stream and request/response tests over loopback, the reference of network benchmarks."""

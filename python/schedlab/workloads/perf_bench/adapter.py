@@ -1,0 +1,132 @@
+"""``perf bench sched messaging`` and ``perf bench sched pipe``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, P, Parameters, Place, Tool
+from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
+from schedlab.workloads.perf_bench.log import LATENCY, PER_OP_LINE, TIME, TOTAL_LINE
+from schedlab.workloads.tools import need
+
+PERF = Tool("perf", "linux-perf")
+
+
+class MessagingParameters(Parameters):
+    """Options of ``perf bench sched messaging`` with its defaults: 10 groups of 20 + 20 tasks, 100 loops."""
+
+    groups: Annotated[int, Field(ge=1, le=100_000)] = 10
+    loops: Annotated[int, Field(ge=1, le=10_000_000)] = 100
+    mode: Literal["process", "thread"] = "process"
+    ipc: Literal["socket", "pipe"] = "socket"
+
+
+class PipeParameters(Parameters):
+    """Options of ``perf bench sched pipe``; its own default is a million loops."""
+
+    loops: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_000_000
+    mode: Literal["process", "thread"] = "process"
+
+
+def messaging_parameters(words: Sequence[str]) -> MessagingParameters | None:
+    """Return the parameters of a command line ``perf bench sched messaging …``; None for others and unknown options."""
+    if list(words[:4]) != ["perf", "bench", "sched", "messaging"]:
+        return None
+    numbers = {"-g": "groups", "--group": "groups", "-l": "loops", "--nr_loops": "loops"}
+    flags = {"-p": ("ipc", "pipe"), "--pipe": ("ipc", "pipe"), "-t": ("mode", "thread"), "--thread": ("mode", "thread")}
+    given: dict[str, str] = {}
+    rest = iter(words[4:])
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option in numbers:
+            given[numbers[option]] = value if equals else next(rest, "")
+        elif word in flags:
+            name, chosen = flags[word]
+            given[name] = chosen
+        else:
+            return None
+    try:
+        return MessagingParameters.model_validate(given, strict=False)
+    except ValidationError:
+        return None
+
+
+def _number(pattern: re.Pattern[str], output: Output, wanted: str) -> float:
+    match = pattern.search(output.stdout)
+    if match is None:
+        raise NotUnderstood(f"perf bench printed no {wanted}")
+    return float(match[1])
+
+
+def _total(output: Output) -> float:
+    return _number(TOTAL_LINE, output, 'line "Total time: SECONDS [sec]"')
+
+
+class _PerfSched(Adapter[P]):
+    """A benchmark of ``perf bench sched``."""
+
+    tools = (PERF,)
+
+    def bench(self, *words: str) -> Command:
+        """Return ``perf bench sched WORDS``, always in the default (unscaled, long) format."""
+        return Command((need(PERF), "bench", "--format=default", "sched", *words))
+
+
+class PerfSchedMessaging(_PerfSched[MessagingParameters]):
+    """hackbench as part of perf."""
+
+    name = "perf-sched-messaging"
+    summary = "perf bench sched messaging: hackbench as perf has it"
+    parameters = MessagingParameters
+    metrics = (TIME,)
+
+    def command(self, parameters: MessagingParameters, place: Place) -> Command:
+        """``perf bench sched messaging`` with short options."""
+        flags = [
+            *(["-p"] if parameters.ipc == "pipe" else []),
+            *(["-t"] if parameters.mode == "thread" else []),
+        ]
+        return self.bench("messaging", "-g", str(parameters.groups), "-l", str(parameters.loops), *flags)
+
+    def parse(self, parameters: MessagingParameters, output: Output) -> list[Metric]:
+        """The seconds after ``Total time:``."""
+        return [Metric(TIME, _total(output))]
+
+    def seconds(self, parameters: MessagingParameters) -> float:
+        """As hackbench with 20 file descriptors a group."""
+        return parameters.groups * (400 * parameters.loops * 1.5e-6 + 40 * 60e-6)
+
+    def equivalent(self, parameters: MessagingParameters) -> Equivalent:
+        """hackbench with 20 file descriptors a group and messages of 100 bytes."""
+        same = parameters.model_dump(exclude_unset=True)
+        return Equivalent("hackbench", {"fds": 20, "size": 100, **same}, {"time": "time"})
+
+
+class PerfSchedPipe(_PerfSched[PipeParameters]):
+    """pipetest as part of perf."""
+
+    name = "perf-sched-pipe"
+    summary = "perf bench sched pipe: pipetest as perf has it"
+    parameters = PipeParameters
+    metrics = (LATENCY, MetricSpec("time", "s", "lower", judged=False))
+
+    def command(self, parameters: PipeParameters, place: Place) -> Command:
+        """``perf bench sched pipe``."""
+        return self.bench("pipe", "-l", str(parameters.loops), *(["-T"] if parameters.mode == "thread" else []))
+
+    def parse(self, parameters: PipeParameters, output: Output) -> list[Metric]:
+        """The numbers before ``usecs/op`` and after ``Total time:``."""
+        per_op = _number(PER_OP_LINE, output, 'line "N usecs/op"')
+        return [Metric(LATENCY, per_op), Metric(self.spec("time"), _total(output))]
+
+    def seconds(self, parameters: PipeParameters) -> float:
+        """About 8 µs a round trip on two cores."""
+        return parameters.loops * 8e-6
+
+    def equivalent(self, parameters: PipeParameters) -> Equivalent:
+        """pipetest, whose mean round trip is perf's time per operation; pipetest has no total time."""
+        return Equivalent("pipetest", parameters.model_dump(), {"latency": "latency"})

@@ -1,0 +1,147 @@
+"""Output of ``perf bench``: sched, syscall, mem, numa, futex, epoll, others with an average; ``--format=simple``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from schedlab.workloads.metrics import MetricSpec
+from schedlab.workloads.reading import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, sections
+
+TIME = MetricSpec("time", "s", "lower")
+LATENCY = MetricSpec("latency", "us/op", "lower")
+TOTAL_LINE = re.compile(rf"^[ \t]*Total time:\s*({NUMBER})\s*\[sec\]", re.MULTILINE)
+PER_OP_LINE = re.compile(rf"^[ \t]*({NUMBER})\s+usecs/op[ \t]*$", re.MULTILINE)
+
+_SECTION = re.compile(r"^# Running '?([\w-]+)/([\w-]+)'? benchmark(?::|\.\.\.)[ \t]*$", re.MULTILINE)
+
+_GROUPS = re.compile(rf"^# ({WHOLE}) groups == {WHOLE} (process|thread)\w* run", re.MULTILINE)
+_LOOPS = re.compile(rf"^# Executed ({WHOLE}) .*?(process|thread)?(?:es|s)?$", re.MULTILINE)
+_THREADS = re.compile(rf"(?:: |on |Requeuing )({WHOLE}) threads")
+_FUNCTION = re.compile(r"^# function '([^'\n]+)'.*$", re.MULTILINE)
+_CALLED = re.compile(r"\b(mem\w+)\(\)")
+_BANDWIDTH = re.compile(rf"^[ \t]*({NUMBER}) ([KMG]?)B/sec[ \t]*$", re.MULTILINE)
+_CYCLES = re.compile(rf"^[ \t]*({NUMBER}) cycles/byte[ \t]*$", re.MULTILINE)
+_BARE = re.compile(rf"^({NUMBER})$", re.MULTILINE)
+_RATE = re.compile(rf"^Averaged ({WHOLE}) operations/sec \(", re.MULTILINE)
+_COUNT = re.compile(rf"^Averaged ({WHOLE}) (ADD|MOD|DEL) operations \(", re.MULTILINE)
+_EACH_RUN = re.compile(rf"^\[Run \d+\]: .* in ({NUMBER}) ms", re.MULTILINE)
+_ALL_RUNS = re.compile(rf"^(?:Wokeup|Avg per-thread latency|Requeued) .* in ({NUMBER}) ms \(", re.MULTILINE)
+_TOOK = re.compile(rf"^ *Average (.+?) took: ({NUMBER}) (nsec|usec|msec|sec|ns|us|ms) ", re.MULTILINE)
+_NUMA = re.compile(rf"^ *[\w-]+, +({NUMBER}), (\S+), +(runtime-\S+|runtime/\S+|\S+-speed)$", re.MULTILINE)
+
+_ENDING = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|bench)")
+"""Collections of which every benchmark prints a value that this reader knows."""
+
+_UNITS = {"nsec": "ns", "usec": "us", "msec": "ms", "sec": "s", "secs": "s", "nsecs": "ns", "GB/sec": "GB/s"}
+_GIB = {"": 2.0**-30, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0}
+"""perf divides by 1024 for each step of its prefixes (``print_bps`` in its mem-functions.c)."""
+
+_BANDWIDTH_SPEC = MetricSpec("throughput", "GiB/s", "higher")
+_RATE_SPEC = MetricSpec("operations", "operations/s", "higher")
+_COUNT_SPEC = MetricSpec("operations", "operations", "higher")
+_RUN_SPEC = MetricSpec("latency", "ms", "lower")
+
+
+@dataclass(frozen=True)
+class _Section:
+    """Output of one benchmark; ``line`` is that of its heading."""
+
+    name: str
+    text: str
+    line: int
+
+
+def _recognises(head: str) -> bool:
+    """Return whether a text has a benchmark's heading, or begins with the functions of a simple mem benchmark."""
+    return bool(_SECTION.search(head) or (_FUNCTION.match(head) and _BARE.search(head)))
+
+
+def _read(log: Log) -> Reading:
+    """Return the values of each benchmark: those of single runs where it prints them, else the averages."""
+    samples: list[Samples] = []
+    notes: list[str] = []
+    for section in _sections(log):
+        values = list(_values(section))
+        if _is_cut(section, bool(values)):
+            raise log.problem(f"{section.name} has no result: it is cut off, or it failed", section.line)
+        if not values:
+            notes.append(f"{log.name}:{section.line}: left out: {section.name}, it prints no known figure")
+        samples += values
+    if not samples:
+        raise log.problem("contains no figure of perf bench", 1)
+    return Reading(samples, notes=notes)
+
+
+def _is_cut(section: _Section, has_values: bool) -> bool:
+    """Return whether the last line of a benchmark is missing."""
+    if not has_values:
+        return bool(_ENDING.search(section.name))
+    if _EACH_RUN.search(section.text):
+        return not _ALL_RUNS.search(section.text)
+    return bool(
+        _LOOPS.search(section.text) and TOTAL_LINE.search(section.text) and not PER_OP_LINE.search(section.text)
+    )
+
+
+def _sections(log: Log) -> Iterator[_Section]:
+    if not _SECTION.search(log.text):
+        yield _Section("perf-mem" if _FUNCTION.search(log.text) else "perf-bench", log.text, 1)
+    for head, text in sections(log.text, _SECTION):
+        yield _Section(f"perf-{head[1]}-{head[2]}", text, log.line_at(head.start()))
+
+
+def _values(section: _Section) -> Iterator[Samples]:
+    if _FUNCTION.search(section.text):
+        yield from _functions(section)
+        return
+    parameters = _parameters(section.text)
+
+    def each(metric: MetricSpec, pattern: re.Pattern[str]) -> Iterator[Samples]:
+        if values := [float(match[1]) for match in pattern.finditer(section.text)]:
+            yield Samples(section.name, metric, parameters, values)
+
+    yield from each(LATENCY, PER_OP_LINE)
+    yield from each(TIME, TOTAL_LINE)
+    yield from each(_RATE_SPEC, _RATE)
+    yield from each(_RUN_SPEC, _EACH_RUN if _EACH_RUN.search(section.text) else _ALL_RUNS)
+    for match in _COUNT.finditer(section.text):
+        operation = {**parameters, "operation": match[2].lower()}
+        yield Samples(section.name, _COUNT_SPEC, operation, (float(match[1]),))
+    for match in _TOOK.finditer(section.text):
+        metric = MetricSpec("time", _UNITS.get(match[3], match[3]), "lower")
+        yield Samples(section.name, metric, {**parameters, "of": match[1]}, (float(match[2]),))
+    for match in _NUMA.finditer(section.text):
+        unit = _UNITS.get(match[2], match[2])
+        metric = MetricSpec(match[3], unit, "higher" if match[3].endswith("speed") else "lower")
+        yield Samples(section.name, metric, parameters, (float(match[1]),))
+    if not re.search(r"[A-Za-z]", section.text):
+        yield from each(TIME, _BARE)
+
+
+def _functions(section: _Section) -> Iterator[Samples]:
+    """Yield the bandwidth of each function of ``perf bench mem``; the simple format prints bytes a second."""
+    for head, text in sections(section.text, _FUNCTION):
+        parameters = {"function": head[1]}
+        # The simple format has no heading; the line of the function names the benchmark.
+        name = f"perf-mem-{called[1]}" if (called := _CALLED.search(head[0])) else section.name
+        if match := _BANDWIDTH.search(text):
+            yield Samples(name, _BANDWIDTH_SPEC, parameters, (float(match[1]) * _GIB[match[2]],))
+        elif match := _CYCLES.search(text):
+            yield Samples(name, MetricSpec("cost", "cycles/byte", "lower"), parameters, (float(match[1]),))
+        elif match := _BARE.search(text):
+            yield Samples(name, _BANDWIDTH_SPEC, parameters, (float(match[1]) * _GIB[""],))
+
+
+def _parameters(text: str) -> Parameters:
+    if match := _GROUPS.search(text):
+        return {"groups": int(match[1]), "mode": match[2]}
+    if match := _LOOPS.search(text):
+        return {"loops": int(match[1])} | ({"mode": match[2]} if match[2] else {})
+    if match := _THREADS.search(text):
+        return {"threads": int(match[1])}
+    return {}
+
+
+READERS = (Reader("perf-bench", "perf bench, in both of its formats", _recognises, _read),)

@@ -1,0 +1,1 @@
+"""perf stat: counters around any command."""

@@ -1,0 +1,130 @@
+"""``perf stat`` around any command: elapsed time, software counters, and the hardware counters of the machine."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
+from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
+from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, messaging_parameters
+from schedlab.workloads.perf_stat.lines import count_of
+from schedlab.workloads.tools import find, need
+
+SOFTWARE = {
+    "task-clock": "ms",
+    "context-switches": "events",
+    "cpu-migrations": "events",
+    "page-faults": "events",
+}
+HARDWARE = dict.fromkeys(
+    ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses"), "events"
+)
+"""perf's generic names (perf-list(1)) and units."""
+
+_ELAPSED = MetricSpec("elapsed", "s", "lower")
+_ERROR = MetricSpec("elapsed-error", "%", "lower", judged=False)
+
+_SEPARATOR = ";"
+_TOTAL = re.compile(
+    r"^\s+([0-9.]+)(?: \+- [0-9.]+)? seconds time elapsed(?:\s+\( \+-\s*([0-9.]+)% \))?\s*$", re.MULTILINE
+)
+
+
+class PerfstatParameters(Parameters):
+    """``run`` is split as a shell splits words, but no shell runs it: write ``sh -c '…'`` for one."""
+
+    run: Annotated[str, Field(min_length=1)]
+    repeat: Annotated[int, Field(ge=1, le=1000, description="runs of the command in one trial, as perf's --repeat")] = 1
+    counters: Annotated[
+        Literal["none", "software", "all"], Field(description="none: as perf's --null, the least disturbance")
+    ] = "all"
+
+    @field_validator("run")
+    @classmethod
+    def _words(cls, run: str) -> str:
+        if not shlex.split(run):
+            raise ValueError("contains no command")
+        return run
+
+
+class Perfstat(Adapter[PerfstatParameters]):
+    """Means over ``repeat`` runs, and the relative standard error of the elapsed time as perf prints it."""
+
+    name = "perfstat"
+    summary = "any command under perf stat: elapsed time with its standard error, counters"
+    parameters = PerfstatParameters
+    metrics = (
+        _ELAPSED,
+        _ERROR,
+        *(MetricSpec(name, unit, "lower", judged=False) for name, unit in (SOFTWARE | HARDWARE).items()),
+    )
+    tools = (PERF,)
+    note = "counters that the machine does not have are absent from the results, not 0; the raw output names them"
+
+    def command(self, parameters: PerfstatParameters, place: Place) -> Command:
+        """``perf stat --null`` without counters, else the events as separated values on standard error."""
+        events = {"none": [], "software": list(SOFTWARE), "all": [*SOFTWARE, *HARDWARE]}[parameters.counters]
+        how = ["-x", _SEPARATOR, "-e", ",".join(["duration_time", *events])] if events else ["--null"]
+        repeat = ["--repeat", str(parameters.repeat)] if parameters.repeat > 1 else []
+        return Command((need(PERF), "stat", *how, *repeat, "--", *shlex.split(parameters.run)))
+
+    def parse(self, parameters: PerfstatParameters, output: Output) -> list[Metric]:
+        """perf's lines in standard error, which the command may have written to as well."""
+        values = dict(_null(output.stderr) if parameters.counters == "none" else _values(output.stderr))
+        if values.get("elapsed", 0) <= 0:
+            raise NotUnderstood("perf stat printed no elapsed time")
+        return [Metric(spec, values[spec.name]) for spec in self.metrics if spec.name in values]
+
+    def obstacles(self, parameters: PerfstatParameters) -> list[str]:
+        """perf's error for ``true``, where this user may not count (``kernel.perf_event_paranoid``)."""
+        if find(PERF) is None or (reason := _refusal()) is None:
+            return []
+        return [f"perf cannot count here ({reason}): run as root or lower kernel.perf_event_paranoid"]
+
+    def equivalent(self, parameters: PerfstatParameters) -> Equivalent | None:
+        """Equivalent of one run of ``perf bench sched messaging`` without counters, whatever ``repeat`` is."""
+        messaging = messaging_parameters(shlex.split(parameters.run))
+        if messaging is None or parameters.counters != "none":
+            return None
+        same = PerfSchedMessaging().equivalent(messaging)
+        return Equivalent(same.use, same.parameters, {"elapsed": same.metrics["time"]})
+
+
+@cache
+def _refusal() -> str | None:
+    argv = [need(PERF), "stat", "-x", _SEPARATOR, "-e", ",".join(["duration_time", *SOFTWARE]), "--", "true"]
+    probe = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return None if probe.returncode == 0 else (probe.stderr.strip().splitlines() or ["no reason given"])[0]
+
+
+def _null(text: str) -> Iterator[tuple[str, float]]:
+    """Yield the values of the line for people of ``--null``: ``0.10 +- 0.01 seconds time elapsed  ( +- 0.04% )``."""
+    if lines := _TOTAL.findall(text):
+        seconds, error = lines[-1]
+        yield "elapsed", float(seconds)
+        if error:
+            yield "elapsed-error", float(error)
+
+
+def _values(text: str) -> Iterator[tuple[str, float]]:
+    """Yield the values of the lines of ``-x``; the elapsed time has an error when runs were repeated."""
+    for line in text.splitlines():
+        count = count_of(line, _SEPARATOR)
+        # perf prints "<not supported>" or "<not counted>" for a counter that the machine lacks.
+        if count is None or count.value is None:
+            continue
+        # An unprivileged user gets the user-space share only, which perf marks with ":u".
+        event = count.event.partition(":")[0]
+        if event == "duration_time":
+            yield "elapsed", count.value / 1e9
+            if count.error_percent is not None:
+                yield "elapsed-error", count.error_percent
+        elif event in SOFTWARE or event in HARDWARE:
+            yield event, count.value

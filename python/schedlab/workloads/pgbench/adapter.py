@@ -1,0 +1,143 @@
+"""pgbench of PostgreSQL: read-only or TPC-B-like transactions against a private cluster in memory."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from schedlab.errors import TrialFailure
+from schedlab.units import parse_share
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
+from schedlab.workloads.metrics import Metric
+from schedlab.workloads.pgbench.log import METRICS, PROGRESS_LINE, figures
+from schedlab.workloads.pgbench.postgres import (
+    DATABASE,
+    ENVIRONMENT,
+    POSTGRES,
+    SCALE_BYTES,
+    SETPRIV,
+    SPARE_BYTES,
+    Cluster,
+    disk_folder,
+    memory_bytes,
+)
+
+_DEFAULT_SHARE = 0.05
+
+
+Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, le=0.8)]
+
+
+class PgbenchParameters(Parameters):
+    """The size of the database is pgbench's ``scale``, or a share of this machine's memory (default 5 %)."""
+
+    mode: Annotated[Literal["ro", "rw"], Field(description="ro: select-only, rw: TPC-B-like")] = "ro"
+    clients: Annotated[int, Field(ge=1, le=10_000)] = 1
+    threads: Annotated[
+        int | None, Field(ge=1, le=1024, description="of pgbench itself; default: one for eight CPUs")
+    ] = None
+    scale: Annotated[int | None, Field(ge=1, le=100_000, description="in units of 100 000 accounts")] = None
+    memory_share: Annotated[Share | None, Field(description='such as "5%"')] = None
+    statements: Literal["simple", "extended", "prepared"] = "simple"
+    duration: Annotated[int, Field(ge=1, le=86_400, description="timed seconds")] = 10
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if self.scale is not None and self.memory_share is not None:
+            raise ValueError("give scale or memory_share, not both")
+        return self
+
+    @property
+    def units(self) -> int:
+        """The scale in effect."""
+        share = self.memory_share or _DEFAULT_SHARE
+        return self.scale or max(1, int(share * memory_bytes() / SCALE_BYTES))
+
+    def cluster(self, place: Place) -> Cluster:
+        """The cluster of this scale."""
+        return Cluster(self.units, place)
+
+
+class Pgbench(Adapter[PgbenchParameters]):
+    """Each trial starts its own server, so that the server runs under the variant; the tables are in memory before."""
+
+    name = "pgbench"
+    summary = "pgbench of PostgreSQL on a private cluster: transactions/s, read-only or TPC-B-like"
+    parameters = PgbenchParameters
+    metrics = METRICS
+    tools = (POSTGRES, Tool("pg_prewarm.control", "postgresql-contrib", (
+        "/usr/share/postgresql/*/extension/pg_prewarm.control", "/usr/share/pgsql/extension/pg_prewarm.control",
+        "/usr/pgsql-*/share/extension/pg_prewarm.control",
+    )), SETPRIV)  # fmt: skip
+    note = "clients connect over a Unix socket; rw starts each trial from the same freshly loaded tables"
+    prepares = "a database cluster"
+
+    @contextmanager
+    def prepared(self, parameters: PgbenchParameters, place: Place) -> Iterator[None]:
+        """Run initdb, load and vacuum, once for each scale."""
+        with parameters.cluster(place).loaded():
+            yield
+
+    def before_trial(self, parameters: PgbenchParameters, place: Place) -> None:
+        """For rw, restore the tables as they were loaded."""
+        if parameters.mode == "rw":
+            try:
+                parameters.cluster(place).refresh()
+            except (OSError, subprocess.CalledProcessError) as error:
+                raise TrialFailure(f"the loaded database could not be copied: {error}") from error
+
+    def command(self, parameters: PgbenchParameters, place: Place) -> Command:
+        """``pgbench`` beside a server, which is ready when its tables are in memory."""
+        cluster = parameters.cluster(place)
+        data = cluster.pristine if parameters.mode == "ro" else cluster.copy
+        server = Server(("exec", *cluster.server(data, parameters.clients)), f"exec:{shlex.join(cluster.warm())}")
+        threads = parameters.threads or max(1, (os.cpu_count() or 1) // 8)
+        options = {
+            "builtin": "select-only" if parameters.mode == "ro" else "tpcb-like",
+            "client": parameters.clients,
+            "jobs": min(threads, parameters.clients),
+            "protocol": parameters.statements,
+            "time": parameters.duration,
+            "progress": 1,
+        }
+        words = [f"--{name}={value}" for name, value in options.items()]
+        return Command(tuple(cluster.client("pgbench", "--no-vacuum", *words, DATABASE)), (server,), ENVIRONMENT)
+
+    def parse(self, parameters: PgbenchParameters, output: Output) -> list[Metric]:
+        """The summary on standard output; the rate of every second, on standard error, as samples."""
+        values = figures(output.stdout)
+        seconds = [float(rate) for rate, _ in PROGRESS_LINE.findall(output.stderr)]
+        return [
+            Metric(spec, values[spec.name], (seconds or None) if spec.name == "tps" else None)
+            for spec in self.metrics
+            if spec.name in values
+        ]
+
+    def seconds(self, parameters: PgbenchParameters) -> float:
+        """Timed seconds, start and stop of the server, warming (and for rw copying) at 1 GiB/s."""
+        size = parameters.units * SCALE_BYTES / (1 << 30)
+        return parameters.duration + 0.7 + size * (1 if parameters.mode == "ro" else 2)
+
+    def obstacles(self, parameters: PgbenchParameters) -> list[str]:
+        """Too little room for the database."""
+        wanted = 2 * parameters.units * SCALE_BYTES + SPARE_BYTES
+        room = max(shutil.disk_usage(folder).free for folder in ("/dev/shm", disk_folder()) if os.path.isdir(folder))
+        if room < wanted:
+            return [
+                f"a database of scale {parameters.units} needs {wanted / (1 << 30):.1f} GiB in /dev/shm or "
+                f"{disk_folder()}, there are {room / (1 << 30):.1f}: make room or take a smaller scale"
+            ]
+        return []
+
+    def equivalent(self, parameters: PgbenchParameters) -> Equivalent:
+        """The native model of a database; it has no share of memory, and its buffers have a fixed size."""
+        size = {} if parameters.scale is None else {"scale": parameters.scale}
+        same = {"mode": parameters.mode, "clients": parameters.clients, "duration": parameters.duration}
+        return Equivalent("pgbench-native", same | size, {"tps": "tps", "latency": "latency"})

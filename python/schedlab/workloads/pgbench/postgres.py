@@ -1,0 +1,216 @@
+"""Private PostgreSQL cluster of a run: its own folder and socket, no TCP, never the system's cluster.
+
+The server refuses to run as root. Root runs it as ``postgres``, or as ``nobody`` where that user does not exist.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import CannotRunHere
+from schedlab.workloads.base import Place, Tool
+from schedlab.workloads.tools import find, need
+
+POSTGRES = Tool("postgres", "postgresql", ("/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres"))
+SETPRIV = Tool("setpriv", "util-linux")
+
+SCALE_BYTES = 16 << 20
+"""Bytes of tables and indexes for each unit of pgbench's scale (100 000 accounts; PostgreSQL 15 takes 15.0 MiB)."""
+
+SPARE_BYTES = 3 << 29
+"""1.5 GiB beside the tables: write-ahead log up to ``max_wal_size`` (1 GB), system catalogues."""
+
+ROLE = DATABASE = "bench"
+PORT = 5432
+"""The port is only part of the socket's name."""
+
+ENVIRONMENT = {"PGOPTIONS": "", "PGAPPNAME": ""}
+"""Environment of the clients: overrides settings of the user that command lines do not override."""
+
+_START_SECONDS = 60.0
+
+_UNSAFE = {"fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": 0}
+"""Settings while loading: lost data can be loaded again, and no gigabytes of log remain to be copied."""
+
+
+def program(name: str) -> str:
+    """Return the path of a program in the server's folder; Debian's /usr/bin has wrappers for the system's clusters."""
+    server = find(POSTGRES)
+    return str(server.resolve().parent / name) if server else name
+
+
+def memory_bytes() -> int:
+    """Return the memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def disk_folder() -> Path:
+    """Return the folder for a database too large for memory; unlike a home folder, other users can reach it."""
+    return Path("/var/tmp")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Cluster of one scale, shared by all rows of a run with this scale."""
+
+    scale: int
+    place: Place
+
+    @property
+    def sockets(self) -> Path:
+        """Folder of the socket."""
+        return self.place.scratch / f"pg-{self.scale}"
+
+    @property
+    def pristine(self) -> Path:
+        """Data as loaded; a server that changes nothing may run on it."""
+        return (self.sockets / "cluster").resolve() / "data"
+
+    @property
+    def copy(self) -> Path:
+        """A copy of the data that a trial may change."""
+        return self.pristine.with_name("copy")
+
+    def refresh(self) -> None:
+        """Copy the pristine data again; OSError or CalledProcessError when that fails."""
+        shutil.rmtree(self.copy, ignore_errors=True)
+        subprocess.run(["cp", "-a", str(self.pristine), str(self.copy)], check=True, capture_output=True)
+
+    def server(self, data: Path, clients: int, *, durable: bool = True) -> list[str]:
+        """Return the command line of a server in the foreground."""
+        # Buffers for all tables, up to a fifth of memory; the rest stays in the page cache.
+        buffers = min(self.scale * SCALE_BYTES * 5 // 4 + (64 << 20), memory_bytes() // 5)
+        settings = {
+            "listen_addresses": "",
+            "port": PORT,
+            "unix_socket_directories": str(self.sockets),
+            "max_connections": clients + 10,
+            "shared_buffers": f"{buffers >> 10}kB",
+            "dynamic_shared_memory_type": "mmap",
+            # Background work at irregular times would be noise.
+            "autovacuum": "off",
+            "checkpoint_timeout": "1h",
+        } | ({} if durable else _UNSAFE)
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        return [*as_owner(), program("postgres"), "-D", str(data), *options]
+
+    def client(self, name: str, *words: str) -> list[str]:
+        """Return the command line of a client program, connected to this cluster."""
+        return [program(name), f"--host={self.sockets}", f"--port={PORT}", f"--username={ROLE}", *words]
+
+    def warm(self) -> list[str]:
+        """Return a command that loads the tables into memory; it fails while the server is not up."""
+        query = "SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relname LIKE 'pgbench_%' AND relkind IN ('r', 'i')"
+        return self.client("psql", "--no-psqlrc", "--quiet", f"--dbname={DATABASE}", f"--command={query}")
+
+    @contextmanager
+    def loaded(self) -> Iterator[None]:
+        """Run initdb, load and vacuum; delete the cluster at the exit. CannotRunHere says what failed."""
+        if self.sockets.is_dir():
+            yield
+            return
+        needed_bytes = 2 * self.scale * SCALE_BYTES + SPARE_BYTES
+        within = self.place.scratch if shutil.disk_usage(self.place.scratch).free > needed_bytes else disk_folder()
+        with tempfile.TemporaryDirectory(prefix="schedlab-pg-", dir=within) as folder:
+            # The server's user must be able to reach its folders.
+            for path in (self.place.scratch, folder):
+                os.chmod(path, 0o711)
+            self._make_folders(Path(folder) / "data", self.sockets)
+            (self.sockets / "cluster").symlink_to(folder)
+            try:
+                self._load()
+                yield
+            finally:
+                for data in (self.pristine, self.copy):
+                    _remove_segment(data)
+                shutil.rmtree(self.sockets, ignore_errors=True)
+
+    def _make_folders(self, *folders: Path) -> None:
+        for folder in folders:
+            folder.mkdir(mode=0o700)
+            if os.geteuid() == 0:
+                shutil.chown(folder, *_owner())
+
+    def _load(self) -> None:
+        options = ["--auth=trust", f"--username={ROLE}", "--no-sync", "--encoding=UTF8", "--locale=C"]
+        _run([*as_owner(), program("initdb"), *options, f"--pgdata={self.pristine}"])
+        with _running(self.server(self.pristine, 5, durable=False), self.client("pg_isready")):
+            _run(self.client("createdb", DATABASE))
+            _run(self.client("psql", f"--dbname={DATABASE}", "--command=CREATE EXTENSION pg_prewarm"))
+            _run(self.client("pgbench", "--initialize", "--quiet", f"--scale={self.scale}", DATABASE))
+
+
+def as_owner() -> list[str]:
+    """Return the words that start a command as the server's user and end it with its parent; empty without root."""
+    if os.geteuid() != 0:
+        return []
+    user, group = _owner()
+    return [need(SETPRIV), f"--reuid={user}", f"--regid={group}", "--clear-groups", "--pdeathsig=INT"]
+
+
+def _owner() -> tuple[int, int]:
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return entry.pw_uid, entry.pw_gid
+    raise CannotRunHere(
+        "PostgreSQL does not run as root, and there is no user to run it as",
+        where="pgbench",
+        todo="apt-get install postgresql makes a user 'postgres'",
+    )
+
+
+def _run(argv: Sequence[str]) -> None:
+    process = subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env=os.environ | ENVIRONMENT,
+    )
+    if process.returncode != 0:
+        raise CannotRunHere(
+            f"{Path(argv[0]).name} failed: {process.stderr.strip()[-300:]}",
+            where=shlex.join(argv),
+            todo="see its message; 'apt-get install --reinstall postgresql' if one of its files is missing",
+        )
+
+
+@contextmanager
+def _running(server: Sequence[str], is_ready: Sequence[str]) -> Iterator[None]:
+    """Run a server while loading; SIGINT stops it as quickly as is possible without loss ("fast")."""
+    with tempfile.TemporaryFile(mode="w+") as log, subprocess.Popen(
+        server, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=os.environ | ENVIRONMENT
+    ) as process:  # fmt: skip
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while subprocess.run(is_ready, capture_output=True, check=False).returncode != 0:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    log.seek(0)
+                    raise CannotRunHere(
+                        f"the PostgreSQL server did not start: {log.read().strip()[-300:]}", where=shlex.join(server)
+                    )
+                time.sleep(0.05)
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def _remove_segment(data: Path) -> None:
+    """Remove the System V shared memory of a killed server (postmaster.pid, line 7: key and number)."""
+    with suppress(OSError, IndexError):
+        number = (data / "postmaster.pid").read_text().splitlines()[6].split()[1]
+        subprocess.run(["ipcrm", "--shmem-id", number], capture_output=True, check=False)

@@ -1,0 +1,1 @@
+"""schbench: wake-up and request latency of worker threads."""

@@ -1,0 +1,68 @@
+"""Output of stress-ng: the rate of each stressor, in its log (``--metrics-brief``, ``--metrics``) or its ``--yaml``::
+
+stress-ng: metrc: [1234] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
+stress-ng: metrc: [1234]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
+stress-ng: metrc: [1234] cpu               45678     10.00     39.90      0.02      4567.80        1144.24
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from schedlab.workloads.metrics import MetricSpec
+from schedlab.workloads.reading import NUMBER, WHOLE, Log, Reader, Reading, Samples
+
+_PREFIX = r"^stress-ng: (?:[\d:.]+ )?(?:info|metrc): +\[\d+\] "
+_HEADER = re.compile(rf"{_PREFIX}stressor +bogo ops ", re.MULTILINE)
+_LIKE_A_ROW = re.compile(rf"{_PREFIX}(?P<name>[a-z][\w-]*) +{WHOLE}(?: |$).*$", re.MULTILINE)
+_ROW = re.compile(
+    rf"{_PREFIX}[a-z][\w-]* +{WHOLE} +{NUMBER} +{NUMBER} +{NUMBER} +(?P<rate>{NUMBER}) +{NUMBER}(?: .*)?$"
+)
+_DISPATCHED = re.compile(rf"{_PREFIX}dispatching hogs: (.+)$", re.MULTILINE)
+_HOGS = re.compile(rf"({WHOLE}) ([a-z][\w-]*)")
+
+_STRESSOR = re.compile(r"^ *- stressor: (\S+) *$", re.MULTILINE)
+_RATE = re.compile(rf"^ *bogo-ops-per-second-real-time: ({NUMBER}) *$", re.MULTILINE)
+
+BOGO_OPS = MetricSpec("bogo-ops", "bogo-ops/s", "higher")
+"""Rate over real time; the rate over CPU time does not include waiting."""
+
+
+def _recognises(head: str) -> bool:
+    """Return whether a text has the header of the metrics, or is YAML with a stressor."""
+    return bool(_HEADER.search(head)) or (head.startswith("---") and bool(_STRESSOR.search(head)))
+
+
+def _read(log: Log) -> Reading:
+    """Return a sample for each stressor of each run; ImportProblem for a stressor that is cut off."""
+    samples = list(_of_yaml(log) if log.text.startswith("---") else _of_log(log))
+    if not samples:
+        raise log.problem("contains no line of metrics", len(log.lines))
+    return Reading(samples)
+
+
+def _of_log(log: Log) -> Iterator[Samples]:
+    starts = [match.start() for match in _HEADER.finditer(log.text)]
+    for start, end in zip(starts, [*starts[1:], len(log.text)], strict=False):
+        hogs = list(_DISPATCHED.finditer(log.text, 0, start))[-1:]
+        instances = {name: int(count) for match in hogs for count, name in _HOGS.findall(match[1])}
+        for line in _LIKE_A_ROW.finditer(log.text, start, end):
+            match = _ROW.match(line[0])
+            if match is None:
+                raise log.problem("a line of metrics is cut off", log.line_at(line.start()))
+            name = line["name"]
+            count = {"instances": instances[name]} if name in instances else {}
+            yield Samples("stress-ng", BOGO_OPS, {"stressor": name, **count}, (float(match["rate"]),))
+
+
+def _of_yaml(log: Log) -> Iterator[Samples]:
+    heads = list(_STRESSOR.finditer(log.text))
+    for head, end in zip(heads, [*(head.start() for head in heads[1:]), len(log.text)], strict=False):
+        rate = _RATE.search(log.text, head.end(), end)
+        if rate is None:
+            raise log.problem(f"{head[1]} has no bogo-ops-per-second-real-time", log.line_at(head.start()))
+        yield Samples("stress-ng", BOGO_OPS, {"stressor": head[1]}, (float(rate[1]),))
+
+
+READERS = (Reader("stress-ng", "stress-ng: bogo-ops/s, from its log or YAML", _recognises, _read),)

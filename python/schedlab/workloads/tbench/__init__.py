@@ -1,0 +1,1 @@
+"""tbench of the dbench package: traffic of a file server over TCP."""

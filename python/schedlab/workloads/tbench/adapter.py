@@ -1,0 +1,78 @@
+"""tbench of the dbench package: clients send a file server's traffic to ``tbench_srv`` and wait for each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+from pydantic import Field
+
+from schedlab.workloads import loopback
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
+from schedlab.workloads.metrics import Metric
+from schedlab.workloads.network import inside, is_possible, network
+from schedlab.workloads.tbench.log import METRICS, figures
+from schedlab.workloads.tools import need
+
+PORT = 7003
+"""Compiled into dbench 4 (``TCP_PORT`` in its ``tbench.h``); neither program has an option for it."""
+
+_CLIENT, _SERVER = Tool("tbench", "dbench"), Tool("tbench_srv", "dbench")
+_LOAD = Tool("client.txt", "dbench", ("/usr/share/dbench/client.txt",))
+
+
+class TbenchParameters(Parameters):
+    """``clients`` connections at once. The tool warms up for a fifth of ``duration`` (whole seconds) before it."""
+
+    clients: Annotated[int, Field(ge=1, le=100_000)] = 1
+    duration: Annotated[int, Field(ge=2, le=86_400, description="timed seconds, warm-up not counted")] = 10
+
+
+class Tbench(Adapter[TbenchParameters]):
+    """Server and clients run in a private network, so that the fixed port is always free."""
+
+    name = "tbench"
+    summary = "tbench of the dbench package: a file server's traffic over loopback TCP"
+    parameters = TbenchParameters
+    metrics = METRICS
+    tools = (_CLIENT, _SERVER, _LOAD)
+    note = "latencies are means, for all operations and for each kind, in the tool's steps of 1 µs; 1 MB is 10⁶ bytes"
+    prepares = "a network of its own"
+
+    @contextmanager
+    def prepared(self, parameters: TbenchParameters, place: Place) -> Iterator[None]:
+        """Make a private network for the run."""
+        with network(place.scratch):
+            yield
+
+    def command(self, parameters: TbenchParameters, place: Place) -> Command:
+        """``tbench -t SECONDS CLIENTS 127.0.0.1`` beside its server."""
+        enter = inside(place.scratch)
+        server = Server((*enter, need(_SERVER)), loopback.listening(PORT, enter) if enter else f"tcp:{PORT}")
+        options = ("-c", need(_LOAD), "-t", str(parameters.duration), str(parameters.clients))
+        return Command((*enter, need(_CLIENT), *options, loopback.ADDRESS), (server,))
+
+    def parse(self, parameters: TbenchParameters, output: Output) -> list[Metric]:
+        """The line ``Throughput N MB/sec`` and the table of latencies above it."""
+        values = figures(output.stdout)
+        return [Metric(spec, values[spec.name]) for spec in self.metrics if spec.name in values]
+
+    def seconds(self, parameters: TbenchParameters) -> float:
+        """Timed seconds, the warm-up, and the start of the clients."""
+        return parameters.duration + parameters.duration // 5 + 0.2 + parameters.clients * 1e-3
+
+    def obstacles(self, parameters: TbenchParameters) -> list[str]:
+        """The fixed port in use, where no private network can be made."""
+        if is_possible() or not loopback.is_taken(PORT):
+            return []
+        return [
+            f"port {PORT}, which tbench_srv cannot change, is in use, and this user cannot make a private network: "
+            f"stop the server there ('ss -ltnp sport = :{PORT}' names it) or run as root"
+        ]
+
+    def equivalent(self, parameters: TbenchParameters) -> Equivalent:
+        """The native tbench, warmed up for as long as the tool does."""
+        timing = {"duration": parameters.duration, "warmup": parameters.duration // 5}
+        same = {"throughput": "throughput", "latency": "latency"}
+        return Equivalent("tbench-native", {"clients": parameters.clients, **timing}, same)

@@ -1,0 +1,104 @@
+"""Output of dbench and tbench: a line a second, a table of latencies by operation, and ``Throughput N MB/sec``.
+
+Both tools are one program that prints ``dbench`` as its name. The throughput in the line of a second is the mean since
+the start of the run; the latency is the largest of that second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from schedlab.workloads.metrics import MetricSpec, NotUnderstood
+from schedlab.workloads.reading import NUMBER, WHOLE, Log, Reader, Reading, Samples, named, single_run
+
+OPERATIONS = (
+    "NTCreateX", "Close", "Rename", "Unlink", "Deltree", "Mkdir", "Qpathinfo", "Qfileinfo", "Qfsinfo", "Sfileinfo",
+    "Find", "WriteX", "ReadX", "LockX", "UnlockX", "Flush",
+)  # fmt: skip
+"""Operations in the load file of dbench 4, with the names in its table of latencies."""
+
+METRICS = (
+    MetricSpec("throughput", "MB/s", "higher"),
+    MetricSpec("latency", "us", "lower", judged=False),
+    MetricSpec("latency-max", "us", "lower", judged=False),
+    *(MetricSpec(f"latency-{operation.lower()}", "us", "lower", judged=False) for operation in OPERATIONS),
+)
+_SO_FAR = MetricSpec("throughput-so-far", "MB/s", "higher")
+_LARGEST = MetricSpec("latency-max-interim", "us", "lower")
+
+_BANNER = re.compile(r"^dbench version \S+ - Copyright", re.MULTILINE)
+_SECOND = re.compile(
+    rf"^ *\d+ +\d+ +({NUMBER}) MB/sec +execute +{NUMBER} sec(?: +latency ({NUMBER}) ms)?[ \t]*$", re.MULTILINE
+)
+_OPERATION = re.compile(rf"^ (\w+)\s+({WHOLE})\s+({NUMBER})\s+({NUMBER})$", re.MULTILINE)
+_END = re.compile(rf"^Throughput ({NUMBER}) MB/sec .*$", re.MULTILINE)
+_END_WITH_LATENCY = re.compile(rf"^Throughput ({NUMBER}) MB/sec .*max_latency=({NUMBER}) ms.*$", re.MULTILINE)
+_CLIENTS = re.compile(rf" ({WHOLE}) (?:clients|procs)\b")
+_BEGUN = re.compile(r"^(?:dbench version|Running for|releasing clients| *\d+ +\d+ +\S+ MB/sec)", re.MULTILINE)
+
+
+def figures(text: str) -> dict[str, float]:
+    """Return the values of one run by metric, latencies in µs.
+
+    Raises:
+        NotUnderstood: the line of the throughput, or the table of latencies above it, is missing.
+    """
+    end = _END_WITH_LATENCY.search(text)
+    if end is None or float(end[1]) <= 0:
+        raise NotUnderstood('tbench printed no line "Throughput N MB/sec … max_latency=N ms" above zero')
+    # The table prints milliseconds with three decimals.
+    rows = [(name, int(count), 1e3 * float(mean)) for name, count, mean, _ in _OPERATION.findall(text)]
+    total = sum(count for _, count, _ in rows)
+    if not total:
+        raise NotUnderstood("tbench printed no table of operations and their latencies")
+    return {
+        "throughput": float(end[1]),
+        "latency": sum(count * mean for _, count, mean in rows) / total,
+        "latency-max": 1e3 * float(end[2]),
+    } | {f"latency-{name.lower()}": mean for name, _, mean in rows}
+
+
+def _recognises(head: str) -> bool:
+    """Return whether a text has the program's first line, the line of a second, or the line of the throughput."""
+    return bool(_BANNER.search(head) or _SECOND.search(head) or _END.search(head))
+
+
+def _read(log: Log) -> Reading:
+    """Return throughput and mean latency by operation of each run, and the values of its seconds."""
+    workload = next((name for name in ("tbench", "dbench") if name in log.name.lower()), "")
+    notes = [] if workload else [f"{log.name}: taken for dbench; only the file's name distinguishes tbench from dbench"]
+    samples: list[Samples] = []
+    start = 0
+    for end in _END.finditer(log.text):
+        samples += _run(log, workload or "dbench", start, end)
+        start = end.end()
+    if not samples or _BEGUN.search(log.text, start):
+        log.cut_off('the line "Throughput N MB/sec …"')
+    if any(part.metric is _SO_FAR for part in samples):
+        notes.append(f"{log.name}: throughput-so-far is the mean since the start of the run, at each second")
+    return Reading(samples, notes=notes)
+
+
+def _run(log: Log, workload: str, start: int, end: re.Match[str]) -> Iterator[Samples]:
+    values = {"throughput": float(end[1])}
+    # dbench 3 and tbench 3 print no latencies.
+    if _END_WITH_LATENCY.match(end[0]):
+        try:
+            values = figures(log.text[start : end.end()])
+        except NotUnderstood as error:
+            raise log.problem(str(error), log.line_at(end.start())) from error
+    elif values["throughput"] <= 0:
+        raise log.problem("a throughput of 0: the run failed", log.line_at(end.start()))
+    clients = _CLIENTS.search(end[0])
+    parameters = {"clients": int(clients[1])} if clients else {}
+    yield from single_run(workload, parameters, named(METRICS, values))
+    if seconds := list(_SECOND.finditer(log.text, start, end.start())):
+        yield Samples(workload, _SO_FAR, parameters, [float(second[1]) for second in seconds])
+        if largest := [1e3 * float(second[2]) for second in seconds if second[2]]:
+            yield Samples(workload, _LARGEST, parameters, largest)
+
+
+READERS = (
+    Reader("dbench", "dbench and tbench: throughput, latency by operation, every second's line", _recognises, _read),
+)

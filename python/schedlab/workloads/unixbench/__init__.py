@@ -1,0 +1,1 @@
+"""UnixBench: a suite of system benchmarks."""

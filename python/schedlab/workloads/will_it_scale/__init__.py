@@ -1,0 +1,1 @@
+"""will-it-scale: operations a second by number of tasks."""
