@@ -54,7 +54,7 @@ def measure(place: Place) -> Measure:
         require(use)
         found = adapter(use)
         parameters = found.parameters.model_validate(values)
-        assert not found.obstacles(parameters)
+        assert not found.missing_requirements(parameters)
         with found.prepared(parameters, place):
             found.before_trial(parameters, place)
             launched = launch(found.command(parameters, place), Variant(name="v"), 60)

@@ -29,7 +29,7 @@ def test_sizes_that_cannot_be_meant_are_refused(given: dict[str, object]) -> Non
 
 
 def test_a_database_without_room_is_told_before_the_start() -> None:
-    assert "make room" in Pgbench().obstacles(PgbenchParameters(scale=100_000))[0]
+    assert "make room" in Pgbench().missing_requirements(PgbenchParameters(scale=100_000))[0]
 
 
 @pytest.mark.parametrize("name", names())

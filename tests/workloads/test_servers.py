@@ -139,7 +139,7 @@ def test_tbench_runs_while_somebody_else_has_its_port(place: Place) -> None:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("", tbench.PORT))
         other.listen()
-        assert not adapter("tbench").obstacles(adapter("tbench").parameters())
+        assert not adapter("tbench").missing_requirements(adapter("tbench").parameters())
         assert trial("tbench", place).status == 0
 
 
@@ -158,7 +158,7 @@ def test_tbench_without_a_network_of_its_own_says_who_is_in_the_way(
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("", tbench.PORT))
         other.listen()
-        assert "7003" in found.obstacles(parameters)[0]
+        assert "7003" in found.missing_requirements(parameters)[0]
         launched = trial("tbench", place)
         assert launched.report is None
         assert "TCP port 7003 is already in use" in launched.stderr

@@ -39,7 +39,7 @@ def test_a_folder_that_could_not_be_made_is_made_the_next_time(tmp_path: Path) -
 
 def test_a_tree_that_cannot_be_built_is_told_before_the_start(tmp_path: Path) -> None:
     def told() -> str:
-        return " ".join(Kernbench().obstacles(KernbenchParameters(tree=str(tmp_path))))
+        return " ".join(Kernbench().missing_requirements(KernbenchParameters(tree=str(tmp_path))))
 
     assert "no kernel tree" in told()
     for name in ("Kconfig", "Makefile", ".config"):
@@ -66,7 +66,7 @@ def test_a_broken_tree_is_refused_with_makes_words(tmp_path: Path) -> None:
 
 def test_no_kernel_source_is_told_with_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(source, "TARBALLS", f"{tmp_path}/*")
-    assert "apt-get install linux-source" in Kernbench().obstacles(KernbenchParameters())[0]
+    assert "apt-get install linux-source" in Kernbench().missing_requirements(KernbenchParameters())[0]
 
 
 @pytest.mark.parametrize("target", ["../../etc/", "/etc/", "a b", "", "-k", "x/../y/"])

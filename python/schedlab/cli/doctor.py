@@ -135,6 +135,6 @@ def obstacles(adapter: AnyAdapter) -> list[str]:
     from pydantic import ValidationError
 
     try:
-        return adapter.obstacles(adapter.parameters())
+        return adapter.missing_requirements(adapter.parameters())
     except ValidationError:
         return []

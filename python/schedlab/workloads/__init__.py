@@ -1,1 +1,1 @@
-"""Workload adapters: one benchmark a file, each with typed parameters, a command and a parser."""
+"""Benchmarks, one folder each: adapter, reader of its logs, reader of its logs in MMTests; see `registry`."""

@@ -1,7 +1,7 @@
-"""What a workload adapter is: typed parameters in, a command line out, its output back in as metrics.
+"""Workload adapters: typed parameters in, a command line out, its output back in as metrics.
 
 An adapter knows one benchmark and nothing of variants: it never asks under which scheduler setting it runs. The
-target starts its command (and its servers) under the variant's attributes, and kills what is left over.
+target starts the command (and its servers) under the variant's attributes, and kills processes that remain.
 
     parameters ──command()──▶ Command ──target──▶ Output ──parse()──▶ list[Metric]
 """
@@ -36,19 +36,19 @@ P = TypeVar("P", bound=Parameters)
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that an adapter needs, and the Debian package (or command) that brings it."""
+    """A program that an adapter needs, and the Debian package (or command) that installs it."""
 
     program: str
     package: str
     paths: tuple[str, ...] = ()
-    """Places beside ``$PATH`` where distributions put it; may hold ``*``. A library's header or a file counts too."""
+    """Further places besides ``$PATH``, with ``*`` as a wildcard. The program may also be a header or another file."""
     source: str = ""
-    """Where it is had when Debian's main archive does not have the package."""
+    """Source of the program where Debian's main archive does not have the package."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A process that must be up before the timed command starts; the launcher starts it, waits, and kills it.
+    """A process that must be up before the timed command starts; the launcher starts it, waits for it, and kills it.
 
     ``ready`` is ``tcp:PORT``, ``unix:PATH`` or ``exec:COMMAND``.
     """
@@ -59,7 +59,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Command:
-    """What a trial starts: the timed command, its servers, extra environment, a working folder."""
+    """The processes of a trial: the timed command, its servers, extra environment, a working folder."""
 
     argv: tuple[str, ...]
     servers: tuple[Server, ...] = ()
@@ -69,7 +69,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Output:
-    """What a trial's command left: its streams, and the launcher's account of the whole process tree.
+    """Output of a trial's command: its streams, and the launcher's times of the whole process tree.
 
     Times are seconds; ``user`` and ``system`` include every child that was waited for.
     """
@@ -84,7 +84,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an adapter may put files: ``cache`` is kept between runs, ``scratch`` goes with the run."""
+    """Folders for an adapter's files: ``cache`` is kept between runs, ``scratch`` is deleted after the run."""
 
     cache: Path
     scratch: Path
@@ -92,10 +92,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A native program that does what a tool does, for targets that run programs and no tools.
+    """A native program with the behaviour of a tool, for targets that cannot run tools.
 
-    ``parameters`` are those of the workload ``use``; ``metrics`` maps the tool's metrics to the native one's, of the
-    same unit and direction. What is not named there has no counterpart.
+    Attributes:
+        use: name of the native workload.
+        parameters: parameters of the native workload.
+        metrics: metrics of the native workload by the tool's metrics, of the same unit and direction. Other metrics of
+            the tool have no counterpart.
     """
 
     use: str
@@ -104,59 +107,65 @@ class Equivalent:
 
 
 class Adapter(ABC, Generic[P]):
-    """One benchmark. Subclasses set the class variables and write ``command`` and ``parse``."""
+    """One benchmark. Subclasses set the class variables and define ``command`` and ``parse``."""
 
     name: ClassVar[str]
-    """What an experiment file writes after ``use =``."""
+    """The name after ``use =`` in an experiment file."""
     summary: ClassVar[str]
     """One line for ``schedlab workloads``."""
     parameters: ClassVar[type[Parameters]]
     prepares: ClassVar[str] = ""
-    """What ``prepared`` and ``before_trial`` make on this machine, in a few words; set where one of them is."""
+    """A few words on what ``prepared`` and ``before_trial`` make on this machine; empty without these methods."""
     metrics: ClassVar[tuple[MetricSpec, ...]]
     tools: ClassVar[tuple[Tool, ...]] = ()
     note: ClassVar[str] = ""
-    """What a reader of the figures must know (for instance: not comparable with the tool it resembles)."""
+    """A limit of the figures that readers must know (for instance: not comparable with the tool it resembles)."""
+    overhead: ClassVar[float] = 0.1
+    """Seconds of a trial besides the parameter ``duration``: start and stop of servers and clients."""
 
     @abstractmethod
     def command(self, parameters: P, place: Place) -> Command:
-        """The command line for these parameters."""
+        """Return the command line for these parameters."""
 
     @abstractmethod
     def parse(self, parameters: P, output: Output) -> list[Metric]:
-        """The metrics in this output; raises :class:`NotUnderstood` when it has another shape."""
+        """Return the metrics in this output; raises :class:`NotUnderstood` when the output has another shape."""
 
     def seconds(self, parameters: P) -> float:
-        """A guess at one trial's duration, for the plan's estimate when no earlier run is known."""
-        return 1.0
+        """Estimate one trial's duration, for a plan without an earlier run."""
+        return float(getattr(parameters, "duration", 0.9)) + self.overhead
 
     def good_exit(self, parameters: P) -> int:
-        """The exit code that a trial must end with; any other is a failed trial."""
+        """Return the exit code of a good trial; a trial with any other exit code fails."""
         return 0
 
-    def obstacles(self, parameters: P) -> list[str]:
-        """Why these parameters cannot run on this machine, beyond missing tools (each with what to do)."""
+    def missing_requirements(self, parameters: P) -> list[str]:
+        """Return why these parameters cannot run on this machine and what to do, apart from missing tools."""
         return []
 
     @contextmanager
     def prepared(self, parameters: P, place: Place) -> Iterator[None]:
-        """Around all of a run's trials of one row: what is slow and must not be timed (unpack, initdb, warm)."""
+        """Context of all trials of one row in a run: slow steps that must not be timed (unpack, initdb, warm)."""
         yield
 
     def before_trial(self, parameters: P, place: Place) -> None:
-        """Before each trial, untimed: what every iteration needs fresh (``make clean``)."""
+        """Restore the state that every iteration needs (``make clean``); runs before each trial, untimed."""
         return
 
     def equivalent(self, parameters: P) -> Equivalent | None:
-        """The native program with the same behaviour; None where there is none that deserves the name."""
+        """Return the native program with the same behaviour, or None."""
         return None
 
     def spec(self, name: str) -> MetricSpec:
-        """The metric of this name; KeyError when the adapter has none."""
+        """Return the metric of this name; KeyError when the adapter has no such metric."""
         for spec in self.metrics:
             if spec.name == name:
                 return spec
         raise KeyError(name)
+
+    def measured(self, values: Mapping[str, float]) -> list[Metric]:
+        """Return the metrics that have a value, in the order of ``metrics``."""
+        return [Metric(spec, values[spec.name]) for spec in self.metrics if spec.name in values]
 
 
 AnyAdapter = Adapter[Parameters]

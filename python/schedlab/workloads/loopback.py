@@ -1,4 +1,4 @@
-"""What benchmarks over the loopback interface share: ports, sizes, durations, the metrics of a stream and of a ping."""
+"""Parameters and ports of benchmarks over the loopback interface."""
 
 from __future__ import annotations
 
@@ -39,27 +39,28 @@ class PingParameters(Parameters):
 
 
 def free_port() -> int:
-    """A TCP port of the loopback address that nobody uses now; who binds it next may still be somebody else."""
+    """Return a free TCP port of the loopback address; another process may still bind it first."""
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         return int(probe.getsockname()[1])
 
 
 def listening(port: int, enter: Sequence[str] = ()) -> str:
-    """A server's ``ready``: somebody listens on the port, in the network that the words ``enter`` start commands in.
+    """Return a ``ready`` condition of a server: a process listens on the port.
 
-    It looks instead of connecting: iperf3 takes a connection that is closed at once for a broken test, and opens its
-    port anew, which resets a client that comes in that moment.
+    The words ``enter`` start a command in the network of the port. The condition reads /proc instead of connecting:
+    iperf3 takes a connection that closes at once for a broken test and opens its port again, which resets a client that
+    connects at that moment.
     """
-    # Of proc_pid_net(5), "net/tcp": the local port in hexadecimal, any peer, state 0A (listen).
+    # Line of "net/tcp" in proc_pid_net(5): the local port in hexadecimal, any peer, state 0A (listen).
     look = f"cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{port:04X} [0-9A-F]*:0000 0A '"
     return "exec:" + shlex.join([*enter, "sh", "-c", look])
 
 
 def is_taken(port: int) -> bool:
-    """Whether a TCP server could not bind this port on every address now."""
+    """Return whether a TCP server could not bind this port on every address now."""
     with socket.socket() as probe:
-        # Connections of an earlier trial that wait out their minute are no server.
+        # Connections of an earlier trial in TIME_WAIT do not prevent a server from binding.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", port))

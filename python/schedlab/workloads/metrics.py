@@ -31,7 +31,7 @@ class Metric:
 
 
 class NotUnderstood(Exception):
-    """Output that does not have the shape the adapter expects; the trial fails and its raw text is kept."""
+    """Output without the shape that the adapter expects; the trial fails and its raw text is kept."""
 
 
 RECEIVED = MetricSpec("received", "Mbit/s", "higher")

@@ -1,8 +1,8 @@
-"""A loopback network that belongs to one run: for servers whose port is fixed.
+"""Private loopback network of a run, for servers with a fixed port.
 
-The network is held by an open file of this process, ``/proc/PID/fd/N``, and by the processes inside: when those are
-gone, it is gone too, also after SIGKILL. Without root a user namespace of its own makes it possible, where the
-kernel lets ordinary users have one (user_namespaces(7)).
+An open file of this process, ``/proc/PID/fd/N``, and the processes inside keep the network alive. It disappears with
+them, also after SIGKILL. Without root the network needs a new user namespace, where the kernel allows ordinary users to
+make one (user_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UP = "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && echo up && exec cat"
 
 @contextmanager
 def network(folder: Path) -> Iterator[None]:
-    """Have a network of its own in ``folder`` (one for all who ask for it there); nothing where none can be made."""
+    """Make a private network, shared by all callers with the same ``folder``; does nothing where it is not possible."""
     if _links(folder)[0].is_symlink() or not is_possible():
         yield
         return
@@ -43,7 +43,7 @@ def network(folder: Path) -> Iterator[None]:
 
 
 def inside(folder: Path) -> tuple[str, ...]:
-    """The words that start a command in the folder's network; none when it has no network."""
+    """Return the words that start a command in the folder's network; empty when the folder has no network."""
     net, user = _links(folder)
     if not net.is_symlink():
         return ()
@@ -53,7 +53,7 @@ def inside(folder: Path) -> tuple[str, ...]:
 
 @cache
 def is_possible() -> bool:
-    """Whether this process can make a network: root in a whole system, or user namespaces for everybody."""
+    """Return whether this process can make a network: as root, or where every user may make user namespaces."""
     with suppress(OSError), _namespaces():
         return True
     return False
@@ -65,11 +65,11 @@ def _links(folder: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def _namespaces() -> Iterator[list[int]]:
-    """Open files of a new network namespace and, without root, of the user namespace that owns it."""
+    """Open the files of a new network namespace and, without root, of the user namespace that owns it."""
     with ExitStack() as stack:
-        own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-        with _helper(["unshare", *own, "--net", "sh", "-c", _UP]) as pid:
-            files = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("net", *(["user"] if own else []))]
+        user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        with _helper(["unshare", *user, "--net", "sh", "-c", _UP]) as pid:
+            files = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("net", *(["user"] if user else []))]
             for file in files:
                 stack.callback(os.close, file)
         yield files
@@ -77,11 +77,11 @@ def _namespaces() -> Iterator[list[int]]:
 
 @contextmanager
 def _helper(argv: list[str]) -> Iterator[int]:
-    """A process that lives until this block is left; OSError when it does not come up."""
+    """Run a process until the block ends; OSError when it does not start."""
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as helper:
         assert helper.stdin is not None
         assert helper.stdout is not None
         with closing(helper.stdin):
             if helper.stdout.readline() != b"up\n":
-                raise OSError("no network of its own can be made")
+                raise OSError("no private network can be made")
             yield helper.pid

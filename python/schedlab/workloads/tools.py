@@ -1,4 +1,4 @@
-"""Finding the programs that adapters need, ``schedload`` first of all."""
+"""Paths of the programs that adapters need."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SCHEDLOAD = Tool("schedload", "make build")
 
 
 def find(tool: Tool) -> Path | None:
-    """Where the tool is: beside the running Python (where ``make build`` puts ``schedload``), ``$PATH``, its paths."""
-    if tool is SCHEDLOAD and (named := os.environ.get("SCHEDLOAD")):
-        return Path(named)
+    """Search a tool beside the running Python (where ``make build`` puts ``schedload``), in ``$PATH``, in its paths."""
+    if tool is SCHEDLOAD and (path := os.environ.get("SCHEDLOAD")):
+        return Path(path)
     beside = Path(sys.executable).parent / tool.program
     if beside.is_file() and os.access(beside, os.X_OK):
         return beside
-    if found := shutil.which(tool.program):
-        return Path(found)
+    if path := shutil.which(tool.program):
+        return Path(path)
     for pattern in tool.paths:
         if matches := sorted(glob(pattern), key=_version, reverse=True):
             return Path(matches[0])
@@ -30,22 +30,22 @@ def find(tool: Tool) -> Path | None:
 
 
 def _version(path: str) -> list[int]:
-    """The numbers in a path, so that ``postgresql/15`` comes after ``postgresql/9.6``."""
+    """Sort key by the numbers in a path: ``postgresql/15`` comes after ``postgresql/9.6``."""
     return [int(number) for number in re.findall(r"\d+", path)]
 
 
 def need(tool: Tool) -> str:
-    """The tool's path as a command's first word; the bare name when it is missing (the check has said so)."""
+    """Return the tool's path as the first word of a command; the bare name when the tool is missing."""
     return str(find(tool) or tool.program)
 
 
 def missing(adapter: AnyAdapter) -> list[Tool]:
-    """The adapter's tools that this machine lacks."""
+    """Return the adapter's tools that this machine lacks."""
     return [tool for tool in adapter.tools if find(tool) is None]
 
 
 def install_line(tools: list[Tool]) -> str:
-    """The command that brings these tools; what no package of Debian's main archive brings is a comment behind it."""
+    """Return the command that installs these tools; tools outside Debian's main archive follow as a comment."""
     packages = sorted({tool.package for tool in tools if tool is not SCHEDLOAD and not tool.source})
     commands = ["make build"] if SCHEDLOAD in tools else []
     if packages:

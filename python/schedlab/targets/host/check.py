@@ -39,7 +39,7 @@ def _tools(plan: Plan) -> Iterator[Obstacle]:
         found = adapter(row.use)
         parameters = found.parameters.model_validate(row.parameters)
         lacking = missing(found)
-        reasons = [f"{tool.program} is not installed" for tool in lacking] + found.obstacles(parameters)
+        reasons = [f"{tool.program} is not installed" for tool in lacking] + found.missing_requirements(parameters)
         for reason in reasons:
             if (key := f"{row.label}/{reason}") not in told:
                 told.add(key)

@@ -89,7 +89,7 @@ def _of_rows(plan: Plan, table: TargetTable) -> Iterator[tuple[str, str, str]]:
         if prepared.needs_files:
             yield subject, *_unprepared(prepared, table)
             continue
-        for reason in prepared.adapter.obstacles(prepared.parameters):
+        for reason in prepared.adapter.missing_requirements(prepared.parameters):
             yield subject, reason, ""
         command = prepared.command()
         if table.host_files:

@@ -47,9 +47,4 @@ class Cyclictest(Adapter[CyclictestParameters]):
 
     def parse(self, parameters: CyclictestParameters, output: Output) -> list[Metric]:
         """Percentiles of the histogram, and the mean and maximum below it."""
-        values = figures(output.stdout)
-        return [Metric(spec, values[spec.name]) for spec in self.metrics]
-
-    def seconds(self, parameters: CyclictestParameters) -> float:
-        """The duration."""
-        return parameters.duration + 0.1
+        return self.measured(figures(output.stdout))

@@ -21,6 +21,7 @@ class Iperf3(Adapter[StreamParameters]):
     summary = "iperf3 over loopback, TCP or UDP: one stream"
     parameters = StreamParameters
     metrics = (RECEIVED, SENT)
+    overhead = 0.2
     tools = (_TOOL,)
     note = "checks the native stream's figures; its receiver reads a TCP stream in blocks of ``size`` bytes"
 
@@ -41,10 +42,6 @@ class Iperf3(Adapter[StreamParameters]):
             raise NotUnderstood(f"iperf3's output is not its JSON object: {error!r}") from error
         received, sent = rates(content)
         return [Metric(RECEIVED, received), Metric(SENT, sent)]
-
-    def seconds(self, parameters: StreamParameters) -> float:
-        """The duration, and iperf3's exchange of settings and results."""
-        return parameters.duration + 0.2
 
     def equivalent(self, parameters: StreamParameters) -> Equivalent:
         """The native stream."""

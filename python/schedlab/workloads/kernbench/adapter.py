@@ -78,7 +78,7 @@ class Kernbench(Adapter[KernbenchParameters]):
         cpu = _CPU_SECONDS[parameters.config] / (30 if is_folder else 1)
         return (0.5 if is_folder else 4.0) + cpu / min(parameters.jobs, os.cpu_count() or 1)
 
-    def obstacles(self, parameters: KernbenchParameters) -> list[str]:
+    def missing_requirements(self, parameters: KernbenchParameters) -> list[str]:
         """A tree that cannot be used, or no kernel source."""
         if parameters.tree:
             problem = source.problem(Path(parameters.tree).absolute())

@@ -58,10 +58,6 @@ class Netperf(_Netperf[StreamParameters]):
         options = ["-m", str(parameters.size), "-M", str(parameters.size)]
         return f"{parameters.protocol.upper()}_STREAM", parameters.duration, options
 
-    def seconds(self, parameters: StreamParameters) -> float:
-        """The duration; the server is up at once."""
-        return parameters.duration + 0.1
-
     def equivalent(self, parameters: StreamParameters) -> Equivalent:
         """The native stream."""
         return Equivalent("stream", parameters.model_dump(), {"received": "received", "sent": "sent"})
@@ -80,10 +76,6 @@ class NetperfRr(_Netperf[PingParameters]):
         """``-r``: bytes of request and reply."""
         options = ["-r", f"{parameters.request},{parameters.reply}"]
         return f"{parameters.protocol.upper()}_RR", parameters.duration, options
-
-    def seconds(self, parameters: PingParameters) -> float:
-        """The duration; the server is up at once."""
-        return parameters.duration + 0.1
 
     def equivalent(self, parameters: PingParameters) -> Equivalent:
         """The native request/response test."""

@@ -80,9 +80,9 @@ class Perfstat(Adapter[PerfstatParameters]):
         values = dict(_null(output.stderr) if parameters.counters == "none" else _values(output.stderr))
         if values.get("elapsed", 0) <= 0:
             raise NotUnderstood("perf stat printed no elapsed time")
-        return [Metric(spec, values[spec.name]) for spec in self.metrics if spec.name in values]
+        return self.measured(values)
 
-    def obstacles(self, parameters: PerfstatParameters) -> list[str]:
+    def missing_requirements(self, parameters: PerfstatParameters) -> list[str]:
         """perf's error for ``true``, where this user may not count (``kernel.perf_event_paranoid``)."""
         if find(PERF) is None or (reason := _refusal()) is None:
             return []

@@ -125,7 +125,7 @@ class Pgbench(Adapter[PgbenchParameters]):
         size = parameters.units * SCALE_BYTES / (1 << 30)
         return parameters.duration + 0.7 + size * (1 if parameters.mode == "ro" else 2)
 
-    def obstacles(self, parameters: PgbenchParameters) -> list[str]:
+    def missing_requirements(self, parameters: PgbenchParameters) -> list[str]:
         """Too little room for the database."""
         wanted = 2 * parameters.units * SCALE_BYTES + SPARE_BYTES
         room = max(shutil.disk_usage(folder).free for folder in ("/dev/shm", disk_folder()) if os.path.isdir(folder))

@@ -32,6 +32,7 @@ class Schbench(Adapter[SchbenchParameters]):
     summary = "schbench: wake-up and request latency of workers, requests/s"
     parameters = SchbenchParameters
     metrics = METRICS
+    overhead = 0.2
     tools = (_TOOL,)
 
     def command(self, parameters: SchbenchParameters, place: Place) -> Command:
@@ -48,11 +49,7 @@ class Schbench(Adapter[SchbenchParameters]):
         missing = [spec.name for spec in self.metrics if spec.name not in values]
         if missing:
             raise NotUnderstood(f"schbench printed no {missing[0]}")
-        return [Metric(spec, values[spec.name]) for spec in self.metrics]
-
-    def seconds(self, parameters: SchbenchParameters) -> float:
-        """The duration."""
-        return parameters.duration + 0.2
+        return self.measured(values)
 
     def equivalent(self, parameters: SchbenchParameters) -> Equivalent:
         """wakeup, which measures no latency of requests; schbench's duration includes its warm-up."""

@@ -55,14 +55,13 @@ class Tbench(Adapter[TbenchParameters]):
 
     def parse(self, parameters: TbenchParameters, output: Output) -> list[Metric]:
         """The line ``Throughput N MB/sec`` and the table of latencies above it."""
-        values = figures(output.stdout)
-        return [Metric(spec, values[spec.name]) for spec in self.metrics if spec.name in values]
+        return self.measured(figures(output.stdout))
 
     def seconds(self, parameters: TbenchParameters) -> float:
         """Timed seconds, the warm-up, and the start of the clients."""
         return parameters.duration + parameters.duration // 5 + 0.2 + parameters.clients * 1e-3
 
-    def obstacles(self, parameters: TbenchParameters) -> list[str]:
+    def missing_requirements(self, parameters: TbenchParameters) -> list[str]:
         """The fixed port in use, where no private network can be made."""
         if is_possible() or not loopback.is_taken(PORT):
             return []
