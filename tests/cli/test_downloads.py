@@ -58,7 +58,7 @@ def test_a_dry_run_tells_long_parameters_once_and_trials_by_their_label(schedlab
 
 
 def test_a_dry_run_says_what_the_kernel_that_is_not_here_keeps_open(schedlab: Schedlab, apt: FakeApt) -> None:
-    assert "not known before that: whether it has the tunables" in schedlab("run", EXAMPLE, "--dry-run").out
+    assert "only after the download: whether it has the tunables" in schedlab("run", EXAMPLE, "--dry-run").out
 
 
 def test_a_plan_in_json_names_downloads(schedlab: Schedlab) -> None:

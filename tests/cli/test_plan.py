@@ -69,7 +69,7 @@ def test_a_fraction_names_what_it_cannot_tell_apart(tmp_path: Path) -> None:
     (tmp_path / "half.toml").write_text(text)
     told = plan(tmp_path / "half.toml").stdout
     assert "4 of 8 combinations of 3 switches, resolution 3" in told
-    assert "one-cpu cannot be told from batch × slice" in told
+    assert "one-cpu is confounded with batch × slice" in told
 
 
 def test_a_run_s_noise_becomes_iterations_and_blocks(pilot: Path) -> None:
@@ -115,8 +115,8 @@ def test_a_run_of_other_rows_alone_is_refused(pilot: Path) -> None:
     ("arguments", "words"),
     [
         (("--from", 1, "--effect", "1"), "per cent sign"),
-        (("--from", 1, "--effect", "100%"), "no change to look for"),
-        (("--effect", "1%"), "nothing is known of the noise"),
+        (("--from", 1, "--effect", "100%"), "not an effect to look for"),
+        (("--effect", "1%"), "the noise is not known"),
         (("--from", 7), "no run 7"),
     ],
 )
@@ -125,10 +125,10 @@ def test_what_cannot_be_planned_is_refused_in_words(pilot: Path, arguments: tupl
         plan(pilot, *arguments)
 
 
-def test_a_pilot_of_single_iterations_says_what_it_does_not_tell(run_script: RunScript, tmp_path: Path) -> None:
+def test_a_pilot_of_single_iterations_does_not_separate_its_variances(run_script: RunScript, tmp_path: Path) -> None:
     run_script(scatter)
     (tmp_path / "one.toml").write_text(TWO_VARIANTS)
     told = plan(tmp_path / "one.toml", "--from", 1).stdout
-    assert "does not tell within from between" in told
+    assert "does not separate within from between" in told
     (tmp_path / "three.toml").write_text(PILOT)
-    assert "not known, or more blocks than anybody runs" in plan(tmp_path / "three.toml", "--from", 1).stdout
+    assert "not known, or more blocks than is practical" in plan(tmp_path / "three.toml", "--from", 1).stdout

@@ -1,4 +1,4 @@
-"""A factorial becomes variants: every combination or a fraction of them, the baseline always among them."""
+"""A factorial becomes variants: every combination or a fraction of them, always with the baseline."""
 
 from __future__ import annotations
 
@@ -144,14 +144,14 @@ def test_what_cannot_be_expanded_is_told_with_its_place(old: str, new: str, word
     assert told.startswith("file.toml:")
 
 
-def test_switches_that_could_not_be_told_apart_are_refused() -> None:
+def test_generators_that_confound_two_switches_are_refused() -> None:
     text = SWITCHES.replace(
         'one-cpu = { cpus = "0" } }',
         'one-cpu = { cpus = "0" }, calm = { nice = 9 } }\ngenerators = ["one-cpu = batch*slice", "calm = batch*slice"]',
     )
-    assert "nothing could tell them apart" in error_of(text)
+    assert "their effects are confounded" in error_of(text)
 
 
-def test_a_mistake_elsewhere_is_told_beside_the_factorial_s() -> None:
-    told = error_of(SWITCHES.replace('slice = "100ms"', "").replace('"hackbench"', '"hackbensh"'))
-    assert len(told.splitlines()) == 2
+def test_a_mistake_elsewhere_is_reported_together_with_those_of_the_factorial() -> None:
+    message = error_of(SWITCHES.replace('slice = "100ms"', "").replace('"hackbench"', '"hackbensh"'))
+    assert len(message.splitlines()) == 2

@@ -71,10 +71,10 @@ def test_a_sched_ext_scheduler_is_a_line_or_a_list_of_words(given: str) -> None:
         ('""', "is empty: name the program"),
         ("[]", "is empty: name the program"),
         ('["", "x"]', "is empty: name the program"),
-        ('"scx_rusty \'open"', "is no command: no closing quotation"),
+        ('"scx_rusty \'open"', "is not a command: no closing quotation"),
         ("5", "a command is a string or a list of strings"),
         ('["scx_rusty", 5]', "a command is a string or a list of strings"),
-        ('"scx_rusty \\u0000"', "holds a NUL byte"),
+        ('"scx_rusty \\u0000"', "contains a NUL byte"),
     ],
 )
 def test_a_sched_ext_scheduler_that_is_no_command_is_refused_in_its_place(given: str, words: str) -> None:
@@ -189,7 +189,7 @@ def test_a_missing_file_and_a_binary_file_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("[1, 4]", "[1, 1]", "holds a value twice"),
+        ("[1, 4]", "[1, 1]", "contains a value twice"),
         ("[1, 4]", '1\nmetrics = ["time", "time"]', "'time' is named 2 times"),
         ("blocks = 8", "blocks = 10000\niterations = 100000", "trials; at most 1,000,000"),
         ("blocks = 8", 'timeout = "0s"', "design.timeout"),
@@ -249,7 +249,7 @@ def test_a_sequential_run_looks_at_equal_steps_and_last_at_all_blocks() -> None:
         (
             "blocks = 8",
             'stopping = "sequential"\n[analysis]\ncorrection = "benjamini-hochberg"',
-            "nothing bounds Benjamini-Hochberg over looks",
+            "Benjamini-Hochberg has no bound over interim analyses",
         ),
         ("[design]", '[attribution]\nstack = ["base", "changed"]\n[design]\nstopping = "sequential"', "all blocks"),
     ],

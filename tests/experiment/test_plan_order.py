@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan, permutation, plan
-from schedlab.experiment.quick import quick
+from schedlab.experiment.size import quick
 from tests.conftest import TWO_VARIANTS
 
 

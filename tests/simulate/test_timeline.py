@@ -15,7 +15,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
 from schedlab.cli.app import app
-from schedlab.cli.files import OutputError
+from schedlab.cli.output_file import OutputError
 from schedlab.simulation.errors import Deadlock, TimelineError
 
 HACKBENCH = ("hackbench", "groups=2", "fds=4", "loops=20", "--machine", "xeon-e5-2670v3")

@@ -271,7 +271,7 @@ def test_a_command_line_that_the_kernel_would_cut_is_refused_before_the_first_bo
 
 @pytest.mark.parametrize("cmdline", [r"isolcpus=1\nquiet", r"isolcpus=1\u0000"])
 def test_boot_parameters_are_words_on_one_line(cmdline: str) -> None:
-    with pytest.raises(SchedlabError, match="holds a control character"):
+    with pytest.raises(SchedlabError, match="contains a control character"):
         parse(TEXT.format(kernel="k", cmdline=cmdline, more=""), "f")
 
 

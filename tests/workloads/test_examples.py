@@ -9,7 +9,7 @@ import pytest
 from schedlab.execution.estimate import estimate
 from schedlab.experiment.load import load
 from schedlab.experiment.plan import plan
-from schedlab.experiment.quick import quick
+from schedlab.experiment.size import quick
 from schedlab.workloads.registry import adapter
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("seed-*.toml"))

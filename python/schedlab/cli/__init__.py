@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Entry point. The version is told before anything is imported: scripts ask for it often."""
+    """Entry point. ``--version`` is answered before other imports, because scripts ask for it often."""
     if sys.argv[1:] == ["--version"]:
         from importlib.metadata import version
 

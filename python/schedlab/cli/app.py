@@ -1,4 +1,4 @@
-"""The command line's table of contents. Subcommands import what they need when they run, so that start-up is quick."""
+"""The list of subcommands. A subcommand imports its modules when it runs, so that start-up is quick."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ app = typer.Typer(
     name="schedlab",
     help="The laboratory for Linux scheduler changes: does it help, where, by how much, and which part does it?",
     epilog="Exit codes: 0 fine, 1 a regression (with --fail-on worse), 2 usage, 3 cannot run here, 4 trials failed, "
-    "70 a mistake in schedlab, 129, 130 or 143 ended by a signal.",
+    "70 a bug in schedlab, 129, 130 or 143 ended by a signal.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -62,12 +62,12 @@ def _options(
 
 
 def run() -> None:
-    """Run the command line; whatever goes wrong ends in words and a documented exit code."""
+    """Run the command line. Every error ends in a message and a documented exit code."""
     make_streams_safe()
     try:
         app()
     except BrokenPipeError:
-        # The reader of a pipe has gone (``| head``): nothing is left to say, and nobody to say it to.
+        # The reader of the pipe has ended (``| head``), so no more output is wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except SchedlabError as error:
         _fail(error)
@@ -76,14 +76,14 @@ def run() -> None:
             SchedlabError(error.strerror or str(error), where=error.filename or "", todo="free space, or check rights")
         )
     except Exception as error:
-        if "sqlalchemy" in sys.modules and (explained := _of_the_store(error)) is not None:
+        if "sqlalchemy" in sys.modules and (explained := _store_error(error)) is not None:
             _fail(explained)
         traceback.print_exc()
-        make(stderr=True).say("error:", "this is a mistake in schedlab; please report the lines above", "red")
+        make(stderr=True).say("error:", "this is a bug in schedlab; please report the lines above", "red")
         sys.exit(Exit.BUG)
 
 
-def _of_the_store(error: Exception) -> SchedlabError | None:
+def _store_error(error: Exception) -> SchedlabError | None:
     from sqlalchemy.exc import DatabaseError
 
     from schedlab.store.file import explain

@@ -1,37 +1,49 @@
-"""The consoles of the command line: nothing that a user or a benchmark wrote is taken for markup or breaks them."""
+"""The consoles of the command line. Text from users and benchmarks is never interpreted as markup."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
+from typing import Literal
 
 from rich.console import Console as RichConsole
+from rich.table import Table
 from rich.text import Text
 
 NARROWEST = 80
-"""Tables lose columns below this many; a narrower terminal wraps their lines instead."""
+"""Columns of the narrowest console. Tables would lose columns below; a narrower terminal wraps their lines instead."""
 
 
 class Console(RichConsole):
-    """Prints data as it is; a reader that has gone is an exception for the edge, not an exit with 1."""
+    """A console that prints data unchanged, and raises BrokenPipeError when the reader of its pipe has ended."""
 
     def on_broken_pipe(self) -> None:
         """See :func:`schedlab.cli.app.run`."""
         raise BrokenPipeError
 
     def say(self, label: str, text: str, style: str = "yellow") -> None:
-        """A line with a coloured label, never cut or folded: it may hold a command to copy."""
+        """Print a line with a coloured label. It is never cut or folded, because it may contain a command to copy."""
         self.print(Text.assemble((label, style), " ", text), soft_wrap=True)
 
 
 def make(*, stderr: bool = False) -> Console:
-    """A console on standard output or error: no markup, no highlighting, at least 80 columns."""
+    """Return a console on standard output or error: no markup, no highlighting, at least 80 columns."""
     console = Console(stderr=stderr, markup=False, highlight=False)
     console.width = max(console.width, NARROWEST)
     return console
 
 
+def table(*columns: str, right: Collection[str] = (), no_wrap: Collection[str] = ()) -> Table:
+    """Return a table without lines; columns are left-aligned and folded except where named."""
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        justify: Literal["right", "left"] = "right" if column in right else "left"
+        made.add_column(column, overflow="fold", justify=justify, no_wrap=column in no_wrap)
+    return made
+
+
 def make_streams_safe() -> None:
-    """Have streams that cannot encode a character print a replacement; a closed one goes nowhere."""
+    """Make streams print a replacement for characters that they cannot encode. A closed stream discards its output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

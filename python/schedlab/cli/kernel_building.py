@@ -10,7 +10,7 @@ from signal import SIGINT
 
 from schedlab import cache
 from schedlab.cli import console as consoles
-from schedlab.cli.files import OutputError, write_whole
+from schedlab.cli.output_file import OutputError, write_whole
 from schedlab.errors import Exit, SchedlabError
 from schedlab.kernelbuild import variants
 from schedlab.kernelbuild.asking import asked

@@ -1,4 +1,4 @@
-"""``schedlab machines`` and ``schedlab kernels``: what can be simulated, and the kernels that can be booted."""
+"""``schedlab machines`` and ``schedlab kernels``: models of machines and kernels, and kernels to boot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from schedlab.cli.options import Sysroot
 
-machines = typer.Typer(help="The machines that can be simulated, and a machine file of the one at hand.")
+machines = typer.Typer(help="The machines that can be simulated, and machine files of this one.")
 kernels = typer.Typer(help="Kernel models that a simulated machine runs; kernels that a virtual machine boots.")
 
 MachineName = Annotated[str, typer.Argument(help="A shipped machine, or the path of a TOML file.")]
@@ -29,7 +29,7 @@ def list_machines() -> None:
 
 @machines.command("show")
 def show_machine(name: MachineName) -> None:
-    """Print a machine's definition: topology, caches, idle states and what things cost."""
+    """Print a machine's definition: topology, caches, idle states and costs."""
     from schedlab.simulation import models
 
     typer.echo(models.machine(name).text, nl=False)
@@ -43,16 +43,11 @@ def from_host(
 ) -> None:
     """Make a machine file of this host: its topology, with the costs of the shipped machine that is most like it.
 
-    What is not this host's own is marked in the file; edit it where you know better.
+    The file marks every value that is not the host's own; edit those that you know better.
     """
-    from schedlab.cli.files import write_whole
     from schedlab.simulation.host import machine_file
 
-    text = machine_file(sysroot or Path("/"), name)
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        write_whole(output, text)
+    _write(machine_file(sysroot or Path("/"), name), output)
 
 
 @machines.command("calibrate")
@@ -63,14 +58,18 @@ def calibrate(
 ) -> None:
     """Make a machine file of this host with costs that are measured on it, in well under a minute.
 
-    What one task, or two on one CPU, can measure; the rest is taken over from the most similar shipped machine. Each
-    cost says which it is, and how it was measured. Leave the machine alone meanwhile.
+    One task, or two on one CPU, make the measurements; all other costs are those of the most similar shipped machine.
+    The file says of each cost where it comes from. Leave the machine alone meanwhile.
     """
-    from schedlab.cli.files import write_whole
     from schedlab.simulation.host.calibrate import calibrated
     from schedlab.workloads.tools import SCHEDLOAD, need
 
-    text = calibrated(need(SCHEDLOAD), tries, name)
+    _write(calibrated(need(SCHEDLOAD), tries, name), output)
+
+
+def _write(text: str, output: Path | None) -> None:
+    from schedlab.cli.output_file import write_whole
+
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -116,19 +115,15 @@ def fetch_kernel(
     from schedlab.vm import debian
 
     if not debian.is_name(name):
-        raise SchedlabError(f"{name!r} is no kernel of Debian", todo="debian-6.12, debian-6.1 or a release of them")
+        raise SchedlabError(f"{name!r} is not a kernel of Debian", todo="debian-6.12, debian-6.1 or a release of them")
     package = debian.fetch(name)
     typer.echo(f"{package.name} {package.version}")
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    from rich.table import Table
+    from schedlab.cli.console import make, table
 
-    from schedlab.cli.console import make
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column in (columns[0], "release"))
+    listed = table(*columns, no_wrap=(columns[0], "release"))
     for row in rows:
-        table.add_row(*row)
-    make().print(table)
+        listed.add_row(*row)
+    make().print(listed)

@@ -21,14 +21,14 @@ Sysroot = Annotated[
         "--sysroot",
         metavar="DIR",
         help="Take tunables from a tree of files below DIR instead of this machine's /proc/sys and /sys. For tests and "
-        "demonstrations; the run is labelled so.",
+        "demonstrations; the run has a label that says so.",
     ),
 ]
 RunNumber = Annotated[int | None, typer.Argument(metavar="[RUN]", help="A run's number; default the newest.")]
 
 
 def store_path(given: Path | None) -> Path:
-    """The store asked for, or the default one."""
+    """Return the store that the user named, or the default one."""
     from schedlab.store.file import default_path
 
     return given or default_path()

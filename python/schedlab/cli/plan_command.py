@@ -1,4 +1,4 @@
-"""``schedlab plan``: how large an experiment is, what it can see, and how large it would have to be."""
+"""``schedlab plan``: the size of an experiment, the effects that it can find, and the size that it would need."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def plan(
     file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
     source: Annotated[
         int | None,
-        typer.Option("--from", metavar="RUN", help="Plan by the noise and the times of this stored run."),
+        typer.Option("--from", metavar="RUN", help="Plan with the noise and the times of this stored run."),
     ] = None,
     store: Store = None,
     effect: Annotated[
         str | None, typer.Option(metavar="SHARE", help="The change to find, such as 1%; default the file's delta.")
     ] = None,
-    power: Annotated[float, typer.Option(min=0.5, max=0.99, help="How often such a change is to be found.")] = 0.8,
+    power: Annotated[float, typer.Option(min=0.5, max=0.99, help="The probability of finding such a change.")] = 0.8,
     form: Annotated[PlanFormat, typer.Option("--format", help="text for people, json for scripts.")] = PlanFormat.TEXT,
 ) -> None:
-    """Tell the size of an experiment and what it can see; with --from RUN, the iterations and blocks that it needs.
+    """Print the size of an experiment; with --from RUN, the effects that it can find, and the size that it needs.
 
     Nothing is run. 'schedlab run FILE --dry-run' prints every trial in its order.
     """
-    from schedlab.cli import plan_json, plan_size
+    from schedlab.cli import plan_json, plan_text
     from schedlab.cli.console import make
     from schedlab.execution.sizing import sizing
     from schedlab.store.file import open_store
@@ -53,13 +53,11 @@ def plan(
     elif wanted is not None:
         from schedlab.errors import SchedlabError
 
-        raise SchedlabError(
-            "nothing is known of the noise without a run", where="--effect", todo="name one with --from RUN"
-        )
+        raise SchedlabError("the noise is not known without a run", where="--effect", todo="name a run with --from RUN")
     if form is PlanFormat.JSON:
         typer.echo(plan_json.render(made, sized, _estimate(made, store), downloads))
     else:
-        plan_size.show(make(), made, sized, _estimate(made, store), downloads)
+        plan_text.show(make(), made, sized, _estimate(made, store), downloads)
 
 
 def _plan(file: Path) -> Plan:
@@ -92,7 +90,7 @@ def _share(text: str | None) -> float | None:
         raise SchedlabError(str(error), where="--effect") from error
     if not 0 < share < 1:
         raise SchedlabError(
-            f"{text!r} is no change to look for", where="--effect", todo="give one above 0 and below 100 %"
+            f"{text!r} is not an effect to look for", where="--effect", todo="give a share above 0 and below 100 %"
         )
     return share
 

@@ -12,16 +12,16 @@ from schedlab.analysis.verdicts import Question
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.sizing import Sizing
 from schedlab.experiment.plan import Plan
-from schedlab.experiment.size import blocks_at_least, looks
+from schedlab.experiment.size import blocks_at_least, interim_analyses
 
 SCHEMA = 1
-"""Raised when a field changes its meaning or goes; new fields may come without that."""
+"""Version of the schema. It is raised when a field is removed or changes its meaning, not for a new field."""
 
 
 def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()) -> str:
-    """The plan's size as one JSON object; what is not known is null."""
+    """Return the size of the plan as one JSON object; unknown values are null."""
     design = plan.experiment.design
-    told = {
+    fields = {
         "schema": SCHEMA,
         "name": plan.experiment.experiment.name,
         "trials": len(plan.trials),
@@ -35,11 +35,11 @@ def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Seq
         "blocks_at_least": blocks_at_least(plan),
         "looks": [
             {"blocks": look.blocks, "first": look.first, "last": look.last, "smallest_p": look.smallest}
-            for look in looks(plan)
+            for look in interim_analyses(plan)
         ],
         "from": None if sizing is None else _sizing(sizing, design.iterations),
     }
-    return json.dumps(told, indent=2, ensure_ascii=False)
+    return json.dumps(fields, indent=2, ensure_ascii=False)
 
 
 def _sizing(sizing: Sizing, iterations: int) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from schedlab.cli.files import write_whole
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
+from schedlab.cli.output_file import write_whole
 from schedlab.cli.scope import Scope
 from schedlab.errors import SchedlabError
 

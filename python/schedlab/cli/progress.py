@@ -1,4 +1,4 @@
-"""Progress of a run: a bar on a terminal, a line a block elsewhere."""
+"""Progress of a run: a bar on a terminal, a line for each block elsewhere."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
-from schedlab.execution.loop import Progress as Tell
+from schedlab.execution.loop import Progress as Report
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.units import counted, format_time
 
 
 @contextmanager
-def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Tell]:
-    """A function to tell trials to; what it prints fits the console."""
+def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
+    """In the block, print progress: yield a function to call before a trial and after it, with the measurement."""
     trials, blocks = counted(len(plan.trials), "trial"), counted(plan.experiment.design.blocks, "block")
     console.print(
         f"{plan.experiment.experiment.name}: {trials} in {blocks}, about {format_time(estimate.seconds)} "
         f"({estimate.basis})"
     )
     if console.is_terminal:
-        with _bar(console, plan) as tell:
-            yield tell
+        with _bar(console, plan) as report:
+            yield report
     else:
-        yield _Lines(console, trials=len(plan.trials)).tell
+        yield _Lines(console, trials=len(plan.trials)).report
 
 
 class _Lines:
-    """A line when a block begins, with the time left by what was seen so far, and one for each failed trial."""
+    """Prints a line when a block begins, with the time left, and a line for each failed trial."""
 
     def __init__(self, console: Console, trials: int) -> None:
         self._console = console
@@ -41,15 +41,15 @@ class _Lines:
         self._measured = 0
         self._begun = time.monotonic()
 
-    def tell(self, trial: Trial, measurement: Measurement | None) -> None:
+    def report(self, trial: Trial, measurement: Measurement | None) -> None:
         if trial.block != self._block:
             self._block = trial.block
             self._console.print(_stage(trial, trial.block) + self._left(trial))
         self._measured += measurement is not None
-        _tell_failure(self._console, trial, measurement)
+        _report_failure(self._console, trial, measurement)
 
     def _left(self, trial: Trial) -> str:
-        """Where the plan could only guess, as for machines that were never simulated, the trials soon tell better."""
+        """The time left, from the trials so far: better than the plan's estimate, which may be a guess."""
         if not self._measured:
             return ""
         each = (time.monotonic() - self._begun) / self._measured
@@ -57,24 +57,24 @@ class _Lines:
 
 
 @contextmanager
-def _bar(console: Console, plan: Plan) -> Iterator[Tell]:
+def _bar(console: Console, plan: Plan) -> Iterator[Report]:
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(20),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    # Four redraws a second would be work on a CPU that is being measured; the bar moves between trials alone.
+    # Automatic redraws would use a CPU that is being measured, so the bar moves between trials only.
     with Progress(*columns, console=console, auto_refresh=False, transient=True) as progress:
         task = progress.add_task("starting", total=len(plan.trials))
 
-        def tell(trial: Trial, measurement: Measurement | None) -> None:
+        def report(trial: Trial, measurement: Measurement | None) -> None:
             done = trial.index + (measurement is not None)
             what = f"{_stage(trial, plan.experiment.design.blocks)} {trial.variant.name}"[:36]
             progress.update(task, completed=done, description=what, refresh=measurement is None)
-            _tell_failure(console, trial, measurement)
+            _report_failure(console, trial, measurement)
 
-        yield tell
+        yield report
 
 
 def _stage(trial: Trial, blocks: int) -> str:
@@ -83,7 +83,7 @@ def _stage(trial: Trial, blocks: int) -> str:
     return f"block {trial.block}" if blocks == trial.block else f"block {trial.block}/{blocks}"
 
 
-def _tell_failure(console: Console, trial: Trial, measurement: Measurement | None) -> None:
+def _report_failure(console: Console, trial: Trial, measurement: Measurement | None) -> None:
     if measurement is not None and measurement.state != "ok":
         reason = measurement.reason.partition("\n")[0]
         console.say("failed:", f"{trial.row} under {trial.variant.name}: {reason}", "red")

@@ -1,4 +1,4 @@
-"""At every start: values that a killed run left changed are put back, and that is said."""
+"""At every start, put back the values that a killed run left changed, and report it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from schedlab.tunables import recover as recover_journals
 
 
 def recover(console: Console) -> None:
-    """Undo what dead runs left; live runs are left alone."""
+    """Undo the changes of dead runs and print the outcomes. Live runs are left alone."""
     folder = default_journal_dir()
     if not folder.exists():
         return

@@ -1,4 +1,4 @@
-"""``schedlab run``: an experiment file on a target, ending in a report."""
+"""``schedlab run``: run an experiment file on a target and print the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedlab.cli.options import Store, Sysroot, store_path
 
 
 class FailOn(StrEnum):
-    """What turns the exit code to 1."""
+    """Verdicts that make the exit code 1."""
 
     WORSE = "worse"
 
@@ -21,7 +21,7 @@ def run(
     file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
     store: Store = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The smallest honest size: as many blocks as a verdict needs.")
+        bool, typer.Option("--quick", help="The smallest useful size: as many blocks as a verdict needs.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the whole plan and its estimated time; run nothing.")
@@ -30,7 +30,7 @@ def run(
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of this file.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the order; default the file's, or a fresh one.")
+        int | None, typer.Option(min=0, help="Seed of the order; default the file's, or a new one.")
     ] = None,
     fail_on: Annotated[FailOn | None, typer.Option(help="Exit with 1 when a verdict is this.")] = None,
     sysroot: Sysroot = None,
@@ -41,9 +41,9 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run an experiment on this machine, in virtual machines or on a simulated one, and judge it.
+    """Run an experiment on this machine, in virtual machines or on a simulated one, and print its verdicts.
 
-    Each trial is stored before the next begins: Ctrl-C loses at most the running one, and every tunable is put back.
+    Each trial is stored before the next begins: Ctrl-C loses at most the running trial, and every tunable is put back.
     """
     from schedlab.cli import running
 

@@ -1,4 +1,4 @@
-"""What ``schedlab run`` does, step by step."""
+"""The steps of ``schedlab run``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from signal import SIGINT
 from sqlalchemy import Engine
 
 from schedlab.cli import console as consoles
-from schedlab.cli import plan_view, progress
+from schedlab.cli import dry_run, progress
 from schedlab.cli.recovery import recover
 from schedlab.errors import Exit, StoreError
 from schedlab.execution.estimate import Estimate, estimate
@@ -20,7 +20,7 @@ from schedlab.execution.loop import download, execute, require_runnable
 from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
-from schedlab.experiment.quick import quick as quicken
+from schedlab.experiment.size import quick
 from schedlab.findings import Findings, findings
 from schedlab.report import text
 from schedlab.store import reading, writing
@@ -35,7 +35,7 @@ console = consoles.make()
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for."""
+    """The arguments of the command."""
 
     file: Path
     store: Path
@@ -47,11 +47,11 @@ class Request:
 
 
 def show_plan(request: Request) -> Exit:
-    """``--dry-run``: the plan in the order it would run, its size and estimated time, and what would stop it here."""
+    """``--dry-run``: print the plan in its order, its size, the estimated time, and what would stop it here."""
     made, _ = _plan(request, None)
-    known = open_store(request.store, create=False) if request.store.exists() else None
+    engine = open_store(request.store, create=False) if request.store.exists() else None
     target = _target(request, made.experiment)
-    plan_view.show(console, made, _estimate(request, made, known, target))
+    dry_run.show(console, made, _estimate(request, made, engine, target))
     _show_downloads(target.downloads())
     obstacles = target.obstacles(made)
     for obstacle in obstacles:
@@ -65,28 +65,28 @@ def _show_downloads(wanted: Sequence[Download]) -> None:
     console.print()
     for each in wanted:
         console.print(f"to be downloaded: {each.what}")
-    console.print("not known before that: whether it has the tunables and options that the file asks for")
+    console.print("only after the download: whether it has the tunables and options that the file needs")
 
 
-def _tell_download(what: str) -> None:
+def _show_download(what: str) -> None:
     console.print(f"downloading {what}", style="dim")
 
 
 def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
-    """Run, store, report; the exit code."""
+    """Run the experiment, store its trials and print the report; return the exit code."""
     recover(console)
     unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
     made, source = _plan(request, unfinished)
     target = _target(request, made.experiment)
-    require_runnable(made, target, _tell_download)
+    require_runnable(made, target, _show_download)
     engine = open_store(request.store, create=True)
     run_id = unfinished.id if unfinished else _begin(engine, request, made, source, target)
     try:
         expected = _estimate(request, made, engine, target)
-        with restore_on_signals(), progress.shown(console, made, expected) as tell:
-            execute(made, target, engine, run_id, tell)
+        with restore_on_signals(), progress.shown(console, made, expected) as report:
+            execute(made, target, engine, run_id, report)
     except KeyboardInterrupt as error:
-        console.print("\ninterrupted; what was changed is undone. Go on with:")
+        console.print("\ninterrupted; all changes are undone. Go on with:")
         console.say(" ", shlex.join(["schedlab", "run", str(request.file), *_same(request), "--resume"]))
         return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
     finally:
@@ -99,13 +99,13 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     return exit_code(found, fail_on_worse=fail_on_worse)
 
 
-def _estimate(request: Request, made: Plan, known: Engine | None, target: Target) -> Estimate:
+def _estimate(request: Request, made: Plan, engine: Engine | None, target: Target) -> Estimate:
     booted = boots(made, table_of(request.target, made.experiment))
-    return estimate(made, known, target.name, virtual=target.virtual, boots=booted)
+    return estimate(made, engine, target.name, virtual=target.virtual, boots=booted)
 
 
 def _print(found: Findings) -> None:
-    """The report: in colour on a terminal, elsewhere without spaces at the ends of lines."""
+    """Print the report: in colour on a terminal, elsewhere without spaces at the ends of lines."""
     if console.is_terminal:
         console.print(text.render(found))
     else:
@@ -113,14 +113,14 @@ def _print(found: Findings) -> None:
 
 
 def _same(request: Request) -> list[str]:
-    """The options that another command needs to concern the same store and the same target."""
+    """The options with which another command uses the same store and the same target."""
     sysroot = ["--sysroot", str(request.sysroot)] if request.sysroot else []
     target = ["--target", request.target] if request.target else []
     return ["--store", str(request.store), *sysroot, *target]
 
 
 def exit_code(found: Findings, *, fail_on_worse: bool) -> Exit:
-    """Failed trials first: a verdict over what is left is not the whole answer."""
+    """The exit code. Failed trials take precedence, because the verdicts then lack data."""
     if len(found.failures):
         return Exit.TRIALS_FAILED
     return Exit.REGRESSION if found.has_regression and fail_on_worse else Exit.FINE
@@ -131,12 +131,12 @@ def _target(request: Request, experiment: Experiment) -> Target:
 
 
 def _plan(request: Request, unfinished: reading.Run | None) -> tuple[Plan, str]:
-    """The plan, and the file's text; an unfinished run brings its own seed and size."""
+    """The plan, and the text of the file. An unfinished run keeps its seed and size."""
     experiment, source = load(request.file)
     is_quick = unfinished.quick if unfinished else request.quick
     seed = unfinished.seed if unfinished else request.seed
     if is_quick:
-        experiment = quicken(experiment)
+        experiment = quick(experiment)
     if seed is None:
         seed = experiment.design.seed
     return plan(experiment, secrets.randbits(32) if seed is None else seed, quick=is_quick), source
@@ -158,12 +158,12 @@ def _begin(engine: Engine, request: Request, made: Plan, source: str, target: Ta
 
 
 def _unfinished(engine: Engine, request: Request) -> reading.Run:
-    """The newest run of this file that is not complete, to go on with here; StoreError tells what is in the way."""
+    """The newest run of this file that is not complete; StoreError when there is none, or it cannot continue here."""
     experiment, source = load(request.file)
     where, name = str(request.store), experiment.experiment.name
     waiting = [run for run in reading.runs(engine) if run.name == name and run.state != "complete"]
     if not waiting:
-        raise StoreError(f"holds no unfinished run of {name!r}", where=where, todo="run it without --resume")
+        raise StoreError(f"contains no unfinished run of {name!r}", where=where, todo="run it without --resume")
     run = next((run for run in waiting if run.experiment_file == source), None)
     if run is None:
         raise StoreError(
@@ -179,7 +179,7 @@ def _unfinished(engine: Engine, request: Request) -> reading.Run:
         )
     target = _target(request, experiment)
     if run.target == target.name:
-        download(target, _tell_download)  # a cache that was emptied meanwhile: what is not here cannot be compared
+        download(target, _show_download)  # the cache may have been emptied; only files that are here can be compared
     if (run.target, run.kind) != (target.name, target.kind) or target.changes(run.fingerprint):
         another = [f"target ({run.target} → {target.name})"] if run.target != target.name else []
         changed = "; ".join(another or target.changes(run.fingerprint)) or f"{run.kind} → {target.kind}"

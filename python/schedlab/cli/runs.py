@@ -1,4 +1,4 @@
-"""``schedlab runs``: what the store holds."""
+"""``schedlab runs``: the runs in the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from schedlab.store.reading import Run
 
 IMPORTED = "imported"
-"""The kind of runs that others made; see :data:`schedlab.store.importing.KIND`."""
+"""The kind of imported runs; see :data:`schedlab.store.importing.KIND`."""
 
 
 def runs(
@@ -24,9 +24,7 @@ def runs(
     ] = None,
 ) -> None:
     """List the runs in the store, newest first."""
-    from rich.table import Table
-
-    from schedlab.cli.console import make
+    from schedlab.cli.console import make, table
     from schedlab.store import reading
     from schedlab.store.file import open_store
 
@@ -34,24 +32,23 @@ def runs(
     if file is not None:
         typer.echo(_experiment_file(reading.run(engine, file)), nl=False)
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("run", "name", "state", "trials", "target", "machine", "started (UTC)"):
-        right, long = column in ("run", "trials"), column in ("name", "target")
-        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=not long)
+    short = ("run", "state", "trials", "machine", "started (UTC)")
+    columns = ("run", "name", "state", "trials", "target", "machine", "started (UTC)")
+    listed = table(*columns, right=("run", "trials"), no_wrap=short)
     for run in reading.runs(engine):
         began = datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%d %H:%M")
         if run.kind == IMPORTED:
-            # What others measured has figures, but no trials that could have failed, and a machine that nobody knows.
-            table.add_row(str(run.id), run.name, run.state, "-", run.target, IMPORTED, began)
+            # An imported run has figures, but no trials and no fingerprint of a machine.
+            listed.add_row(str(run.id), run.name, run.state, "-", run.target, IMPORTED, began)
             continue
         target = run.target if run.kind == "real" else f"{run.target} [{run.kind}]"
         trials = f"{run.recorded}/{run.planned}"
-        table.add_row(str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
-    make().print(table)
+        listed.add_row(str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
+    make().print(listed)
 
 
 def _experiment_file(run: Run) -> str:
-    """The experiment file word for word; StoreError for a run that has none."""
+    """The text of the experiment file; StoreError for an imported run, which has no such file."""
     if run.kind == IMPORTED:
         raise StoreError(
             f"run {run.id} was imported from {run.experiment_path}: there is no experiment file",

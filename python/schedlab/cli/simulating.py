@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 
 from schedlab.cli.console import Console, make
-from schedlab.cli.files import output
+from schedlab.cli.output_file import output
 from schedlab.report.numbers import figure
 from schedlab.simulation import models, schedstats
 from schedlab.simulation.errors import ProgramError, SettingRefused, TimelineError

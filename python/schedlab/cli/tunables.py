@@ -1,4 +1,4 @@
-"""``schedlab tunables``: what the kernel lets be tuned, and undoing by hand."""
+"""``schedlab tunables``: the tunables of this kernel, and undoing changes by hand."""
 
 from __future__ import annotations
 
@@ -9,26 +9,22 @@ import typer
 
 from schedlab.cli.options import Sysroot
 
-app = typer.Typer(help="What the kernel lets be tuned, here and elsewhere; and undoing what a killed run left.")
+app = typer.Typer(help="The tunables of this kernel and of others; undoing the changes of a killed run.")
 
 _SHORT = {"settable": "", "read-only": "read-only", "refused": "refused", "unmounted": "no debugfs", "boot": "at boot"}
 
 
 @app.command("list")
 def list_(
-    pattern: Annotated[str, typer.Argument(help="Only names that hold this text.")] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Also those that this kernel does not have.")] = False,
+    pattern: Annotated[str, typer.Argument(help="Only names that contain this text.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Include tunables that this kernel does not have.")] = False,
     sysroot: Sysroot = None,
 ) -> None:
-    """List tunables with their value here, or why there is none."""
-    from rich.table import Table
-
-    from schedlab.cli.console import make
+    """List tunables with their value on this machine, or the reason why they have none."""
+    from schedlab.cli.console import make, table
     from schedlab.tunables import State, System, rows
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("tunable", "value", "here"):
-        table.add_column(column, overflow="fold", no_wrap=column == "tunable")
+    listed = table("tunable", "value", "here", no_wrap=("tunable",))
     reasons: dict[str, int] = {}
     for row in rows(System(sysroot or Path("/"))):
         if pattern not in row.name or (row.state is State.ABSENT and not everything):
@@ -38,9 +34,9 @@ def list_(
             reasons[reason] = reasons.get(reason, 0) + 1
         here = f"kernels {row.kernels}" if row.state is State.ABSENT else _SHORT[row.state]
         value = "-" if row.current is None else f"{row.current} {row.unit}".removesuffix(" count")
-        table.add_row(row.name, value, here)
+        listed.add_row(row.name, value, here)
     console = make()
-    console.print(table)
+    console.print(listed)
     for reason, number in reasons.items():
         console.say(f"{number} refused:", reason)
 
@@ -49,42 +45,42 @@ def list_(
 def show(
     name: Annotated[str, typer.Argument(help="Canonical name, an old name, or a path.")], sysroot: Sysroot = None
 ) -> None:
-    """Show all that is known of one tunable."""
+    """Show the catalogue's entry of a tunable, and its value on this machine."""
     from schedlab.cli.console import make
     from schedlab.tunables import System, describe, rows
 
     console = make()
-    told = describe(name)
+    entry = describe(name)
     (row,) = rows(System(sysroot or Path("/")), [name])
     facts = {
-        "": told.summary,
+        "": entry.summary,
         "here": f"{row.current or '-'} ({row.state.value}): {row.why}",
-        "allowed": told.allowed,
-        "default": "; ".join(f"{value} ({kernels})" for value, kernels in told.defaults),
-        "follows": told.follows,
-        "changing": told.cost,
-        "needs": ", ".join(told.config),
-        "appears with": told.enabled_by or "",
-        "see also": told.successor or "",
-        "also called": ", ".join(told.other_names),
-        "source": told.source,
+        "allowed": entry.allowed,
+        "default": "; ".join(f"{value} ({kernels})" for value, kernels in entry.defaults),
+        "follows": entry.follows,
+        "changing": entry.cost,
+        "needs": ", ".join(entry.config),
+        "appears with": entry.enabled_by or "",
+        "see also": entry.successor or "",
+        "also called": ", ".join(entry.other_names),
+        "source": entry.source,
     }
-    console.print(told.name, style="bold")
+    console.print(entry.name, style="bold")
     for label, fact in facts.items():
         if fact:
             console.print(f"  {label + ':' if label else ''} {fact}".replace("   ", "  "), soft_wrap=True)
-    for value, choice, meaning in told.choices:
+    for value, choice, meaning in entry.choices:
         console.print(f"  value {value} {f'({choice})' if choice != value else ''}: {meaning}", soft_wrap=True)
-    for value, meaning in told.special.items():
+    for value, meaning in entry.special.items():
         console.print(f"  special {value}: {meaning}", soft_wrap=True)
-    for place, kernels in told.places:
+    for place, kernels in entry.places:
         console.print(f"  place: {place} ({kernels})", soft_wrap=True)
 
 
 @app.command()
 def undo(
     script: Annotated[
-        bool, typer.Option("--print", help="Print a shell script that does it by hand, and change nothing.")
+        bool, typer.Option("--print", help="Print a shell script that does it, and change nothing.")
     ] = False,
 ) -> None:
     """Put back every value that a killed run left changed."""
@@ -97,7 +93,7 @@ def undo(
         return
     for journal in pending(folder):
         if journal.live:
-            typer.echo(f"{journal.run_id} still runs; its values are left to it")
+            typer.echo(f"{journal.run_id} is still running; it puts its values back itself")
     outcomes = recover(folder, System())
     for outcome in outcomes:
         typer.echo(str(outcome))

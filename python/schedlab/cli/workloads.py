@@ -1,4 +1,4 @@
-"""``schedlab workloads``: what can be measured, with parameters and metrics."""
+"""``schedlab workloads``: the workloads, with their parameters and metrics."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ def workloads(
     name: Annotated[str | None, typer.Argument(help="Show one workload's parameters and metrics.")] = None,
 ) -> None:
     """List the workloads that an experiment can use."""
-    from rich.table import Table
-
-    from schedlab.cli.console import make
+    from schedlab.cli.console import make, table
     from schedlab.errors import SchedlabError
     from schedlab.workloads import registry
     from schedlab.workloads.tools import install_line, missing
@@ -29,15 +27,12 @@ def workloads(
             nearest = f"did you mean {error.nearest[0]!r}?" if error.nearest else "'schedlab workloads' lists them"
             raise SchedlabError(str(error), todo=nearest) from error
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("use", "what it is", "here"):
-        table.add_column(column, overflow="fold")
-    for known in registry.names():
-        adapter = registry.adapter(known)
-        lacking = missing(adapter)
-        here = f"missing: {install_line(lacking)}" if lacking else "ready"
-        table.add_row(known, adapter.summary, here)
-    console.print(table)
+    listed = table("use", "what it is", "here")
+    for use in registry.names():
+        adapter = registry.adapter(use)
+        tools = missing(adapter)
+        listed.add_row(use, adapter.summary, f"missing: {install_line(tools)}" if tools else "ready")
+    console.print(listed)
 
 
 def _show(console: Console, name: str) -> None:

@@ -1,8 +1,8 @@
-"""Switches turned into variants: every combination of them over the baseline, or a fraction of these.
+"""Variants for the switches of a factorial: every combination of them over the baseline, or a fraction of these.
 
-A fraction is told by generators. ``c = a*b`` keeps the half in which switch c is on or off as the product of a and b
-says, with the sign that keeps the run in which everything is off: that is the baseline. What cannot be told apart then
-is the price; the *resolution* is the length of the shortest product of switches that never changes (Box & Hunter 1961).
+Generators select a fraction. ``c = a*b`` keeps the half in which switch c equals the product of a and b, with the sign
+that keeps the combination in which all switches are off, the baseline. Some effects are then confounded with others.
+The *resolution* is the length of the shortest product of switches that is constant (Box & Hunter 1961).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schedlab.experiment.model import Experiment, FactorialTable, State, Variant
 from schedlab.experiment.plan import CONTROL
 
 MOST_RUNS = 128
-"""Variants of a factorial: nobody waits for more in every block."""
+"""Most variants of a factorial: nobody waits for more of them in every block."""
 
 JOINED = "+"
 
@@ -29,42 +29,43 @@ Finding = tuple[Path, str]
 
 
 def runs(table: FactorialTable, baseline: str) -> dict[str, tuple[bool, ...]]:
-    """Which switches are on in each variant, by its name; the baseline, with none on, first."""
+    """Return the switches that are on in each variant, by its name; the baseline, with all of them off, first."""
     names, words = list(table.switches), list(_words(table).items())
-    found = {}
+    variants = {}
     for levels in product((False, True), repeat=len(names)):
         on = dict(zip(names, levels, strict=True))
         if all(on[name] == _product_is_on(on, word) for name, word in words):
-            found[JOINED.join(name for name in names if on[name]) or baseline] = levels
-    return found
+            variants[JOINED.join(name for name in names if on[name]) or baseline] = levels
+    return variants
 
 
 def resolution(table: FactorialTable) -> int | None:
-    """Length of the shortest word of the defining relation; None for the whole design.
+    """Return the length of the shortest word of the defining relation; None for the full design.
 
-    3: main effects cannot be told from interactions of two; 4: those not from each other; 5: all of both are clear.
+    3: main effects are confounded with interactions of two switches. 4: interactions of two are confounded with each
+    other. 5: neither is confounded with the other.
     """
     generated = [frozenset({name, *word}) for name, word in _words(table).items()]
-    chosen = (some for k in range(len(generated)) for some in combinations(generated, k + 1))
-    # In a product of products a switch that stands twice is gone.
-    return min((len(reduce(frozenset.symmetric_difference, some)) for some in chosen), default=None)
+    subsets = (subset for k in range(len(generated)) for subset in combinations(generated, k + 1))
+    # A switch squared is 1, so a switch that two factors contain drops out of their product.
+    return min((len(reduce(frozenset.symmetric_difference, subset)) for subset in subsets), default=None)
 
 
 def expand(experiment: Experiment) -> Experiment:
-    """The experiment with the factorial's variants behind its baseline; without a factorial itself."""
+    """Return the experiment with the factorial's variants after its baseline; without a factorial, unchanged."""
     if experiment.factorial is None:
         return experiment
     switches = list(experiment.factorial.switches.items())
-    made = [
+    variants = [
         _variant(experiment.baseline, name, [switch for switch, on in zip(switches, levels, strict=True) if on])
         for name, levels in runs(experiment.factorial, experiment.baseline.name).items()
         if any(levels)
     ]
-    return experiment.model_copy(update={"variant": [experiment.baseline, *made]})
+    return experiment.model_copy(update={"variant": [experiment.baseline, *variants]})
 
 
 def faults(experiment: Experiment) -> Iterator[Finding]:
-    """What makes it impossible to expand the experiment."""
+    """Find what makes it impossible to expand the experiment."""
     table = experiment.factorial
     if table is None:
         return
@@ -80,18 +81,21 @@ def faults(experiment: Experiment) -> Iterator[Finding]:
         yield ("factorial", "switches"), f"{len(table.switches)} switches make {size} variants; {fewer}"
         return
     if (shortest := resolution(table)) is not None and shortest < 3:
-        yield ("factorial", "generators"), "two switches would always be on together: nothing could tell them apart"
+        yield (
+            ("factorial", "generators"),
+            "two switches would always be on together: their effects are confounded",
+        )
     yield from _switch_faults(experiment.baseline, table)
 
 
 def _words(table: FactorialTable) -> dict[str, tuple[str, ...]]:
-    """Generated switch → the switches whose product it follows; only of generators that can be read."""
+    """The generated switches, and the switches whose product each equals. Generators with a fault are left out."""
     matches = [match for text in table.generators if (match := _GENERATOR.match(text))]
     return {match[1]: tuple(re.split(r"\s*\*\s*", match[2])) for match in matches}
 
 
 def _product_is_on(on: Mapping[str, bool], word: Sequence[str]) -> bool:
-    """Of n switches that are ±1: +1 when an even number is off; the sign keeps the run with all of them off."""
+    """Whether the product of the switches (±1) is +1, with the sign that makes it -1 when all of them are off."""
     even = sum(not on[name] for name in word) % 2 == 0
     return even if len(word) % 2 else not even
 
@@ -101,13 +105,13 @@ def _generator_faults(table: FactorialTable) -> Iterator[Finding]:
     for text in table.generators:
         match = _GENERATOR.match(text)
         if match is None:
-            yield path, f'{text!r} is no generator: write "c = a*b", names of switches'
+            yield path, f'{text!r} is not a generator: write "c = a*b", names of switches'
             continue
         word = re.split(r"\s*\*\s*", match[2])
         generated.append(match[1])
         unknown = [name for name in (match[1], *word) if name not in table.switches]
         if unknown:
-            yield path, f"{unknown[0]!r} in {text!r} is no switch; they are {', '.join(table.switches)}"
+            yield path, f"{unknown[0]!r} in {text!r} is not a switch; the switches are {', '.join(table.switches)}"
         if len({match[1], *word}) <= len(word):
             yield path, f"{text!r} names a switch twice"
     for name in dict.fromkeys(generated):
@@ -140,14 +144,14 @@ def _switch_faults(baseline: Variant, table: FactorialTable) -> Iterator[Finding
 
 
 def _keys(state: State) -> set[str]:
-    """What a state sets, tables by their own keys: ``policy``, ``tunables.sched.migration_cost_ns``."""
+    """The keys that a state sets, with those of its tables: ``policy``, ``tunables.sched.migration_cost_ns``."""
     whole = {name for name in state.model_fields_set if name not in _TABLES}
     variables = {f"environment.{name}" for name in state.environment}
     return whole | variables | {f"tunables.{name}" for name in state.tunables}
 
 
 def _variant(baseline: Variant, name: str, on: Sequence[tuple[str, State]]) -> Variant:
-    """The baseline with these switches' states put over it."""
+    """The baseline, overridden by the states of these switches."""
     values: dict[str, Any] = {"tunables": baseline.tunables, "environment": baseline.environment}
     for _, state in on:
         values |= {key: getattr(state, key) for key in state.model_fields_set if key not in _TABLES}

@@ -1,4 +1,4 @@
-"""Reading an experiment file: every mistake is found at once, each with file, line, key path and the nearest name."""
+"""Reading an experiment file. All mistakes are reported at once, with file, line, key path and the nearest name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Finding = tuple[locate.Path, str]
 
 
 def load(path: Path) -> tuple[Experiment, str]:
-    """The experiment in a file, and the file's text; raises :class:`ExperimentError` with every finding."""
+    """Return the experiment in a file, and the file's text; :class:`ExperimentError` has every finding."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -65,7 +65,7 @@ def load(path: Path) -> tuple[Experiment, str]:
 
 
 def parse(text: str, name: str) -> Experiment:
-    """The experiment in this text; ``name`` stands for the file in messages."""
+    """Return the experiment in this text; messages call the file ``name``."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -98,13 +98,13 @@ def _validated(data: dict[str, Any], text: str, name: str) -> tuple[Experiment, 
 
 
 def _error(findings: list[Finding], text: str, name: str) -> ExperimentError:
-    known = locate.lines(text)
-    told = []
+    lines = locate.lines(text)
+    messages = []
     for path, message in findings:
-        line = locate.line_of(path, known)
+        line = locate.line_of(path, lines)
         place = f"{name}:{line}" if line else name
-        told.append(f"{place}: {locate.dotted(path)}: {message}" if path else f"{place}: {message}")
-    return ExperimentError("\n".join(told))
+        messages.append(f"{place}: {locate.dotted(path)}: {message}" if path else f"{place}: {message}")
+    return ExperimentError("\n".join(messages))
 
 
 def _explain(item: Any) -> list[Finding]:
@@ -136,7 +136,7 @@ def _explain_field(item: Any, path: locate.Path) -> Finding:
         return path[:3] if is_switch else path, f"{item['input']!r} cannot be a name: {allowed}"
     message = message.removeprefix("Value error, ").replace("Input should be", "should be")
     shown = "" if kind == "value_error" else f" (is {item['input']!r})"
-    # A union's branches end in the type's name; the file has no such key.
+    # pydantic appends the type's name for each branch of a union; the file has no such key.
     return tuple(part for part in path if part not in ("int", "bool", "float", "str")), message + shown
 
 
@@ -148,9 +148,9 @@ def _keys_at(path: locate.Path) -> list[str]:
 
 
 def _elsewhere(path: locate.Path) -> str:
-    """The table that the key belongs to, where it is right but in the wrong one."""
-    homes = [name for name, table in _TABLES.items() if path[-1] in table.model_fields and name != path[0]]
-    return f"; it belongs in {' or '.join(f'[{name}]' for name in homes)}" if homes else ""
+    """A hint for a key that another table has."""
+    tables = [name for name, table in _TABLES.items() if path[-1] in table.model_fields and name != path[0]]
+    return f"; it belongs in {' or '.join(f'[{name}]' for name in tables)}" if tables else ""
 
 
 def _nearest(name: str, names: list[str]) -> str:
@@ -161,7 +161,7 @@ def _nearest(name: str, names: list[str]) -> str:
 
 
 def _check(experiment: Experiment) -> Iterator[Finding]:
-    """What single fields cannot tell: labels that repeat, tunables, workloads and their parameters."""
+    """Check what concerns several fields: repeated labels, sequential designs, workloads and their parameters."""
     yield from _check_labels(experiment)
     yield from _check_stopping(experiment)
     for i, table in enumerate(experiment.workload):
@@ -169,7 +169,7 @@ def _check(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _check_variants(experiment: Experiment) -> Iterator[Finding]:
-    """What concerns all variants, a factorial's among them."""
+    """Check what concerns all variants, those of a factorial included."""
     yield from _check_names(experiment)
     yield from _check_size(experiment)
     yield from _check_stack(experiment)
@@ -196,7 +196,7 @@ def _check_labels(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _check_size(experiment: Experiment) -> Iterator[Finding]:
-    """A plan is a list in memory, and nobody waits for a million trials."""
+    """Check the number of trials: a plan is a list in memory, and nobody waits for a million trials."""
     design = experiment.design
     cells = sum(prod(len(v) if isinstance(v, list) else 1 for v in t.given.values()) for t in experiment.workload)
     trials = cells * (len(experiment.variant) + design.control) * (design.blocks * design.iterations + design.warmup)
@@ -205,14 +205,14 @@ def _check_size(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _check_stopping(experiment: Experiment) -> Iterator[Finding]:
-    """What a run that may stop early cannot be judged by."""
+    """Check that a run that may stop early has an analysis that allows it."""
     if experiment.design.stopping == "fixed":
         return
     path = ("design", "stopping")
     if experiment.analysis.correction == "benjamini-hochberg":
         yield (
             path,
-            'a sequential run is corrected by "holm" or not at all: nothing bounds Benjamini-Hochberg over looks',
+            'a sequential run is corrected by "holm" or "none": Benjamini-Hochberg has no bound over interim analyses',
         )
     for table in ("attribution", "factorial"):
         if getattr(experiment, table) is not None:
@@ -230,40 +230,38 @@ def _check_stack(experiment: Experiment) -> Iterator[Finding]:
 
 def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
     try:
-        found = adapter(table.use)
+        workload = adapter(table.use)
     except UnknownWorkload:
         yield ("workload", i, "use"), f"unknown workload {table.use!r}{_nearest(table.use, workload_names())}"
         return
     for key, value in (table.given | table.quick).items():
         if isinstance(value, list) and (not value or any(value.count(item) > 1 for item in value)):
             fault = (
-                "holds a value twice: each is a row of its own"
-                if value
-                else "is an empty list: give at least one value"
+                "contains a value twice: each value is a row" if value else "is an empty list: give at least one value"
             )
             yield ("workload", i, key), fault
             return
     for quick in (False, True) if table.quick else (False,):
-        yield from _check_parameters(i, table, found, quick)
+        yield from _check_parameters(i, table, workload, quick)
     for name, times in Counter(table.metrics or ()).items():
         if times > 1:
             yield ("workload", i, "metrics"), f"{name!r} is named {times} times"
-        if name not in (names := [spec.name for spec in found.metrics]):
+        if name not in (names := [spec.name for spec in workload.metrics]):
             yield ("workload", i, "metrics"), f"{table.use!r} has no metric {name!r}{_nearest(name, names)}"
 
 
-def _check_parameters(i: int, table: WorkloadTable, found: AnyAdapter, quick: bool) -> Iterator[Finding]:
-    told: set[tuple[locate.Path, str]] = set()
+def _check_parameters(i: int, table: WorkloadTable, workload: AnyAdapter, quick: bool) -> Iterator[Finding]:
+    reported: set[tuple[locate.Path, str]] = set()
     for values in combinations(table, quick=quick):
         try:
-            found.parameters.model_validate(values)
+            workload.parameters.model_validate(values)
         except ValidationError as error:
             for item in error.errors():
                 path, message = _explain_field(item, tuple(item["loc"]))
                 if item["type"] == "extra_forbidden":
-                    known = [*found.parameters.model_fields, *WorkloadTable.model_fields]
-                    message = f"{table.use!r} has no parameter {path[-1]!r}{_nearest(str(path[-1]), known)}"
+                    names = [*workload.parameters.model_fields, *WorkloadTable.model_fields]
+                    message = f"{table.use!r} has no parameter {path[-1]!r}{_nearest(str(path[-1]), names)}"
                 inside = ("quick",) if path and path[0] in table.quick and quick else ()
-                if (path, message) not in told:
-                    told.add((path, message))
+                if (path, message) not in reported:
+                    reported.add((path, message))
                     yield ("workload", i, *inside, *path), message

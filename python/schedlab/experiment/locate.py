@@ -1,7 +1,7 @@
-"""Which line of a TOML file a key path stands on, for error messages.
+"""The line of a key path in a TOML file, for error messages.
 
-``tomllib`` keeps no positions, so the file's table headers and keys are followed once more; only top-level keys of
-tables are sought, and for anything deeper (inline tables, multi-line arrays) the nearest enclosing key's line is given.
+``tomllib`` keeps no positions, so the table headers and keys of the file are read once more. Only top-level keys of
+tables have a line; anything deeper (inline tables, multi-line arrays) gets the line of the nearest enclosing key.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ def _parts(dotted: str) -> list[str]:
 
 
 def lines(text: str) -> dict[Path, int]:
-    """The line (from 1) of every table header and key, by key path; array-of-tables have their index in the path."""
-    found: dict[Path, int] = {}
+    """Return the line (from 1) of every table header and key, by key path. Arrays of tables have an index."""
+    numbers: dict[Path, int] = {}
     counts: dict[Path, int] = {}
     table: Path = ()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             table = _enter(_parts(header[2]), header[1] == "[[", counts)
-            found.setdefault(table, number)
+            numbers.setdefault(table, number)
         elif key := _KEY.match(line):
-            found.setdefault((*table, *_parts(key[1])), number)
-    return found
+            numbers.setdefault((*table, *_parts(key[1])), number)
+    return numbers
 
 
 def _enter(parts: Sequence[str], is_array: bool, counts: dict[Path, int]) -> Path:
-    """The path that a header opens: names that are arrays of tables get the index of their latest element."""
+    """The path that a header opens. The name of an array of tables is followed by the index of its last element."""
     path: Path = ()
     for depth, part in enumerate(parts):
         path = (*path, part)
@@ -46,17 +46,17 @@ def _enter(parts: Sequence[str], is_array: bool, counts: dict[Path, int]) -> Pat
     return path
 
 
-def line_of(path: Path, known: dict[Path, int]) -> int | None:
-    """The line of ``path`` or of its nearest known ancestor; None when not even that is known."""
+def line_of(path: Path, lines: dict[Path, int]) -> int | None:
+    """Return the line of ``path`` or of its nearest ancestor with a line; None when no ancestor has one."""
     while path:
-        if path in known:
-            return known[path]
+        if path in lines:
+            return lines[path]
         path = path[:-1]
     return None
 
 
 def dotted(path: Path) -> str:
-    """A key path for people: ``variant[1].tunables.x``."""
+    """Format a key path for people: ``variant[1].tunables.x``."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else (f".{part}" if text else part)

@@ -1,4 +1,4 @@
-"""The experiment file as typed data. Reading it and finding its mistakes is :mod:`schedlab.experiment.load`'s work."""
+"""The experiment file as typed data. :mod:`schedlab.experiment.load` reads it and reports its mistakes."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def _cpu_list(value: object) -> str:
 
 
 def _command(value: object) -> tuple[str, ...]:
-    """The words of a command; a string is taken apart as a shell would, without running one."""
+    """The words of a command; a string is split as a shell does it, without running a shell."""
     if isinstance(value, str):
         try:
             value = shlex.split(value)
         except ValueError as error:
-            raise ValueError(f"{value!r} is no command: {str(error).lower()}") from error
+            raise ValueError(f"{value!r} is not a command: {str(error).lower()}") from error
     if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
         raise ValueError("a command is a string or a list of strings")
     if not value or not value[0].strip():
         raise ValueError("is empty: name the program")
     if any("\0" in word for word in value):
-        raise ValueError("holds a NUL byte")
+        raise ValueError("contains a NUL byte")
     return tuple(value)
 
 
@@ -74,7 +74,7 @@ def _topology(value: object) -> str:
 
 def _boot_parameters(value: str) -> str:
     if not value.isprintable():
-        raise ValueError(f"{value!r} holds a control character: boot parameters are words on one line")
+        raise ValueError(f"{value!r} contains a control character: boot parameters are words on one line")
     return value
 
 
@@ -104,7 +104,7 @@ def _tunables(table: object) -> dict[str, Setting]:
 
 
 def _setting(name: str, value: object) -> Setting:
-    """The setting; names that only shipped kernel models have are tunables too, and need a target that is simulated."""
+    """The setting. Names that only shipped kernel models have are accepted too; they need a simulated target."""
     try:
         return setting(name, value)
     except UnknownTunable:
@@ -132,7 +132,7 @@ Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
 LOOKS = 4
-"""Looks of a sequential run that does not say how many: more find little sooner, and fewer stop later."""
+"""Default number of interim analyses: more of them find little sooner, and fewer of them stop later."""
 
 
 class _Table(BaseModel):
@@ -140,20 +140,20 @@ class _Table(BaseModel):
 
 
 class About(_Table):
-    """``[experiment]``: a name and the question that the run is to answer."""
+    """``[experiment]``: a name, and the question that the run answers."""
 
     name: Name
     question: str = ""
 
 
 class TargetTable(_Table):
-    """``[target]``: where the trials run, unless ``schedlab run --target`` says otherwise.
+    """``[target]``: where the trials run, unless ``schedlab run --target`` names another target.
 
-    A simulated target (``sim``) has a machine, and a kernel model for the variants that name none: shipped ones by
-    name, others by the path of their TOML file. A virtual machine (``vm``) has a kernel image for the variants that
-    name none, a topology (``"4x2/4"``), memory for each of its nodes, their distances, a command line that those of
-    variants are added to, and programs of this machine that go in (``tools``),
-    or its whole file tree (``host_files``).
+    A simulated target (``sim``) has a machine, and a kernel model for the variants without one: a shipped one by its
+    name, another by the path of its TOML file. A virtual machine (``vm``) has a kernel image for the variants without
+    one, a topology (``"4x2/4"``), memory for each node, distances between the nodes, and a command line to which that
+    of the variant is added. ``tools`` are programs of this machine that the guest is given; with ``host_files`` it
+    sees the whole file tree.
     """
 
     kind: Literal["host", "sim", "vm"] = "host"
@@ -174,8 +174,8 @@ class TargetTable(_Table):
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' names those shipped")
         if self.kind == "host" and (self.machine or self.kernel):
             raise ValueError('machine and kernel go with kind = "sim" or "vm": the host has its own')
-        own = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools", "host_files"}
-        if self.kind != "vm" and (given := sorted(self.model_fields_set & own)):
+        vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools", "host_files"}
+        if self.kind != "vm" and (given := sorted(self.model_fields_set & vm_only)):
             raise ValueError(f'{", ".join(given)} goes with kind = "vm" only')
         if self.kind == "vm":
             self._check_guest()
@@ -200,10 +200,10 @@ class TargetTable(_Table):
 
 
 class Design(_Table):
-    """``[design]``: how many trials, in which order.
+    """``[design]``: the number and the order of trials.
 
-    A block puts every variant in place once, in a random order drawn from ``seed``. ``interleave = "rows"`` goes
-    through the variants row by row instead: closer pairs, but each variant is put in place once for every row.
+    A block puts every variant in place once, in a random order drawn from ``seed``. With ``interleave = "rows"``, the
+    variants alternate within each row instead: the pairs are closer, but each variant is put in place once a row.
     """
 
     blocks: Annotated[int, Field(ge=1, le=10_000)] = 8
@@ -227,7 +227,7 @@ class Design(_Table):
 
     @property
     def look_blocks(self) -> tuple[int, ...]:
-        """The blocks after which a sequential run is looked at, the last of them all; none for a fixed one."""
+        """The numbers of blocks after which interim analyses are made, the last one after all; () for a fixed run."""
         if self.stopping == "fixed":
             return ()
         looks = min(LOOKS if self.looks is None else self.looks, self.blocks)
@@ -237,7 +237,7 @@ class Design(_Table):
 class Judging(_Table):
     """``[analysis]``: the error rate, the margin within which a difference does not matter, the correction.
 
-    ``interval`` is how the intervals of ratios are made; p values and words are the same for both.
+    ``interval`` is the method for the intervals of ratios; p values and verdicts do not depend on it.
     """
 
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
@@ -248,11 +248,11 @@ class Judging(_Table):
 
 
 class State(_Table):
-    """What a variant sets; what it does not name stays as the machine has it.
+    """The attributes that a variant sets; all others stay as the machine has them.
 
-    ``kernel`` and ``cmdline``, its command line, are for targets that can start another; ``topology``, ``memory_mib``
-    of each node and the nodes' ``distances`` are for virtual machines. ``sched_ext`` is the command that loads a
-    sched_ext scheduler, for targets with a real kernel.
+    ``kernel`` and its command line ``cmdline`` are for targets that can start another kernel. ``topology``,
+    ``memory_mib`` of each node and the nodes' ``distances`` are for virtual machines. ``sched_ext`` is the command
+    that loads a sched_ext scheduler, for targets with a real kernel. ``tunables`` are settings by canonical name.
     """
 
     kernel: Annotated[str, Field(min_length=1)] | None = None
@@ -280,7 +280,7 @@ class State(_Table):
         return environment
 
     def check(self) -> None:
-        """Raise ValueError for attributes that do not go together."""
+        """Raise ValueError for attributes that cannot be combined."""
         realtime = self.policy in ("fifo", "rr")
         if realtime and self.priority is None:
             raise ValueError(f"policy {self.policy!r} needs a priority from 1 to 99")
@@ -293,11 +293,11 @@ class State(_Table):
 
 
 GUEST_ONLY = ("topology", "memory_mib", "distances")
-"""Keys of a state that only a virtual machine can follow."""
+"""Keys of a state that need a virtual machine."""
 
 
 class Variant(State):
-    """``[[variant]]``: a named state of the system. The first of the file is the baseline."""
+    """``[[variant]]``: a named state of the system. The first variant of the file is the baseline."""
 
     name: Name
     description: str = ""
@@ -309,15 +309,15 @@ class Variant(State):
 
 
 class AttributionTable(_Table):
-    """``[attribution]``: variants that each hold one change more than the one before, the stack's base first."""
+    """``[attribution]``: variants of which each has one change more than the previous one, the base first."""
 
     stack: Annotated[list[Name], Field(min_length=2)]
 
 
 class FactorialTable(_Table):
-    """``[factorial]``: switches, each a state that is put over the baseline's, in every combination.
+    """``[factorial]``: switches in every combination. A switch is a state that overrides that of the baseline.
 
-    ``generators`` make it a fraction: ``c = a*b`` leaves out the runs in which c is not on as a and b say, see
+    ``generators`` select a fraction of the combinations, such as ``c = a*b``; see
     :mod:`schedlab.experiment.factorial`.
     """
 
@@ -326,10 +326,10 @@ class FactorialTable(_Table):
 
 
 class WorkloadTable(BaseModel):
-    """``[[workload]]``: what is measured. Keys that are not named here are the adapter's parameters.
+    """``[[workload]]``: what is measured. All other keys are parameters of the workload.
 
-    A parameter may be a list: each combination is a row. ``metrics`` names the judged ones (default: the adapter's).
-    ``quick`` holds the values that ``--quick`` uses instead.
+    A parameter may be a list: each combination is a row. ``metrics`` names the metrics that get a verdict; the
+    workload has a default. ``quick`` contains the values that ``--quick`` uses instead.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
@@ -342,7 +342,7 @@ class WorkloadTable(BaseModel):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The adapter's parameters as the file gives them, lists not yet expanded."""
+        """The parameters as the file gives them, with lists not yet expanded."""
         return dict(self.model_extra or {})
 
 

@@ -1,12 +1,12 @@
 """The plan: an experiment expanded into ordered trials.
 
-The unit of evidence is the block, one pass in which every variant is put in place once. The order is a contract:
+The unit of evidence is the block: one pass in which every variant is put in place once. The order is a contract:
 
 - Warm-up trials come first, ``warmup`` passes over every cell in the file's order, and are never analysed.
 - Within a block the variants' order, and the rows' order (the same for all variants of the block), are permutations
   drawn from the seed: element *i* of kind *k* in block *b* is placed by SHA-256 of ``"{seed}/{b}/{k}/{i}"``. Anyone
   can recompute it, in any language, on any platform.
-- The A/A control is the baseline a second time, as a variant of its own called ``control``.
+- The A/A control is the baseline a second time, as a variant called ``control``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from schedlab.experiment.rows import Row, combinations
 from schedlab.workloads.registry import adapter
 
 CONTROL = "control"
-"""The A/A control's name among the variants."""
+"""Name of the A/A control among the variants."""
 
 Phase = Literal["warmup", "measure"]
 
@@ -40,7 +40,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Plan:
-    """An experiment's trials in order, with what they were made from."""
+    """The trials of an experiment in order, with the experiment, the seed, the variants and the rows."""
 
     experiment: Experiment
     seed: int
@@ -50,33 +50,33 @@ class Plan:
 
     @property
     def tests(self) -> int:
-        """How many tests the correction is made over: the blocks that a verdict needs depend on it."""
+        """The number of tests of the correction. The number of blocks that a verdict needs depends on it."""
         return tests(self.experiment, self.rows)
 
 
 def tests(experiment: Experiment, rows: tuple[Row, ...]) -> int:
     """See :attr:`Plan.tests`."""
-    judging, asked = experiment.analysis, sum(len(row.judged) for row in rows)
+    judging, questions = experiment.analysis, sum(len(row.judged) for row in rows)
     if judging.correction == "none":
         return 1
-    return asked * (max(len(experiment.variant) - 1, 1) if judging.family == "run" else 1)
+    return questions * (max(len(experiment.variant) - 1, 1) if judging.family == "run" else 1)
 
 
 def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
-    """The experiment's rows, in the file's order."""
-    made = []
+    """Return the experiment's rows, in the file's order."""
+    expanded = []
     for table in experiment.workload:
         judged = tuple(table.metrics or (spec.name for spec in adapter(table.use).metrics if spec.judged))
         timeout = experiment.design.timeout if table.timeout is None else table.timeout
-        made += [
+        expanded += [
             Row(table.label or table.use, table.use, values, judged, timeout)
             for values in combinations(table, quick=quick)
         ]
-    return tuple(made)
+    return tuple(expanded)
 
 
 def variants(experiment: Experiment) -> tuple[Variant, ...]:
-    """The experiment's variants, with the A/A control behind the baseline when the design asks for it."""
+    """Return the experiment's variants, with the A/A control after the baseline when the design has one."""
     baseline, *others = experiment.variant
     if not experiment.design.control:
         return (baseline, *others)
@@ -85,12 +85,12 @@ def variants(experiment: Experiment) -> tuple[Variant, ...]:
 
 
 def permutation(seed: int, block: int, kind: str, length: int) -> list[int]:
-    """The order of ``length`` things of one kind in one block, from the seed alone."""
+    """Return the order of ``length`` elements of one kind in one block, which depends on the seed alone."""
     return sorted(range(length), key=lambda i: sha256(f"{seed}/{block}/{kind}/{i}".encode()).digest())
 
 
 def plan(experiment: Experiment, seed: int, *, quick: bool = False) -> Plan:
-    """Expand an experiment into its trials; the same experiment and seed give the same plan, for ever."""
+    """Expand an experiment into its trials. The same experiment and seed always give the same plan."""
     all_rows, all_variants = rows(experiment, quick=quick), variants(experiment)
     cells = _cells(experiment, seed, all_variants, all_rows)
     trials = tuple(Trial(index, *cell) for index, cell in enumerate(cells))

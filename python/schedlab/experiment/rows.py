@@ -1,4 +1,4 @@
-"""Rows: each combination of a workload's parameters. A row is what gets a verdict."""
+"""Rows: the combinations of a workload's parameters. Each row gets a verdict."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from schedlab.experiment.model import WorkloadTable
 class Row:
     """One workload with one value for each parameter.
 
-    ``parameters`` holds what the file gave (the adapter's defaults are not repeated), ``judged`` the metrics that
-    get a verdict, ``timeout`` the seconds after which a trial is ended.
+    ``parameters`` are those of the file, without the workload's defaults. ``judged`` are the metrics that get a
+    verdict. A trial ends after ``timeout`` seconds.
     """
 
     label: str
@@ -28,12 +28,12 @@ class Row:
 
     @cached_property
     def parameters_json(self) -> str:
-        """The parameters as canonical JSON; with ``label`` it identifies the row."""
+        """The parameters as canonical JSON, which identify the row together with ``label``."""
         return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies the row within a run."""
+        """Identity of the row within a run."""
         return (self.label, self.parameters_json)
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Row:
 
 
 def combinations(table: WorkloadTable, *, quick: bool) -> Iterator[dict[str, Any]]:
-    """Each combination of the table's parameters, lists expanded in the file's order; the last varies fastest."""
+    """Yield each combination of the table's parameters, in the order of the lists; the last varies fastest."""
     given = table.given | (table.quick if quick else {})
     choices = [value if isinstance(value, list) else [value] for value in given.values()]
     for values in product(*choices):

@@ -1,4 +1,4 @@
-"""What a plan's size allows, whatever it measures: the blocks that a verdict takes, and what each look can decide."""
+"""The size of a design: blocks that a verdict needs, levels of interim analyses, and ``--quick``."""
 
 from __future__ import annotations
 
@@ -7,16 +7,36 @@ from dataclasses import dataclass
 from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.analysis.sequential import nominal
 from schedlab.analysis.signflip import smallest_p
-from schedlab.experiment.plan import Plan
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import Plan, rows, tests
+
+
+def quick(experiment: Experiment) -> Experiment:
+    """Return the experiment in its smallest useful size: the blocks that a verdict needs, one iteration, one warm-up.
+
+    Fewer blocks would still give figures, but no difference, however large, could be significant. The file's number
+    of blocks is never exceeded. The run is of fixed size, because with so few blocks it cannot stop early.
+    """
+    needed = blocks_for_a_verdict(experiment.analysis.alpha, tests(experiment, rows(experiment, quick=True)))
+    design = experiment.design.model_copy(
+        update={
+            "blocks": min(needed, experiment.design.blocks),
+            "iterations": 1,
+            "warmup": min(1, experiment.design.warmup),
+            "stopping": "fixed",
+            "looks": None,
+        }
+    )
+    return experiment.model_copy(update={"design": design})
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look of a sequential run.
+class InterimAnalysis:
+    """An interim analysis of a sequential run, after ``blocks`` blocks.
 
-    ``first`` is the nominal level that the first row of the correction is held against, ``last`` the one for the last
-    row left, both two-sided. ``smallest`` is the smallest p that so many blocks can have: where it is above a level no
-    difference can be found there, however large.
+    ``first`` and ``last`` are the two-sided nominal levels for the first row of the correction and for the last row
+    that is left. ``smallest`` is the smallest p value of so many blocks: no difference, however large, reaches a level
+    below it.
     """
 
     blocks: int
@@ -26,24 +46,24 @@ class Look:
 
     @property
     def can_decide(self) -> bool:
-        """Whether any difference can be found at this look, in the first row of the correction."""
+        """Whether a difference can be significant here, in the first row of the correction."""
         return self.smallest <= self.first
 
 
-def looks(plan: Plan) -> list[Look]:
-    """The looks of a plan; none for a fixed one. Sameness is shown by t tests, which any look can."""
+def interim_analyses(plan: Plan) -> list[InterimAnalysis]:
+    """Return the interim analyses of a plan; [] for a fixed run. Each of them can show equivalence, by t tests."""
     blocks, alpha = plan.experiment.design.look_blocks, plan.experiment.analysis.alpha
     if not blocks:
         return []
-    first, last = nominal(blocks, alpha / plan.tests), nominal(blocks, alpha)
-    return [Look(n, one, other, smallest_p(n)) for n, one, other in zip(blocks, first, last, strict=True)]
+    levels = zip(blocks, nominal(blocks, alpha / plan.tests), nominal(blocks, alpha), strict=True)
+    return [InterimAnalysis(n, first, last, smallest_p(n)) for n, first, last in levels]
 
 
 def blocks_at_least(plan: Plan) -> int:
-    """The blocks below which no difference could be called one, however large, if only one row differs.
+    """Return the fewest blocks with which a difference can be significant when a single row differs.
 
-    Under Benjamini–Hochberg, if all rows do: those with the smallest p possible carry each other.
+    Under Benjamini-Hochberg, when all rows differ: rows with the smallest possible p value support each other.
     """
-    found, judging = looks(plan), plan.experiment.analysis
+    analyses, judging = interim_analyses(plan), plan.experiment.analysis
     alpha = judging.alpha * (plan.tests if judging.correction == "benjamini-hochberg" else 1)
-    return blocks_for_a_verdict(found[-1].first if found else alpha / plan.tests, 1)
+    return blocks_for_a_verdict(analyses[-1].first if analyses else alpha / plan.tests, 1)

@@ -1,4 +1,4 @@
-"""How ``--dry-run`` shows a plan."""
+"""The text of ``--dry-run``: every trial of a plan."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from schedlab.experiment.plan import Plan
 from schedlab.units import counted, format_time
 
 LONG = 40
-"""Characters from which on a row's parameters are told once, and its trials by its label."""
+"""Length of a row's name above which its parameters are printed once, and its label stands for it."""
 
 
 def show(console: Console, plan: Plan, estimate: Estimate) -> None:
-    """Every trial in order, one line for each variant that is put in place."""
+    """Print every trial in order, one line for each variant that is put in place."""
     design = plan.experiment.design
     sizes = (
         (len(plan.trials), "trial"),
@@ -49,5 +49,5 @@ def _show_resolution(console: Console, plan: Plan) -> None:
     judging, blocks = plan.experiment.analysis, plan.experiment.design.blocks
     needed = blocks_for_a_verdict(judging.alpha, plan.tests)
     if blocks < needed and judging.correction != "benjamini-hochberg":
-        told = f"{counted(blocks, 'block')} cannot call any difference over {counted(plan.tests, 'row')} one"
-        console.say("!", f"{told}, however large: use {needed} or more")
+        what = f"{counted(blocks, 'block')} cannot show any difference in {counted(plan.tests, 'row')}"
+        console.say("!", f"{what}, however large: use {needed} or more")

@@ -1,4 +1,4 @@
-"""How ``schedlab plan`` shows sizes to people."""
+"""The text of ``schedlab plan``: the size of a plan, and its power by the noise of a stored run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedlab.execution.estimate import Estimate
 from schedlab.execution.sizing import Sizing
 from schedlab.experiment.factorial import resolution
 from schedlab.experiment.plan import Plan
-from schedlab.experiment.size import blocks_at_least, looks
+from schedlab.experiment.size import blocks_at_least, interim_analyses
 from schedlab.store.describing import describe
 from schedlab.units import counted, format_time
 
@@ -25,7 +25,7 @@ from schedlab.units import counted, format_time
 def show(
     console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()
 ) -> None:
-    """The plan's size, what it can decide, and by a measured run what it would see and need."""
+    """Print the size of the plan and what it can decide; with a measured run, its power and its needs."""
     _show_size(console, plan, sizing, estimate)
     for what in downloads:
         console.print(f"To be downloaded: {what}.")
@@ -33,8 +33,8 @@ def show(
     _show_looks(console, plan)
     if sizing is None:
         console.print(
-            "\nHow much the rows scatter is not known, so neither is what this run would see. Measure a pilot and plan "
-            "by it: 'schedlab run FILE', then 'schedlab plan FILE --from RUN' with the number of that run."
+            "\nThe noise of the rows is not known, so neither are the effects that this run can find. Measure a pilot "
+            "and plan with it: 'schedlab run FILE', then 'schedlab plan FILE --from RUN' with the number of that run."
         )
         return
     _show_rows(console, plan, sizing)
@@ -64,7 +64,7 @@ def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Es
     over = f"over {tests} tests" if tests > 1 else "for one test"
     console.print(f"A difference takes {needed} blocks at least, {plan.experiment.analysis.correction} {over}.")
     if design.blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":
-        _say(console, "!", f"{counted(design.blocks, 'block')} cannot call any difference one, however large")
+        _say(console, "!", f"{counted(design.blocks, 'block')} cannot show any difference, however large")
 
 
 def _show_factorial(console: Console, plan: Plan) -> None:
@@ -84,16 +84,18 @@ def _show_factorial(console: Console, plan: Plan) -> None:
     )
     for term in contrasts(layout):
         if term.aliases:
-            console.print(f"  {term.name} cannot be told from {', '.join(map(TIMES.join, term.aliases))}.")
+            console.print(f"  {term.name} is confounded with {', '.join(map(TIMES.join, term.aliases))}.")
 
 
 def _show_looks(console: Console, plan: Plan) -> None:
-    found = looks(plan)
-    if not found:
+    analyses = interim_analyses(plan)
+    if not analyses:
         return
-    console.print(f"\nThe run stops early when every row is decided at one of {len(found)} looks:\n")
-    table = _table("look", "after block", "level, first row", "level, last row", "smallest p", "can find a difference")
-    for i, look in enumerate(found, start=1):
+    console.print(f"\nThe run stops early when every row is decided at one of {len(analyses)} interim analyses:\n")
+    table = _table(
+        "analysis", "after block", "level, first row", "level, last row", "smallest p", "can find a difference"
+    )
+    for i, look in enumerate(analyses, start=1):
         able = "yes" if look.can_decide else "the last rows only" if look.smallest <= look.last else "no"
         table.add_row(str(i), str(look.blocks), *(f"{p:.2g}" for p in (look.first, look.last, look.smallest)), able)
     console.print(table)
@@ -102,7 +104,7 @@ def _show_looks(console: Console, plan: Plan) -> None:
 def _show_rows(console: Console, plan: Plan, sizing: Sizing) -> None:
     run, design = sizing.run, plan.experiment.design
     console.print(f"\nNoise of run {run.id} ({_size(run.design.blocks, run.design.iterations)}, {run.state}):\n")
-    table = _table("row", "within", "between", "of ratio", "sees", "blocks", "best")
+    table = _table("row", "within", "between", "of ratio", "MDE", "blocks", "best")
     for row in sizing.rows:
         cells = (row.noise.within, row.noise.between, row.noise.of_ratio(design.iterations), row.sees)
         best = "-" if row.best_iterations is None else str(row.best_iterations)
@@ -110,10 +112,10 @@ def _show_rows(console: Console, plan: Plan, sizing: Sizing) -> None:
     console.print(table)
     effect = _percent(sizing.wanted.effect)
     words = (
-        "\nStandard deviations: within, of an iteration in its block; between, of blocks beyond that; of ratio, of a "
-        f"block's variant / baseline with {counted(design.iterations, 'iteration')}. sees: the change that "
+        "\nStandard deviations: within a block, between blocks, and of ratio: of a "
+        f"block's variant / baseline with {counted(design.iterations, 'iteration')}. MDE: the smallest change that "
         f"{design.blocks} blocks find with power {sizing.wanted.power:g}. blocks: for a change of {effect}. best: "
-        "iterations a block by the time that they take (Kalibera & Jones)."
+        "the iterations a block that cost the least time (Kalibera & Jones)."
     )
     console.print(Text(words, style="dim"))
     _show_doubts(console, sizing)
@@ -124,9 +126,9 @@ def _show_doubts(console: Console, sizing: Sizing) -> None:
     fewest = min(row.noise.blocks for row in sizing.rows)
     console.print(f"From {fewest} blocks a standard deviation is known to about ±{100 * error:.0f} %.")
     if any(row.noise.clamped for row in sizing.rows):
-        console.print("Where iterations explain more than all there is, the variance between blocks is taken for 0.")
+        console.print("Where the estimated variance between blocks is negative, it is taken as 0.")
     if any(row.best_iterations is None for row in sizing.rows):
-        console.print("One iteration a block does not tell within from between: measure a pilot with two or more.")
+        console.print("One iteration a block does not separate within from between: measure a pilot with two or more.")
     for question, reason in sizing.unknown:
         _say(console, "not known:", f"{row_name(question)}: {reason}")
 
@@ -135,7 +137,7 @@ def _show_proposals(console: Console, plan: Plan, sizing: Sizing) -> None:
     wanted, iterations = sizing.wanted, plan.experiment.design.iterations
     console.print(f"\nTo find {_percent(wanted.effect)} in each of these rows with power {wanted.power:g}:")
     if sizing.kept is None and sizing.best is None:
-        console.print("  no number of blocks that anybody runs is enough; ask for a larger effect, or find the noise")
+        console.print("  no practical number of blocks is enough; look for a larger effect, or reduce the noise")
         return
     _show_proposal(console, f"with {counted(iterations, 'iteration')} as in the file", sizing.kept)
     if sizing.best is not None and sizing.best != sizing.kept:
@@ -144,13 +146,13 @@ def _show_proposals(console: Console, plan: Plan, sizing: Sizing) -> None:
 
 def _show_proposal(console: Console, how: str, size: Size | None) -> None:
     if size is None:
-        console.print(f"  {how}: not known, or more blocks than anybody runs")
+        console.print(f"  {how}: not known, or more blocks than is practical")
         return
     console.print(f"  {how}: {_size(size.blocks, size.iterations)}, {format_time(size.seconds)}")
 
 
 def _say(console: Console, label: str, text: str, style: str = "yellow") -> None:
-    """A line with a coloured label, folded to the console's width."""
+    """Print a line with a coloured label, folded to the width of the console."""
     console.print(Text.assemble((label, style), " ", text))
 
 
@@ -162,7 +164,7 @@ def _table(*columns: str) -> Table:
 
 
 def _percent(share: float) -> str:
-    """``1.2 %``; ``-`` where it is not known, ``none`` where nothing is large enough."""
+    """``1.2 %``; ``-`` for an unknown share, ``none`` where no effect is large enough."""
     if not isfinite(share):
         return "none" if share > 0 else "-"
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

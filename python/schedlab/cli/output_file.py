@@ -1,4 +1,4 @@
-"""Writing what was asked for to a file: whole or not at all."""
+"""Writing an output file, completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class OutputError(SchedlabError):
 
 
 def write_whole(path: Path, data: str | bytes) -> None:
-    """Put data at ``path`` in one step, so that a reader never sees half of it; OutputError when it cannot be.
+    """Write data to ``path`` in one step, so that a reader never sees half of it; OutputError when that fails.
 
-    What is there before stays until then. A device or a pipe (``/dev/stdout``) is written to as it is.
+    An existing file stays until then. A device or a pipe (``/dev/stdout``) is written to directly.
     """
     raw = data.encode() if isinstance(data, str) else data
     with output(path, "--output") as file, file.open("wb") as stream:
@@ -30,16 +30,12 @@ def write_whole(path: Path, data: str | bytes) -> None:
 
 @contextmanager
 def output(path: Path, option: str) -> Iterator[Path]:
-    """As :func:`schedlab.whole.replacing`; OutputError, which names the option, when the file cannot be written."""
+    """As :func:`schedlab.whole.replacing`, with an OutputError that names the option when writing fails."""
     try:
         with replacing(path) as file:
             yield file
     except OSError as error:
-        folder = isinstance(error, IsADirectoryError)
-        raise OutputError(
-            "is a folder" if folder else f"cannot be written: {error.strerror or error}",
-            where=str(path),
-            todo=f"name a file with {option}"
-            if folder
-            else f"name a file in a folder that exists and may be written to, with {option}",
-        ) from error
+        what, todo = f"cannot be written: {error.strerror or error}", "a file in a folder that exists and is writable"
+        if isinstance(error, IsADirectoryError):
+            what, todo = "is a folder", "a file"
+        raise OutputError(what, where=str(path), todo=f"name {todo} with {option}") from error
