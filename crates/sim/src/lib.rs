@@ -32,6 +32,7 @@ pub mod sched;
 pub mod schedstats;
 mod shipped;
 mod simulation;
+mod table;
 mod tasks;
 pub mod time;
 pub mod vmstat;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use schedlab_workload::Plan;
 use schedlab_workload::code::Code;
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, World};
 use crate::error::SimError;
 use crate::kernel::{Change, CommandLine, Kernel, PolicyKind, Tunable, Tunables};
 use crate::machine::{Domains, MAX_CPUS, Machine, Topology};
 use crate::observe::{Observer, Outcome};
-use crate::sched::{Cfs, Eevdf, O1, Policy};
+use crate::sched::{Cfs, Eevdf, O1};
 use crate::tasks::{Attributes, Class, TaskSettings};
 use crate::time::{NEVER, Ns};
 
@@ -110,7 +111,7 @@ impl Simulation {
         }
     }
 
-    fn with<P: Policy, O: Observer>(&self, observer: O) -> Result<Outcome, SimError> {
+    fn with<P: KernelPolicy, O: Observer>(&self, observer: O) -> Result<Outcome, SimError> {
         let (codes, code_of) = codes(&self.plan);
         let world = self.world(&codes, &code_of);
         Engine::<P, O>::new(world, self.tunables.clone(), observer).run()

@@ -2,7 +2,7 @@
 
 use schedlab_sim::kernel;
 use schedlab_sim::kernel::Tunables;
-use schedlab_sim::sched::{Dequeue, Enqueue, O1, Policy, Setting, weight};
+use schedlab_sim::sched::{Enqueue, O1, Policy, Setting, weight};
 
 const MS: u64 = 1_000_000;
 const WAKE: Enqueue = Enqueue::Wake { moved: false, sync: false };
@@ -154,7 +154,7 @@ fn balancing_looks_at_expired_tasks_first_and_at_lists_from_their_tails() {
     assert!(bench.ticks(0, 151));
     assert_eq!(bench.pick(Some(0)), Some(1));
     bench.enqueue(3, Enqueue::Moved);
-    bench.policy.dequeue(&mut bench.queue, &mut bench.all, 2, Dequeue::Moved, bench.now);
+    bench.policy.dequeue(&mut bench.queue, &mut bench.all, 2, bench.now);
     bench.enqueue(2, Enqueue::Moved);
     // 0 has expired; 3 is better than 2; 1 runs.
     assert_eq!(bench.waiting(), [0, 3, 2]);
@@ -290,7 +290,7 @@ fn a_pulled_task_preempts_an_equal_one_with_less_of_its_slice_left() {
         let mut bench = Bench::new(&[], &[0, 0]);
         let mut source = Bench::new(&[], &[0, 0]);
         source.enqueue(1, Enqueue::New);
-        source.policy.dequeue(&mut source.queue, &mut source.all, 1, Dequeue::Moved, 0);
+        source.policy.dequeue(&mut source.queue, &mut source.all, 1, 0);
         bench.all[1] = source.all[1].clone();
         bench.slept(0, 0);
         assert!(!bench.ticks(0, ran));

@@ -2,7 +2,7 @@
 
 use schedlab_sim::kernel;
 use schedlab_sim::kernel::Tunables;
-use schedlab_sim::sched::{Cfs, Dequeue, Eevdf, Enqueue, Policy, Setting, weight};
+use schedlab_sim::sched::{Cfs, Eevdf, Enqueue, Policy, Setting, weight};
 
 const MS: u64 = 1_000_000;
 const WAKE: Enqueue = Enqueue::Wake { moved: false, sync: false };
@@ -139,7 +139,7 @@ fn cfs_keeps_a_moved_tasks_distance_from_its_queue() {
     assert_eq!(bench.pick(Some(0)), Some(1));
     bench.charge(1, 2 * MS);
     // min_vruntime is 0 (task 2 has not run); task 0 is 10 ms ahead of it, and so it is on a queue that is at 50 ms.
-    bench.policy.dequeue(&mut bench.queue, &mut bench.all, 0, Dequeue::Moved, 0);
+    bench.policy.dequeue(&mut bench.queue, &mut bench.all, 0, 0);
     assert_eq!(bench.all[0].vruntime(), 10 * MS as i64);
     let mut other = Bench::<Cfs>::new("linux-5.14", &[0, 0, 0]);
     other.enqueue(1, Enqueue::Moved);

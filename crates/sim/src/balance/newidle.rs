@@ -1,18 +1,15 @@
 //! Balancing by a CPU that is about to become idle.
 
 use super::pass::Kind;
+use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::kernel::NewidleGate;
 use crate::observe::Observer;
-use crate::sched::Policy;
 use crate::time::{Ns, SECOND};
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Looks for work for a CPU that has none (`newidle_balance()`); whether there is some now.
-    pub(crate) fn balance_newidle(&mut self, cpu: usize) -> bool {
-        if self.is_o1() {
-            return self.balance_newidle_o1(cpu);
-        }
+    pub(super) fn newidle_balance(&mut self, cpu: usize) -> bool {
         let average = self.cpus[cpu].avg_idle;
         let first = self.cpus[cpu].domains.first().map(|domain| domain.newidle_cost);
         let Some(first) = first else { return false };
@@ -20,8 +17,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             NewidleGate::MigrationCost => self.cost_cap(),
             NewidleGate::DomainCost => first,
         };
-        if average < threshold || !self.overload {
-            self.counters.newidle_skipped += 1;
+        if average < threshold || !self.rq.overload {
+            self.records.counters.newidle_skipped += 1;
             self.balance_sooner(cpu, 0);
             return false;
         }
@@ -35,12 +32,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             let passed = self.pass(cpu, cpu, level, Kind::Newidle);
             spent += passed.cost;
             self.note_newidle_cost(cpu, level, passed.cost);
-            if passed.moved > 0 || self.running[cpu] > 0 {
+            if passed.moved > 0 || self.rq.nr_running[cpu] > 0 {
                 break;
             }
         }
         self.cpus[cpu].max_idle_cost = self.cpus[cpu].max_idle_cost.max(spent);
-        self.running[cpu] > 0
+        self.rq.nr_running[cpu] > 0
     }
 
     /// The CPU is about to idle: its next periodic balancing of a level is due by an idle CPU's interval now
@@ -67,7 +64,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// A level's dearest new-idle balancing decays by 1 % a second; whether it just has. A dearer one of `cost` takes its
     /// place, and decays from now on.
     pub(super) fn decay_newidle_cost(&mut self, cpu: usize, level: usize, cost: Ns) -> bool {
-        let now = self.now;
+        let now = self.time.now;
         let it = &mut self.cpus[cpu].domains[level];
         if cost > it.newidle_cost {
             (it.newidle_cost, it.decay_at) = (cost, now + SECOND);
@@ -99,7 +96,7 @@ mod tests {
             #[allow(unused_mut, reason = "some only look")]
             simulation.with_engine(|mut $engine| {
                 $engine.boot();
-                $engine.now = 2 * SECOND;
+                $engine.time.now = 2 * SECOND;
                 $body
             });
         }};
@@ -111,20 +108,21 @@ mod tests {
         about_to_idle!("kunpeng920", "linux-6.12", |engine| {
             let levels = engine.cpus[1].domains.len();
             assert!(levels >= 3);
-            let calls = |engine: &crate::engine::Engine<'_, _, _>| engine.counters.newidle_balance.calls;
+            let calls =
+                |engine: &crate::engine::Engine<'_, _, _>| engine.records.counters.newidle_balance.calls;
             // Nobody has two tasks, and nobody has had: it does not look.
-            engine.overload = false;
-            engine.balance_newidle(1);
-            assert_eq!((calls(engine), engine.counters.newidle_skipped), (0, 1));
+            engine.rq.overload = false;
+            engine.newidle_balance(1);
+            assert_eq!((calls(engine), engine.records.counters.newidle_skipped), (0, 1));
             // Somebody has had: it looks on all levels, and clears the flag at the last.
-            engine.overload = true;
-            engine.balance_newidle(1);
-            assert_eq!((calls(engine), engine.overload), (levels as u64, false));
+            engine.rq.overload = true;
+            engine.newidle_balance(1);
+            assert_eq!((calls(engine), engine.rq.overload), (levels as u64, false));
             // What stops below the last leaves it.
-            engine.overload = true;
+            engine.rq.overload = true;
             engine.cpus[1].domains[levels - 1].newidle_cost = 10 * SECOND;
-            engine.balance_newidle(1);
-            assert_eq!((calls(engine), engine.overload), (2 * levels as u64 - 1, true));
+            engine.newidle_balance(1);
+            assert_eq!((calls(engine), engine.rq.overload), (2 * levels as u64 - 1, true));
         });
     }
 
@@ -135,7 +133,7 @@ mod tests {
             let it = &mut engine.cpus[1];
             (it.domains[0].last_balance, it.domains[0].interval) = (2 * SECOND, 4 * MS);
             it.next_balance = 2 * SECOND + 64 * MS;
-            engine.balance_newidle(1);
+            engine.newidle_balance(1);
             assert_eq!(engine.cpus[1].next_balance, 2 * SECOND + 4 * MS);
         });
     }
@@ -144,9 +142,9 @@ mod tests {
     fn the_dearest_balancing_decays_by_three_256ths_each_second() {
         about_to_idle!("laptop-4", "linux-6.12", |engine| {
             assert!(!engine.decay_newidle_cost(1, 0, 25_600));
-            engine.now += SECOND;
+            engine.time.now += SECOND;
             assert!(!engine.decay_newidle_cost(1, 0, 25_600), "not yet");
-            engine.now += 1;
+            engine.time.now += 1;
             assert!(engine.decay_newidle_cost(1, 0, 0));
             assert_eq!(engine.cpus[1].domains[0].newidle_cost, 25_300);
             assert!(!engine.decay_newidle_cost(1, 0, 0), "once a second");

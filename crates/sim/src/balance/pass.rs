@@ -1,12 +1,12 @@
 //! One balancing pass over one domain: is there anything to move, from where and how much.
 
+use crate::balance::KernelPolicy;
 use crate::balance::shapes::{self, Shape};
-use crate::balance::sums::Sum;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::{Balancing, Observer};
-use crate::sched::Policy;
+use crate::sched::Sum;
 use crate::schedstats::Look;
 use crate::time::Ns;
 
@@ -40,11 +40,11 @@ pub(super) enum Imbalance {
     Load(u64),
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Balances a domain in favour of `cpu`; `payer` spends the time.
     pub(super) fn pass(&mut self, payer: usize, cpu: usize, level: usize, kind: Kind) -> Passed {
-        let at = usize::from(self.shapes.of_cpu[cpu][level]);
-        let domain = &self.shapes.domains[at];
+        let at = usize::from(self.balance.shapes.of_cpu[cpu][level]);
+        let domain = &self.balance.shapes.domains[at];
         let (weight, kind_of) = (domain.weight, domain.kind);
         let before = self.cpus[payer].clock;
         let account = if kind == Kind::Newidle { Account::NewidleBalance } else { Account::Balance };
@@ -53,9 +53,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let mut counts = Balancing { calls: 1, ..Balancing::default() };
         let mut moved = 0;
         if level + 1 == self.cpus[cpu].domains.len() {
-            self.overload = self.shapes.domains[at].span.meets(&self.crowded);
+            self.rq.overload = self.balance.shapes.domains[at].span.meets(&self.rq.overloaded);
         }
-        let target = self.busiest(cpu, &self.shapes.domains[at], kind);
+        let target = self.busiest(cpu, &self.balance.shapes.domains[at], kind);
         match target {
             None => counts.balanced = 1,
             Some((source, imbalance)) => {
@@ -79,11 +79,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.stats_pass(Look { payer, cpu, level, kind: kind as usize }, &counts, imbalance);
         }
         let cost = self.cpus[payer].clock - before;
-        self.histograms.balance_cost[kind as usize].add(cost);
+        self.records.histograms.balance_cost[kind as usize].add(cost);
         let total = match kind {
-            Kind::Busy => &mut self.counters.busy_balance,
-            Kind::Idle => &mut self.counters.idle_balance,
-            Kind::Newidle => &mut self.counters.newidle_balance,
+            Kind::Busy => &mut self.records.counters.busy_balance,
+            Kind::Idle => &mut self.records.counters.idle_balance,
+            Kind::Newidle => &mut self.records.counters.newidle_balance,
         };
         total.calls += 1;
         total.balanced += counts.balanced;
@@ -97,11 +97,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn busiest(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
         // An idle CPU takes from the most loaded of the crowded ones, and one task at a time: there is no need to look at
         // others, nor at the mean.
-        if domain.singles && self.running[cpu] == 0 {
+        if domain.singles && self.rq.nr_running[cpu] == 0 {
             // One more than the load, so that a CPU whose tasks have none counts too.
             let (mut most, mut source) = (0, cpu);
-            domain.span.each_common(&self.crowded, |other| {
-                let rank = self.loads[other] + 1;
+            domain.span.each_common(&self.rq.overloaded, |other| {
+                let rank = self.rq.loads[other] + 1;
                 if rank > most {
                     (most, source) = (rank, other);
                 }
@@ -109,7 +109,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             if most > 0 {
                 return Some((source, Imbalance::Tasks(1)));
             }
-        } else if domain.span.meets(&self.crowded) {
+        } else if domain.span.meets(&self.rq.overloaded) {
             return self.busiest_of_many(cpu, domain, kind);
         }
         self.active_wanted(cpu, domain).then(|| self.busiest_of_many(cpu, domain, kind))?
@@ -140,25 +140,25 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let best = best.filter(|best| best.sum.number > 0)?;
         let imbalance = self.imbalance(domain, &own, &best.sum, || all.per_cpu(), kind)?;
         let source = self.busiest_in(&domain.groups[best.at], imbalance)?;
-        (self.running[source] > 0).then_some((source, imbalance))
+        (self.rq.nr_running[source] > 0).then_some((source, imbalance))
     }
 
     /// The first of the busiest CPUs of a group.
     fn busiest_in(&self, group: &shapes::Group, imbalance: Imbalance) -> Option<usize> {
         // A load is far below 2⁴⁰, and a CPU's tasks are far fewer than 2²⁰.
         let rank = |cpu: usize| match imbalance {
-            Imbalance::Tasks(_) => u64::from(self.running[cpu]) << 40 | self.loads[cpu],
-            Imbalance::Load(_) => self.loads[cpu] << 20 | u64::from(self.running[cpu]),
+            Imbalance::Tasks(_) => u64::from(self.rq.nr_running[cpu]) << 40 | self.rq.loads[cpu],
+            Imbalance::Load(_) => self.rq.loads[cpu] << 20 | u64::from(self.rq.nr_running[cpu]),
         };
         let (mut most, mut source) = (0, None);
-        group.span.each_common(&self.crowded, |cpu| {
+        group.span.each_common(&self.rq.overloaded, |cpu| {
             let rank = rank(cpu);
             if rank > most {
                 (most, source) = (rank, Some(cpu));
             }
         });
         // One with a single task is only before a crowded one where load decides and the task is heavy.
-        let decided = matches!(imbalance, Imbalance::Tasks(_)) || most >> 20 >= self.sums.heaviest();
+        let decided = matches!(imbalance, Imbalance::Tasks(_)) || most >> 20 >= self.rq.sums.heaviest();
         if source.is_some() && decided {
             return source;
         }
@@ -173,7 +173,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let (mut total, mut best, mut source, mut width) = (0, 0, None, 0);
         for range in &domain.ranges {
             width += range.len() as u64;
-            let both = self.running.part(range.clone()).iter().zip(self.loads.part(range.clone()));
+            let both = self.rq.nr_running.part(range.clone()).iter().zip(self.rq.loads.part(range.clone()));
             for (other, (running, load)) in range.clone().zip(both) {
                 total += load;
                 let rank = rank(*running, *load);
@@ -184,8 +184,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         let source = source?;
         let single = |cpu: usize| {
-            let number = self.running[cpu].into();
-            Sum { width: 1, number, load: self.loads[cpu], idle: u64::from(number == 0) }
+            let number = self.rq.nr_running[cpu].into();
+            Sum { width: 1, number, load: self.rq.loads[cpu], idle: u64::from(number == 0) }
         };
         let mean = || total * 1024 / width.max(1);
         let imbalance = self.imbalance(domain, &single(cpu), &single(source), mean, kind)?;
@@ -197,19 +197,19 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(super) fn sum(&self, group: &shapes::Group) -> Sum {
         let mut sum = Sum::default();
         if !group.caches.is_empty() {
-            group.caches.iter().for_each(|cache| sum.add(self.sums.cache(*cache)));
+            group.caches.iter().for_each(|cache| sum.add(self.rq.sums.cache(*cache)));
             return sum;
         }
         sum.width = group.cpus.len() as u64;
         for range in &group.ranges {
             // In the width of what is summed, so that several are added at once.
             let (mut number, mut idle) = (0u32, 0u32);
-            for running in self.running.part(range.clone()) {
+            for running in self.rq.nr_running.part(range.clone()) {
                 number += *running;
                 idle += u32::from(*running == 0);
             }
             (sum.number, sum.idle) = (sum.number + u64::from(number), sum.idle + u64::from(idle));
-            sum.load += self.loads.part(range.clone()).iter().sum::<u64>();
+            sum.load += self.rq.loads.part(range.clone()).iter().sum::<u64>();
         }
         sum
     }
@@ -263,7 +263,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// With SMT, a core that is wholly idle may take a running task from a core with two.
     fn active_wanted(&self, cpu: usize, domain: &Shape) -> bool {
-        self.topology.threads > 1 && domain.kind != DomainKind::Smt && self.idle_cores.contains(cpu)
+        self.topology.threads > 1 && domain.kind != DomainKind::Smt && self.rq.idle_cores.contains(cpu)
     }
 }
 

@@ -1,25 +1,24 @@
 //! Periodic balancing: by ticks of busy CPUs, and by one idle CPU for all idle ones.
 
 use super::pass::Kind;
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::Policy;
 use crate::schedstats::Look;
 use crate::time::{MS, Ns, SECOND};
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// The tick's part in balancing (`trigger_load_balance()`).
-    pub(crate) fn balance_tick(&mut self, cpu: usize) {
-        if self.is_o1() {
-            return self.balance_tick_o1(cpu);
-        }
-        if self.now >= self.cpus[cpu].next_balance {
+    pub(super) fn trigger_load_balance(&mut self, cpu: usize) {
+        if self.time.now >= self.cpus[cpu].next_balance {
             self.balance_domains(cpu, cpu, Kind::Busy);
         }
-        if self.now >= self.nohz_next_balance && (self.running[cpu] >= 2 || self.shares_busy_cache(cpu)) {
-            let helper = self.shapes.open.first_common(&self.idle);
+        if self.time.now >= self.balance.nohz_next_balance
+            && (self.rq.nr_running[cpu] >= 2 || self.shares_busy_cache(cpu))
+        {
+            let helper = self.balance.shapes.open.first_common(&self.rq.idle);
             if let Some(helper) = helper.filter(|helper| !self.cpus[*helper].in_interrupt) {
                 self.balance_for_idle(cpu, helper);
             }
@@ -28,31 +27,31 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// Whether another CPU under the same last-level cache is busy: there may be tasks to spread (`nohz_balancer_kick()`).
     fn shares_busy_cache(&self, cpu: usize) -> bool {
-        let cache = &self.shapes.caches[self.topology.cache(cpu)];
-        cache.width > cache.span.common(&self.idle) + 1
+        let cache = &self.balance.shapes.caches[self.topology.cache(cpu)];
+        cache.width > cache.span.common(&self.rq.idle) + 1
     }
 
     /// One idle CPU, kicked by a busy one, balances for all idle ones.
     fn balance_for_idle(&mut self, from: usize, helper: usize) {
         let at = self.cpus[from].clock + self.costs.ipi.at(self.topology.distance(from, helper));
-        if self.cpus[helper].clock < at.min(self.horizon) {
-            self.settle_to(helper, at.min(self.horizon));
+        if self.cpus[helper].clock < at.min(self.time.horizon) {
+            self.settle_to(helper, at.min(self.time.horizon));
         }
-        self.counters.ipis += 1;
+        self.records.counters.ipis += 1;
         let idled = self.cpus[helper].clock.saturating_sub(self.cpus[helper].idle_since);
         self.book(helper, Account::IdleExit, self.idle_exit(idled));
         self.book(helper, Account::Ipi, self.costs.ipi_handler);
         self.cpus[helper].in_interrupt = true;
         let mut next = Ns::MAX;
-        for cpu in self.idle.and(&self.open).iter() {
-            if self.now >= self.cpus[cpu].next_balance && self.running[cpu] == 0 {
+        for cpu in self.rq.idle.and(&self.rq.housekeeping).iter() {
+            if self.time.now >= self.cpus[cpu].next_balance && self.rq.nr_running[cpu] == 0 {
                 self.balance_domains(helper, cpu, Kind::Idle);
             }
             next = next.min(self.cpus[cpu].next_balance);
         }
-        self.nohz_next_balance = next.max(self.now + self.tick_ns);
+        self.balance.nohz_next_balance = next.max(self.time.now + self.time.tick_ns);
         self.cpus[helper].in_interrupt = false;
-        if self.running[helper] > 0 && self.cpus[helper].current == NOBODY {
+        if self.rq.nr_running[helper] > 0 && self.cpus[helper].current == NOBODY {
             self.leave_idle(helper);
             self.schedule(helper);
         }
@@ -61,20 +60,20 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// Balances those domains of a CPU that are due (`rebalance_domains()`).
     fn balance_domains(&mut self, payer: usize, cpu: usize, kind: Kind) {
-        let (mut next, mut dearest, mut decays) = (self.now + 60 * SECOND, 0, false);
+        let (mut next, mut dearest, mut decays) = (self.time.now + 60 * SECOND, 0, false);
         for level in 0..self.cpus[cpu].domains.len() {
             decays |= self.decay_newidle_cost(cpu, level, 0);
             dearest += self.cpus[cpu].domains[level].newidle_cost;
             let interval = self.interval(cpu, level, kind);
             let it = &self.cpus[cpu].domains[level];
-            if self.now >= it.last_balance + interval {
+            if self.time.now >= it.last_balance + interval {
                 if self.should_balance(cpu, level) {
                     let passed = self.pass(payer, cpu, level, kind);
                     self.retime(cpu, level, passed.balanced);
                 } else if self.stats.on {
                     self.stats_declined(Look { payer, cpu, level, kind: kind as usize });
                 }
-                self.cpus[cpu].domains[level].last_balance = self.now;
+                self.cpus[cpu].domains[level].last_balance = self.time.now;
             }
             let it = &self.cpus[cpu].domains[level];
             next = next.min(it.last_balance + self.interval(cpu, level, kind));
@@ -100,16 +99,16 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The interval doubles, up to twice the width in milliseconds, while there is nothing to do.
     fn retime(&mut self, cpu: usize, level: usize, balanced: bool) {
-        let least = Ns::from(self.shapes.domain(cpu, level).weight) * MS;
+        let least = Ns::from(self.balance.shapes.domain(cpu, level).weight) * MS;
         let it = &mut self.cpus[cpu].domains[level];
         it.interval = if balanced { (it.interval * 2).min(2 * least) } else { least };
     }
 
     /// Only one CPU of a group balances for it: its first idle one, or else its first (`should_we_balance()`).
     fn should_balance(&self, cpu: usize, level: usize) -> bool {
-        let groups = &self.shapes.domain(cpu, level).groups;
+        let groups = &self.balance.shapes.domain(cpu, level).groups;
         let Some(group) = groups.iter().find(|group| group.span.contains(cpu)) else { return false };
-        let first = group.span.first_common(&self.idle).or_else(|| group.span.lowest());
+        let first = group.span.first_common(&self.rq.idle).or_else(|| group.span.lowest());
         first == Some(cpu)
     }
 }

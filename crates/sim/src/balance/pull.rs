@@ -1,15 +1,16 @@
 //! Pulling tasks from a busy CPU's queue: which of them, and the move itself.
 
 use super::pass::{Imbalance, Kind};
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::{Balancing, Observer};
-use crate::sched::{Dequeue, Enqueue, Policy, TaskIx};
+use crate::sched::{Enqueue, TaskIx};
 use crate::schedstats::{Look, Refusal};
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Failures after which cache-hot tasks are moved all the same (`cache_nice_tries` of `sd_init()`).
     fn nice_tries(domain: DomainKind) -> u32 {
         match domain {
@@ -32,7 +33,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         counts: &mut Balancing,
     ) -> u32 {
         let failed = self.cpus[cpu].domains[level].failed;
-        if self.running[source] <= 1 {
+        if self.rq.nr_running[source] <= 1 {
             let stubborn = failed > Self::nice_tries(domain) + 2;
             if !stubborn || kind != Kind::Idle {
                 return 0;
@@ -53,7 +54,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.take_over(payer, source, cpu, task, kind);
             return 1;
         }
-        let mut chosen = std::mem::take(&mut self.chosen);
+        let mut chosen = std::mem::take(&mut self.balance.detached);
         let mut refused = if on { std::mem::take(&mut self.stats.refused) } else { Vec::new() };
         self.choose(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen, &mut refused);
         if on {
@@ -72,19 +73,17 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.take_over(payer, source, cpu, *task, kind);
         }
         chosen.clear();
-        self.chosen = chosen;
+        self.balance.detached = chosen;
         moved
     }
 
     /// Moves a waiting task.
     fn take_over(&mut self, payer: usize, source: usize, cpu: usize, task: TaskIx, kind: Kind) {
-        let (queue, all) = (&mut self.queues[source], &mut self.entities);
-        self.policy.dequeue(queue, all, task, Dequeue::Moved, self.now);
-        self.sub_running(source);
+        self.rq.detach_task(source, task, self.time.now);
         let account = if kind == Kind::Newidle { Account::NewidleBalance } else { Account::Balance };
         self.book(payer, account, self.costs.balance_move);
         let distance = self.topology.distance(source, cpu);
-        self.counters.balance_migrations[distance as usize] += 1;
+        self.records.counters.balance_migrations[distance as usize] += 1;
         self.note_move(task, source, cpu);
         self.activate(cpu, task, Enqueue::Moved);
         if cpu != payer || kind == Kind::Busy {
@@ -104,12 +103,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let most = self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32;
         let hot_ones_stay = failed <= Self::nice_tries(domain);
         let (mut looked_at, mut first) = (0, None);
-        P::waiting(&self.queues[source], |task| {
+        P::waiting(&self.rq.queues[source], |task| {
             looked_at += 1;
             if looked_at > most {
                 return false;
             }
-            if !self.allowed(task).contains(cpu) {
+            if !self.tasks.allowed(task).contains(cpu) {
                 return true;
             }
             if hot_ones_stay && self.stays_put(source, cpu, task, domain) {
@@ -144,13 +143,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let mut looked_at = 0;
         let most = self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32;
         let mut left = imbalance;
-        let mut stays = u64::from(self.running[source]);
-        P::waiting(&self.queues[source], |task| {
+        let mut stays = u64::from(self.rq.nr_running[source]);
+        P::waiting(&self.rq.queues[source], |task| {
             looked_at += 1;
             if looked_at > most || stays <= 1 {
                 return false;
             }
-            if !self.allowed(task).contains(cpu) {
+            if !self.tasks.allowed(task).contains(cpu) {
                 if self.stats.on {
                     refused.push((task, Refusal::Affine));
                 }
@@ -163,7 +162,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 }
                 return true;
             }
-            let weight = u64::from(P::weight(&self.entities[task as usize]));
+            let weight = self.rq.weight(task);
             match &mut left {
                 Imbalance::Tasks(number) => *number -= 1,
                 Imbalance::Load(load) => {
@@ -188,12 +187,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if domain == DomainKind::Smt {
             return false;
         }
-        if P::preferred(&self.queues[source], task) {
+        if P::preferred(&self.rq.queues[source], task) {
             return true;
         }
         match self.tunables.get(Tunable::MigrationCostNs) {
             -1 => true,
-            cost => ((self.now.saturating_sub(self.tasks[task as usize].ran_at)) as i64) < cost,
+            cost => ((self.time.now.saturating_sub(self.tasks[task].ran_at)) as i64) < cost,
         }
     }
 
@@ -202,8 +201,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
     fn push_current(&mut self, payer: usize, source: usize, cpu: usize) -> bool {
         let task = self.cpus[source].current;
-        let fair = task != NOBODY && self.tasks[task as usize].class.realtime().is_none();
-        if !fair || !self.allowed(task).contains(cpu) || !self.idle.contains(cpu) {
+        let fair = task != NOBODY && self.tasks[task].class.realtime().is_none();
+        if !fair || !self.tasks.allowed(task).contains(cpu) || !self.rq.idle.contains(cpu) {
             return false;
         }
         if self.numa_settled(source, cpu, task) {
@@ -213,7 +212,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.book(source, Account::Ipi, self.costs.ipi_handler);
         self.take_current(source);
         let distance = self.topology.distance(source, cpu);
-        self.counters.balance_migrations[distance as usize] += 1;
+        self.records.counters.balance_migrations[distance as usize] += 1;
         self.note_move(task, source, cpu);
         if self.stats.on {
             self.stats_enqueue(source, task);
@@ -252,8 +251,8 @@ mod tests {
             Simulation::new(machine, kernel, plan, config).unwrap().with_engine(|engine| {
                 engine.boot();
                 let task = engine.gate.main;
-                engine.tasks[task as usize].ran_at = 7_000_000;
-                engine.now = 7_000_000 + since;
+                engine.tasks[task].ran_at = 7_000_000;
+                engine.time.now = 7_000_000 + since;
                 assert_eq!(engine.hot(0, task, DomainKind::Cache), hot, "cost {cost}, {since} ns ago");
                 assert!(!engine.hot(0, task, DomainKind::Smt), "siblings share their caches");
             });

@@ -1,27 +1,31 @@
 //! The CPU of a waking task.
 
 use super::RECLAIM_DISTANCE;
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::kernel::{IdleSearch, WakeAffine};
 use crate::ledger::Account;
 use crate::machine::Span;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::time::Ns;
 
 /// Changes of the wakee are halved each 2³⁰ ns; the kernel does it each second.
 const FLIPS_PERIOD_BITS: u32 = 30;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Chooses a CPU for a task that `cpu` wakes.
-    pub(crate) fn select_wake(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
-        let previous = usize::from(self.tasks[task as usize].cpu);
-        if self.tasks[task as usize].class.realtime().is_some() {
-            return self.select_realtime(previous, task);
+    #[inline]
+    pub(crate) fn select_task_rq(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
+        if self.tasks[task].class.realtime().is_some() {
+            return self.select_task_rq_rt(self.tasks[task].cpu.into(), task);
         }
-        if self.is_o1() {
-            return self.select_wake_o1(cpu, task, sync);
-        }
+        P::select_task_rq(self, cpu, task, sync)
+    }
+
+    /// As [`Engine::select_task_rq`], for ordinary tasks (`select_task_rq_fair()`).
+    pub(super) fn select_task_rq_fair(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
+        let previous = usize::from(self.tasks[task].cpu);
         let waker = self.cpus[cpu].current;
         if waker != NOBODY {
             self.record_wakee(waker, task);
@@ -35,16 +39,16 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn drawn_to(&mut self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> usize {
         let waker = self.cpus[cpu].current;
         let mut target = previous;
-        if self.allowed(task).contains(cpu) && self.near(cpu, previous) {
+        if self.tasks.allowed(task).contains(cpu) && self.near(cpu, previous) {
             if waker != NOBODY && self.wakes_wide(waker, task) {
-                self.counters.wake_wide += 1;
+                self.records.counters.wake_wide += 1;
             } else {
                 let pulled = self.wake_affine(cpu, previous, task, sync);
                 if self.stats.on {
                     self.stats_affine(cpu, task, previous, pulled);
                 }
                 if pulled {
-                    self.counters.wake_affine += 1;
+                    self.records.counters.wake_affine += 1;
                     target = cpu;
                 }
             }
@@ -62,21 +66,21 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// on when that one begins (`push_rt_tasks()`).
     #[cold]
     #[inline(never)]
-    pub(super) fn select_realtime(&self, previous: usize, task: TaskIx) -> usize {
-        let own = self.tasks[task as usize].class.realtime();
+    pub(super) fn select_task_rq_rt(&self, previous: usize, task: TaskIx) -> usize {
+        let own = self.tasks[task].class.realtime();
         let running = |cpu: usize| {
             let (it, waiting) = (&self.cpus[cpu], self.cpus[cpu].realtime.highest());
             if it.current == NOBODY {
                 waiting.map(Some)
             } else {
-                Some(self.tasks[it.current as usize].class.realtime().max(waiting))
+                Some(self.tasks[it.current].class.realtime().max(waiting))
             }
         };
         if running(previous).is_none_or(|priority| priority < own) {
             return previous;
         }
         let mut best = previous;
-        for cpu in self.allowed(task).iter() {
+        for cpu in self.tasks.allowed(task).iter() {
             if running(cpu) < running(best) {
                 best = cpu;
             }
@@ -86,8 +90,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// Notes whom a task wakes; changes of the wakee count, and are halved from time to time (`record_wakee()`).
     fn record_wakee(&mut self, waker: TaskIx, task: TaskIx) {
-        let it = &mut self.tasks[waker as usize];
-        let period = (self.now >> FLIPS_PERIOD_BITS) as u16;
+        let it = &mut self.tasks[waker];
+        let period = (self.time.now >> FLIPS_PERIOD_BITS) as u16;
         if it.flips_period != period {
             it.wakee_flips >>= 1;
             it.flips_period = period;
@@ -100,10 +104,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// Whether waker and wakee are a one-to-many relation that would crowd a last-level cache (`wake_wide()`).
     fn wakes_wide(&self, waker: TaskIx, task: TaskIx) -> bool {
-        let (a, b) = (
-            u32::from(self.tasks[waker as usize].wakee_flips),
-            u32::from(self.tasks[task as usize].wakee_flips),
-        );
+        let (a, b) = (u32::from(self.tasks[waker].wakee_flips), u32::from(self.tasks[task].wakee_flips));
         let (master, slave) = (a.max(b), a.min(b));
         let factor = self.world.machine.cores_per_cache * self.world.machine.threads_per_core;
         slave >= factor && master >= slave.saturating_mul(factor)
@@ -113,20 +114,20 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn wake_affine(&self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> bool {
         let kind = self.world.kernel.wake_affine;
         if kind == WakeAffine::IdleThenWeight {
-            if self.idle.contains(cpu) && self.topology.share_cache(cpu, previous) {
-                return !self.idle.contains(previous);
+            if self.rq.idle.contains(cpu) && self.topology.share_cache(cpu, previous) {
+                return !self.rq.idle.contains(previous);
             }
-            if sync && self.running[cpu] == 1 {
+            if sync && self.rq.nr_running[cpu] == 1 {
                 return true;
             }
-            if self.idle.contains(previous) {
+            if self.rq.idle.contains(previous) {
                 return false;
             }
         }
-        let mut load = self.loads[cpu];
+        let mut load = self.rq.loads[cpu];
         if sync {
             let waker = self.cpus[cpu].current;
-            let own = if waker == NOBODY { 0 } else { P::weight(&self.entities[waker as usize]).into() };
+            let own = if waker == NOBODY { 0 } else { self.rq.weight(waker) };
             load = load.saturating_sub(own);
             if load == 0 {
                 return true;
@@ -134,19 +135,22 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         // A quarter of the domain's imbalance percentage speaks for the waker's CPU: half of 125 − 100 or of 117 − 100.
         let bias = u64::from((self.world.kernel.domains.imbalance_pct - 100) / 2);
-        let here = (load + u64::from(P::weight(&self.entities[task as usize]))) * 100;
-        let there = self.loads[previous] * (100 + bias);
+        let here = (load + self.rq.weight(task)) * 100;
+        let there = self.rq.loads[previous] * (100 + bias);
         if kind == WakeAffine::Weight { load == 0 || here <= there } else { here < there }
     }
 
     /// An idle CPU that shares the last-level cache with `target`, if there is one that is worth finding.
     fn idle_sibling(&mut self, cpu: usize, previous: usize, target: usize, task: TaskIx) -> usize {
-        let stays = target == previous || self.allowed(task).contains(target);
+        let stays = target == previous || self.tasks.allowed(task).contains(target);
         let target = if stays { target } else { previous };
-        if self.idle.contains(target) {
+        if self.rq.idle.contains(target) {
             return target;
         }
-        if previous != target && self.topology.share_cache(previous, target) && self.idle.contains(previous) {
+        if previous != target
+            && self.topology.share_cache(previous, target)
+            && self.rq.idle.contains(previous)
+        {
             return previous;
         }
         let (found, scanned) = self.search_idle(cpu, target, task);
@@ -160,28 +164,28 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// An idle CPU under the same last-level cache from `target` on, and how many were looked at.
     fn search_idle(&self, cpu: usize, target: usize, task: TaskIx) -> (Option<usize>, usize) {
-        let cache = &self.shapes.caches[self.topology.cache(target)];
+        let cache = &self.balance.shapes.caches[self.topology.cache(target)];
         let bound;
-        let (span, width) = if self.tasks[task as usize].mask == 0 {
+        let (span, width) = if self.tasks.is_unbound(task) {
             (&cache.span, cache.width)
         } else {
             let cpus = self.topology.cache_cpus(self.topology.cache(target));
-            bound = Span::new(cpus.and(self.allowed(task)));
+            bound = Span::new(cpus.and(self.tasks.allowed(task)));
             (&bound, bound.count())
         };
         let search = self.world.kernel.idle_search;
         if self.topology.threads > 1 || search == IdleSearch::Groups {
-            let cores = if self.topology.threads > 1 { &self.idle_cores } else { &self.idle };
+            let cores = self.rq.idle_cores(self.topology);
             if let Some(found) = span.first_common_from(cores, target) {
                 return (Some(found), span.rank(target, found) + 1);
             }
         }
         let reach = match search {
             IdleSearch::Groups => return (None, width),
-            IdleSearch::Utilisation => Reach::Cpus(cache.reach(cache.span.common(&self.idle))),
+            IdleSearch::Utilisation => Reach::Cpus(cache.reach(cache.span.common(&self.rq.idle))),
             IdleSearch::Proportional => self.proportional_reach(cpu, width),
         };
-        if let Some(found) = span.first_common_from(&self.idle, target) {
+        if let Some(found) = span.first_common_from(&self.rq.idle, target) {
             let place = span.rank(target, found);
             if reach.covers(place) {
                 return (Some(found), place + 1);

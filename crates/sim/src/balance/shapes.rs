@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::engine::Table;
 use crate::kernel::{IdleSearch, Kernel};
 use crate::machine::{CpuMask, DomainKind, Domains, Span, Topology};
 
@@ -67,10 +66,10 @@ fn utilisation_reach(idle: usize, width: usize, pct: u32) -> u16 {
 /// All of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Shapes {
-    pub domains: Table<Shape>,
+    pub domains: Vec<Shape>,
     /// For each CPU its domains' positions, narrow to wide; none for isolated CPUs.
-    pub of_cpu: Table<Vec<u16>>,
-    pub caches: Table<Cache>,
+    pub of_cpu: Vec<Vec<u16>>,
+    pub caches: Vec<Cache>,
     /// All CPUs that take part.
     pub open: Span,
 }

@@ -2,11 +2,12 @@
 
 use super::RECLAIM_DISTANCE;
 use super::shapes::Group;
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::time::Ns;
 
 /// A group as spreading sees it.
@@ -21,28 +22,28 @@ struct Load {
     per_cpu: u64,
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// A CPU for a task that `cpu` has forked.
-    pub(crate) fn select_new(&mut self, cpu: usize, task: TaskIx) -> usize {
-        if self.tasks[task as usize].class.realtime().is_some() {
-            let allowed = *self.allowed(task);
+    pub(crate) fn select_task_rq_fork(&mut self, cpu: usize, task: TaskIx) -> usize {
+        if self.tasks[task].class.realtime().is_some() {
+            let allowed = *self.tasks.allowed(task);
             let here = if allowed.contains(cpu) { cpu } else { self.idlest(&allowed, cpu) };
             // Since 2.6.25 it is pushed on at once if one of at least its priority runs there (task_woken_rt()).
-            return if self.is_o1() { here } else { self.select_realtime(here, task) };
+            return P::select_task_rq_fork_rt(self, here, task);
         }
-        if self.is_o1() { self.select_new_o1(cpu, task) } else { self.spread(cpu, task) }
+        P::select_task_rq_fork(self, cpu, task)
     }
 
     /// A CPU for the current task of `cpu`, which executes a program; it stays if it is alone.
-    pub(crate) fn select_exec(&mut self, cpu: usize, task: TaskIx) -> usize {
-        if self.running[cpu] <= 1 || self.tasks[task as usize].class.realtime().is_some() {
+    pub(crate) fn select_task_rq_exec(&mut self, cpu: usize, task: TaskIx) -> usize {
+        if self.rq.nr_running[cpu] <= 1 || self.tasks[task].class.realtime().is_some() {
             return cpu;
         }
-        if self.is_o1() { self.select_exec_o1(cpu, task) } else { self.spread(cpu, task) }
+        P::select_task_rq_exec(self, cpu, task)
     }
 
-    fn spread(&mut self, cpu: usize, task: TaskIx) -> usize {
-        let allowed = *self.allowed(task);
+    pub(super) fn find_idlest_cpu(&mut self, cpu: usize, task: TaskIx) -> usize {
+        let allowed = *self.tasks.allowed(task);
         let mut here = if allowed.contains(cpu) { cpu } else { allowed.lowest().unwrap_or(cpu) };
         let mut looked_at = 0u64;
         let mut level = self.world.domains.of_cpu[here].len();
@@ -60,10 +61,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 level = level.min(self.world.domains.of_cpu[here].len());
             }
         }
-        if !allowed.contains(here) || !self.idle.contains(here) {
+        if !allowed.contains(here) || !self.rq.idle.contains(here) {
             // The lowest level's groups are single CPUs or cores; within a core an idle sibling is as good.
             let core = self.topology.core_cpus(self.topology.core(here)).and(&allowed);
-            if let Some(idle) = self.idle.first_common_from(&core, 0) {
+            if let Some(idle) = self.rq.idle.first_common_from(&core, 0) {
                 here = idle;
             }
         }
@@ -74,14 +75,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// The CPUs of a domain's group to leave the own one for; `None` to stay.
     fn span_to_go_to(&self, domain: usize, here: usize, task: TaskIx) -> Option<CpuMask> {
         let kind = self.world.domains.all[domain].kind;
-        if self.tasks[task as usize].mask == 0 {
+        if self.tasks.is_unbound(task) {
             // It may go to all that take part in balancing, whose groups are known.
-            let groups = &self.shapes.domains[domain].groups;
+            let groups = &self.balance.shapes.domains[domain].groups;
             let load = |(at, group): (usize, &Group)| (self.load_of(at, group), group.span.contains(here));
             let at = self.idlest_group(groups.iter().enumerate().map(load), kind)?;
             return Some(*groups[at].span.mask());
         }
-        let allowed = self.allowed(task);
+        let allowed = self.tasks.allowed(task);
         let groups = &self.world.domains.all[domain].groups;
         let load = |(at, group): (usize, &CpuMask)| {
             let span = group.and(allowed);
@@ -119,7 +120,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     #[inline]
     fn load_of(&self, at: usize, group: &Group) -> Load {
-        let (width, idle) = (group.cpus.len(), group.span.common(&self.idle));
+        let (width, idle) = (group.cpus.len(), group.span.common(&self.rq.idle));
         if idle == width {
             return Load { at, width, idle, number: 0, per_cpu: 0 };
         }
@@ -129,33 +130,33 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// As [`Engine::load_of`], of any CPUs.
     fn load_within(&self, at: usize, span: &CpuMask) -> Load {
-        let (width, idle) = (span.count(), self.idle.common(span));
+        let (width, idle) = (span.count(), self.rq.idle.common(span));
         if idle == width {
             return Load { at, width, idle, number: 0, per_cpu: 0 };
         }
         let (mut number, mut load) = (0, 0);
         for cpu in span.iter() {
-            number += u64::from(self.running[cpu]);
-            load += self.loads[cpu];
+            number += u64::from(self.rq.nr_running[cpu]);
+            load += self.rq.loads[cpu];
         }
         Load { at, width, idle, number, per_cpu: load * 1024 / width.max(1) as u64 }
     }
 
     /// The CPU of a set that is idle least deeply, or else least loaded.
     fn idlest(&self, span: &CpuMask, fallback: usize) -> usize {
-        let idle = span.and(&self.idle);
+        let idle = span.and(&self.rq.idle);
         if !idle.is_empty() {
             // The shallowest state; among those in it, the one that became idle last.
             let key = |cpu: &usize| {
                 let since = self.cpus[*cpu].idle_since;
-                (self.idle_exit(self.now.saturating_sub(since)), Ns::MAX - since)
+                (self.idle_exit(self.time.now.saturating_sub(since)), Ns::MAX - since)
             };
             return idle.iter().min_by_key(key).unwrap_or(fallback);
         }
         let load = |cpu: &usize| {
             let realtime = self.cpus[*cpu].current != NOBODY
-                && self.tasks[self.cpus[*cpu].current as usize].class.realtime().is_some();
-            (realtime, self.loads[*cpu], self.running[*cpu])
+                && self.tasks[self.cpus[*cpu].current].class.realtime().is_some();
+            (realtime, self.rq.loads[*cpu], self.rq.nr_running[*cpu])
         };
         span.iter().min_by_key(load).unwrap_or(fallback)
     }

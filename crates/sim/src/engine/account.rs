@@ -1,17 +1,17 @@
 //! Time on a CPU: settling what has passed, booking what the kernel does, charging tasks, planning the next event.
 
 use super::{CACHE, CARRY, EXTRAS, Engine, FULL, NOBODY};
+use crate::balance::KernelPolicy;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::Policy;
 use crate::time::Ns;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Accounts for a CPU's time up to now.
     #[inline]
     pub(crate) fn settle(&mut self, cpu: usize) {
-        if self.cpus[cpu].clock < self.now {
-            self.settle_to(cpu, self.now);
+        if self.cpus[cpu].clock < self.time.now {
+            self.settle_to(cpu, self.time.now);
         }
     }
 
@@ -64,8 +64,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         it.user_ns += carry + cache + if account.is_user() { rest } else { 0 };
         self.tell(from, cpu, EXTRAS[CARRY], carry);
         self.tell(from + carry, cpu, EXTRAS[CACHE], cache);
-        self.ledger.add(cpu, account, rest);
-        self.observer.spent(from + carry + cache, cpu, account, rest);
+        self.records.ledger.add(cpu, account, rest);
+        self.records.observer.spent(from + carry + cache, cpu, account, rest);
     }
 
     /// As [`Engine::work`], whatever the segment contains besides its work.
@@ -88,16 +88,16 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let it = &mut self.cpus[cpu];
         let account = it.segment.account;
         it.user_ns += if account.is_user() { rest } else { 0 };
-        self.ledger.add(cpu, account, rest);
-        self.observer.spent(from, cpu, account, rest);
+        self.records.ledger.add(cpu, account, rest);
+        self.records.observer.spent(from, cpu, account, rest);
     }
 
     /// Adds what may be nothing, of which nobody is told, to an account.
     #[inline]
     fn tell(&mut self, from: Ns, cpu: usize, account: Account, ns: Ns) {
-        self.ledger.add(cpu, account, ns);
+        self.records.ledger.add(cpu, account, ns);
         if ns > 0 {
-            self.observer.spent(from, cpu, account, ns);
+            self.records.observer.spent(from, cpu, account, ns);
         }
     }
 
@@ -106,8 +106,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(super) fn spend(&mut self, cpu: usize, account: Account, ns: Ns) {
         let from = self.cpus[cpu].clock;
         self.cpus[cpu].clock = from + ns;
-        self.ledger.add(cpu, account, ns);
-        self.observer.spent(from, cpu, account, ns);
+        self.records.ledger.add(cpu, account, ns);
+        self.records.observer.spent(from, cpu, account, ns);
     }
 
     /// Books kernel work on a CPU, behind what is booked already.
@@ -115,13 +115,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn book(&mut self, cpu: usize, account: Account, ns: impl Into<Ns>) {
         let ns = ns.into();
         let it = &mut self.cpus[cpu];
-        debug_assert!(it.clock >= self.now, "settled before booking");
+        debug_assert!(it.clock >= self.time.now, "settled before booking");
         let from = it.clock;
         it.clock += ns;
         // What lies beyond the horizon is not the ledger's.
-        let counted = if it.clock > self.horizon { self.horizon.saturating_sub(from).min(ns) } else { ns };
-        self.ledger.add(cpu, account, counted);
-        self.observer.spent(from, cpu, account, counted);
+        let counted =
+            if it.clock > self.time.horizon { self.time.horizon.saturating_sub(from).min(ns) } else { ns };
+        self.records.ledger.add(cpu, account, counted);
+        self.records.observer.spent(from, cpu, account, counted);
     }
 
     /// Charges the current task for the time up to its CPU's clock.
@@ -137,11 +138,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let it = &mut self.cpus[cpu];
         let (task, ran) = (it.current, it.clock - it.charged_at);
         it.charged_at = it.clock;
-        let task_ = &mut self.tasks[task as usize];
+        let task_ = &mut self.tasks[task];
         task_.ran_ns += ran;
         task_.ran_at = it.clock;
         if task_.class.realtime().is_none() {
-            if self.policy.charge(&mut self.queues[cpu], &mut self.entities, task, ran) {
+            if self.rq.policy.charge(&mut self.rq.queues[cpu], &mut self.rq.entities, task, ran) {
                 self.cpus[cpu].need_resched = true;
             }
         } else {
@@ -152,7 +153,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Whether a busy CPU needs its tick.
     #[inline]
     pub(crate) fn tick_wanted(&self, cpu: usize) -> bool {
-        !(self.cpus[cpu].nohz_full && self.running[cpu] <= 1)
+        !(self.cpus[cpu].nohz_full && self.rq.nr_running[cpu] <= 1)
     }
 
     /// Plans a CPU's next event.
@@ -163,11 +164,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if it.current != NOBODY {
             at = at.min(it.end());
             // Deferrable timers are looked at by ticks; a busy CPU without them is interrupted.
-            at = at.min(if self.tick_wanted(cpu) { it.tick_at } else { self.workers.due[cpu] });
-        } else if self.is_o1() {
+            at = at.min(if self.tick_wanted(cpu) { it.tick_at } else { self.vmstat.workers.due[cpu] });
+        } else if P::TICKS_WHEN_IDLE {
             at = at.min(it.tick_at);
         }
-        self.agenda.set_but_last(cpu, at.max(self.now));
+        self.time.agenda.set_but_last(cpu, at.max(self.time.now));
     }
 }
 

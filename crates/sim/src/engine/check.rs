@@ -3,9 +3,10 @@
 #![cfg(any(debug_assertions, feature = "check"))]
 
 use super::{Engine, NOBODY};
+use crate::balance::KernelPolicy;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::Policy;
+use crate::sched::TaskIx;
 use crate::tasks::State;
 use crate::time::NEVER;
 
@@ -13,12 +14,12 @@ use crate::time::NEVER;
 /// as long as hundreds of events.
 const WHOLE_EVERY: u64 = 256;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Panics where an invariant does not hold.
     pub(super) fn check(&mut self) {
-        self.counts.verify();
+        self.vmstat.counts.verify();
         let small = self.cpus.len() <= 8 && self.tasks.len() <= 64;
-        if small || self.counters.events.is_multiple_of(WHOLE_EVERY) {
+        if small || self.records.counters.events.is_multiple_of(WHOLE_EVERY) {
             self.check_all();
         }
     }
@@ -28,40 +29,41 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         for cpu in 0..self.cpus.len() {
             self.check_cpu(cpu, &mut seen);
         }
-        let (mut alive, mut stuck) = (0, 0);
-        for (task, it) in self.tasks.iter().enumerate() {
+        let (mut alive, mut blocked) = (0, 0);
+        for (task, it) in self.tasks.iter() {
             let queued = matches!(it.state, State::Running | State::Waiting);
             assert_eq!(
-                seen[task],
+                seen[task as usize],
                 u8::from(queued),
                 "task {task} ({:?}) is on as many queues as it should",
                 it.state
             );
             alive += usize::from(it.state != State::Dead && !it.kernel);
-            stuck += usize::from(it.state == State::Blocked);
+            blocked += usize::from(it.state == State::Blocked);
         }
-        assert_eq!((self.alive, self.stuck), (alive, stuck), "no task is lost");
-        let living = self.tasks.iter().enumerate().filter(|(_, it)| it.state != State::Dead);
-        self.numa.verify(&self.counters, &self.regions, living.map(|(task, _)| task as u32));
-        self.check_sums();
+        assert_eq!((self.tasks.alive, self.tasks.blocked), (alive, blocked), "no task is lost");
+        let living = self.tasks.iter().filter(|(_, it)| it.state != State::Dead);
+        self.numa.verify(&self.records.counters, &self.physics.regions, living.map(|(task, _)| task));
+        self.rq.verify_sums(self.topology);
         self.check_stats();
     }
 
     fn check_stats(&self) {
-        let (counters, costs) = (&self.counters, &self.costs);
+        let (counters, costs) = (&self.records.counters, &self.costs);
         let remote = counters.schedstat_remote_updates;
         let local = counters.schedstat_updates - remote;
         let due = local * u64::from(costs.stats_local) + remote * u64::from(costs.stats_remote);
-        let booked = self.ledger.total(Account::Schedstats);
-        let beyond = self.cpus.iter().any(|cpu| cpu.clock > self.horizon);
+        let booked = self.records.ledger.total(Account::Schedstats);
+        let beyond = self.cpus.iter().any(|cpu| cpu.clock > self.time.horizon);
         assert!(
             booked == due || (beyond && booked < due),
             "updates cost what they cost: {booked} of {due} ns"
         );
         for (task, (waits, sleeps)) in self.stats.tasks().enumerate() {
-            let state = self.tasks[task].state;
+            let it = &self.tasks[task as TaskIx];
+            let state = it.state;
             // A kernel thread sleeps from the start, without having fallen asleep.
-            let known = self.stats.throughout && self.tasks[task].ran_ns > 0;
+            let known = self.stats.throughout && it.ran_ns > 0;
             let right = match state {
                 State::Waiting => sleeps == NEVER && (waits != NEVER || !self.stats.throughout),
                 State::Sleeping | State::Blocked => waits == NEVER && (sleeps != NEVER || !known),
@@ -82,35 +84,38 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let it = &self.cpus[cpu];
         let mut number = 0;
         let mut see = |task: u32, state: State| {
-            let there = &self.tasks[task as usize];
+            let there = &self.tasks[task];
             assert_eq!((usize::from(there.cpu), there.state), (cpu, state), "task {task} is where it says");
-            assert!(self.allowed(task).contains(cpu), "task {task} may run on CPU {cpu}");
+            assert!(self.tasks.allowed(task).contains(cpu), "task {task} may run on CPU {cpu}");
             seen[task as usize] += 1;
             number += 1;
         };
         it.realtime.tasks().for_each(|task| see(task, State::Waiting));
-        P::waiting(&self.queues[cpu], |task| {
+        P::waiting(&self.rq.queues[cpu], |task| {
             see(task, State::Waiting);
             true
         });
         if it.current != NOBODY {
             see(it.current, State::Running);
         }
-        assert_eq!(self.running[cpu], number, "CPU {cpu} counts its tasks");
-        assert_eq!(self.loads[cpu], P::load(&self.queues[cpu]), "CPU {cpu} knows its load");
+        assert_eq!(self.rq.nr_running[cpu], number, "CPU {cpu} counts its tasks");
+        assert_eq!(self.rq.loads[cpu], P::load(&self.rq.queues[cpu]), "CPU {cpu} knows its load");
         let idles = it.current == NOBODY;
         assert!(!idles || number == 0, "CPU {cpu} idles although a task waits in its queue");
         assert_eq!(
-            self.idle.contains(cpu),
+            self.rq.idle.contains(cpu),
             idles && number == 0,
             "the mask of idle CPUs is right about {cpu}"
         );
-        assert_eq!(self.crowded.contains(cpu), number > 1, "the mask of crowded CPUs is right about {cpu}");
-        let spent = self.ledger.cpu_total(cpu);
-        assert_eq!(spent, it.clock.min(self.horizon), "CPU {cpu}'s accounts sum to its clock");
-        let fair =
-            (!idles && self.tasks[it.current as usize].class.realtime().is_none()).then_some(it.current);
-        P::verify(&self.queues[cpu], &self.entities, fair);
-        assert!(self.agenda.at(cpu) >= self.now, "nothing is overdue");
+        assert_eq!(
+            self.rq.overloaded.contains(cpu),
+            number > 1,
+            "the mask of crowded CPUs is right about {cpu}"
+        );
+        let spent = self.records.ledger.cpu_total(cpu);
+        assert_eq!(spent, it.clock.min(self.time.horizon), "CPU {cpu}'s accounts sum to its clock");
+        let fair = (!idles && self.tasks[it.current].class.realtime().is_none()).then_some(it.current);
+        P::verify(&self.rq.queues[cpu], &self.rq.entities, fair);
+        assert!(self.time.agenda.at(cpu) >= self.time.now, "nothing is overdue");
     }
 }

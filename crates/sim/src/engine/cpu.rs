@@ -109,6 +109,12 @@ pub(crate) struct Cpu {
     pub timers: Timers,
 }
 
+impl Default for Cpu {
+    fn default() -> Self {
+        Self::new(NEVER, 0, Box::new([]))
+    }
+}
+
 impl Cpu {
     pub fn new(tick_at: Ns, migration_cost: Ns, domains: Box<[DomainState]>) -> Self {
         Self {

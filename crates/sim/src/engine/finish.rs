@@ -3,21 +3,27 @@
 use schedlab_workload::measure::{Observed, metrics};
 
 use super::{Engine, FULL, NOBODY};
+use crate::balance::KernelPolicy;
 use crate::error::SimError;
 use crate::ledger::Account;
 use crate::observe::{End, Observer, Outcome};
-use crate::sched::Policy;
+use crate::sched::TaskIx;
 use crate::tasks::Latencies;
 use crate::time::Ns;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn finish(mut self, end: End) -> Outcome {
         // At the horizon the books close there; at a finish, when the last kernel work that had begun is done.
         let close = match end {
-            End::Horizon => self.horizon,
-            End::Finished => {
-                self.cpus.iter().map(|cpu| cpu.clock).max().unwrap_or(0).max(self.now).min(self.horizon)
-            }
+            End::Horizon => self.time.horizon,
+            End::Finished => self
+                .cpus
+                .iter()
+                .map(|cpu| cpu.clock)
+                .max()
+                .unwrap_or(0)
+                .max(self.time.now)
+                .min(self.time.horizon),
         };
         for cpu in 0..self.cpus.len() {
             self.settle_last(cpu, close);
@@ -29,10 +35,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 self.spend(cpu, Account::Idle, rest);
             }
         }
-        self.ledger.close(close);
+        self.records.ledger.close(close);
         self.finish_vmstat(close);
         for task in 0..self.tasks.len() {
-            self.write_off(task);
+            self.write_off(task as TaskIx);
         }
         let schedstats = self.stats_report(close);
         let plan = self.world.plan;
@@ -40,16 +46,17 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.gate.closed_at.unwrap_or(close).saturating_sub(self.gate.opened_at.unwrap_or(close));
         let locks = &plan.program().resources.locks;
         let locks = self
+            .program
             .lock_uses
             .report(locks.iter().map(|lock| lock.name.as_str()), |lock| plan.locks().position(lock));
         let (series, one_in): (Vec<_>, Vec<_>) =
-            self.series.into_iter().map(|series| series.finish()).unzip();
+            self.program.series.into_iter().map(|series| series.finish()).unzip();
         let observed = Observed {
             elapsed_ns,
-            counters: self.program_counters,
+            counters: self.program.counters,
             series,
-            user_ns: self.ended_user_ns,
-            system_ns: self.ended_ran_ns.saturating_sub(self.ended_user_ns),
+            user_ns: self.records.ended_user_ns,
+            system_ns: self.records.ended_ran_ns.saturating_sub(self.records.ended_user_ns),
             tasks: plan.task_count(),
         };
         Outcome {
@@ -57,11 +64,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             metrics: metrics(plan.program(), &observed),
             observed,
             one_in,
-            counters: self.counters,
-            ledger: self.ledger,
-            histograms: self.histograms,
-            vmstat: crate::vmstat::ItemReport::all(&self.counts),
-            tasks: self.reports,
+            counters: self.records.counters,
+            ledger: self.records.ledger,
+            histograms: self.records.histograms,
+            vmstat: crate::vmstat::ItemReport::all(&self.vmstat.counts),
+            tasks: self.records.reports,
             locks,
             schedstats,
             end_ns: close,
@@ -81,21 +88,21 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Moves what a task has used into the sums, and into its report if it is one of the program's own.
-    pub(crate) fn write_off(&mut self, task: usize) {
-        let it = &mut self.tasks[task];
+    pub(crate) fn write_off(&mut self, task: TaskIx) {
+        let it = &mut self.tasks.table[task as usize];
         // Kernel threads are nobody's.
         if it.kernel {
             return;
         }
         let (ran, user) = (std::mem::take(&mut it.ran_ns), std::mem::take(&mut it.user_ns));
-        self.ended_ran_ns += ran;
-        self.ended_user_ns += user.min(ran);
+        self.records.ended_ran_ns += ran;
+        self.records.ended_user_ns += user.min(ran);
         let counts = [it.voluntary, it.involuntary, it.migrations, it.wakeups].map(u64::from);
         (it.voluntary, it.involuntary, it.migrations, it.wakeups) = (0, 0, 0, 0);
         let own = !it.is_child && it.ordinal != NOBODY;
-        let latencies = &mut self.latencies[task];
-        let statistics = if self.stats.used() { self.stats.take_task(task) } else { None };
-        if let Some(report) = self.reports.get_mut(it.ordinal as usize).filter(|_| own) {
+        let latencies = &mut self.tasks.latencies[task as usize];
+        let statistics = if self.stats.used() { self.stats.take_task(task as usize) } else { None };
+        if let Some(report) = self.records.reports.get_mut(it.ordinal as usize).filter(|_| own) {
             report.ran_ns += ran;
             report.user_ns += user.min(ran);
             report.switches = (report.switches.0 + counts[0], report.switches.1 + counts[1]);
@@ -110,6 +117,6 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The error that tells who waits for whom.
     pub(super) fn deadlock(&self) -> SimError {
-        SimError::Deadlock { at_ns: self.now, waiting: self.waiting() }
+        SimError::Deadlock { at_ns: self.time.now, waiting: self.waiting() }
     }
 }

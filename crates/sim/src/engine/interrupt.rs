@@ -1,10 +1,11 @@
 //! Interrupts: timers, ticks, other CPUs.
 
 use super::{Engine, NOBODY};
+use crate::balance::KernelPolicy;
 use crate::ledger::Account;
 use crate::machine::IdleState;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::Class;
 use crate::time::{MS, NEVER, Ns, Timer};
 
@@ -14,7 +15,7 @@ const SLACK_NS: Ns = 50_000;
 /// Marks the owner of a timer without slack.
 const EXACT: u32 = 1 << 31;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// The timer interrupt of a CPU; an idle one is woken by it.
     pub(super) fn timer_interrupt(&mut self, cpu: usize) {
         let idle = self.cpus[cpu].current == NOBODY;
@@ -23,9 +24,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.book(cpu, Account::IdleExit, exit);
         }
         self.book(cpu, Account::Timer, self.costs.timer_irq);
-        self.counters.timer_interrupts += 1;
+        self.records.counters.timer_interrupts += 1;
         self.expire(cpu);
-        if idle && self.running[cpu] > 0 {
+        if idle && self.rq.nr_running[cpu] > 0 {
             self.leave_idle(cpu);
             self.schedule(cpu);
         }
@@ -34,7 +35,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// The interrupt of a deferrable timer on a CPU that has work and no tick.
     pub(super) fn deferrable_interrupt(&mut self, cpu: usize) {
         self.book(cpu, Account::Timer, self.costs.timer_irq);
-        self.counters.timer_interrupts += 1;
+        self.records.counters.timer_interrupts += 1;
         self.fold_is_due(cpu);
     }
 
@@ -43,7 +44,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn expire(&mut self, cpu: usize) {
         self.cpus[cpu].in_interrupt = true;
         while let Some(timer) = self.cpus[cpu].timers.first() {
-            if soft(timer) > self.now {
+            if soft(timer) > self.time.now {
                 break;
             }
             self.cpus[cpu].timers.pop();
@@ -56,7 +57,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Lets a task sleep on a CPU until `at`, or by its slack longer if it is no real-time task.
     #[inline]
     pub(crate) fn arm(&mut self, cpu: usize, task: TaskIx, at: Ns) {
-        let exact = self.tasks[task as usize].class.realtime().is_some();
+        let exact = self.tasks[task].class.realtime().is_some();
         let (at, owner) = if exact { (at, task | EXACT) } else { (at + SLACK_NS, task) };
         self.cpus[cpu].timers.arm(at, owner);
         self.cpus[cpu].note_timers();
@@ -70,31 +71,31 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The tick of a busy CPU.
     pub(super) fn tick(&mut self, cpu: usize) {
-        self.counters.ticks += 1;
+        self.records.counters.ticks += 1;
         let it = &mut self.cpus[cpu];
-        it.tick_at += self.tick_ns;
-        if it.tick_at <= self.now {
-            it.tick_at = next_tick(it.tick_at, self.now, self.tick_ns);
+        it.tick_at += self.time.tick_ns;
+        if it.tick_at <= self.time.now {
+            it.tick_at = next_tick(it.tick_at, self.time.now, self.time.tick_ns);
         }
         self.book(cpu, Account::Tick, self.costs.tick);
-        if self.cpus[cpu].timer_soft_at <= self.now {
+        if self.cpus[cpu].timer_soft_at <= self.time.now {
             self.expire(cpu);
         }
-        if self.workers.due[cpu] <= self.now {
+        if self.vmstat.workers.due[cpu] <= self.time.now {
             self.fold_is_due(cpu);
         }
         self.charge(cpu);
         let current = self.cpus[cpu].current;
         let mut leaves = false;
-        if self.tasks[current as usize].class.realtime().is_some() {
+        if self.tasks[current].class.realtime().is_some() {
             self.realtime_tick(cpu);
         } else {
-            if self.policy.tick(&mut self.queues[cpu], &mut self.entities, current, self.now) {
+            if self.rq.policy.tick(&mut self.rq.queues[cpu], &mut self.rq.entities, current, self.time.now) {
                 self.cpus[cpu].need_resched = true;
             }
             leaves = self.numa.on && self.numa_tick(cpu, current);
         }
-        self.balance_tick(cpu);
+        P::balance_tick(self, cpu);
         if leaves && self.cpus[cpu].current == current {
             self.numa_move(cpu);
         }
@@ -103,11 +104,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// SCHED_RR: when the slice is over the task goes behind its equals.
     fn realtime_tick(&mut self, cpu: usize) {
         let current = self.cpus[cpu].current;
-        let Class::RoundRobin(priority) = self.tasks[current as usize].class else { return };
-        if self.tasks[current as usize].slice_left > 0 {
+        let Class::RoundRobin(priority) = self.tasks[current].class else { return };
+        if self.tasks[current].slice_left > 0 {
             return;
         }
-        self.tasks[current as usize].slice_left = self.rr_slice();
+        self.tasks[current].slice_left = self.rr_slice();
         if self.cpus[cpu].realtime.highest() == Some(priority) {
             self.cpus[cpu].turn_over = true;
             self.cpus[cpu].need_resched = true;
@@ -123,7 +124,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].ipi_at = NEVER;
         self.book(cpu, Account::Ipi, self.costs.ipi_handler);
         if self.cpus[cpu].current == NOBODY {
-            if self.running[cpu] > 0 {
+            if self.rq.nr_running[cpu] > 0 {
                 self.leave_idle(cpu);
                 self.schedule(cpu);
             }
@@ -139,7 +140,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if it.ipi_at <= arrives {
             return;
         }
-        self.counters.ipis += 1;
+        self.records.counters.ipis += 1;
         it.ipi_at = arrives;
         self.rekey(to);
     }

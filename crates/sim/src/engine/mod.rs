@@ -11,32 +11,28 @@ mod cpu;
 mod finish;
 mod interrupt;
 mod start;
-mod table;
 
+use schedlab_workload::Plan;
 use schedlab_workload::code::Code;
-use schedlab_workload::{Cursor, Plan};
 
-use crate::balance::{Memories, Shapes, Sums};
+use crate::balance::{Balance, KernelPolicy};
 use crate::error::SimError;
 use crate::kernel::{Change, Kernel, Tunable, Tunables};
-use crate::ledger::Ledger;
 use crate::machine::{Costs, CpuMask, Domains, Machine, Topology};
 use crate::numa::Numa;
-use crate::observe::{Counters, End, Histograms, LockUses, Observer, Outcome, Series, TaskReport};
-use crate::physics::{Caches, Memory, Region};
-use crate::sched::{Policy, SwitchLocks, TaskIx};
+use crate::observe::{End, Observer, Outcome, Records};
+use crate::physics::Physics;
+use crate::sched::{Policy, Runqueues};
 use crate::schedstats::Schedstats;
 use crate::simulation::Config;
-use crate::tasks::{
-    Condition, Flow, GateState, Latencies, Lock, Meeting, Script, Semaphore, Task, TaskSettings,
-};
-use crate::time::{Agenda, Ns, Random, Timers};
-use crate::vmstat::{Counts, Workers};
+use crate::table::PerCpu;
+use crate::tasks::{GateState, ProgramState, TaskSettings, Tasks};
+use crate::time::{Clock, Timers};
+use crate::vmstat::Vmstat;
 
 pub(crate) use cpu::EXTRAS;
 pub(crate) use cpu::{BANDWIDTH, CACHE, CARRY, Cpu, DomainState, FULL, MESSAGES, NOBODY, REMOTE, Segment};
 pub(crate) use interrupt::next_tick;
-pub(crate) use table::Table;
 
 /// Everything that a simulation borrows.
 #[derive(Clone, Copy)]
@@ -55,94 +51,38 @@ pub(crate) struct World<'c> {
     pub nohz_full: &'c CpuMask,
 }
 
-/// A machine in motion.
+/// Changes of tunables that the configuration schedules.
+pub(crate) struct Changes {
+    list: Vec<Change>,
+    /// When each change is due, by its position in the list.
+    timers: Timers,
+}
+
+/// A machine in motion. Each folder of the crate owns a field's type; an event passes from one to the next here.
 pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub world: World<'c>,
     pub topology: &'c Topology,
     pub costs: Costs,
-    pub now: Ns,
-    pub horizon: Ns,
-    pub tick_ns: Ns,
-    pub agenda: Agenda,
-    /// Events that belong to no CPU: positions in `changes`.
-    pub global: Timers,
-    pub changes: Vec<Change>,
-    pub random: Random,
-    pub observer: O,
-
-    pub policy: P,
     pub tunables: Tunables,
-    pub cpus: Table<Cpu>,
-    pub queues: Table<P::Queue>,
-    /// Tasks of each CPU, the current one included.
-    pub running: Table<u32>,
-    /// Sum of their weights, real-time tasks aside.
-    pub loads: Table<u64>,
-    /// Both by last-level cache.
-    pub sums: Sums,
-    /// CPUs with nothing to do, and those of cores with nothing to do (kept only with SMT).
-    pub idle: CpuMask,
-    pub idle_cores: CpuMask,
-    /// CPUs with more than one task.
-    pub crowded: CpuMask,
-    /// A CPU has had more than one task since a pass over a widest domain found none that had (`overload` of the root
-    /// domain, kernel/sched/sched.h).
-    pub overload: bool,
-    /// CPUs that balancing and ordinary wake-ups may use.
-    pub open: CpuMask,
-    /// Domains and caches as balancing sees them.
-    pub shapes: Shapes,
-    pub nohz_next_balance: Ns,
-    /// Of the O(1) kernel alone.
-    pub balance_memories: Memories,
-    pub switch_locks: SwitchLocks,
-
+    pub time: Clock,
+    changes: Changes,
+    pub cpus: PerCpu<Cpu>,
+    pub rq: Runqueues<P>,
+    pub balance: Balance,
+    pub tasks: Tasks<'c>,
+    pub gate: GateState,
+    pub program: ProgramState,
+    pub physics: Physics,
+    pub numa: Numa,
+    pub vmstat: Vmstat,
     pub stats: Schedstats,
-
-    pub tasks: Table<Task>,
-    pub entities: Vec<P::Entity>,
-    pub scripts: Table<Script>,
-    /// Of tasks that run a program: where they are in it.
-    pub cursors: Table<Cursor<'c>>,
-    pub latencies: Table<Latencies>,
-    pub free_tasks: Vec<TaskIx>,
-    pub masks: Vec<CpuMask>,
-    /// Tasks that have not ended, and those of them that wait for another task.
-    pub alive: usize,
-    pub stuck: usize,
-    /// It is over, well or by the failure.
+    pub records: Records<O>,
+    /// The simulation is over, because the program has ended or because of the failure.
     pub finished: bool,
     pub failure: Option<SimError>,
-
-    pub gate: GateState,
-    pub flows: Vec<Flow>,
-    pub locks: Vec<Lock>,
-    pub lock_uses: LockUses,
-    pub semaphores: Vec<Semaphore>,
-    pub meetings: Vec<Meeting>,
-    pub conditions: Vec<Condition>,
-    pub slots: Vec<Ns>,
-    pub regions: Vec<Region>,
-    pub memory: Memory,
-    pub caches: Caches,
-    pub counts: Counts,
-    pub workers: Workers,
-    pub numa: Numa,
-
-    pub ledger: Ledger,
-    pub counters: Counters,
-    pub histograms: Histograms,
-    pub program_counters: Vec<u64>,
-    pub series: Vec<Series>,
-    pub ended_user_ns: Ns,
-    pub ended_ran_ns: Ns,
-    /// Of the program's own tasks, by ordinal, at their end.
-    pub reports: Vec<TaskReport>,
-    /// Tasks that a balancing pass has chosen; empty between passes.
-    pub chosen: Vec<TaskIx>,
 }
 
-impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
+impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     /// Runs to the end of the program or the horizon.
     pub fn run(mut self) -> Result<Outcome, SimError> {
         self.boot();
@@ -153,19 +93,19 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 }
                 break End::Finished;
             }
-            let Some((at, slot)) = self.agenda.first() else { return Err(self.deadlock()) };
-            if at > self.horizon {
-                self.now = self.horizon;
+            let Some((at, slot)) = self.time.agenda.first() else { return Err(self.deadlock()) };
+            if at > self.time.horizon {
+                self.time.now = self.time.horizon;
                 break End::Horizon;
             }
-            self.now = at;
-            self.counters.events += 1;
+            self.time.now = at;
+            self.records.counters.events += 1;
             if slot == self.cpus.len() {
                 self.global_event();
             } else {
                 self.cpu_event(slot);
             }
-            if self.stuck == self.alive && !self.finished {
+            if self.tasks.blocked == self.tasks.alive && !self.finished {
                 return Err(self.deadlock());
             }
             #[cfg(any(debug_assertions, feature = "check"))]
@@ -180,12 +120,12 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     fn cpu_event(&mut self, cpu: usize) {
         self.settle(cpu);
         let it = &self.cpus[cpu];
-        if it.current != NOBODY && it.segment.left == 0 && it.clock <= self.now {
+        if it.current != NOBODY && it.segment.left == 0 && it.clock <= self.time.now {
             self.progress(cpu);
         }
         // One question for all that is not the end of a segment. A CPU that idles has a tick behind it, and is asked more.
         let it = &self.cpus[cpu];
-        if it.timer_at.min(it.ipi_at).min(it.tick_at) <= self.now || it.need_resched || it.nohz_full {
+        if it.timer_at.min(it.ipi_at).min(it.tick_at) <= self.time.now || it.need_resched || it.nohz_full {
             self.interrupts(cpu);
         }
         self.rekey(cpu);
@@ -194,22 +134,22 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// Timers, the tick and interrupts from other CPUs that are due.
     #[inline]
     fn interrupts(&mut self, cpu: usize) {
-        if self.cpus[cpu].timer_at <= self.now {
+        if self.cpus[cpu].timer_at <= self.time.now {
             self.timer_interrupt(cpu);
         }
         let it = &self.cpus[cpu];
-        if it.current != NOBODY && it.tick_at <= self.now && self.tick_wanted(cpu) {
+        if it.current != NOBODY && it.tick_at <= self.time.now && self.tick_wanted(cpu) {
             self.tick(cpu);
-        } else if it.current == NOBODY && it.tick_at <= self.now && self.is_o1() {
-            self.idle_tick(cpu);
+        } else if it.current == NOBODY && it.tick_at <= self.time.now && P::TICKS_WHEN_IDLE {
+            P::idle_tick(self, cpu);
         } else if it.nohz_full
             && it.current != NOBODY
-            && self.workers.due[cpu] <= self.now
+            && self.vmstat.workers.due[cpu] <= self.time.now
             && !self.tick_wanted(cpu)
         {
             self.deferrable_interrupt(cpu);
         }
-        if self.cpus[cpu].ipi_at <= self.now {
+        if self.cpus[cpu].ipi_at <= self.time.now {
             self.ipi_arrives(cpu);
         }
         let it = &self.cpus[cpu];
@@ -219,13 +159,13 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     }
 
     fn global_event(&mut self) {
-        while let Some(timer) = self.global.first().filter(|timer| timer.at <= self.now) {
-            self.global.pop();
-            let change = &self.changes[timer.owner as usize];
+        while let Some(timer) = self.changes.timers.first().filter(|timer| timer.at <= self.time.now) {
+            self.changes.timers.pop();
+            let change = &self.changes.list[timer.owner as usize];
             let changed = self.tunables.set(&change.tunable, change.value);
             debug_assert!(changed.is_ok(), "changes have been checked");
-            self.observer.retuned(self.now, &change.tunable, change.value);
-            self.counters.retunes += 1;
+            self.records.observer.retuned(self.time.now, &change.tunable, change.value);
+            self.records.counters.retunes += 1;
             // What only counts disturbs nobody: even bringing run times up to date rounds them otherwise.
             if change.tunable == Tunable::Schedstats.name() {
                 self.stats_retuned();
@@ -233,7 +173,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 self.retuned();
             }
         }
-        self.agenda.set(self.cpus.len(), self.global.next());
+        self.time.agenda.set(self.cpus.len(), self.changes.timers.next());
     }
 
     /// Tunables have changed.
@@ -242,7 +182,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             self.settle(cpu);
             self.charge(cpu);
         }
-        self.policy.retune(&self.tunables);
+        self.rq.policy.retune(&self.tunables);
         self.retune_vmstat();
         self.numa.retune(&self.tunables);
     }

@@ -4,7 +4,7 @@
 //! when a simulation ends is carried through, so the ledger closes a little later than the program does:
 //! [`Ledger::closed_ns`] × CPUs is the sum of all accounts.
 
-use crate::engine::Table;
+use crate::table::PerCpu;
 use crate::time::Ns;
 
 macro_rules! accounts {
@@ -103,14 +103,14 @@ impl Account {
 }
 
 /// A CPU's accounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(align(64))]
 struct Accounts([Ns; Account::COUNT]);
 
 /// All CPUs' accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
-    cpus: Table<Accounts>,
+    cpus: PerCpu<Accounts>,
     closed_ns: Ns,
 }
 

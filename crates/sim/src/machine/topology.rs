@@ -1,7 +1,7 @@
 //! Where each CPU is.
 
 use super::{CpuMask, Machine, Numbering};
-use crate::engine::Table;
+use crate::table::PerCpu;
 
 /// How far apart two CPUs are, by what they share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ pub(crate) struct Place {
 /// Places of all CPUs, and the sets that share something.
 #[derive(Debug, Clone)]
 pub struct Topology {
-    pub(crate) places: Table<Place>,
+    pub(crate) places: PerCpu<Place>,
     pub(crate) cores: Vec<CpuMask>,
     pub(crate) caches: Vec<CpuMask>,
     pub(crate) nodes: Vec<CpuMask>,

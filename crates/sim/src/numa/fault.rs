@@ -2,14 +2,15 @@
 
 use super::space::{Vote, vote};
 use super::{Image, NOWHERE};
+use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::physics::{PAGE, Touch};
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::time::Ns;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// A task is about to touch a part of a region: the marked pages there fault first, and some of them move
     /// (`do_numa_page()`).
     pub(crate) fn numa_touch(&mut self, cpu: usize, task: TaskIx, region: u32, touch: &Touch) {
@@ -20,17 +21,17 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let space = self.numa.members[task as usize].space as usize;
         let map = self.numa.spaces[space].mapping(region);
         if self.numa.shared[region as usize] {
-            map.meet(&self.regions[region as usize], touch);
+            map.meet(&self.physics.regions[region as usize], touch);
         }
         if !map.is_marked() {
             return;
         }
         if on {
-            self.numa.conclude(task, &self.regions);
+            self.numa.conclude(task, &self.physics.regions);
         }
         let (nodes, member) = (self.numa.nodes, &mut self.numa.members[task as usize]);
         let map = self.numa.spaces[space].mapping(region);
-        let region = &mut self.regions[region as usize];
+        let region = &mut self.physics.regions[region as usize];
         region.last_fault.resize(region.home.len(), NOWHERE);
         let (mut faults, mut local, mut moves) = (0, 0, Vec::new());
         for (granule, pages) in region.parts(touch) {
@@ -74,7 +75,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// A fresh image has been filled by its task, which runs on `cpu`, and begins to compute.
     pub(crate) fn image_filled(&mut self, cpu: usize, task: TaskIx, bytes: u64, total: Ns) {
-        let bound = self.tasks[task as usize].memory_node;
+        let bound = self.tasks[task].memory_node;
         let node = bound.unwrap_or(self.topology.node(cpu) as u8);
         let began = self.run_time(cpu, task);
         self.numa.filled(task, Image { began, ..Image::new(bytes, node, total) });
@@ -92,7 +93,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             return;
         }
         if on {
-            self.numa.conclude(task, &self.regions);
+            self.numa.conclude(task, &self.physics.regions);
         }
         let (nodes, member) = (self.numa.nodes, &mut self.numa.members[task as usize]);
         let it = &mut self.numa.spaces[space].image;
@@ -108,14 +109,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         self.book_faults(cpu, faults, if was_local { faults } else { 0 });
         if moves {
-            self.tasks[task as usize].image_node = node.into();
+            self.tasks[task].image_node = node.into();
             self.book_move(cpu, from, node, pages);
         }
     }
 
     /// Pages of what a task has in use whatever it does: stack and heap beside its regions.
     pub(super) fn footprint_pages(&self, task: TaskIx) -> u64 {
-        (u64::from(self.tasks[task as usize].footprint_kib) << 10).div_ceil(PAGE)
+        (u64::from(self.tasks[task].footprint_kib) << 10).div_ceil(PAGE)
     }
 
     /// A scan has marked a task's footprint, unless it is spared because it is local: it goes where its task goes. It is
@@ -125,7 +126,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if spared || pages == 0 {
             return;
         }
-        self.counters.numa_pte_updates += pages;
+        self.records.counters.numa_pte_updates += pages;
         let node = self.topology.node(cpu) as u8;
         let nodes = self.numa.nodes;
         self.numa.members[task as usize].record(node, pages, true, nodes);
@@ -133,16 +134,16 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     fn book_faults(&mut self, cpu: usize, faults: u64, local: u64) {
-        self.counters.numa_hint_faults += faults;
-        self.counters.numa_hint_faults_local += local;
-        self.counters.vmstat.pgfault += faults;
+        self.records.counters.numa_hint_faults += faults;
+        self.records.counters.numa_hint_faults_local += local;
+        self.records.counters.vmstat.pgfault += faults;
         if faults > 0 {
             self.book(cpu, Account::NumaFault, faults * u64::from(self.costs.hinting_fault));
         }
     }
 
     fn book_move(&mut self, cpu: usize, from: u8, to: u8, pages: u64) {
-        self.counters.numa_pages_migrated += pages;
+        self.records.counters.numa_pages_migrated += pages;
         self.note_page_moves(cpu, from.into(), to.into(), pages);
         self.book(cpu, Account::NumaMigrate, pages * u64::from(self.costs.page_migrate));
     }

@@ -24,11 +24,12 @@ mod verify;
 
 use schedlab_workload::program::Scope;
 
-use crate::engine::{Engine, Table, World};
+use crate::balance::KernelPolicy;
+use crate::engine::{Engine, World};
 use crate::kernel::{NumaScan, Tunable, Tunables};
 use crate::observe::Observer;
 use crate::physics::{PAGE, Region};
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::time::{MS, Ns};
 
 use member::Member;
@@ -58,7 +59,7 @@ pub(crate) struct Numa {
     spaces: Vec<Space>,
     free: Vec<u32>,
     /// By task.
-    members: Table<Member>,
+    members: Vec<Member>,
     /// Marked pages whose address space ended before they were touched.
     forgotten: u64,
 }
@@ -116,7 +117,7 @@ impl Numa {
             shared: (0..regions).map(|region| scope(region) != Scope::Task).collect(),
             spaces: Vec::new(),
             free: Vec::new(),
-            members: Table::default(),
+            members: Vec::new(),
             forgotten: 0,
         }
     }
@@ -220,11 +221,11 @@ impl Numa {
     }
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// A task's run time up to its CPU's clock, `cpu` being where it runs.
     fn run_time(&self, cpu: usize, task: TaskIx) -> Ns {
         let it = &self.cpus[cpu];
-        self.tasks[task as usize].ran_ns + it.clock.saturating_sub(it.charged_at)
+        self.tasks[task].ran_ns + it.clock.saturating_sub(it.charged_at)
     }
 }
 

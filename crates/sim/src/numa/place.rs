@@ -1,11 +1,12 @@
 //! Bringing a task to its preferred node, and keeping it there.
 
 use super::NOWHERE;
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, Policy, TaskIx};
+use crate::sched::{Enqueue, TaskIx};
 
 /// Where a task goes.
 enum Place {
@@ -15,7 +16,7 @@ enum Place {
     Swap(usize),
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// The current task of a CPU tries to get to its preferred node (`task_numa_migrate()`).
     pub(crate) fn numa_move(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
@@ -24,9 +25,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let base = u64::from(self.costs.balance_base);
         self.book(cpu, Account::NumaPlace, base + looked_at * u64::from(self.costs.balance_cpu));
         match self.place_on(cpu, task, node) {
-            None => self.counters.numa_task_stayed += 1,
+            None => self.records.counters.numa_task_stayed += 1,
             Some(Place::Free(target)) => {
-                self.counters.numa_task_migrated += 1;
+                self.records.counters.numa_task_migrated += 1;
                 self.book(cpu, Account::NumaPlace, self.costs.balance_move);
                 self.take_current(cpu);
                 self.note_move(task, cpu, target);
@@ -39,7 +40,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 self.check_preempt(cpu, target, task);
             }
             Some(Place::Swap(target)) => {
-                self.counters.numa_task_swapped += 1;
+                self.records.counters.numa_task_swapped += 1;
                 self.book(cpu, Account::NumaPlace, 2 * self.costs.balance_move);
                 self.settle(target);
                 self.book(target, Account::Ipi, self.costs.ipi_handler);
@@ -65,9 +66,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// A place on a node for the current task of `cpu`: an idle core, an idle CPU, that of a task which is not worse off
     /// here by more than this one gains, or the least loaded CPU if the nodes' loads come no further apart by it.
     fn place_on(&self, cpu: usize, task: TaskIx, node: usize) -> Option<Place> {
-        let span = self.topology.node_cpus(node).and(self.allowed(task));
-        let cores = if self.topology.threads > 1 { &self.idle_cores } else { &self.idle };
-        let idle = cores.first_common_from(&span, 0).or_else(|| self.idle.first_common_from(&span, 0));
+        let span = self.topology.node_cpus(node).and(self.tasks.allowed(task));
+        let cores = self.rq.idle_cores(self.topology);
+        let idle = cores.first_common_from(&span, 0).or_else(|| self.rq.idle.first_common_from(&span, 0));
         if let Some(idle) = idle.filter(|idle| !self.cpus[*idle].in_interrupt) {
             return Some(Place::Free(idle));
         }
@@ -77,22 +78,22 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if let Some((_, other)) = best {
             return Some(Place::Swap(other));
         }
-        let weight = u64::from(P::weight(&self.entities[task as usize]));
-        let load = |node| self.topology.node_cpus(node).iter().map(|cpu| self.loads[cpu]).sum::<u64>();
+        let weight = self.rq.weight(task);
+        let load = |node| self.topology.node_cpus(node).iter().map(|cpu| self.rq.loads[cpu]).sum::<u64>();
         let (here, there) = (load(self.topology.node(cpu)), load(node));
         let apart = (here.saturating_sub(weight)).abs_diff(there + weight);
         if apart > here.abs_diff(there) {
             return None;
         }
-        span.iter().min_by_key(|cpu| self.loads[*cpu]).map(Place::Free)
+        span.iter().min_by_key(|cpu| self.rq.loads[*cpu]).map(Place::Free)
     }
 
     /// What both tasks together gain if the current one of `cpu` changes places with that of `other` on `node`, in
     /// thousandths of their faults, if it is something. A task on its own preferred node is left there.
     fn gain(&self, cpu: usize, task: TaskIx, other: usize, node: usize) -> Option<i64> {
         let it = &self.cpus[other];
-        let fair = it.current != NOBODY && self.tasks[it.current as usize].class.realtime().is_none();
-        if !fair || it.in_interrupt || !self.allowed(it.current).contains(cpu) {
+        let fair = it.current != NOBODY && self.tasks[it.current].class.realtime().is_none();
+        if !fair || it.in_interrupt || !self.tasks.allowed(it.current).contains(cpu) {
             return None;
         }
         let (ours, theirs) = (&self.numa.members[task as usize], &self.numa.members[it.current as usize]);
@@ -123,7 +124,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         if usize::from(member.preferred) == from {
             // If the others there could go instead.
-            return (self.running[source] > self.preferring(source)).then_some(true);
+            return (self.rq.nr_running[source] > self.preferring(source)).then_some(true);
         }
         if usize::from(member.preferred) == to {
             return Some(false);
@@ -143,7 +144,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let prefers = |task: TaskIx| usize::from(self.numa.preferred(task)) == node;
         let current = self.cpus[cpu].current;
         let mut number = u32::from(current != NOBODY && prefers(current));
-        P::waiting(&self.queues[cpu], |task| {
+        P::waiting(&self.rq.queues[cpu], |task| {
             number += u32::from(prefers(task));
             true
         });

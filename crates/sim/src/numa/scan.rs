@@ -1,11 +1,12 @@
 //! The tick's part: when an address space is scanned, and what that costs.
 
 use super::{NO_SPACE, NOWHERE};
+use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::physics::PAGE;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::time::{Ns, SECOND};
 
 /// A task puts its next scan off by so many ticks when it scans, so that another thread is likely to be the next
@@ -15,7 +16,7 @@ const AFTER_TURN_TICKS: Ns = 2;
 /// A task runs at least so many times as long as it has just scanned before it scans again: scans take 3 % at most.
 const RUN_PER_SCAN: Ns = 32;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// The tick of an ordinary task, which is charged up to now (`task_tick_numa()`); whether it wants to go to its
     /// preferred node.
     pub(crate) fn numa_tick(&mut self, cpu: usize, task: TaskIx) -> bool {
@@ -24,27 +25,27 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         self.image_faults(cpu, task);
         let member = &self.numa.members[task as usize];
-        if self.tasks[task as usize].ran_ns > member.stamp.saturating_add(member.period) {
+        if self.tasks[task].ran_ns > member.stamp.saturating_add(member.period) {
             self.scan_due(cpu, task);
         }
         let member = &mut self.numa.members[task as usize];
         let away = member.preferred != NOWHERE && usize::from(member.preferred) != self.topology.node(cpu);
-        let wants = away && self.now >= member.retry_at;
+        let wants = away && self.time.now >= member.retry_at;
         if wants {
             // numa_migrate_preferred(): again after a second at most.
-            member.retry_at = self.now + (member.period / 16).min(SECOND);
+            member.retry_at = self.time.now + (member.period / 16).min(SECOND);
         }
         wants
     }
 
     /// A task has run for its period: if nobody else has scanned the address space meanwhile, it does.
     fn scan_due(&mut self, cpu: usize, task: TaskIx) {
-        let (now, knobs) = (self.now, self.numa.knobs);
+        let (now, knobs) = (self.time.now, self.numa.knobs);
         let member = &mut self.numa.members[task as usize];
         let space = &mut self.numa.spaces[member.space as usize];
         let period = member.period;
         if member.stamp == 0 {
-            member.period = knobs.periods(space.pages(&self.regions)).0;
+            member.period = knobs.periods(space.pages(&self.physics.regions)).0;
         }
         member.stamp = member.stamp.saturating_add(period);
         let due = *space.next_scan.get_or_insert(now.saturating_add(knobs.delay));
@@ -53,20 +54,21 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         space.next_scan = Some(now.saturating_add(member.period));
         // Memory that is bound to nodes is not scanned (vma_policy_mof()).
-        if self.tasks[task as usize].memory_node.is_some() {
+        if self.tasks[task].memory_node.is_some() {
             return;
         }
         let node = self.topology.node(cpu) as u8;
         let spared = (self.numa.spares_local && space.users == 1).then_some(node);
-        let (walked, marked) = space.scan(&self.regions, &self.numa.shared, knobs.size(), spared);
-        self.numa.conclude(task, &self.regions);
-        self.counters.numa_scans += 1;
-        self.counters.numa_pte_updates += marked;
+        let (walked, marked) = space.scan(&self.physics.regions, &self.numa.shared, knobs.size(), spared);
+        self.numa.conclude(task, &self.physics.regions);
+        self.records.counters.numa_scans += 1;
+        self.records.counters.numa_pte_updates += marked;
         let (walked, before) = (walked + self.footprint_pages(task), self.cpus[cpu].clock);
         self.book(cpu, Account::NumaScan, (walked * PAGE * u64::from(self.costs.scan_mib)) >> 20);
         let spent = self.cpus[cpu].clock - before;
         let member = &mut self.numa.members[task as usize];
-        member.stamp = member.stamp.saturating_add(AFTER_TURN_TICKS * self.tick_ns + RUN_PER_SCAN * spent);
+        member.stamp =
+            member.stamp.saturating_add(AFTER_TURN_TICKS * self.time.tick_ns + RUN_PER_SCAN * spent);
         self.footprint_faults(cpu, task, spared.is_some());
     }
 }

@@ -6,6 +6,7 @@ mod histogram;
 mod locks;
 mod observer;
 mod outcome;
+mod records;
 mod samples;
 
 pub use counters::{Balancing, ByDistance, Counters};
@@ -15,4 +16,5 @@ pub(crate) use locks::LockUses;
 pub use locks::{LockReport, LockUse};
 pub use observer::{Birth, Observer};
 pub use outcome::{End, Histograms, Outcome, TaskReport};
+pub(crate) use records::Records;
 pub(crate) use samples::Series;

@@ -1,10 +1,10 @@
 //! SMT siblings slow each other.
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, FULL, NOBODY};
 use crate::observe::Observer;
-use crate::sched::Policy;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// A CPU has become busy or idle: it and its siblings have another speed from now on.
     #[inline]
     pub(crate) fn smt_changed(&mut self, cpu: usize) {

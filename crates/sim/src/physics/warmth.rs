@@ -5,8 +5,8 @@
 //! incoming line evicts an evenly drawn one. That is random replacement; least-recently-used caches forget more
 //! abruptly.
 
-use crate::engine::Table;
 use crate::machine::{ByDistance, Distance, Topology};
+use crate::table::PerCpu;
 
 /// What remains of a footprint where it last ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,8 @@ impl Warmth {
 /// Inflow of all caches.
 #[derive(Debug, Clone)]
 pub(crate) struct Caches {
-    pub core_kib: Table<u64>,
-    pub cache_kib: Table<u64>,
+    pub core_kib: PerCpu<u64>,
+    pub cache_kib: PerCpu<u64>,
     private_kib: u64,
     llc_kib: u64,
     refill: ByDistance,

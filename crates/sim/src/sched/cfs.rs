@@ -5,7 +5,7 @@
 //! models. Groups of tasks (cgroups, autogroup) and bandwidth control are not modelled.
 
 use super::ordered::{Item, Ordered};
-use super::policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
+use super::policy::{Enqueue, Policy, Setting, TaskIx};
 use super::weight::virtual_ns;
 use crate::engine::NOBODY;
 use crate::kernel::{Kernel, Tunable, Tunables};
@@ -223,15 +223,13 @@ impl Policy for Cfs {
     }
 
     #[inline]
-    fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
+    fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         let entity = &mut all[task as usize];
         let there = queue.waiting.remove(&Waiting { vruntime: entity.vruntime, task });
         debug_assert!(there, "task {task} waits in the queue");
         queue.load -= u64::from(entity.weight);
         queue.number -= 1;
-        match how {
-            Dequeue::Moved => entity.vruntime -= queue.min_vruntime,
-        }
+        entity.vruntime -= queue.min_vruntime;
         Self::forget(queue, task);
         Self::advance(queue, all);
     }

@@ -1,57 +1,55 @@
 //! Waking, blocking and preempting: what happens to a runqueue from outside.
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, Policy, TaskIx};
+use crate::sched::{Enqueue, TaskIx};
 use crate::tasks::{Class, State};
 use crate::time::Ns;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// CPU `cpu` makes a sleeping or blocked task runnable. `sync`: the waker is about to sleep.
     pub(crate) fn wake(&mut self, cpu: usize, task: TaskIx, sync: bool) {
-        let state = self.tasks[task as usize].state;
+        let state = self.tasks[task].state;
         debug_assert!(matches!(state, State::Sleeping | State::Blocked), "{task} sleeps, but is {state:?}");
-        self.stuck -= usize::from(state == State::Blocked);
-        let previous = usize::from(self.tasks[task as usize].cpu);
+        self.tasks.blocked -= usize::from(state == State::Blocked);
+        let previous = usize::from(self.tasks[task].cpu);
         // Who is still in a queue is not enqueued elsewhere (ttwu_runnable()).
-        let lingers = P::lingers(&self.entities[task as usize]);
-        let target = if lingers { previous } else { self.select_wake(cpu, task, sync) };
+        let lingers = P::lingers(&self.rq.entities[task as usize]);
+        let target = if lingers { previous } else { self.select_task_rq(cpu, task, sync) };
         let distance = self.topology.distance(cpu, target);
         let moved = target != previous;
         if moved {
-            self.policy.detach(&self.queues[previous], &mut self.entities[task as usize]);
+            self.rq.detach(previous, task);
             let from = self.topology.distance(previous, target);
-            self.counters.wake_migrations[from as usize] += 1;
+            self.records.counters.wake_migrations[from as usize] += 1;
             self.note_move(task, previous, target);
         }
-        self.counters.wakeups[distance as usize] += 1;
+        self.records.counters.wakeups[distance as usize] += 1;
         self.lock_queue(cpu, target);
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(distance));
         if self.stats.on {
             self.stats_wake(cpu, task, previous, target, sync);
         }
-        self.tasks[task as usize].woken_at = self.cpus[cpu].clock;
-        self.tasks[task as usize].wakeups += 1;
+        self.tasks[task].woken_at = self.cpus[cpu].clock;
+        self.tasks[task].wakeups += 1;
         let it = &self.cpus[cpu];
-        self.observer.woken(it.clock, cpu, task, target, it.in_interrupt);
+        self.records.observer.woken(it.clock, cpu, task, target, it.in_interrupt);
         self.enter(target, task, Enqueue::Wake { moved, sync });
         self.preempt(cpu, target, task);
     }
 
     pub(crate) fn note_move(&mut self, task: TaskIx, from: usize, to: usize) {
-        self.tasks[task as usize].migrations += 1;
-        self.observer.migrated(self.now, task, from, to);
+        self.tasks[task].migrations += 1;
+        self.records.observer.migrated(self.time.now, task, from, to);
     }
 
     /// Waits for a runqueue's lock and holds it for a moment. Hand-over is first come, first served.
     #[inline]
     pub(crate) fn lock_queue(&mut self, cpu: usize, queue: usize) {
         let clock = self.cpus[cpu].clock;
-        let mut free = self.cpus[queue].lock_free_at;
-        if self.is_o1() {
-            free = free.max(self.switch_locks.free_at(queue, clock).unwrap_or(0));
-        }
+        let free = self.cpus[queue].lock_free_at.max(P::switch_lock_free_at(&self.rq.queues[queue], clock));
         if free > clock {
             let handoff = self.costs.lock_handoff.at(self.topology.distance(cpu, queue));
             self.book(cpu, Account::LockWait, free - clock + handoff);
@@ -70,59 +68,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     fn enter(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
         self.settle(cpu);
         self.charge(cpu);
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         it.cpu = cpu as u16;
         it.state = State::Waiting;
         match it.class.realtime() {
             Some(priority) => self.cpus[cpu].realtime.insert(priority, task, false),
-            None => self.policy.enqueue(&mut self.queues[cpu], &mut self.entities, task, how, self.now),
+            None => self.rq.enqueue(cpu, task, how, self.time.now),
         }
-        self.add_running(cpu);
-    }
-
-    #[inline]
-    pub(crate) fn add_running(&mut self, cpu: usize) {
-        self.running[cpu] += 1;
-        let number = self.running[cpu];
-        let sum = self.note_load(cpu);
-        sum.number += 1;
-        if number == 1 {
-            sum.idle -= 1;
-            self.mark_busy(cpu);
-            return;
-        }
-        // Whether it is the second nobody can guess.
-        self.crowded.insert(cpu);
-        self.overload |= number == 2 && self.open.contains(cpu);
-    }
-
-    fn mark_busy(&mut self, cpu: usize) {
-        self.idle.remove(cpu);
-        if self.topology.threads > 1 {
-            let core = self.topology.core_cpus(self.topology.core(cpu));
-            self.idle_cores = self.idle_cores.without(core);
-        }
-    }
-
-    pub(crate) fn mark_idle(&mut self, cpu: usize) {
-        self.idle.insert(cpu);
-        if self.topology.threads > 1 {
-            let core = self.topology.core_cpus(self.topology.core(cpu));
-            if core.without(&self.idle).is_empty() {
-                self.idle_cores = self.idle_cores.or(core);
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn sub_running(&mut self, cpu: usize) {
-        self.running[cpu] -= 1;
-        let number = self.running[cpu];
-        let sum = self.note_load(cpu);
-        sum.number -= 1;
-        // It is not idle before it has looked for another task.
-        sum.idle += u64::from(number == 0);
-        self.crowded.put(cpu, number > 1);
+        self.rq.add_nr_running(cpu, self.topology);
     }
 
     /// Lets a task that `cpu` has put on `target`'s queue take that CPU, if it should.
@@ -137,13 +90,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let current = self.cpus[target].current;
         if current == NOBODY {
             // A CPU in an interrupt looks at its queue when that is done.
-            if !self.cpus[target].in_interrupt && self.running[target] == 1 {
+            if !self.cpus[target].in_interrupt && self.rq.nr_running[target] == 1 {
                 self.start_idle(cpu, target);
             }
             return;
         }
         // A task that is not alone any more needs ticks again.
-        if self.cpus[target].nohz_full && self.running[target] == 2 {
+        if self.cpus[target].nohz_full && self.rq.nr_running[target] == 2 {
             self.resume_ticks(target);
         }
         if !self.takes_over(target, current, task) {
@@ -153,7 +106,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
             return;
         }
-        self.counters.wakeup_preemptions += 1;
+        self.records.counters.wakeup_preemptions += 1;
         if target == cpu {
             self.cpus[target].need_resched = true;
         } else {
@@ -163,14 +116,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     fn resume_ticks(&mut self, cpu: usize) {
         let it = &mut self.cpus[cpu];
-        if it.tick_at <= self.now {
-            it.tick_at = crate::engine::next_tick(it.tick_at, self.now, self.tick_ns);
+        if it.tick_at <= self.time.now {
+            it.tick_at = crate::engine::next_tick(it.tick_at, self.time.now, self.time.tick_ns);
         }
         self.rekey(cpu);
     }
 
     fn takes_over(&mut self, cpu: usize, current: TaskIx, task: TaskIx) -> bool {
-        let (running, woken) = (self.tasks[current as usize].class, self.tasks[task as usize].class);
+        let (running, woken) = (self.tasks[current].class, self.tasks[task].class);
         match (running.realtime(), woken.realtime()) {
             (Some(running), Some(woken)) => woken > running,
             (Some(_), None) => false,
@@ -180,7 +133,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             (None, None) => {
                 let feature = crate::kernel::Tunable::WakeupPreemption;
                 (self.tunables.on(feature) || !self.tunables.has(feature))
-                    && self.policy.preempts(&mut self.queues[cpu], &mut self.entities, current, task)
+                    && self.rq.policy.preempts(&mut self.rq.queues[cpu], &mut self.rq.entities, current, task)
             }
         }
     }
@@ -190,12 +143,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let distance = self.topology.distance(cpu, target);
         let mwait = self.world.machine.mwait;
         let way = if mwait { self.costs.line.at(distance) } else { self.costs.ipi.at(distance) };
-        self.counters.ipis += u64::from(!mwait);
+        self.records.counters.ipis += u64::from(!mwait);
         self.start_idle_at(target, self.cpus[cpu].clock + way);
     }
 
     pub(crate) fn start_idle_at(&mut self, target: usize, at: Ns) {
-        let at = at.min(self.horizon.max(self.now));
+        let at = at.min(self.time.horizon.max(self.time.now));
         if self.cpus[target].clock < at {
             self.settle_to(target, at);
         }
@@ -225,33 +178,32 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if self.stats.on {
             self.stats_block(cpu, task, state);
         }
-        if self.tasks[task as usize].class.realtime().is_none() {
-            let (queue, all) = (&mut self.queues[cpu], &mut self.entities);
+        if self.tasks[task].class.realtime().is_none() {
             match state {
-                State::Dead => self.policy.block(queue, all, task, self.now),
-                _ => self.policy.sleep(queue, all, task, self.now),
+                State::Dead => self.rq.block(cpu, task, self.time.now),
+                _ => self.rq.sleep(cpu, task, self.time.now),
             }
         }
         self.leave_core(cpu, task);
-        self.tasks[task as usize].state = state;
-        self.stuck += usize::from(state == State::Blocked);
-        self.tasks[task as usize].voluntary += 1;
-        self.counters.voluntary += 1;
-        self.sub_running(cpu);
+        self.tasks[task].state = state;
+        self.tasks.blocked += usize::from(state == State::Blocked);
+        self.tasks[task].voluntary += 1;
+        self.records.counters.voluntary += 1;
+        self.rq.sub_nr_running(cpu);
         self.cpus[cpu].current = NOBODY;
     }
 
     /// Notes what a task leaves in the caches.
     pub(crate) fn leave_core(&mut self, cpu: usize, task: TaskIx) {
         let place = self.topology.places[cpu];
-        self.tasks[task as usize].warmth = self.caches.leave(place.core, place.cache, place.node);
+        self.tasks[task].warmth = self.physics.caches.leave(place.core, place.cache, place.node);
     }
 
     /// Writes the current task's user time back.
     pub(crate) fn save_user(&mut self, cpu: usize) {
         let it = &mut self.cpus[cpu];
         if it.current != NOBODY {
-            self.tasks[it.current as usize].user_ns += std::mem::take(&mut it.user_ns);
+            self.tasks[it.current].user_ns += std::mem::take(&mut it.user_ns);
         }
     }
 
@@ -259,11 +211,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn set_class(&mut self, cpu: usize, class: Class) {
         self.charge(cpu);
         let task = self.cpus[cpu].current;
-        let before = self.tasks[task as usize].class.realtime();
-        self.tasks[task as usize].class = class;
+        let before = self.tasks[task].class.realtime();
+        self.tasks[task].class = class;
         if before.is_none() && class.realtime().is_some() {
-            self.policy.block(&mut self.queues[cpu], &mut self.entities, task, self.now);
-            self.note_load(cpu);
+            self.rq.block(cpu, task, self.time.now);
+            self.rq.update_load(cpu);
         }
     }
 }

@@ -13,12 +13,13 @@ mod o1;
 mod ordered;
 mod policy;
 mod realtime;
+mod runqueues;
 mod switch;
 pub mod weight;
 
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
 pub use o1::O1;
-pub(crate) use o1::SwitchLocks;
-pub use policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
+pub use policy::{Enqueue, Policy, Setting, TaskIx};
 pub(crate) use realtime::Realtime;
+pub(crate) use runqueues::{Runqueues, Sum};

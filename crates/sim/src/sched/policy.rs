@@ -24,13 +24,6 @@ pub enum Enqueue {
     Moved,
 }
 
-/// Why a waiting task leaves a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dequeue {
-    /// Balancing moves it elsewhere.
-    Moved,
-}
-
 /// What a policy may ask about the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
@@ -51,8 +44,32 @@ pub trait Policy: Sized {
     /// State of one task.
     type Entity: Clone + Debug + Default;
 
-    /// Whether this is the O(1) scheduler, whose kernel wakes, balances and ticks otherwise than all later ones.
-    const O1: bool = false;
+    /// Whether idle CPUs keep their ticks, as they do before 2.6.21.
+    const TICKS_WHEN_IDLE: bool = false;
+
+    /// Whether the writer of a message wakes its reader with the announcement that it is about to sleep
+    /// (`wake_up_interruptible_sync_poll()`), and the reader its writer likewise. `pipe`: the channel is a pipe; `waits`:
+    /// the waker has to wait itself.
+    fn wakes_sync(_pipe: bool, _waits: bool) -> bool {
+        true
+    }
+
+    /// When the lock of a queue is free that a context switch holds at `at`; 0 if no switch holds it.
+    #[inline(always)]
+    fn switch_lock_free_at(_: &Self::Queue, _at: Ns) -> Ns {
+        0
+    }
+
+    /// A CPU stops idling: its next context switch is from the idle task.
+    #[inline(always)]
+    fn leave_idle(_: &mut Self::Queue) {}
+
+    /// A context switch of a queue's CPU has lasted from `from` to `to`. Returns how long the CPU is busy with it after
+    /// `to`; `mmdrop_ns` is what it costs to drop the reference to an address space.
+    #[inline(always)]
+    fn context_switch(&self, _: &mut Self::Queue, _from: Ns, _to: Ns, _mmdrop_ns: u32) -> Ns {
+        0
+    }
 
     /// A policy with the tunables' values at boot.
     fn new(kernel: &Kernel, tunables: &Tunables, setting: Setting) -> Self;
@@ -82,8 +99,8 @@ pub trait Policy: Sized {
     /// A task becomes runnable and waits.
     fn enqueue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, how: Enqueue, now: Ns);
 
-    /// A waiting task leaves.
-    fn dequeue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, how: Dequeue, now: Ns);
+    /// A waiting task leaves, because balancing moves it to another queue.
+    fn dequeue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
     /// The current task ends, or leaves for another queue.
     fn block(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);

@@ -1,15 +1,16 @@
 //! Who is next on a CPU, and the change to it.
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY, Segment};
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
 use crate::observe::TaskReport;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::State;
 use crate::time::Ns;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Chooses who runs next on a CPU and lets it run; the CPU's clock has been settled.
     pub(crate) fn schedule(&mut self, cpu: usize) {
         let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
@@ -26,7 +27,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let (mut was, mut looks) = (previous, true);
         let next = loop {
             let next = self.pick(cpu, was);
-            if next.is_some() || !std::mem::take(&mut looks) || !self.balance_newidle(cpu) {
+            if next.is_some() || !std::mem::take(&mut looks) || !P::newidle_balance(self, cpu) {
                 break next;
             }
             was = NOBODY;
@@ -43,14 +44,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     #[inline(always)]
     fn pick(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
         let was = (previous != NOBODY).then_some(previous);
-        let priority = was.and_then(|task| self.tasks[task as usize].class.realtime());
+        let priority = was.and_then(|task| self.tasks[task].class.realtime());
         if let Some(highest) = self.cpus[cpu].realtime.highest() {
             return self.pick_realtime(cpu, was, priority, highest);
         }
         if priority.is_some() {
             return was;
         }
-        self.policy.pick(&mut self.queues[cpu], &mut self.entities, was, self.now)
+        self.rq.policy.pick(&mut self.rq.queues[cpu], &mut self.rq.entities, was, self.time.now)
     }
 
     #[cold]
@@ -70,22 +71,22 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
             self.cpus[cpu].realtime.insert(own, task, own < highest);
         } else if let Some(task) = was {
-            self.policy.put(&mut self.queues[cpu], &mut self.entities, task, self.now);
+            self.rq.policy.put(&mut self.rq.queues[cpu], &mut self.rq.entities, task, self.time.now);
         }
         self.cpus[cpu].realtime.pop()
     }
 
     fn switch_to(&mut self, cpu: usize, previous: TaskIx, next: TaskIx, began: Ns) {
-        self.counters.switches += 1;
+        self.records.counters.switches += 1;
         if self.stats.on {
             self.stats_switch(cpu, previous, next);
         }
         if previous != NOBODY {
-            self.counters.preemptions += 1;
-            self.tasks[previous as usize].involuntary += 1;
+            self.records.counters.preemptions += 1;
+            self.tasks[previous].involuntary += 1;
             self.save_user(cpu);
             self.leave_core(cpu, previous);
-            let it = &mut self.tasks[previous as usize];
+            let it = &mut self.tasks[previous];
             it.state = State::Waiting;
             it.segment = self.cpus[cpu].segment;
         }
@@ -95,11 +96,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         it.charged_at = it.clock;
         it.user_ns = 0;
         let from = (previous != NOBODY).then_some(previous);
-        self.observer.switched(self.cpus[cpu].clock, cpu, from, Some(next));
+        self.records.observer.switched(self.cpus[cpu].clock, cpu, from, Some(next));
         self.book(cpu, Account::Switch, self.costs.switch);
-        self.hold_for_switch(cpu, began);
+        let (switched, mmdrop) = (self.cpus[cpu].clock, self.costs.atomic);
+        let busy = self.rq.policy.context_switch(&mut self.rq.queues[cpu], began, switched, mmdrop);
+        if busy > 0 {
+            self.book(cpu, Account::Switch, busy);
+        }
         let (clock, place) = (self.cpus[cpu].clock, self.topology.places[cpu]);
-        let it = &mut self.tasks[next as usize];
+        let it = &mut self.tasks[next];
         it.state = State::Running;
         it.ran_at = clock;
         self.cpus[cpu].segment = it.segment;
@@ -109,12 +114,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             it.woken_at = 0;
             self.note_latency(cpu, next, latency);
         }
-        let (it, topology) = (&self.tasks[next as usize], self.topology);
+        let (it, topology) = (&self.tasks[next], self.topology);
         let from = || match it.warmth.node {
             u16::MAX => Distance::Node,
             node => topology.memory_distance(cpu, node.into()),
         };
-        let refill = self.caches.refill(&it.warmth, it.footprint_kib, place.core, place.cache, from);
+        let refill = self.physics.caches.refill(&it.warmth, it.footprint_kib, place.core, place.cache, from);
         if was_idle {
             self.smt_changed(cpu);
         }
@@ -122,8 +127,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     fn note_latency(&mut self, cpu: usize, task: TaskIx, latency: Ns) {
-        self.histograms.wakeup_latency[cpu].add(latency);
-        let it = &mut self.latencies[task as usize];
+        self.records.histograms.wakeup_latency[cpu].add(latency);
+        let it = &mut self.tasks.latencies[task as usize];
         it.sum += latency;
         it.most = it.most.max(latency);
         let bucket = (latency >> 7 | 1).ilog2() as usize;
@@ -131,7 +136,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     fn go_idle(&mut self, cpu: usize) {
-        self.counters.switches += 1;
+        self.records.counters.switches += 1;
         if self.stats.on {
             self.stats_idle(cpu);
         }
@@ -139,24 +144,22 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         it.current = NOBODY;
         it.segment = Segment::EMPTY;
         it.idle_since = it.clock;
-        self.mark_idle(cpu);
-        self.observer.switched(self.cpus[cpu].clock, cpu, None, None);
+        self.rq.mark_idle(cpu, self.topology);
+        self.records.observer.switched(self.cpus[cpu].clock, cpu, None, None);
         self.smt_changed(cpu);
     }
 
     /// An idle CPU has got something to do: notes how long it idled, and where its ticks go on.
     pub(crate) fn leave_idle(&mut self, cpu: usize) {
-        if self.is_o1() {
-            self.switch_locks.note_idle(cpu);
-        }
+        P::leave_idle(&mut self.rq.queues[cpu]);
         let it = &mut self.cpus[cpu];
         let idled = it.clock.saturating_sub(it.idle_since);
-        self.histograms.idle.add(idled);
+        self.records.histograms.idle.add(idled);
         // update_avg(): an eighth of the difference; limited to twice the dearest balancing (ttwu_do_wakeup()).
         it.avg_idle = (it.avg_idle as i64 + (idled as i64 - it.avg_idle as i64) / 8) as Ns;
         it.avg_idle = it.avg_idle.min(2 * it.max_idle_cost);
         if it.tick_at <= it.clock {
-            it.tick_at = crate::engine::next_tick(it.tick_at, it.clock, self.tick_ns);
+            it.tick_at = crate::engine::next_tick(it.tick_at, it.clock, self.time.tick_ns);
         }
     }
 }

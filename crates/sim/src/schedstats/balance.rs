@@ -1,8 +1,9 @@
 //! What balancing counts.
 
+use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::observe::{Balancing, Observer};
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::schedstats::Line;
 use crate::time::NEVER;
 
@@ -25,7 +26,7 @@ pub(crate) struct Look {
     pub kind: usize,
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// A pass is over; `imbalance` is the load and the tasks that it wanted to move.
     #[cold]
     #[inline(never)]

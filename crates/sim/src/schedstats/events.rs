@@ -1,13 +1,14 @@
 //! What wake-ups, switches and sleeps count. Callers ask [`super::Schedstats::on`] first; all of this is out of their way.
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::schedstats::Line;
 use crate::tasks::State;
 use crate::time::{NEVER, Ns};
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// CPU `cpu` puts a task that has slept on `target`'s queue (`ttwu_stat()`, then the enqueueing).
     #[cold]
     #[inline(never)]
@@ -40,7 +41,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The narrowest domain of a CPU that has another in it.
     pub(super) fn stats_level(&self, cpu: usize, other: usize) -> Option<usize> {
-        (0..self.shapes.of_cpu[cpu].len()).find(|level| self.shapes.domain(cpu, *level).span.contains(other))
+        (0..self.balance.shapes.of_cpu[cpu].len())
+            .find(|level| self.balance.shapes.domain(cpu, *level).span.contains(other))
     }
 
     /// A wake-up has considered whether to pull a task from `previous` to the waker's CPU (`wake_affine()`).

@@ -17,11 +17,12 @@ mod counts;
 mod events;
 mod report;
 
+use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::time::{NEVER, Ns};
 
 pub use counts::{CpuCounts, DomainCounts, PassCounts, TaskCounts};
@@ -158,11 +159,11 @@ impl Schedstats {
     }
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Follows the switch, after tunables have changed.
     pub(crate) fn stats_retuned(&mut self) {
         match (self.stats.on, self.tunables.on(Tunable::Schedstats)) {
-            (false, true) => self.stats.turn_on(self.shapes.of_cpu.iter().map(Vec::len)),
+            (false, true) => self.stats.turn_on(self.balance.shapes.of_cpu.iter().map(Vec::len)),
             (true, false) => self.stats.turn_off(),
             _ => {}
         }
@@ -177,8 +178,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         };
         let remote = *writer != UNWRITTEN && usize::from(*writer) != payer;
         *writer = payer as u16;
-        self.counters.schedstat_updates += 1;
-        self.counters.schedstat_remote_updates += u64::from(remote);
+        self.records.counters.schedstat_updates += 1;
+        self.records.counters.schedstat_remote_updates += u64::from(remote);
         let cost = if remote { self.costs.stats_remote } else { self.costs.stats_local };
         self.book(payer, Account::Schedstats, cost);
     }

@@ -6,11 +6,11 @@
 
 use std::fmt::Write;
 
+use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::kernel::StatsLayout;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::{Observer, TaskReport};
-use crate::sched::Policy;
 use crate::schedstats::{CpuCounts, DomainCounts, PassCounts, TaskCounts};
 use crate::time::{Ns, SECOND};
 
@@ -210,7 +210,7 @@ fn entry(text: &mut String, label: &str, value: u64, time: bool) {
     };
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// The statistics at the end; none if they have never been on.
     pub(crate) fn stats_report(&mut self, end: Ns) -> Option<Report> {
         if !self.stats.used() {
@@ -220,7 +220,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let throughout =
             if self.stats.throughout { Throughout::On } else { Throughout::Partly { at_end: self.stats.on } };
         let domain = |cpu: usize, level: usize| {
-            let shape = self.shapes.domain(cpu, level);
+            let shape = self.balance.shapes.domain(cpu, level);
             let counts = self.stats.domains[cpu][level].counts;
             DomainReport { kind: shape.kind, span: *shape.span.mask(), counts }
         };

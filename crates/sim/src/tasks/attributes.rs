@@ -2,26 +2,27 @@
 
 use schedlab_workload::program::{Attributes, Policy as Wanted};
 
+use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::CpuMask;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, Policy, TaskIx, weight};
+use crate::sched::{Enqueue, TaskIx, weight};
 use crate::tasks::exec::Begun;
 use crate::tasks::{Class, Task};
 
 /// Priority of a real-time task that is given none: the lowest (sched(7)).
 const LOWEST: i32 = 1;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_set(&mut self, cpu: usize, task: TaskIx, number: u32) -> Begun {
-        let wanted = self.cursors[task as usize].attributes(number);
+        let wanted = self.tasks.cursors[task as usize].attributes(number);
         self.book(cpu, Account::Syscall, self.costs.syscall);
         match self.change(task, wanted) {
             Err(reason) => Begun::Failed(reason),
-            Ok(false) if self.allowed(task).contains(cpu) => Begun::Done,
+            Ok(false) if self.tasks.allowed(task).contains(cpu) => Begun::Done,
             Ok(requeued) => {
-                let allowed = *self.allowed(task);
+                let allowed = *self.tasks.allowed(task);
                 let target = if allowed.contains(cpu) { Some(cpu) } else { allowed.lowest() };
                 Begun::Changed { target: target.unwrap_or(cpu) as u16, requeued }
             }
@@ -36,12 +37,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         }
         if let Some(cpus) = &wanted.cpus {
             let mask = self.wanted_cpus(task, cpus)?;
-            self.tasks[task as usize].mask = self.mask(&mask);
+            self.tasks[task].mask = self.tasks.mask(&mask);
         }
         if let Some(nodes) = &wanted.nodes {
-            self.tasks[task as usize].memory_node = self.wanted_node(nodes)?;
+            self.tasks[task].memory_node = self.wanted_node(nodes)?;
         }
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         let class = wanted_class(it, wanted)?;
         let nice = wanted.priority.filter(|_| class.realtime().is_none()).unwrap_or(it.nice.into());
         let slice = wanted.runtime_ns.filter(|_| matches!(class, Class::Normal | Class::Batch));
@@ -52,9 +53,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     fn wanted_cpus(&self, task: TaskIx, cpus: &[u32]) -> Result<CpuMask, String> {
         if cpus.is_empty() {
-            let settings =
-                &self.world.settings[self.world.plan.task(self.tasks[task as usize].ordinal).group];
-            return Ok(settings.mask.unwrap_or(self.open));
+            let settings = &self.world.settings[self.world.plan.task(self.tasks[task].ordinal).group];
+            return Ok(settings.mask.unwrap_or(self.rq.housekeeping));
         }
         let mut mask = CpuMask::EMPTY;
         for cpu in cpus {
@@ -89,12 +89,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             self.note_move(task, cpu, target);
             self.lock_queue(cpu, target);
         }
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         it.class = it.next_class;
         let share = if it.class == Class::Idle { weight::IDLE } else { weight::of_nice(it.nice.into()) };
-        self.sums.note_weight(share);
-        self.entities[task as usize] = self.policy.entity(share, it.nice.into(), it.next_slice);
-        self.policy.fork(&self.queues[target], &mut self.entities, None, task, self.now);
+        self.rq.sums.note_weight(share);
+        self.rq.entities[task as usize] = self.rq.policy.entity(share, it.nice.into(), it.next_slice);
+        self.rq.policy.fork(&self.rq.queues[target], &mut self.rq.entities, None, task, self.time.now);
         if self.stats.on {
             self.stats_enqueue(cpu, task);
         }

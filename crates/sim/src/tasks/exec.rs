@@ -12,11 +12,12 @@
 
 use schedlab_workload::{Cursor, Frequent, Step};
 
+use crate::balance::KernelPolicy;
 use crate::engine::{CACHE, CARRY, EXTRAS, Engine, REMOTE, Segment};
 use crate::error::SimError;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::perform::too_long;
 use crate::tasks::{Action, Phase, State};
 use crate::time::Ns;
@@ -31,7 +32,7 @@ const MOST_CARRY: u32 = 10_000;
 
 /// Where a task's actions come from. Of all tasks these fill a few cache lines, and a program's cursor is read only where
 /// there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Script {
     /// A program's body, read by the task's cursor.
     Program,
@@ -40,6 +41,7 @@ pub(crate) enum Script {
     /// A kernel thread's single action.
     Vmstat(Duty),
     /// Nothing more: the task is ending, or its place is free.
+    #[default]
     None,
 }
 
@@ -105,7 +107,7 @@ enum Next {
     Requeues(u16),
 }
 
-impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
+impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     /// The current task's segment has run to its end.
     pub(crate) fn progress(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
@@ -142,7 +144,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     #[inline]
     pub(crate) fn resume(&mut self, cpu: usize, task: TaskIx, (cache, remote): (Ns, Ns)) {
         let segment = &self.cpus[cpu].segment;
-        if self.tasks[task as usize].phase != Phase::Effect {
+        if self.tasks[task].phase != Phase::Effect {
             if segment.left == 0 {
                 self.advance_ahead(cpu, task);
             } else if !segment.has_work() {
@@ -175,11 +177,10 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
 
     /// Takes a task through its actions until one takes time. `ahead`: the CPU's clock has certainly not been reached.
     fn advance(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Next {
-        let at = task as usize;
         loop {
-            match self.tasks[at].phase {
+            match self.tasks[task].phase {
                 Phase::Next => {
-                    if self.tasks[at].carry > MOST_CARRY {
+                    if self.tasks[task].carry > MOST_CARRY {
                         self.install(cpu, task, Account::User, 0);
                         return Next::Runs;
                     }
@@ -189,53 +190,53 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
                 }
                 Phase::Begin => match self.begin(cpu, task, ahead) {
                     Begun::Segment(segment) => {
-                        self.tasks[at].phase = Phase::Effect;
+                        self.tasks[task].phase = Phase::Effect;
                         self.install_whole(cpu, task, segment);
                         return Next::Runs;
                     }
-                    Begun::Done => self.tasks[at].phase = Phase::Next,
+                    Begun::Done => self.tasks[task].phase = Phase::Next,
                     Begun::Later => {
                         self.install(cpu, task, Account::User, 0);
                         return Next::Runs;
                     }
                     Begun::Served => {
-                        self.tasks[at].phase = Phase::Next;
+                        self.tasks[task].phase = Phase::Next;
                         return Next::Waits;
                     }
                     Begun::Asleep => {
-                        self.tasks[at].phase = Phase::Next;
+                        self.tasks[task].phase = Phase::Next;
                         return Next::Sleeps;
                     }
                     Begun::Again => return Next::Waits,
                     Begun::Yielded => {
-                        self.tasks[at].phase = Phase::Next;
+                        self.tasks[task].phase = Phase::Next;
                         self.install(cpu, task, Account::User, 0);
                         return Next::Yields;
                     }
                     Begun::Changed { target, requeued } => {
-                        self.tasks[at].phase = Phase::Next;
+                        self.tasks[task].phase = Phase::Next;
                         return if requeued { Next::Requeues(target) } else { Next::Changes(target) };
                     }
                     Begun::Failed(reason) => return self.fail(cpu, task, reason),
                 },
                 Phase::Effect => match self.effect(cpu, task) {
-                    Effect::Done => self.tasks[at].phase = Phase::Next,
-                    Effect::Begin => self.tasks[at].phase = Phase::Begin,
+                    Effect::Done => self.tasks[task].phase = Phase::Next,
+                    Effect::Begin => self.tasks[task].phase = Phase::Begin,
                     Effect::Segment(segment) => {
                         self.install_whole(cpu, task, segment);
                         return Next::Runs;
                     }
                     Effect::Wait => {
-                        self.tasks[at].phase = Phase::Begin;
+                        self.tasks[task].phase = Phase::Begin;
                         return Next::Waits;
                     }
                     Effect::Asleep => {
-                        self.tasks[at].phase = Phase::Next;
+                        self.tasks[task].phase = Phase::Next;
                         return Next::Sleeps;
                     }
                     Effect::Ended => return Next::Ends,
                     Effect::Move(target) => {
-                        self.tasks[at].phase = Phase::Begin;
+                        self.tasks[task].phase = Phase::Begin;
                         return Next::Moves(target as u16);
                     }
                     Effect::Failed(reason) => return self.fail(cpu, task, reason),
@@ -246,7 +247,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
 
     #[cold]
     fn fail(&mut self, cpu: usize, task: TaskIx, reason: String) -> Next {
-        let (task, at_ns) = (self.name(task), self.now);
+        let (task, at_ns) = (self.name(task), self.time.now);
         self.failure.get_or_insert(SimError::Task { task, at_ns, reason });
         self.finished = true;
         self.cpus[cpu].segment = Segment::EMPTY;
@@ -256,7 +257,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// Gives a CPU a segment of `ns`, with the small work that the task carries.
     #[inline]
     fn install(&mut self, cpu: usize, task: TaskIx, account: Account, ns: Ns) {
-        let carry = std::mem::take(&mut self.tasks[task as usize].carry);
+        let carry = std::mem::take(&mut self.tasks[task].carry);
         let segment = &mut self.cpus[cpu].segment;
         segment.account = account;
         segment.left = ns + u64::from(carry);
@@ -268,21 +269,21 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// Gives a CPU a segment, with the small work that the task carries.
     fn install_whole(&mut self, cpu: usize, task: TaskIx, segment: Segment) {
         self.cpus[cpu].segment = segment;
-        let carry = std::mem::take(&mut self.tasks[task as usize].carry);
+        let carry = std::mem::take(&mut self.tasks[task].carry);
         self.cpus[cpu].segment.add(CARRY, carry.into());
     }
 
     /// Time as the task sees it: its CPU's clock and the small work that it has done since.
     #[inline]
     pub(super) fn task_time(&self, cpu: usize, task: TaskIx) -> Ns {
-        self.cpus[cpu].clock + u64::from(self.tasks[task as usize].carry)
+        self.cpus[cpu].clock + u64::from(self.tasks[task].carry)
     }
 
     /// Takes the task's next step. What is done at once, or is nothing but computation or sleep, is not even written down
     /// as the task's action: most steps are of this kind.
     #[inline]
     fn fetch(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Option<Next> {
-        if self.scripts[task as usize] != Script::Program {
+        if self.tasks.scripts[task as usize] != Script::Program {
             return self.fetch_other(task);
         }
         loop {
@@ -314,19 +315,19 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     #[inline]
     fn reading(&mut self, cpu: usize, task: TaskIx) -> (&mut Cursor<'c>, impl FnMut() -> u64) {
         let (it, gate, read) = (&self.cpus[cpu], &self.gate, self.costs.clock_read);
-        let carry = &mut self.tasks[task as usize].carry;
+        let carry = &mut self.tasks.table[task as usize].carry;
         let now_ns = move || {
             *carry = carry.saturating_add(read);
             it.clock - gate.opened_at.unwrap_or(0).min(it.clock) + u64::from(*carry)
         };
-        (&mut self.cursors[task as usize], now_ns)
+        (&mut self.tasks.cursors[task as usize], now_ns)
     }
 
     /// The next action of a task that runs no program.
     #[cold]
     #[inline(never)]
     fn fetch_other(&mut self, task: TaskIx) -> Option<Next> {
-        let action = match self.scripts[task as usize] {
+        let action = match self.tasks.scripts[task as usize] {
             Script::Vmstat(duty) => Action::Vmstat(duty),
             _ if task == self.gate.main => self.next_of_main(),
             _ => Action::Exit,
@@ -344,18 +345,18 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         let Some(step) = step else { return false };
         match step {
             Step::Stamp(slot) => {
-                self.slots[slot as usize] = self.task_time(cpu, task);
-                self.tasks[task as usize].carry += self.costs.clock_read;
+                self.program.slots[slot as usize] = self.task_time(cpu, task);
+                self.tasks[task].carry += self.costs.clock_read;
             }
             Step::Record { slot, series } => {
                 self.record(cpu, task, slot, series);
             }
             Step::Lap { slot, series } => {
-                self.slots[slot as usize] = self.record(cpu, task, slot, series);
+                self.program.slots[slot as usize] = self.record(cpu, task, slot, series);
             }
             Step::Observe { series, ns } => {
                 if self.recording(self.task_time(cpu, task)) {
-                    self.series[series as usize].record(ns);
+                    self.program.series[series as usize].record(ns);
                 }
             }
             Step::Count { counter, by } => self.count(cpu, task, counter, by),
@@ -367,7 +368,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     }
 
     fn note_action(&mut self, task: TaskIx, action: Action) -> Option<Next> {
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         it.action = action;
         it.phase = Phase::Begin;
         (it.left, it.moved) = (u64::MAX, 0);
@@ -377,6 +378,6 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     /// Whether a CPU is so far ahead that the task may not act on others yet.
     #[inline]
     pub(super) fn too_early(&self, cpu: usize, task: TaskIx, ahead: bool) -> bool {
-        ahead || self.task_time(cpu, task) > self.now + CLOSE
+        ahead || self.task_time(cpu, task) > self.time.now + CLOSE
     }
 }

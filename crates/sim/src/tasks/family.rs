@@ -3,17 +3,18 @@
 use schedlab_workload::program::Mode;
 use schedlab_workload::{Cursor, Step};
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY, Segment};
 use crate::ledger::Account;
 use crate::observe::{Birth, Observer};
 use crate::physics::{PAGE, Warmth};
-use crate::sched::{Enqueue, Policy, TaskIx};
+use crate::sched::{Enqueue, TaskIx};
 use crate::tasks::exec::{Begun, Effect, Script};
 use crate::tasks::recording::called;
-use crate::tasks::{Action, Class, Latencies, Phase, State, Task};
+use crate::tasks::{Action, Class, Phase, State, Task};
 use crate::time::Ns;
 
-impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
+impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     /// A task in a free place of the table; it cannot run yet.
     pub(super) fn new_task(
         &mut self,
@@ -36,64 +37,35 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
             task.nice = settings.nice as i8;
             task.memory_node = settings.memory_node;
             task.thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;
-            task.mask = settings.mask.map_or(0, |mask| self.mask(&mask));
+            task.mask = settings.mask.map_or(0, |mask| self.tasks.mask(&mask));
         }
         // Where a task's pages happen to lie decides how much of them collides in the caches: ± a quarter.
         task.footprint_kib =
-            footprint - footprint / 4 + self.random.below(u64::from(footprint / 2) + 1) as u32;
+            footprint - footprint / 4 + self.time.random.below(u64::from(footprint / 2) + 1) as u32;
         task.slice_left = self.rr_slice();
-        let entity = self.policy.entity(weight, nice, slice);
-        self.alive += 1;
-        self.place(task, entity, program)
+        let entity = self.rq.policy.entity(weight, nice, slice);
+        self.tasks.alive += 1;
+        self.insert(task, entity, program)
     }
 
     /// A kernel thread that is bound to a CPU and sleeps.
     pub(crate) fn spawn_kernel(&mut self, cpu: usize, script: Script) -> TaskIx {
         let mut task = Task::new(NOBODY, NOBODY, Action::Exit);
         (task.state, task.phase, task.kernel, task.cpu) = (State::Sleeping, Phase::Next, true, cpu as u16);
-        task.mask = self.mask(&[cpu].into_iter().collect());
+        task.mask = self.tasks.mask(&[cpu].into_iter().collect());
         task.footprint_kib = self.costs.footprint_kib;
-        let entity = self.policy.entity(crate::sched::weight::of_nice(0), 0, None);
-        let task = self.place(task, entity, (script, Cursor::of_nothing()));
+        let entity = self.rq.policy.entity(crate::sched::weight::of_nice(0), 0, None);
+        let task = self.insert(task, entity, (script, Cursor::of_nothing()));
         self.numa.born_in_kernel(task);
-        self.tell_birth(self.now, cpu, task);
+        self.tell_birth(self.time.now, cpu, task);
         task
     }
 
-    /// Gives a task a free place of the table.
-    fn place(&mut self, task: Task, entity: P::Entity, (script, cursor): (Script, Cursor<'c>)) -> TaskIx {
-        self.sums.note_weight(P::weight(&entity));
-        if let Some(free) = self.free_tasks.pop() {
-            let at = free as usize;
-            self.tasks[at] = task;
-            self.entities[at] = entity;
-            self.scripts[at] = script;
-            self.cursors[at] = cursor;
-            self.latencies[at] = Latencies::default();
-            return free;
-        }
-        self.tasks.push(task);
-        self.entities.push(entity);
-        self.scripts.push(script);
-        self.cursors.push(cursor);
-        self.latencies.push(Latencies::default());
-        self.tasks.len() as TaskIx - 1
-    }
-
-    /// Position of an affinity mask in the table.
-    pub(super) fn mask(&mut self, mask: &crate::machine::CpuMask) -> u16 {
-        let known = self.masks.iter().position(|each| each == mask);
-        let at = known.unwrap_or_else(|| {
-            self.masks.push(*mask);
-            self.masks.len() - 1
-        });
-        at as u16
-    }
-
-    /// CPUs that a task may run on.
-    #[inline]
-    pub(crate) fn allowed(&self, task: TaskIx) -> &crate::machine::CpuMask {
-        &self.masks[usize::from(self.tasks[task as usize].mask)]
+    /// Adds a task to the tables.
+    fn insert(&mut self, task: Task, entity: P::Entity, (script, cursor): (Script, Cursor<'c>)) -> TaskIx {
+        let task = self.tasks.insert(task, script, cursor);
+        self.rq.set_entity(task, entity);
+        task
     }
 
     /// The main task creates a task of the program.
@@ -109,89 +81,89 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     }
 
     pub(super) fn effect_fork(&mut self, cpu: usize, parent: TaskIx) -> Effect {
-        let program = (Script::Program, self.cursors[parent as usize].child());
-        let ordinal = self.tasks[parent as usize].ordinal;
+        let program = (Script::Program, self.tasks.cursors[parent as usize].child());
+        let ordinal = self.tasks[parent].ordinal;
         let child = self.new_task(parent, ordinal, program, Action::Exit, Class::Normal);
-        let it = &mut self.tasks[child as usize];
+        let it = &mut self.tasks[child];
         it.phase = Phase::Next;
         it.is_child = true;
         it.thread = false;
-        self.tasks[parent as usize].children += 1;
+        self.tasks[parent].children += 1;
         self.start_new(cpu, child);
         Effect::Done
     }
 
     /// Puts a new task on a CPU.
     fn start_new(&mut self, cpu: usize, task: TaskIx) {
-        self.counters.forks += 1;
+        self.records.counters.forks += 1;
         let node = self.topology.places[cpu].node;
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         (it.cpu, it.stack_node) = (cpu as u16, node);
         self.note_stack(cpu, node.into(), true);
-        let thread = self.tasks[task as usize].thread;
-        self.numa.born(task, thread.then_some(self.gate.main), self.now);
-        let target = self.select_new(cpu, task);
+        let thread = self.tasks[task].thread;
+        self.numa.born(task, thread.then_some(self.gate.main), self.time.now);
+        let target = self.select_task_rq_fork(cpu, task);
         if target != cpu {
-            self.counters.spread_migrations[self.topology.distance(cpu, target) as usize] += 1;
+            self.records.counters.spread_migrations[self.topology.distance(cpu, target) as usize] += 1;
         }
         self.charge(cpu);
         let parent = self.cpus[cpu].current;
-        let parent = (self.tasks[parent as usize].class.realtime().is_none()).then_some(parent);
-        self.policy.fork(&self.queues[cpu], &mut self.entities, parent, task, self.now);
+        let parent = (self.tasks[parent].class.realtime().is_none()).then_some(parent);
+        self.rq.policy.fork(&self.rq.queues[cpu], &mut self.rq.entities, parent, task, self.time.now);
         self.lock_queue(cpu, target);
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)));
         if self.stats.on {
             self.stats_enqueue(cpu, task);
         }
         let clock = self.cpus[cpu].clock;
-        self.tasks[task as usize].woken_at = clock;
+        self.tasks[task].woken_at = clock;
         self.tell_birth(clock, cpu, task);
-        self.observer.woken(clock, cpu, task, target, false);
+        self.records.observer.woken(clock, cpu, task, target, false);
         self.activate(target, task, Enqueue::New);
         self.check_preempt(cpu, target, task);
     }
 
     /// Tells the observer of a new task.
     pub(super) fn tell_birth(&mut self, at: Ns, cpu: usize, task: TaskIx) {
-        let (plan, it) = (self.world.plan, &self.tasks[task as usize]);
+        let (plan, it) = (self.world.plan, &self.tasks[task]);
         let parent = (it.parent != NOBODY).then_some(it.parent);
         let name = || called(plan, it);
-        self.observer.created(at, cpu, Birth { task, parent, thread: it.thread, name: &name });
+        self.records.observer.created(at, cpu, Birth { task, parent, thread: it.thread, name: &name });
     }
 
     pub(super) fn begin_life(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
-        match self.tasks[task as usize].action {
+        match self.tasks[task].action {
             Action::Image { bytes, ns } => {
                 if bytes == 0 {
-                    self.tasks[task as usize].action = Action::Work { ns };
+                    self.tasks[task].action = Action::Work { ns };
                     return Begun::Segment(Segment::new(Account::User, ns));
                 }
                 let pages = bytes.div_ceil(PAGE);
-                self.counters.page_faults += pages;
+                self.records.counters.page_faults += pages;
                 let place = self.topology.places[cpu];
-                let it = &mut self.tasks[task as usize];
+                let it = &mut self.tasks[task];
                 let node = it.memory_node.map_or(place.node, u16::from);
                 (it.image_node, it.image_pages) = (node, pages.try_into().unwrap_or(u32::MAX));
                 self.note_faults(cpu, node.into(), pages);
-                self.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
+                self.physics.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
                 Begun::Segment(Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault)))
             }
             Action::Work { ns } => Begun::Segment(Segment::new(Account::User, ns)),
             Action::Vmstat(duty) => Begun::Segment(self.begin_vmstat(cpu, duty)),
             Action::Exit => {
-                let thread = self.tasks[task as usize].thread;
+                let thread = self.tasks[task].thread;
                 let cost = if thread { self.costs.exit_thread } else { self.costs.exit };
                 Begun::Segment(Segment::new(Account::Family, cost.into()))
             }
             _ => {
-                let early = ahead || self.cpus[cpu].clock > self.now;
+                let early = ahead || self.cpus[cpu].clock > self.time.now;
                 self.begin_gate(cpu, task, early)
             }
         }
     }
 
     pub(super) fn effect_life(&mut self, cpu: usize, task: TaskIx) -> Effect {
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         match it.action {
             Action::Image { bytes, ns } => {
                 it.action = Action::Work { ns };
@@ -214,12 +186,12 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
 
     /// The task has become a fresh image, which may begin on another CPU.
     pub(super) fn effect_exec(&mut self, cpu: usize, task: TaskIx, bytes: u64, ns: Ns) -> Effect {
-        self.counters.execs += 1;
-        let it = &mut self.tasks[task as usize];
+        self.records.counters.execs += 1;
+        let it = &mut self.tasks[task];
         it.action = Action::Image { bytes, ns };
         it.warmth = Warmth::COLD;
         self.numa.execed(task);
-        let target = self.select_exec(cpu, task);
+        let target = self.select_task_rq_exec(cpu, task);
         if target == cpu { Effect::Begin } else { Effect::Move(target) }
     }
 
@@ -227,7 +199,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
     pub(super) fn move_current(&mut self, cpu: usize, target: usize) {
         let task = self.cpus[cpu].current;
         let distance = self.topology.distance(cpu, target);
-        self.counters.spread_migrations[distance as usize] += 1;
+        self.records.counters.spread_migrations[distance as usize] += 1;
         self.take_current(cpu);
         self.note_move(task, cpu, target);
         self.lock_queue(cpu, target);
@@ -247,49 +219,49 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
         if self.stats.on {
             self.stats_take(cpu, task);
         }
-        self.tasks[task as usize].segment = self.cpus[cpu].segment;
+        self.tasks[task].segment = self.cpus[cpu].segment;
         self.leave_core(cpu, task);
-        if self.tasks[task as usize].class.realtime().is_none() {
-            self.policy.block(&mut self.queues[cpu], &mut self.entities, task, self.now);
-            self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
+        if self.tasks[task].class.realtime().is_none() {
+            self.rq.block(cpu, task, self.time.now);
+            self.rq.detach(cpu, task);
         }
-        self.sub_running(cpu);
+        self.rq.sub_nr_running(cpu);
         self.cpus[cpu].current = NOBODY;
         self.cpus[cpu].segment = Segment::EMPTY;
     }
 
     fn effect_exit(&mut self, cpu: usize, task: TaskIx) -> Effect {
-        self.counters.exits += 1;
-        let it = &self.tasks[task as usize];
+        self.records.counters.exits += 1;
+        let it = &self.tasks[task];
         let (ordinal, is_child, parent, thread) = (it.ordinal, it.is_child, it.parent, it.thread);
         let (stack, image, pages) = (it.stack_node.into(), it.image_node.into(), it.image_pages);
         if task != self.gate.main {
             self.note_stack(cpu, stack, false);
             self.note_frees(cpu, image, pages.into());
         }
-        self.observer.ended(self.cpus[cpu].clock, task);
-        self.scripts[task as usize] = Script::None;
+        self.records.observer.ended(self.cpus[cpu].clock, task);
+        self.tasks.scripts[task as usize] = Script::None;
         self.numa.died(task);
         if task == self.gate.main {
             self.finished = true;
         } else if is_child {
-            self.policy.exit(&mut self.entities, parent, task);
+            self.rq.policy.exit(&mut self.rq.entities, parent, task);
             self.tell_parent(cpu, parent);
         } else {
             self.close_ends(cpu, ordinal);
             self.leave_gate(cpu, thread);
         }
-        self.alive -= 1;
+        self.tasks.alive -= 1;
         Effect::Ended
     }
 
     fn tell_parent(&mut self, cpu: usize, parent: TaskIx) {
-        let it = &mut self.tasks[parent as usize];
+        let it = &mut self.tasks[parent];
         it.children -= 1;
         it.ended += 1;
         if it.state == State::Dead {
             if it.children == 0 {
-                self.free_tasks.push(parent);
+                self.tasks.free.push(parent);
             }
             return;
         }
@@ -301,7 +273,7 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
 
     pub(super) fn begin_wait(&mut self, cpu: usize, task: TaskIx, count: Option<u64>) -> Begun {
         self.book(cpu, Account::Syscall, self.costs.syscall);
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         let wanted = wanted(it, count);
         if it.ended < wanted {
             return Begun::Again;
@@ -313,9 +285,9 @@ impl<'c, P: Policy, O: Observer> Engine<'c, P, O> {
 
     /// What is left to do for a task that has ended, after it has left its CPU.
     pub(crate) fn bury(&mut self, task: TaskIx) {
-        self.write_off(task as usize);
-        if self.tasks[task as usize].children == 0 {
-            self.free_tasks.push(task);
+        self.write_off(task);
+        if self.tasks[task].children == 0 {
+            self.tasks.free.push(task);
         }
     }
 }

@@ -3,10 +3,11 @@
 use schedlab_workload::Cursor;
 use schedlab_workload::program::{GateKind, Mode, Window};
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY, Segment};
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::exec::{Begun, Effect, Script};
 use crate::tasks::{Action, Class, State, WaitQueue};
 use crate::time::Ns;
@@ -61,7 +62,7 @@ impl GateState {
     }
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Starts the main task on the first CPU.
     pub(crate) fn boot(&mut self) {
         let main = self.new_task(
@@ -71,20 +72,18 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             Action::AwaitReady,
             Class::Normal,
         );
-        self.tasks[main as usize].phase = crate::tasks::Phase::Next;
+        self.tasks[main].phase = crate::tasks::Phase::Next;
         self.gate.main = main;
-        self.numa.born(main, None, self.now);
+        self.numa.born(main, None, self.time.now);
         self.gate.live = self.world.plan.task_count();
-        if self.is_o1() {
+        if P::TICKS_WHEN_IDLE {
             (0..self.cpus.len()).for_each(|cpu| self.rekey(cpu));
         }
-        let first = self.open.lowest().unwrap_or(0);
+        let first = self.rq.housekeeping.lowest().unwrap_or(0);
         self.tell_birth(0, first, main);
         self.activate(first, main, crate::sched::Enqueue::New);
         self.start_idle_at(first, 0);
         self.start_vmstat();
-        let global = self.global.next();
-        self.agenda.set(self.cpus.len(), global);
     }
 
     pub(super) fn next_of_main(&mut self) -> Action {
@@ -125,7 +124,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn begin_gate(&mut self, cpu: usize, task: TaskIx, early: bool) -> Begun {
         let total = self.world.plan.task_count();
-        match self.tasks[task as usize].action {
+        match self.tasks[task].action {
             Action::Ready => Begun::Segment(Segment::new(Account::Syscall, self.signal_cost())),
             Action::Create(ordinal) => {
                 let plan = self.world.plan;
@@ -174,20 +173,20 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     fn wake_main(&mut self, cpu: usize) {
-        if self.gate.main_waits && self.tasks[self.gate.main as usize].state == State::Blocked {
+        if self.gate.main_waits && self.tasks[self.gate.main].state == State::Blocked {
             self.gate.main_waits = false;
             self.wake(cpu, self.gate.main, false);
         }
     }
 
     pub(super) fn effect_gate(&mut self, cpu: usize, task: TaskIx) -> Effect {
-        match self.tasks[task as usize].action {
+        match self.tasks[task].action {
             Action::Ready => {
                 self.gate.ready += 1;
                 if self.gate.ready == self.world.plan.task_count() {
                     self.wake_main(cpu);
                 }
-                self.tasks[task as usize].action = Action::Pass;
+                self.tasks[task].action = Action::Pass;
                 Effect::Begin
             }
             Action::Create(ordinal) => {

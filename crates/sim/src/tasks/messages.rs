@@ -2,10 +2,11 @@
 
 use schedlab_workload::program::{ChannelKind, Direction, Take};
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, MESSAGES, Segment};
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::exec::{Begun, Effect, Script};
 use crate::tasks::{Flow, State};
 use crate::time::Ns;
@@ -16,7 +17,7 @@ const LINE: u64 = 64;
 /// Lines of a small message besides its bytes: the queue's head and tail, the buffer's descriptor.
 const BOOKKEEPING_LINES: u64 = 2;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn copy(&self, bytes: u64) -> Ns {
         bytes * u64::from(self.costs.copy_kib) / 1024
     }
@@ -28,13 +29,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         bytes: u64,
         direction: Direction,
     ) -> Begun {
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         if it.left == u64::MAX {
             it.left = bytes;
         }
         let left = it.left;
         let costs = &self.costs;
-        let protocol = match self.flows[Flow::at(channel, direction)].kind {
+        let protocol = match self.program.flows[Flow::at(channel, direction)].kind {
             ChannelKind::Pipe => costs.pipe,
             ChannelKind::Unix => costs.unix,
             ChannelKind::Tcp => costs.tcp_send,
@@ -51,8 +52,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         channel: u32,
         direction: Direction,
     ) -> Effect {
-        let left = self.tasks[task as usize].left;
-        let flow = &mut self.flows[Flow::at(channel, direction)];
+        let left = self.tasks[task].left;
+        let flow = &mut self.program.flows[Flow::at(channel, direction)];
         if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
             return Effect::Failed("sending: every receiver has closed the channel".to_owned());
         }
@@ -60,21 +61,21 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let part = flow.room(left);
         if part > 0 || left == 0 {
             if !flow.push(part, cpu) {
-                self.counters.datagrams_lost += 1;
+                self.records.counters.datagrams_lost += 1;
             }
             let reader = flow.readers.pop(&self.tasks);
             if let Some(reader) = reader {
                 // The kernel announces that the writer will probably sleep (wake_up_interruptible_sync_poll()).
-                let sync = self.announces_sleep(pipe, part < left);
+                let sync = P::wakes_sync(pipe, part < left);
                 self.wake(cpu, reader, sync);
             }
-            self.tasks[task as usize].left -= part;
+            self.tasks[task].left -= part;
         }
-        if self.tasks[task as usize].left == 0 {
-            self.counters.messages += 1;
+        if self.tasks[task].left == 0 {
+            self.records.counters.messages += 1;
             return Effect::Done;
         }
-        self.flows[Flow::at(channel, direction)].writers.push(&mut self.tasks, task);
+        self.program.flows[Flow::at(channel, direction)].writers.push(&mut self.tasks, task);
         Effect::Wait
     }
 
@@ -86,13 +87,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         take: Take,
         early: bool,
     ) -> Begun {
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         if it.left == u64::MAX {
             it.left = bytes;
         }
         let (left, moved) = (it.left, it.moved);
         let at = Flow::at(channel, direction);
-        let flow = &self.flows[at];
+        let flow = &self.program.flows[at];
         if flow.ready() {
             return Begun::Segment(self.receiving(cpu, at, left, take));
         }
@@ -103,8 +104,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             if moved > 0 {
                 return Begun::Failed("receiving: closed in the middle of a message".to_owned());
             }
-            let is_program = self.scripts[task as usize] == Script::Program;
-            let closed = is_program && self.cursors[task as usize].closed();
+            let is_program = self.tasks.scripts[task as usize] == Script::Program;
+            let closed = is_program && self.tasks.cursors[task as usize].closed();
             self.book(cpu, Account::Syscall, self.costs.syscall);
             return if closed {
                 Begun::Done
@@ -113,13 +114,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             };
         }
         self.book(cpu, Account::Syscall, self.costs.syscall);
-        self.flows[at].readers.push(&mut self.tasks, task);
+        self.program.flows[at].readers.push(&mut self.tasks, task);
         Begun::Again
     }
 
     /// The segment of a read of at most `bytes` of what is there.
     fn receiving(&mut self, cpu: usize, flow: usize, bytes: u64, take: Take) -> Segment {
-        let flow = &self.flows[flow];
+        let flow = &self.program.flows[flow];
         let (costs, there) = (&self.costs, flow.readable(bytes));
         let protocol = match flow.kind {
             ChannelKind::Pipe => costs.pipe,
@@ -148,32 +149,32 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         counter: Option<u32>,
     ) -> Effect {
         let at = Flow::at(channel, direction);
-        if !self.flows[at].ready() {
+        if !self.program.flows[at].ready() {
             // Another reader was faster.
             return Effect::Begin;
         }
-        let datagram = self.flows[at].kind == ChannelKind::Udp;
-        let pipe = self.flows[at].kind == ChannelKind::Pipe;
-        let taken = self.flows[at].take(self.tasks[task as usize].left).bytes;
-        let it = &mut self.tasks[task as usize];
+        let datagram = self.program.flows[at].kind == ChannelKind::Udp;
+        let pipe = self.program.flows[at].kind == ChannelKind::Pipe;
+        let taken = self.program.flows[at].take(self.tasks[task].left).bytes;
+        let it = &mut self.tasks[task];
         it.left -= taken;
         it.moved += taken;
         let (left, moved) = (it.left, it.moved);
         let goes_on = left > 0 && !datagram && take != Take::Available;
-        if self.flows[at].wakes_writer()
-            && let Some(writer) = self.flows[at].writers.pop(&self.tasks)
+        if self.program.flows[at].wakes_writer()
+            && let Some(writer) = self.program.flows[at].writers.pop(&self.tasks)
         {
-            let sync = self.announces_sleep(pipe, goes_on);
+            let sync = P::wakes_sync(pipe, goes_on);
             self.wake(cpu, writer, sync);
         }
         if goes_on {
             return Effect::Begin;
         }
         // Others may wait for what this reader has left.
-        if self.flows[at].ready()
-            && let Some(reader) = self.flows[at].readers.pop(&self.tasks)
+        if self.program.flows[at].ready()
+            && let Some(reader) = self.program.flows[at].readers.pop(&self.tasks)
         {
-            let sync = self.announces_sleep(pipe, false);
+            let sync = P::wakes_sync(pipe, false);
             self.wake(cpu, reader, sync);
         }
         if let Some(counter) = counter {
@@ -189,18 +190,18 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             for direction in [Direction::Forward, Direction::Backward] {
                 let at = Flow::at(used.channel, direction);
                 let sends = schedlab_workload::check::ends::End::sending(direction) == used.end;
-                let flow = &mut self.flows[at];
+                let flow = &mut self.program.flows[at];
                 let left = if sends { &mut flow.senders } else { &mut flow.receivers };
                 *left -= 1;
                 if *left > 0 {
                     continue;
                 }
                 while let Some(waiter) = {
-                    let flow = &mut self.flows[at];
+                    let flow = &mut self.program.flows[at];
                     let waiters = if sends { &mut flow.readers } else { &mut flow.writers };
                     waiters.pop(&self.tasks)
                 } {
-                    debug_assert_eq!(self.tasks[waiter as usize].state, State::Blocked);
+                    debug_assert_eq!(self.tasks[waiter].state, State::Blocked);
                     self.wake(cpu, waiter, false);
                 }
             }

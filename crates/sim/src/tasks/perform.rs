@@ -2,18 +2,19 @@
 
 use schedlab_workload::Step;
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, Segment};
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::Action;
 use crate::tasks::exec::{Begun, Effect};
 use crate::time::{NEVER, Ns};
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
     pub(super) fn begin(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
-        let Action::Step(step) = &self.tasks[task as usize].action else {
+        let Action::Step(step) = &self.tasks[task].action else {
             return self.begin_life(cpu, task, ahead);
         };
         match *step {
@@ -23,13 +24,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 self.begin_receive(cpu, task, (channel, bytes, direction), take, early)
             }
             Step::Touch { bytes, .. } => {
-                if self.tasks[task as usize].left == u64::MAX {
-                    self.tasks[task as usize].left = bytes;
+                if self.tasks[task].left == u64::MAX {
+                    self.tasks[task].left = bytes;
                 }
                 self.touch_part(cpu, task)
             }
             Step::Watch { ns, .. } => {
-                self.tasks[task as usize].left = self.task_time(cpu, task);
+                self.tasks[task].left = self.task_time(cpu, task);
                 Begun::Segment(Segment { watched: true, ..Segment::new(Account::User, ns) })
             }
             Step::Fork => Begun::Segment(Segment::new(Account::Family, self.costs.fork.into())),
@@ -37,7 +38,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                 Begun::Segment(Segment::new(Account::Family, self.costs.exec.into()))
             }
             Step::End => {
-                self.tasks[task as usize].action = Action::Exit;
+                self.tasks[task].action = Action::Exit;
                 self.begin_life(cpu, task, ahead)
             }
             _ if self.too_early(cpu, task, ahead) => Begun::Later,
@@ -70,10 +71,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
                     self.stats_yield(cpu);
                 }
                 self.charge(cpu);
-                if self.tasks[task as usize].class.realtime().is_some() {
+                if self.tasks[task].class.realtime().is_some() {
                     self.cpus[cpu].turn_over = true;
                 } else {
-                    self.policy.yields(&mut self.queues[cpu], &mut self.entities, task, self.now);
+                    self.rq.policy.yields(
+                        &mut self.rq.queues[cpu],
+                        &mut self.rq.entities,
+                        task,
+                        self.time.now,
+                    );
                 }
                 Begun::Yielded
             }
@@ -98,7 +104,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     #[inline(always)]
     pub(super) fn sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> bool {
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.nanosleep);
-        let carry = std::mem::take(&mut self.tasks[task as usize].carry);
+        let carry = std::mem::take(&mut self.tasks[task].carry);
         let at = self.cpus[cpu].clock.saturating_add(ns).saturating_add(carry.into());
         let ends = at < NEVER / 2;
         if ends {
@@ -109,11 +115,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     #[inline(never)]
     pub(super) fn effect(&mut self, cpu: usize, task: TaskIx) -> Effect {
-        let Action::Step(step) = &self.tasks[task as usize].action else {
+        let Action::Step(step) = &self.tasks[task].action else {
             return self.effect_life(cpu, task);
         };
         match *step {
-            Step::Touch { .. } if self.tasks[task as usize].left == 0 => Effect::Done,
+            Step::Touch { .. } if self.tasks[task].left == 0 => Effect::Done,
             Step::Touch { .. } => Effect::Begin,
             Step::Watch { longest, .. } => {
                 self.end_watch(cpu, task, longest);
@@ -126,7 +132,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             Step::Fork => self.effect_fork(cpu, task),
             Step::ExecWork(work) => self.effect_exec(cpu, task, work.bytes, work.ns),
             Step::ExecCommand(number) => {
-                let ns = self.cursors[task as usize].command(number).1;
+                let ns = self.tasks.cursors[task as usize].command(number).1;
                 self.effect_exec(cpu, task, 0, ns)
             }
             _ => Effect::Done,

@@ -2,16 +2,17 @@
 
 use schedlab_workload::Plan;
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::Task;
 use crate::time::{NEVER, Ns};
 
 /// Work of counting, beyond the clock's reading.
 const COUNT_NS: u32 = 2;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline]
     pub(super) fn recording(&self, at: Ns) -> bool {
         let since = at.saturating_sub(self.gate.opened_at.unwrap_or(NEVER));
@@ -21,9 +22,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(super) fn record(&mut self, cpu: usize, task: TaskIx, slot: u32, series: u32) -> Ns {
         let at = self.task_time(cpu, task);
         if self.recording(at) {
-            self.series[series as usize].record(at.saturating_sub(self.slots[slot as usize]));
+            self.program.series[series as usize].record(at.saturating_sub(self.program.slots[slot as usize]));
         }
-        self.tasks[task as usize].carry += self.costs.clock_read;
+        self.tasks[task].carry += self.costs.clock_read;
         at
     }
 
@@ -31,15 +32,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(super) fn count(&mut self, cpu: usize, task: TaskIx, counter: u32, by: u64) {
         let windowed = self.gate.recorded.is_some();
         if !windowed || self.recording(self.task_time(cpu, task)) {
-            let total = &mut self.program_counters[counter as usize];
+            let total = &mut self.program.counters[counter as usize];
             *total = total.saturating_add(by);
         }
-        self.tasks[task as usize].carry += COUNT_NS + if windowed { self.costs.clock_read } else { 0 };
+        self.tasks[task].carry += COUNT_NS + if windowed { self.costs.clock_read } else { 0 };
     }
 
     /// What messages call a task.
     pub(crate) fn name(&self, task: TaskIx) -> String {
-        called(self.world.plan, &self.tasks[task as usize])
+        called(self.world.plan, &self.tasks[task])
     }
 }
 

@@ -1,10 +1,11 @@
 //! Locks, semaphores and barriers: futexes whose waiters are served first come, first served.
 
+use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::exec::Begun;
 use crate::tasks::{State, WaitQueue};
 
@@ -61,45 +62,45 @@ pub(crate) struct Condition {
 const QUEUED: u64 = 1;
 const SIGNALLED: u64 = 2;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// An atomic operation on a line that another CPU may have, and how far away that is: small work of the task.
     fn atomic(&mut self, cpu: usize, task: TaskIx, holder: u16) -> Distance {
         let distance = self.topology.distance(cpu, holder.into());
         let line = if distance == Distance::Core { 0 } else { self.costs.line.at(distance) as u32 };
-        self.tasks[task as usize].carry += self.costs.atomic + line;
+        self.tasks[task].carry += self.costs.atomic + line;
         distance
     }
 
     pub(super) fn begin_lock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
-        let it = self.locks[lock as usize];
+        let it = self.program.locks[lock as usize];
         let distance = self.atomic(cpu, task, it.cpu);
-        self.locks[lock as usize].cpu = cpu as u16;
+        self.program.locks[lock as usize].cpu = cpu as u16;
         if it.owner == NOBODY {
-            self.locks[lock as usize].owner = task;
-            self.lock_uses.acquired(lock, distance);
+            self.program.locks[lock as usize].owner = task;
+            self.program.lock_uses.acquired(lock, distance);
             return Begun::Done;
         }
         self.check_circle(task, lock);
-        self.lock_uses.waits(task, self.cpus[cpu].clock);
+        self.program.lock_uses.waits(task, self.cpus[cpu].clock);
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
-        self.locks[lock as usize].waiters.push(&mut self.tasks, task);
+        self.program.locks[lock as usize].waiters.push(&mut self.tasks, task);
         Begun::Served
     }
 
     /// Releases a lock; the first waiter gets it.
     pub(super) fn begin_unlock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
-        let it = self.locks[lock as usize];
+        let it = self.program.locks[lock as usize];
         if it.owner == NOBODY {
             return Begun::Failed("unlocking a lock that nobody holds".to_owned());
         }
         self.atomic(cpu, task, it.cpu);
-        let next = self.locks[lock as usize].waiters.pop(&self.tasks);
-        let it = &mut self.locks[lock as usize];
+        let next = self.program.locks[lock as usize].waiters.pop(&self.tasks);
+        let it = &mut self.program.locks[lock as usize];
         it.cpu = cpu as u16;
         it.owner = next.unwrap_or(NOBODY);
         if let Some(next) = next {
-            let from = self.topology.distance(cpu, self.tasks[next as usize].cpu.into());
-            self.lock_uses.handed_over(lock, next, self.cpus[cpu].clock, from);
+            let from = self.topology.distance(cpu, self.tasks[next].cpu.into());
+            self.program.lock_uses.handed_over(lock, next, self.cpus[cpu].clock, from);
             self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
             self.wake(cpu, next, false);
         }
@@ -108,15 +109,15 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn begin_up(&mut self, cpu: usize, task: TaskIx, semaphore: u32, count: u64) -> Begun {
         let at = semaphore as usize;
-        self.atomic(cpu, task, self.semaphores[at].cpu);
-        self.semaphores[at].cpu = cpu as u16;
-        self.semaphores[at].value = self.semaphores[at].value.saturating_add(count);
-        if !self.semaphores[at].waiters.is_empty() {
+        self.atomic(cpu, task, self.program.semaphores[at].cpu);
+        self.program.semaphores[at].cpu = cpu as u16;
+        self.program.semaphores[at].value = self.program.semaphores[at].value.saturating_add(count);
+        if !self.program.semaphores[at].waiters.is_empty() {
             self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         }
-        while self.semaphores[at].value > 0 {
-            let Some(next) = self.semaphores[at].waiters.pop(&self.tasks) else { break };
-            self.semaphores[at].value -= 1;
+        while self.program.semaphores[at].value > 0 {
+            let Some(next) = self.program.semaphores[at].waiters.pop(&self.tasks) else { break };
+            self.program.semaphores[at].value -= 1;
             self.wake(cpu, next, false);
         }
         Begun::Done
@@ -124,14 +125,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn begin_down(&mut self, cpu: usize, task: TaskIx, semaphore: u32) -> Begun {
         let at = semaphore as usize;
-        self.atomic(cpu, task, self.semaphores[at].cpu);
-        self.semaphores[at].cpu = cpu as u16;
-        if self.semaphores[at].value > 0 {
-            self.semaphores[at].value -= 1;
+        self.atomic(cpu, task, self.program.semaphores[at].cpu);
+        self.program.semaphores[at].cpu = cpu as u16;
+        if self.program.semaphores[at].value > 0 {
+            self.program.semaphores[at].value -= 1;
             return Begun::Done;
         }
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
-        self.semaphores[at].waiters.push(&mut self.tasks, task);
+        self.program.semaphores[at].waiters.push(&mut self.tasks, task);
         Begun::Served
     }
 
@@ -140,16 +141,16 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// The task is in the condition's queue before it releases the lock. Whom it wakes by that may take its CPU and
     /// signal before it sleeps: then it does not sleep at all, as with futexes.
     pub(super) fn begin_await(&mut self, cpu: usize, task: TaskIx, condition: u32, lock: u32) -> Begun {
-        match self.tasks[task as usize].moved {
+        match self.tasks[task].moved {
             SIGNALLED => return self.begin_lock(cpu, task, lock),
             QUEUED => return Begun::Again,
             _ => {}
         }
-        if self.locks[lock as usize].owner != task {
+        if self.program.locks[lock as usize].owner != task {
             return Begun::Failed("waiting for a condition without holding its lock".to_owned());
         }
-        self.tasks[task as usize].moved = QUEUED;
-        self.conditions[condition as usize].waiters.push(&mut self.tasks, task);
+        self.tasks[task].moved = QUEUED;
+        self.program.conditions[condition as usize].waiters.push(&mut self.tasks, task);
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.begin_unlock(cpu, task, lock);
         if self.cpus[cpu].need_resched { Begun::Later } else { Begun::Again }
@@ -157,14 +158,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn begin_signal(&mut self, cpu: usize, task: TaskIx, condition: u32, all: bool) -> Begun {
         let at = condition as usize;
-        if self.conditions[at].waiters.is_empty() {
-            self.tasks[task as usize].carry += self.costs.atomic;
+        if self.program.conditions[at].waiters.is_empty() {
+            self.tasks[task].carry += self.costs.atomic;
             return Begun::Done;
         }
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
-        while let Some(next) = self.conditions[at].waiters.pop(&self.tasks) {
-            self.tasks[next as usize].moved = SIGNALLED;
-            if self.tasks[next as usize].state == State::Blocked {
+        while let Some(next) = self.program.conditions[at].waiters.pop(&self.tasks) {
+            self.tasks[next].moved = SIGNALLED;
+            if self.tasks[next].state == State::Blocked {
                 self.wake(cpu, next, false);
             }
             if !all {
@@ -177,13 +178,13 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_barrier(&mut self, cpu: usize, task: TaskIx, barrier: u32) -> Begun {
         let at = barrier as usize;
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
-        self.meetings[at].arrived += 1;
-        if self.meetings[at].arrived < self.meetings[at].parties {
-            self.meetings[at].waiters.push(&mut self.tasks, task);
+        self.program.meetings[at].arrived += 1;
+        if self.program.meetings[at].arrived < self.program.meetings[at].parties {
+            self.program.meetings[at].waiters.push(&mut self.tasks, task);
             return Begun::Served;
         }
-        self.meetings[at].arrived = 0;
-        while let Some(next) = self.meetings[at].waiters.pop(&self.tasks) {
+        self.program.meetings[at].arrived = 0;
+        while let Some(next) = self.program.meetings[at].waiters.pop(&self.tasks) {
             self.wake(cpu, next, false);
         }
         Begun::Done

@@ -6,6 +6,7 @@ use crate::engine::{NOBODY, Segment};
 use crate::observe::TaskReport;
 use crate::physics::Warmth;
 use crate::sched::TaskIx;
+use crate::tasks::Tasks;
 use crate::time::Ns;
 use crate::vmstat::Duty;
 
@@ -163,6 +164,12 @@ pub(crate) struct Task {
     pub image_pages: u32,
 }
 
+impl Default for Task {
+    fn default() -> Self {
+        Self { state: State::Dead, ..Self::new(NOBODY, NOBODY, Action::Exit) }
+    }
+}
+
 impl Task {
     pub fn new(parent: TaskIx, ordinal: u32, action: Action) -> Self {
         Self {
@@ -227,19 +234,19 @@ impl WaitQueue {
         self.first == NOBODY
     }
 
-    pub fn push(&mut self, tasks: &mut [Task], task: TaskIx) {
-        tasks[task as usize].next = NOBODY;
+    pub fn push(&mut self, tasks: &mut Tasks<'_>, task: TaskIx) {
+        tasks[task].next = NOBODY;
         if self.first == NOBODY {
             self.first = task;
         } else {
-            tasks[self.last as usize].next = task;
+            tasks[self.last].next = task;
         }
         self.last = task;
     }
 
-    pub fn pop(&mut self, tasks: &[Task]) -> Option<TaskIx> {
+    pub fn pop(&mut self, tasks: &Tasks<'_>) -> Option<TaskIx> {
         let first = (self.first != NOBODY).then_some(self.first)?;
-        self.first = tasks[first as usize].next;
+        self.first = tasks[first].next;
         Some(first)
     }
 }

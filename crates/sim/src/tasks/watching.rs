@@ -9,13 +9,14 @@
 
 use schedlab_workload::Step;
 
+use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
 use crate::tasks::Action;
 use crate::time::Ns;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// The current task of a CPU is about to be given `work` ns of its segment within the `passed` ns up to `at`.
     #[cold]
     pub(crate) fn look_at_clock(&mut self, cpu: usize, at: Ns, passed: Ns, work: Ns) {
@@ -27,28 +28,28 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             return;
         }
         let (task, began) = (it.current, at - passed * own / work);
-        let last = std::mem::replace(&mut self.tasks[task as usize].left, at);
+        let last = std::mem::replace(&mut self.tasks[task].left, at);
         if began > last {
             self.note_gap(task, began - last + Ns::from(self.costs.clock_read), began);
         }
     }
 
     fn note_gap(&mut self, task: TaskIx, gap: Ns, at: Ns) {
-        let it = &mut self.tasks[task as usize];
+        let it = &mut self.tasks[task];
         it.moved = it.moved.max(gap);
         let Action::Step(Step::Watch { over_ns, gaps, lost, .. }) = it.action else {
             unreachable!("only watches are watched")
         };
         if gap > over_ns && self.recording(at) {
-            self.program_counters[gaps as usize] += 1;
-            self.program_counters[lost as usize] += gap;
+            self.program.counters[gaps as usize] += 1;
+            self.program.counters[lost as usize] += gap;
         }
     }
 
     pub(super) fn end_watch(&mut self, cpu: usize, task: TaskIx, longest: u32) {
         if self.recording(self.task_time(cpu, task)) {
-            let seen = self.tasks[task as usize].moved.max(self.costs.clock_read.into());
-            self.series[longest as usize].record(seen);
+            let seen = self.tasks[task].moved.max(self.costs.clock_read.into());
+            self.program.series[longest as usize].record(seen);
         }
     }
 }

@@ -11,10 +11,12 @@
 //! log₂(CPUs) comparisons in a table that stays in the first-level cache.
 
 mod agenda;
+mod clock;
 mod random;
 mod timers;
 
 pub use agenda::{Agenda, MAX_SLOTS};
+pub(crate) use clock::Clock;
 pub use random::Random;
 pub use timers::{Timer, Timers};
 

@@ -24,5 +24,21 @@ mod workers;
 pub use counts::Item;
 pub use report::{ItemReport, VmstatCounters};
 
-pub(crate) use counts::Counts;
-pub(crate) use workers::{Duty, Workers};
+pub(crate) use workers::Duty;
+
+use counts::Counts;
+use workers::Workers;
+
+/// Statistics of virtual memory, and the workers that fold them.
+#[derive(Debug)]
+pub(crate) struct Vmstat {
+    pub counts: Counts,
+    pub workers: Workers,
+}
+
+impl Vmstat {
+    /// Counters of a machine on which no task runs. `folds`: the kernel keeps differentials and folds them.
+    pub fn new(cpus: usize, nodes: usize, node_mib: u64, folds: bool) -> Self {
+        Self { counts: Counts::new(cpus, nodes, node_mib, folds), workers: Workers::new(cpus, folds) }
+    }
+}

@@ -1,10 +1,12 @@
 //! The workers: kernel threads that fold, and the one that starts them where it is needed.
 
-use crate::engine::{Engine, NOBODY, Segment, Table};
+use crate::balance::KernelPolicy;
+use crate::engine::{Engine, NOBODY, Segment};
 use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Policy, TaskIx};
+use crate::sched::TaskIx;
+use crate::table::PerCpu;
 use crate::tasks::Script;
 use crate::time::{NEVER, Ns, Random, SECOND};
 
@@ -49,7 +51,7 @@ pub(crate) struct Workers {
     folds: bool,
     shepherds: bool,
     /// When the deferrable timer of each CPU is due.
-    pub due: Table<Ns>,
+    pub due: PerCpu<Ns>,
     each: Vec<Worker>,
     shepherd: TaskIx,
     /// A timer is set for it, or it looks.
@@ -72,81 +74,81 @@ impl Workers {
     }
 }
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// At the start the machine has been up for long: the next time anybody is due lies anywhere within an interval, and so
     /// do the seconds that timers are rounded to.
     pub(crate) fn start_vmstat(&mut self) {
-        if !self.workers.folds {
+        if !self.vmstat.workers.folds {
             return;
         }
         let interval = self.tunables.ns(Tunable::VmStatInterval) * SECOND;
         let first = Random::new(self.world.config.seed ^ SALT).below(interval);
-        self.workers.phase = first % SECOND;
-        self.workers.shepherds = self.tunables.on(Tunable::VmStatShepherd);
+        self.vmstat.workers.phase = first % SECOND;
+        self.vmstat.workers.shepherds = self.tunables.on(Tunable::VmStatShepherd);
         let due = |it: &Self, cpu: usize| (first + interval - it.skew(cpu) % interval) % interval;
-        if self.workers.shepherds { self.watch(due) } else { self.keep_all_workers(due) }
+        if self.vmstat.workers.shepherds { self.watch(due) } else { self.keep_all_workers(due) }
     }
 
     /// Tunables have changed. A new interval counts from where the running one ends; a change of mode takes effect at
     /// once.
     pub(crate) fn retune_vmstat(&mut self) {
         let shepherds = self.tunables.on(Tunable::VmStatShepherd);
-        if !self.workers.folds || shepherds == self.workers.shepherds {
+        if !self.vmstat.workers.folds || shepherds == self.vmstat.workers.shepherds {
             return;
         }
-        self.workers.shepherds = shepherds;
+        self.vmstat.workers.shepherds = shepherds;
         if !shepherds {
-            self.keep_all_workers(|it, cpu| it.next_fold(cpu, it.now));
+            self.keep_all_workers(|it, cpu| it.next_fold(cpu, it.time.now));
             return;
         }
         // Those who wait for their deferrable timers hand their CPUs over; others will when they find nothing to do.
         for cpu in 0..self.cpus.len() {
-            if std::mem::replace(&mut self.workers.due[cpu], NEVER) != NEVER {
-                self.hand_over(cpu, self.now);
+            if std::mem::replace(&mut self.vmstat.workers.due[cpu], NEVER) != NEVER {
+                self.hand_over(cpu, self.time.now);
                 self.rekey(cpu);
             }
         }
-        if !self.workers.watching {
-            self.watch(|it, cpu| it.next_fold(cpu, it.now));
+        if !self.vmstat.workers.watching {
+            self.watch(|it, cpu| it.next_fold(cpu, it.time.now));
         }
     }
 
     /// Sets the shepherd's timer.
     fn watch(&mut self, due: impl Fn(&Self, usize) -> Ns) {
-        let cpu = self.open.lowest().unwrap_or(0);
-        if self.workers.shepherd == NOBODY {
-            self.workers.shepherd = self.spawn_kernel(cpu, Script::Vmstat(Duty::Look));
+        let cpu = self.rq.housekeeping.lowest().unwrap_or(0);
+        if self.vmstat.workers.shepherd == NOBODY {
+            self.vmstat.workers.shepherd = self.spawn_kernel(cpu, Script::Vmstat(Duty::Look));
         }
-        self.workers.watching = true;
+        self.vmstat.workers.watching = true;
         let at = due(self, cpu);
-        self.arm_exact(cpu, self.workers.shepherd, at);
+        self.arm_exact(cpu, self.vmstat.workers.shepherd, at);
         self.rekey(cpu);
     }
 
     /// Periodic mode: every CPU keeps its worker.
     fn keep_all_workers(&mut self, due: impl Fn(&Self, usize) -> Ns) {
         for cpu in 0..self.cpus.len() {
-            if !self.workers.each[cpu].active {
-                self.take(cpu, self.now);
-                self.workers.due[cpu] = due(self, cpu);
+            if !self.vmstat.workers.each[cpu].active {
+                self.take(cpu, self.time.now);
+                self.vmstat.workers.due[cpu] = due(self, cpu);
                 self.rekey(cpu);
             }
         }
     }
 
     fn take(&mut self, cpu: usize, at: Ns) {
-        let it = &mut self.workers.each[cpu];
+        let it = &mut self.vmstat.workers.each[cpu];
         it.active = true;
-        self.counters.vmstat.quiet_ns += at.saturating_sub(it.quiet_since);
+        self.records.counters.vmstat.quiet_ns += at.saturating_sub(it.quiet_since);
     }
 
     fn hand_over(&mut self, cpu: usize, at: Ns) {
-        let it = &mut self.workers.each[cpu];
+        let it = &mut self.vmstat.workers.each[cpu];
         (it.active, it.quiet_since) = (false, at);
     }
 
     fn skew(&self, cpu: usize) -> Ns {
-        SKEW_TICKS * self.tick_ns * cpu as Ns
+        SKEW_TICKS * self.time.tick_ns * cpu as Ns
     }
 
     /// One interval later, rounded to a second where that is near: down in the second's first quarter, up behind it
@@ -157,16 +159,16 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             .min(NEVER / 2);
         let skew = self.skew(cpu);
         // Later by one second than what is rounded, so that nothing falls below 0.
-        let whole = at + skew + SECOND - self.workers.phase;
+        let whole = at + skew + SECOND - self.vmstat.workers.phase;
         let part = whole % SECOND;
         let rounded = if part < SECOND / 4 { whole - part } else { whole - part + SECOND };
-        let rounded = (rounded + self.workers.phase).saturating_sub(skew + SECOND);
+        let rounded = (rounded + self.vmstat.workers.phase).saturating_sub(skew + SECOND);
         if rounded > now { rounded } else { at }
     }
 
     /// A CPU's deferrable timer is due.
     pub(crate) fn fold_is_due(&mut self, cpu: usize) {
-        self.workers.due[cpu] = NEVER;
+        self.vmstat.workers.due[cpu] = NEVER;
         let worker = self.worker(cpu);
         self.cpus[cpu].in_interrupt = true;
         self.wake(cpu, worker, false);
@@ -175,10 +177,10 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// The thread of a CPU's worker.
     fn worker(&mut self, cpu: usize) -> TaskIx {
-        if self.workers.each[cpu].task == NOBODY {
-            self.workers.each[cpu].task = self.spawn_kernel(cpu, Script::Vmstat(Duty::Fold));
+        if self.vmstat.workers.each[cpu].task == NOBODY {
+            self.vmstat.workers.each[cpu].task = self.spawn_kernel(cpu, Script::Vmstat(Duty::Fold));
         }
-        self.workers.each[cpu].task
+        self.vmstat.workers.each[cpu].task
     }
 
     /// What a worker is about to do, as a segment of its CPU's time.
@@ -187,14 +189,14 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         let ns = match duty {
             Duty::Fold => {
                 // Behind the walk over all zones, each counter that is folded is added to its zone's and the global one.
-                let found = self.counts.pending(cpu);
+                let found = self.vmstat.counts.pending(cpu);
                 Ns::from(self.costs.vmstat_fold)
                     + 2 * found.items * local
                     + found.foreign * remote.saturating_sub(local)
             }
             Duty::Look => {
                 // A look at each CPU's differentials of each zone: those that have changed are no longer in its caches.
-                let changed = self.counts.changed().count() as u64;
+                let changed = self.vmstat.counts.changed().count() as u64;
                 let all = self.cpus.len() as u64;
                 (changed * remote + (all - changed) * local) * self.world.machine.nodes() as u64
             }
@@ -211,59 +213,59 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     fn fold_differentials(&mut self, cpu: usize) {
-        let folded = self.counts.fold(cpu).items;
-        self.counters.vmstat.updates += 1;
-        self.counters.vmstat.folds += folded;
-        self.counters.vmstat.idle_updates += u64::from(folded == 0);
+        let folded = self.vmstat.counts.fold(cpu).items;
+        self.records.counters.vmstat.updates += 1;
+        self.records.counters.vmstat.folds += folded;
+        self.records.counters.vmstat.idle_updates += u64::from(folded == 0);
         let at = self.next_fold(cpu, self.cpus[cpu].clock);
-        if !self.workers.shepherds {
-            self.workers.due[cpu] = at;
+        if !self.vmstat.workers.shepherds {
+            self.vmstat.workers.due[cpu] = at;
         } else if folded > 0 {
             // Not deferrable under the shepherd, as from 4.0 to 4.4 ("vmstat: do not use deferrable delayed work for
             // vmstat_update"): otherwise what a CPU leaves when it goes idle would not be folded for as long as it idles.
-            self.arm_exact(cpu, self.workers.each[cpu].task, at);
+            self.arm_exact(cpu, self.vmstat.workers.each[cpu].task, at);
         } else {
             self.hand_over(cpu, self.cpus[cpu].clock);
         }
     }
 
     fn look_for_differentials(&mut self, cpu: usize) {
-        self.counters.vmstat.looks += 1;
-        if !self.workers.shepherds {
-            self.workers.watching = false;
+        self.records.counters.vmstat.looks += 1;
+        if !self.vmstat.workers.shepherds {
+            self.vmstat.workers.watching = false;
             return;
         }
-        for other in self.counts.changed().iter() {
-            if !self.workers.each[other].active && self.counts.pending(other).items > 0 {
-                self.counters.vmstat.started += 1;
+        for other in self.vmstat.counts.changed().iter() {
+            if !self.vmstat.workers.each[other].active && self.vmstat.counts.pending(other).items > 0 {
+                self.records.counters.vmstat.started += 1;
                 self.take(other, self.cpus[cpu].clock);
                 let worker = self.worker(other);
                 self.wake(cpu, worker, false);
             }
         }
         let at = self.next_fold(cpu, self.cpus[cpu].clock);
-        self.arm_exact(cpu, self.workers.shepherd, at);
+        self.arm_exact(cpu, self.vmstat.workers.shepherd, at);
     }
 
     /// Pages are taken from a node by a task on a CPU, for memory of its own.
     pub(crate) fn note_faults(&mut self, cpu: usize, node: usize, pages: u64) {
-        self.counters.vmstat.pgfault += pages;
-        self.counters.vmstat.pgalloc_normal += pages;
+        self.records.counters.vmstat.pgfault += pages;
+        self.records.counters.vmstat.pgalloc_normal += pages;
         self.count_pages(cpu, node, Item::FreePages, -1, pages);
         self.count_pages(cpu, node, Item::AnonPages, 1, pages);
     }
 
     /// The opposite.
     pub(crate) fn note_frees(&mut self, cpu: usize, node: usize, pages: u64) {
-        self.counters.vmstat.pgfree += pages;
+        self.records.counters.vmstat.pgfree += pages;
         self.count_pages(cpu, node, Item::FreePages, 1, pages);
         self.count_pages(cpu, node, Item::AnonPages, -1, pages);
     }
 
     /// Pages are copied to another node, and given back on their own.
     pub(crate) fn note_page_moves(&mut self, cpu: usize, from: usize, to: usize, pages: u64) {
-        self.counters.vmstat.pgalloc_normal += pages;
-        self.counters.vmstat.pgfree += pages;
+        self.records.counters.vmstat.pgalloc_normal += pages;
+        self.records.counters.vmstat.pgfree += pages;
         for (item, sign) in [(Item::FreePages, -1), (Item::AnonPages, 1)] {
             self.count_pages(cpu, to, item, sign, pages);
             self.count_pages(cpu, from, item, -sign, pages);
@@ -273,8 +275,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// A task has got its stack in the kernel, or given it back.
     pub(crate) fn note_stack(&mut self, cpu: usize, node: usize, born: bool) {
         let sign = if born { 1 } else { -1 };
-        let pages =
-            if born { &mut self.counters.vmstat.pgalloc_normal } else { &mut self.counters.vmstat.pgfree };
+        let pages = if born {
+            &mut self.records.counters.vmstat.pgalloc_normal
+        } else {
+            &mut self.records.counters.vmstat.pgfree
+        };
         *pages += STACK_PAGES;
         // The stack is one piece of several pages.
         self.count_pages(cpu, node, Item::FreePages, -sign * STACK_PAGES as i64, 1);
@@ -282,21 +287,21 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     fn count_pages(&mut self, cpu: usize, node: usize, item: Item, step: i64, steps: u64) {
-        let over = self.counts.change(cpu, node, item, step, steps);
-        if self.workers.folds {
-            self.counters.vmstat.overflows += over;
+        let over = self.vmstat.counts.change(cpu, node, item, step, steps);
+        if self.vmstat.workers.folds {
+            self.records.counters.vmstat.overflows += over;
         }
     }
 
     /// At the end: gauges, and how long CPUs were left alone.
     pub(crate) fn finish_vmstat(&mut self, close: Ns) {
         let quiet = |it: &Worker| if it.active { 0 } else { close.saturating_sub(it.quiet_since) };
-        let quiet: Ns = self.workers.each.iter().map(quiet).sum();
+        let quiet: Ns = self.vmstat.workers.each.iter().map(quiet).sum();
         let gauge = |counts: &Counts, item| counts.global(item).max(0) as u64;
-        let it: &mut VmstatCounters = &mut self.counters.vmstat;
+        let it: &mut VmstatCounters = &mut self.records.counters.vmstat;
         it.quiet_ns += quiet;
-        it.nr_free_pages = gauge(&self.counts, Item::FreePages);
-        it.nr_anon_pages = gauge(&self.counts, Item::AnonPages);
-        it.nr_kernel_stack = gauge(&self.counts, Item::KernelStack);
+        it.nr_free_pages = gauge(&self.vmstat.counts, Item::FreePages);
+        it.nr_anon_pages = gauge(&self.vmstat.counts, Item::AnonPages);
+        it.nr_kernel_stack = gauge(&self.vmstat.counts, Item::KernelStack);
     }
 }

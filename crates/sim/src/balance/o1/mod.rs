@@ -11,30 +11,49 @@ mod nodes;
 mod queues;
 mod ticks;
 
-/// What each CPU remembers of the others from look to look; empty under other kernels.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Memories {
-    cpus: usize,
-    nodes: usize,
-    /// By own CPU × CPUs + other: tasks that it had then (`prev_nr_running`).
-    running: Vec<u32>,
-    /// By own CPU × nodes + node: load, each look's remainder halved by the next (`prev_node_load`).
-    node_load: Vec<u32>,
-    /// Looks since the last one at other nodes (`nr_balanced`).
-    looks: Vec<u64>,
-}
+use crate::balance::KernelPolicy;
+use crate::engine::Engine;
+use crate::kernel::Tunable;
+use crate::observe::Observer;
+use crate::sched::{O1, TaskIx};
 
-impl Memories {
-    pub fn new(policy: crate::kernel::PolicyKind, cpus: usize, nodes: usize) -> Self {
-        if policy != crate::kernel::PolicyKind::O1 {
-            return Self::default();
-        }
-        Self {
-            cpus,
-            nodes,
-            running: vec![0; cpus * cpus],
-            node_load: vec![0; cpus * nodes],
-            looks: vec![0; cpus],
-        }
+impl KernelPolicy for O1 {
+    /// A sleeper stays on its CPU, but comes to its waker's CPU if the waker is about to sleep (`try_to_wake_up()`,
+    /// kernel/sched.c, 2.5.59).
+    fn select_task_rq<O: Observer>(
+        engine: &mut Engine<'_, Self, O>,
+        cpu: usize,
+        task: TaskIx,
+        sync: bool,
+    ) -> usize {
+        let tunables = &engine.tunables;
+        let sync = sync && (!tunables.on(Tunable::D7ActivateTask) || tunables.on(Tunable::SyncWakeups));
+        let pulled = sync && engine.tasks.allowed(task).contains(cpu);
+        if pulled { cpu } else { engine.tasks[task].cpu.into() }
+    }
+
+    fn select_task_rq_fork<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
+        engine.select_new_o1(cpu, task)
+    }
+
+    /// Before 2.6.25 a real-time task stays on its parent's CPU.
+    fn select_task_rq_fork_rt<O: Observer>(_: &Engine<'_, Self, O>, cpu: usize, _: TaskIx) -> usize {
+        cpu
+    }
+
+    fn select_task_rq_exec<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
+        engine.sched_balance_exec(cpu, task)
+    }
+
+    fn balance_tick<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) {
+        engine.balance_tick_o1(cpu);
+    }
+
+    fn idle_tick<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) {
+        engine.idle_tick_o1(cpu);
+    }
+
+    fn newidle_balance<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) -> bool {
+        engine.newidle_balance_o1(cpu)
     }
 }

@@ -6,12 +6,12 @@ use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::machine::CpuMask;
 use crate::observe::{Balancing, Observer};
-use crate::sched::{Dequeue, Enqueue, Policy, TaskIx};
+use crate::sched::{Enqueue, O1, Policy, TaskIx};
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<O: Observer> Engine<'_, O1, O> {
     /// A CPU looks for tasks to pull; how many it has pulled.
     pub(super) fn look(&mut self, cpu: usize, kind: Kind) -> u32 {
-        if !self.open.contains(cpu) {
+        if !self.rq.housekeeping.contains(cpu) {
             return 0;
         }
         let before = self.cpus[cpu].clock;
@@ -28,11 +28,11 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
             }
         }
         let cost = self.cpus[cpu].clock - before;
-        self.histograms.balance_cost[kind as usize].add(cost);
+        self.records.histograms.balance_cost[kind as usize].add(cost);
         let total = match kind {
-            Kind::Busy => &mut self.counters.busy_balance,
-            Kind::Idle => &mut self.counters.idle_balance,
-            Kind::Newidle => &mut self.counters.newidle_balance,
+            Kind::Busy => &mut self.records.counters.busy_balance,
+            Kind::Idle => &mut self.records.counters.idle_balance,
+            Kind::Newidle => &mut self.records.counters.newidle_balance,
         };
         total.calls += 1;
         total.balanced += counts.balanced;
@@ -46,12 +46,12 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// was as long at its last look, and in the shortness of its own likewise, and wants a difference of a quarter.
     fn busiest_queue(&mut self, cpu: usize, span: &CpuMask, kind: Kind) -> Option<(usize, u32)> {
         let idle = kind != Kind::Busy;
-        let row = cpu * self.balance_memories.cpus;
-        let memory = &mut self.balance_memories.running[row..];
-        let own = if idle { self.running[cpu] } else { self.running[cpu].max(memory[cpu]) };
+        let memory = &mut self.rq.queues[cpu].balance.nr_running;
+        memory.resize(self.cpus.len(), 0);
+        let own = if idle { self.rq.nr_running[cpu] } else { self.rq.nr_running[cpu].max(memory[cpu]) };
         let (mut busiest, mut most) = (None, 1);
         for other in span.iter() {
-            let running = self.running[other];
+            let running = self.rq.nr_running[other];
             let load = if idle { running } else { running.min(memory[other]) };
             memory[other] = running;
             if load > most && other != cpu {
@@ -63,7 +63,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         if !idle && imbalance < most.div_ceil(4) {
             return None;
         }
-        (self.running[source] > own + 1).then_some((source, if idle { 1 } else { imbalance }))
+        (self.rq.nr_running[source] > own + 1).then_some((source, if idle { 1 } else { imbalance }))
     }
 
     /// Pulls up to `wanted` tasks; how many.
@@ -73,11 +73,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
         self.lock_queue(cpu, source);
         let chosen = self.movable(source, cpu, wanted, hot);
         for task in &chosen {
-            let how = Dequeue::Moved;
-            self.policy.dequeue(&mut self.queues[source], &mut self.entities, *task, how, self.now);
-            self.sub_running(source);
+            self.rq.detach_task(source, *task, self.time.now);
             self.book(cpu, account, self.costs.balance_move);
-            self.counters.balance_migrations[self.topology.distance(source, cpu) as usize] += 1;
+            self.records.counters.balance_migrations[self.topology.distance(source, cpu) as usize] += 1;
             self.note_move(*task, source, cpu);
             self.activate(cpu, *task, Enqueue::Moved);
             if self.cpus[cpu].current != NOBODY {
@@ -90,9 +88,9 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     /// Waiting tasks that may run on `cpu` and are not cache-hot, in the policy's order.
     fn movable(&self, source: usize, cpu: usize, wanted: u32, hot: &mut u64) -> Vec<TaskIx> {
         let mut chosen = Vec::new();
-        P::waiting(&self.queues[source], |task| {
+        O1::waiting(&self.rq.queues[source], |task| {
             if self.decayed(task) {
-                if self.allowed(task).contains(cpu) {
+                if self.tasks.allowed(task).contains(cpu) {
                     chosen.push(task);
                 }
             } else {
@@ -105,8 +103,8 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
 
     /// Whether a task gave its CPU up more than `cache_decay_ticks` ago (`CAN_MIGRATE_TASK`).
     fn decayed(&self, task: TaskIx) -> bool {
-        let ran_at = self.tasks[task as usize].ran_at / self.tick_ns;
-        (self.now / self.tick_ns).saturating_sub(ran_at) > self.cache_decay_ticks()
+        let ran_at = self.tasks[task].ran_at / self.time.tick_ns;
+        (self.time.now / self.time.tick_ns).saturating_sub(ran_at) > self.cache_decay_ticks()
     }
 
     /// If it is not set, it is as at boot: the time in which the cache can be filled at 350 MB/s, in whole milliseconds

@@ -4,36 +4,36 @@ use crate::balance::pass::Kind;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::Policy;
+use crate::sched::O1;
 use crate::time::SECOND;
 
-impl<P: Policy, O: Observer> Engine<'_, P, O> {
+impl<O: Observer> Engine<'_, O1, O> {
     /// `HZ/4` for a busy CPU and `HZ/1000` for an idle one, in ticks and at least one (`BUSY_REBALANCE_TICK`,
     /// `IDLE_REBALANCE_TICK`; patch 05 only moves their definitions).
     fn rebalance_ticks(&self, per_second: u64) -> u64 {
-        (SECOND / self.tick_ns / per_second).max(1)
+        (SECOND / self.time.tick_ns / per_second).max(1)
     }
 
     fn rebalance_due(&self, per_second: u64) -> bool {
-        (self.now / self.tick_ns).is_multiple_of(self.rebalance_ticks(per_second))
+        (self.time.now / self.time.tick_ns).is_multiple_of(self.rebalance_ticks(per_second))
     }
 
     /// A busy CPU's tick.
-    pub(crate) fn balance_tick_o1(&mut self, cpu: usize) {
+    pub(super) fn balance_tick_o1(&mut self, cpu: usize) {
         if self.rebalance_due(4) {
             self.look(cpu, Kind::Busy);
         }
     }
 
     /// The tick of an idle CPU, which 2.5.59 does not stop.
-    pub(crate) fn idle_tick(&mut self, cpu: usize) {
-        self.counters.ticks += 1;
+    pub(super) fn idle_tick_o1(&mut self, cpu: usize) {
+        self.records.counters.ticks += 1;
         let it = &mut self.cpus[cpu];
-        it.tick_at += self.tick_ns;
-        if it.tick_at <= self.now {
-            it.tick_at = crate::engine::next_tick(it.tick_at, self.now, self.tick_ns);
+        it.tick_at += self.time.tick_ns;
+        if it.tick_at <= self.time.now {
+            it.tick_at = crate::engine::next_tick(it.tick_at, self.time.now, self.time.tick_ns);
         }
-        let idled = self.cpus[cpu].clock.saturating_sub(self.cpus[cpu].idle_since).min(self.tick_ns);
+        let idled = self.cpus[cpu].clock.saturating_sub(self.cpus[cpu].idle_since).min(self.time.tick_ns);
         self.book(cpu, Account::IdleExit, self.idle_exit(idled));
         self.book(cpu, Account::Tick, self.costs.tick);
         if self.rebalance_due(1000) && self.look(cpu, Kind::Idle) > 0 {
@@ -43,7 +43,7 @@ impl<P: Policy, O: Observer> Engine<'_, P, O> {
     }
 
     /// A CPU with nothing to do looks before it idles; whether there is something now.
-    pub(crate) fn balance_newidle_o1(&mut self, cpu: usize) -> bool {
+    pub(super) fn newidle_balance_o1(&mut self, cpu: usize) -> bool {
         self.settle(cpu);
         self.look(cpu, Kind::Newidle) > 0
     }

@@ -11,7 +11,7 @@
 mod choice;
 mod queue;
 
-use super::policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
+use super::policy::{Enqueue, Policy, Setting, TaskIx};
 use super::weight::virtual_ns;
 use crate::engine::NOBODY;
 use crate::kernel::{Kernel, Tunable, Tunables};
@@ -159,19 +159,15 @@ impl Policy for Eevdf {
     }
 
     #[inline]
-    fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
+    fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         queue.note_current(all);
         let mean = queue.mean(all);
         let entity = &mut all[task as usize];
         self.note_lag(entity, mean);
         queue.remove(entity, task);
         queue.note_last(entity.vruntime);
-        match how {
-            Dequeue::Moved => {
-                entity.deadline -= entity.vruntime;
-                entity.travelling = true;
-            }
-        }
+        entity.deadline -= entity.vruntime;
+        entity.travelling = true;
     }
 
     #[inline]

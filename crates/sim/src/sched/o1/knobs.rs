@@ -29,6 +29,8 @@ pub(super) struct Knobs {
     pub plain_activation: bool,
     pub sync_wakeups: bool,
     pub smart_wake_child: bool,
+    /// Patch 04: an address space is dropped after the runqueue's lock is released.
+    pub drops_mm_unlocked: bool,
 }
 
 impl Knobs {
@@ -51,6 +53,7 @@ impl Knobs {
             plain_activation: plain,
             sync_wakeups: plain && tunables.on(Tunable::SyncWakeups),
             smart_wake_child: plain && tunables.on(Tunable::SmartWakeChild),
+            drops_mm_unlocked: tunables.on(Tunable::D7OldMm),
         }
     }
 

@@ -12,23 +12,22 @@
 //! |---|---|---|
 //! | 02 | `sched.d7.02` | none: `sleep_timestamp` is called `last_run` |
 //! | 03 | `sched.d7.03` | sets four knobs ([`crate::kernel::Tunables::set`]); a `STARVATION_LIMIT` of 0 is none |
-//! | 04 | `sched.d7.04` | a borrowed address space is dropped after the runqueue's lock (`wake.rs`) |
+//! | 04 | `sched.d7.04` | a borrowed address space is dropped after the runqueue's lock (`switch.rs`) |
 //! | 05 | `sched.d7.05` | activation without the bonus for synchronous wake-ups, children and tasks moved while not queued |
 //!
 //! Real-time tasks are the core's and never in the arrays, so that lists 0 to 99 are empty here.
 
 mod array;
 mod knobs;
-mod wake;
+mod switch;
 
 use self::array::{Arrays, NodeIx};
 use self::knobs::Knobs;
-use super::policy::{Dequeue, Enqueue, Policy, Setting, TaskIx};
+use self::switch::SwitchLock;
+use super::policy::{Enqueue, Policy, Setting, TaskIx};
 use super::weight::UNIT;
 use crate::kernel::{Kernel, Tunables};
 use crate::time::Ns;
-
-pub(crate) use wake::SwitchLocks;
 
 const NOT_QUEUED: NodeIx = NodeIx::MAX;
 const NOBODY: TaskIx = TaskIx::MAX;
@@ -48,6 +47,19 @@ pub struct Queue {
     /// When the first task expired since the arrays last changed places (`expired_timestamp`).
     expired_since: Option<u64>,
     current: Option<TaskIx>,
+    switch_lock: SwitchLock,
+    pub(crate) balance: BalanceMemory,
+}
+
+/// What a CPU remembers of the other CPUs from one balancing to the next.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BalanceMemory {
+    /// Tasks of each CPU at the last balancing (`prev_nr_running`).
+    pub nr_running: Vec<u32>,
+    /// Load of each node; each balancing halves what the one before found (`prev_node_load`).
+    pub node_load: Vec<u32>,
+    /// Balancing passes since the last one over another node (`nr_balanced`).
+    pub nr_balanced: u64,
 }
 
 /// How a task has come to its queue: what decides whether it takes the CPU.
@@ -163,7 +175,25 @@ impl O1 {
 impl Policy for O1 {
     type Queue = Queue;
     type Entity = Entity;
-    const O1: bool = true;
+    const TICKS_WHEN_IDLE: bool = true;
+
+    /// Before 2.6.30 only pipes announced it, and only a writer or reader that had to wait itself (fs/pipe.c); sockets woke
+    /// without (`sock_def_readable()`).
+    fn wakes_sync(pipe: bool, waits: bool) -> bool {
+        pipe && waits
+    }
+
+    fn switch_lock_free_at(queue: &Queue, at: Ns) -> Ns {
+        queue.switch_lock.free_at(at)
+    }
+
+    fn leave_idle(queue: &mut Queue) {
+        queue.switch_lock.leave_idle();
+    }
+
+    fn context_switch(&self, queue: &mut Queue, from: Ns, to: Ns, mmdrop_ns: u32) -> Ns {
+        queue.switch_lock.switch(from, to, mmdrop_ns, self.knobs.drops_mm_unlocked)
+    }
 
     fn new(_: &Kernel, tunables: &Tunables, setting: Setting) -> Self {
         Self { knobs: Knobs::read(tunables, setting.tick_ns) }
@@ -241,11 +271,9 @@ impl Policy for O1 {
         Self::push(queue, entity, task, queue.active);
     }
 
-    fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Dequeue, _: Ns) {
+    fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         let entity = &mut all[task as usize];
-        match how {
-            Dequeue::Moved => entity.arrival = Arrival::Pulled,
-        }
+        entity.arrival = Arrival::Pulled;
         Self::remove(queue, entity);
     }
 

@@ -1,0 +1,250 @@
+//! The runqueues of all CPUs, and what load balancing and wake-ups ask about them.
+//!
+//! Sums over the CPUs of each last-level cache are updated as tasks come and go: balancing over wide domains compares
+//! groups of many CPUs, and adds up a few sums instead of asking each CPU.
+
+use super::{Enqueue, Policy, TaskIx};
+use crate::machine::{CpuMask, Topology};
+use crate::table::PerCpu;
+use crate::time::Ns;
+
+/// Load of a set of CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    /// CPUs that take part in balancing.
+    pub width: u64,
+    /// Tasks, and their weights, real-time tasks aside.
+    pub number: u64,
+    pub load: u64,
+    /// CPUs without a task.
+    pub idle: u64,
+}
+
+impl Sum {
+    pub fn add(&mut self, other: &Self) {
+        self.width += other.width;
+        self.number += other.number;
+        self.load += other.load;
+        self.idle += other.idle;
+    }
+
+    /// Load per CPU, times 1024.
+    pub fn per_cpu(&self) -> u64 {
+        self.load * 1024 / self.width.max(1)
+    }
+
+    pub fn overloaded(&self) -> bool {
+        self.number > self.width
+    }
+}
+
+/// The sums of all caches.
+#[derive(Debug, Clone)]
+pub(crate) struct Sums {
+    /// By cache, and one more for CPUs that do not take part.
+    caches: PerCpu<Sum>,
+    of_cpu: PerCpu<u16>,
+    /// The greatest weight that a task has had.
+    heaviest: u64,
+}
+
+impl Sums {
+    /// Nobody has a task yet; CPUs in `open` take part.
+    pub fn new(topology: &Topology, open: &CpuMask) -> Self {
+        let none = topology.caches.len();
+        let of_cpu = |cpu| if open.contains(cpu) { topology.cache(cpu) as u16 } else { none as u16 };
+        let of_cpu: PerCpu<u16> = (0..topology.cpus()).map(of_cpu).collect();
+        let mut caches: PerCpu<Sum> = vec![Sum::default(); none + 1].into();
+        for cache in of_cpu.iter() {
+            caches[usize::from(*cache)].width += 1;
+            caches[usize::from(*cache)].idle += 1;
+        }
+        Self { caches, of_cpu, heaviest: 0 }
+    }
+
+    #[inline]
+    pub fn cache(&self, cache: u16) -> &Sum {
+        &self.caches[usize::from(cache)]
+    }
+
+    /// A task gets this weight.
+    pub fn note_weight(&mut self, weight: u32) {
+        self.heaviest = self.heaviest.max(weight.into());
+    }
+
+    /// No CPU with a single task has a greater load.
+    pub fn heaviest(&self) -> u64 {
+        self.heaviest
+    }
+}
+
+/// The runqueues of all CPUs.
+pub(crate) struct Runqueues<P: Policy> {
+    pub policy: P,
+    pub queues: PerCpu<P::Queue>,
+    /// Scheduling entities of all tasks.
+    pub entities: Vec<P::Entity>,
+    /// Runnable tasks of each CPU, the current one included (`rq->nr_running`).
+    pub nr_running: PerCpu<u32>,
+    /// Sum of the weights of each CPU's runnable tasks, real-time tasks excepted.
+    pub loads: PerCpu<u64>,
+    pub sums: Sums,
+    /// CPUs without a runnable task.
+    pub idle: CpuMask,
+    /// CPUs of cores without a runnable task; maintained on machines with SMT only.
+    pub idle_cores: CpuMask,
+    /// CPUs with more than one runnable task.
+    pub overloaded: CpuMask,
+    /// A CPU has been overloaded since balancing over a widest domain last found no overloaded CPU (`rd->overload`,
+    /// kernel/sched/sched.h).
+    pub overload: bool,
+    /// CPUs that take part in balancing: those that `isolcpus=` does not name (`HK_TYPE_DOMAIN`).
+    pub housekeeping: CpuMask,
+}
+
+impl<P: Policy> Runqueues<P> {
+    /// Empty runqueues; `housekeeping` are the CPUs that take part in balancing.
+    pub fn new(policy: P, topology: &Topology, housekeeping: CpuMask) -> Self {
+        let cpus = topology.cpus();
+        Self {
+            policy,
+            queues: vec![P::Queue::default(); cpus].into(),
+            entities: Vec::new(),
+            nr_running: vec![0; cpus].into(),
+            loads: vec![0; cpus].into(),
+            sums: Sums::new(topology, &housekeeping),
+            idle: CpuMask::first_cpus(cpus),
+            idle_cores: CpuMask::first_cpus(cpus),
+            overloaded: CpuMask::EMPTY,
+            overload: false,
+            housekeeping,
+        }
+    }
+
+    /// Stores a task's entity; `task` is an index in use or the next new one.
+    pub fn set_entity(&mut self, task: TaskIx, entity: P::Entity) {
+        self.sums.note_weight(P::weight(&entity));
+        match self.entities.get_mut(task as usize) {
+            Some(place) => *place = entity,
+            None => self.entities.push(entity),
+        }
+    }
+
+    /// Weight of an ordinary task.
+    #[inline]
+    pub fn weight(&self, task: TaskIx) -> u64 {
+        P::weight(&self.entities[task as usize]).into()
+    }
+
+    /// Puts an ordinary task on a CPU's queue.
+    #[inline(always)]
+    pub fn enqueue(&mut self, cpu: usize, task: TaskIx, how: Enqueue, now: Ns) {
+        self.policy.enqueue(&mut self.queues[cpu], &mut self.entities, task, how, now);
+    }
+
+    /// Takes a waiting ordinary task off its CPU's queue, to be enqueued on another CPU (`detach_task()`).
+    #[inline]
+    pub fn detach_task(&mut self, cpu: usize, task: TaskIx, now: Ns) {
+        self.policy.dequeue(&mut self.queues[cpu], &mut self.entities, task, now);
+        self.sub_nr_running(cpu);
+    }
+
+    /// The current ordinary task of a CPU leaves its queue.
+    #[inline]
+    pub fn block(&mut self, cpu: usize, task: TaskIx, now: Ns) {
+        self.policy.block(&mut self.queues[cpu], &mut self.entities, task, now);
+    }
+
+    /// The current ordinary task of a CPU sleeps.
+    #[inline]
+    pub fn sleep(&mut self, cpu: usize, task: TaskIx, now: Ns) {
+        self.policy.sleep(&mut self.queues[cpu], &mut self.entities, task, now);
+    }
+
+    /// Makes the virtual time of a task that is on no queue independent of the queue of `cpu`, which it has left.
+    #[inline]
+    pub fn detach(&mut self, cpu: usize, task: TaskIx) {
+        self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
+    }
+
+    /// Updates the load of a CPU, and the sum of its cache, which is returned.
+    #[inline(always)]
+    pub fn update_load(&mut self, cpu: usize) -> &mut Sum {
+        let load = P::load(&self.queues[cpu]);
+        let before = std::mem::replace(&mut self.loads[cpu], load);
+        let sum = &mut self.sums.caches[usize::from(self.sums.of_cpu[cpu])];
+        sum.load = sum.load.wrapping_add(load.wrapping_sub(before));
+        sum
+    }
+
+    /// A task has been enqueued on a CPU (`add_nr_running()`).
+    #[inline]
+    pub fn add_nr_running(&mut self, cpu: usize, topology: &Topology) {
+        self.nr_running[cpu] += 1;
+        let number = self.nr_running[cpu];
+        let sum = self.update_load(cpu);
+        sum.number += 1;
+        if number == 1 {
+            sum.idle -= 1;
+            self.mark_busy(cpu, topology);
+            return;
+        }
+        // Unconditional: a branch on "is it the second task" would be mispredicted often.
+        self.overloaded.insert(cpu);
+        self.overload |= number == 2 && self.housekeeping.contains(cpu);
+    }
+
+    /// A task has left the queue of a CPU (`sub_nr_running()`). The CPU is marked idle later, when it has looked for
+    /// another task.
+    #[inline]
+    pub fn sub_nr_running(&mut self, cpu: usize) {
+        self.nr_running[cpu] -= 1;
+        let number = self.nr_running[cpu];
+        let sum = self.update_load(cpu);
+        sum.number -= 1;
+        sum.idle += u64::from(number == 0);
+        self.overloaded.put(cpu, number > 1);
+    }
+
+    fn mark_busy(&mut self, cpu: usize, topology: &Topology) {
+        self.idle.remove(cpu);
+        if topology.threads > 1 {
+            let core = topology.core_cpus(topology.core(cpu));
+            self.idle_cores = self.idle_cores.without(core);
+        }
+    }
+
+    /// A CPU begins to idle.
+    pub fn mark_idle(&mut self, cpu: usize, topology: &Topology) {
+        self.idle.insert(cpu);
+        if topology.threads > 1 {
+            let core = topology.core_cpus(topology.core(cpu));
+            if core.without(&self.idle).is_empty() {
+                self.idle_cores = self.idle_cores.or(core);
+            }
+        }
+    }
+
+    /// CPUs to search for a wholly idle core: idle cores with SMT, otherwise idle CPUs.
+    #[inline]
+    pub fn idle_cores(&self, topology: &Topology) -> &CpuMask {
+        if topology.threads > 1 { &self.idle_cores } else { &self.idle }
+    }
+
+    /// Panics if a cache's sum differs from the sum over its CPUs.
+    #[cfg(any(debug_assertions, feature = "check"))]
+    pub fn verify_sums(&self, topology: &Topology) {
+        let mut caches = vec![Sum::default(); self.sums.caches.len()];
+        for cpu in 0..topology.cpus() {
+            let (number, load) = (self.nr_running[cpu].into(), self.loads[cpu]);
+            let cache = if self.housekeeping.contains(cpu) { topology.cache(cpu) } else { caches.len() - 1 };
+            caches[cache].add(&Sum { width: 1, number, load, idle: u64::from(number == 0) });
+            let single = !self.overloaded.contains(cpu);
+            assert!(
+                !single || load <= self.sums.heaviest.max(super::weight::UNIT),
+                "load {load} of one task"
+            );
+        }
+        assert_eq!(*self.sums.caches, caches, "sums by cache");
+    }
+}

@@ -1,0 +1,63 @@
+//! What the tasks of a program share: channels, locks and other objects, and what they record.
+
+use schedlab_workload::Plan;
+use schedlab_workload::check::ends::End;
+
+use super::{Condition, Flow, Lock, Meeting, Semaphore};
+use crate::observe::{LockUses, Series};
+use crate::simulation::Config;
+use crate::time::Ns;
+
+/// Objects and records of the program, by the number of the instance.
+pub(crate) struct ProgramState {
+    pub flows: Vec<Flow>,
+    pub locks: Vec<Lock>,
+    pub lock_uses: LockUses,
+    pub semaphores: Vec<Semaphore>,
+    pub meetings: Vec<Meeting>,
+    pub conditions: Vec<Condition>,
+    pub slots: Vec<Ns>,
+    pub counters: Vec<u64>,
+    pub series: Vec<Series>,
+}
+
+impl ProgramState {
+    /// Objects in their initial state.
+    pub fn new(plan: &Plan, config: &Config) -> Self {
+        let resources = &plan.program().resources;
+        let semaphore = |instance| {
+            let definition = &resources.semaphores[plan.semaphores().position(instance)];
+            Semaphore::new(definition.initial.into())
+        };
+        let meeting = |instance| Meeting::new(resources.barriers[plan.barriers().position(instance)].parties);
+        let series = |at: usize| Series::new(config.samples, config.seed ^ (at as u64 + 1));
+        Self {
+            flows: flows(plan),
+            locks: vec![Lock::default(); plan.locks().total() as usize],
+            lock_uses: LockUses::new(plan.locks().total() as usize),
+            semaphores: (0..plan.semaphores().total()).map(semaphore).collect(),
+            meetings: (0..plan.barriers().total()).map(meeting).collect(),
+            conditions: vec![Condition::default(); plan.conditions().total() as usize],
+            slots: vec![0; plan.slots().total() as usize],
+            counters: vec![0; plan.program().counters.len()],
+            series: (0..plan.program().series.len()).map(series).collect(),
+        }
+    }
+}
+
+/// Both directions of each channel, with the number of tasks at each end.
+fn flows(plan: &Plan) -> Vec<Flow> {
+    let channels = &plan.program().resources.channels;
+    let flow = |instance: u32| {
+        let kind = channels[plan.channels().position(instance)].kind;
+        [Flow::new(kind), Flow::new(kind)]
+    };
+    let mut flows: Vec<Flow> = (0..plan.channels().total()).flat_map(flow).collect();
+    for used in plan.tasks().flat_map(|task| plan.channel_ends(task)) {
+        let [forward, backward] = Flow::both(&mut flows, used.channel);
+        let (sends, receives) = if used.end == End::Near { (forward, backward) } else { (backward, forward) };
+        sends.senders += 1;
+        receives.receivers += 1;
+    }
+    flows
+}
