@@ -14,7 +14,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let first = self.cpus[cpu].domains.first().map(|domain| domain.newidle_cost);
         let Some(first) = first else { return false };
         let threshold = match self.world.kernel.newidle_gate {
-            NewidleGate::MigrationCost => self.cost_cap(),
+            NewidleGate::MigrationCost => self.tunables.migration_cost().into(),
             NewidleGate::DomainCost => first,
         };
         if average < threshold || !self.rq.overload {

@@ -3,7 +3,6 @@
 use super::pass::Kind;
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
-use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::schedstats::Look;
@@ -80,15 +79,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.cpus[cpu].next_balance = next;
         if decays {
-            self.cpus[cpu].max_idle_cost = self.cost_cap().max(dearest);
-        }
-    }
-
-    /// `sched_migration_cost_ns` as a cap: −1 is the greatest unsigned number there.
-    pub(super) fn cost_cap(&self) -> Ns {
-        match self.tunables.get(Tunable::MigrationCostNs) {
-            ..0 => u32::MAX.into(),
-            cost => cost as Ns,
+            self.cpus[cpu].max_idle_cost = dearest.max(self.tunables.migration_cost().into());
         }
     }
 

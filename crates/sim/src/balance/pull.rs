@@ -9,6 +9,7 @@ use crate::machine::DomainKind;
 use crate::observe::{Balancing, Observer};
 use crate::sched::{Enqueue, TaskIx};
 use crate::schedstats::{Look, Refusal};
+use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Failures after which cache-hot tasks are moved all the same (`cache_nice_tries` of `sd_init()`).
@@ -190,10 +191,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if P::preferred(&self.rq.queues[source], task) {
             return true;
         }
-        match self.tunables.get(Tunable::MigrationCostNs) {
-            -1 => true,
-            cost => ((self.time.now.saturating_sub(self.tasks[task].ran_at)) as i64) < cost,
-        }
+        let cost = self.tunables.migration_cost();
+        cost == u32::MAX || self.time.now.saturating_sub(self.tasks[task].ran_at) < Ns::from(cost)
     }
 
     /// Moves the running task of a CPU to an idle one (active balancing).
@@ -243,6 +242,7 @@ mod tests {
             (1, 1, false),
             (0, 0, false),
             (-1, 1_000_000_000, true),
+            (u32::MAX.into(), 10_000_000_000, true),
         ] {
             let config =
                 Config { tunables: vec![("sched.migration_cost_ns".to_owned(), cost)], ..Config::default() };
@@ -255,6 +255,9 @@ mod tests {
                 engine.time.now = 7_000_000 + since;
                 assert_eq!(engine.hot(0, task, DomainKind::Cache), hot, "cost {cost}, {since} ns ago");
                 assert!(!engine.hot(0, task, DomainKind::Smt), "siblings share their caches");
+                // sched_init() runs before anybody can set the cost.
+                let it = &engine.cpus[1];
+                assert_eq!((it.avg_idle, it.max_idle_cost), (1_000_000, 500_000), "cost {cost}");
             });
         }
     }

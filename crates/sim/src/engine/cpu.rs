@@ -135,7 +135,7 @@ impl Cpu {
             timer_at: NEVER,
             timer_soft_at: NEVER,
             realtime: Realtime::default(),
-            // As at boot: avg_idle is twice the migration cost (sched_init()).
+            // As sched_init() leaves them (kernel/sched/core.c, v4.5 to v6.12).
             avg_idle: 2 * migration_cost,
             max_idle_cost: migration_cost,
             next_balance: 0,

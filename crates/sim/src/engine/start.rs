@@ -26,7 +26,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let shapes = &balance.shapes;
         let setting = Setting { cpus, tick_ns };
         let policy = P::new(world.kernel, &tunables, setting);
-        let cost = tunables.ns(Tunable::MigrationCostNs);
+        let cost = tunables.migration_cost_at_boot().into();
         let mut timers = Timers::default();
         let mut agenda = Agenda::new(cpus + 1);
         config.changes.iter().enumerate().for_each(|(at, change)| timers.arm(change.at_ns, at as u32));

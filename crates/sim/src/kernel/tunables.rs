@@ -224,6 +224,20 @@ impl Tunables {
         self.get(tunable).max(0) as Ns
     }
 
+    /// `sysctl_sched_migration_cost`, an unsigned int: a value of −1 is its greatest one, for which `task_hot()` takes every
+    /// task as cache-hot and which no idleness reaches (kernel/sched/fair.c, v4.5 to v6.12).
+    #[inline]
+    pub fn migration_cost(&self) -> u32 {
+        self.get(Tunable::MigrationCostNs) as u32
+    }
+
+    /// `sysctl_sched_migration_cost` when `sched_init()` runs: the kernel's default, since no parameter of the command line
+    /// sets it.
+    pub fn migration_cost_at_boot(&self) -> u32 {
+        let definition = self.definitions[Tunable::MigrationCostNs as usize];
+        definition.map_or(0, |it| it.default as u32)
+    }
+
     /// Whether a flag is set.
     #[inline]
     pub fn on(&self, tunable: Tunable) -> bool {
@@ -322,5 +336,19 @@ mod tests {
         assert!(tunables.set("sched.nonsense", 1).unwrap_err().to_string().contains("nor has any other"));
         tunables.set("kernel.sched_migration_cost_ns", -1).unwrap();
         assert_eq!(tunables.get(Tunable::MigrationCostNs), -1);
+    }
+
+    #[test]
+    fn a_migration_cost_of_minus_one_is_the_greatest_unsigned_int() {
+        let mut tunables = Tunables::new(&kernel("linux-6.12").unwrap(), 4);
+        assert_eq!((tunables.migration_cost(), tunables.migration_cost_at_boot()), (500_000, 500_000));
+        for value in [-1, u32::MAX.into()] {
+            tunables.set("sched.migration_cost_ns", value).unwrap();
+            assert_eq!(tunables.migration_cost(), u32::MAX);
+        }
+        tunables.set("sched.migration_cost_ns", 0).unwrap();
+        assert_eq!((tunables.migration_cost(), tunables.migration_cost_at_boot()), (0, 500_000));
+        let before_it_existed = Tunables::new(&kernel("linux-2.5.59").unwrap(), 4);
+        assert_eq!((before_it_existed.migration_cost(), before_it_existed.migration_cost_at_boot()), (0, 0));
     }
 }
