@@ -25,8 +25,8 @@ from typing import Any
 from schedlab.analysis.paired import estimate, log_ratios
 from schedlab.experiment.model import Variant
 from schedlab.observe.conditions import Watch
-from schedlab.targets.host.interpret import interpret
-from schedlab.targets.host.launch import launch, scratch_root
+from schedlab.scratch import root
+from schedlab.targets.trial import interpret, launch
 from schedlab.workloads.base import AnyAdapter, Parameters, Place
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import install_line, missing
@@ -108,7 +108,7 @@ class Ready:
         self.side = side
         self.adapter: AnyAdapter = adapter(side.use)
         self.parameters: Parameters = self.adapter.parameters.model_validate(side.parameters)
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-fidelity-", dir=scratch_root()))
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-fidelity-", dir=root()))
         self.place = Place(Path.home() / ".cache" / "schedlab", Path(scratch))
         stack.enter_context(self.adapter.prepared(self.parameters, self.place))
 
@@ -135,9 +135,9 @@ class Ready:
 def is_idle() -> bool:
     """Whether next to nothing runs, looked at for a quarter of a second."""
     watch = Watch()
-    before = watch.look().cpu
+    before = watch.snapshot().cpu
     time.sleep(LOOK_SECONDS)
-    after = watch.look().cpu
+    after = watch.snapshot().cpu
     used = after.busy - before.busy + after.steal - before.steal
     return used < IDLE * LOOK_SECONDS * (os.cpu_count() or 1)
 

@@ -1,4 +1,4 @@
-"""The cache: where it is, and making a folder of it once, whoever asks for it and however often."""
+"""The cache folder, and the creation of folders in it. Everything in the cache can be made again."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from schedlab.locks import locked
 
 
 def folder() -> Path:
-    """``$XDG_CACHE_HOME/schedlab``, by default ``~/.cache/schedlab``; what is in it can be made again."""
+    """Return ``$XDG_CACHE_HOME/schedlab``, by default ``~/.cache/schedlab``."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "schedlab"
 
 
 def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
-    """The folder; if it is not there yet, ``make`` fills another one, which gets its name only when it is whole.
+    """Return the folder. If it does not exist, ``make`` fills a temporary folder, which is renamed when complete.
 
-    Processes that ask at the same time wait for the first. What ``make`` raises goes through; nothing is left then.
+    Processes that call this at the same time wait for the first. An exception of ``make`` leaves nothing behind.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_name(f".{folder.name}.lock")):

@@ -1,4 +1,4 @@
-"""CPU lists in the kernel's notation: ``0-3,8`` (cpuset(7), "List format")."""
+"""CPU lists in the kernel's notation, such as ``0-3,8`` (cpuset(7), "List format")."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ MOST_CPUS = 8192
 
 
 def parse_cpu_list(text: str) -> list[int]:
-    """The CPU numbers of a list such as ``"0-3,8"``, ascending; ValueError when it is not one."""
+    """Return the CPU numbers of a list such as ``"0-3,8"`` in ascending order; ValueError for other text."""
     cpus: set[int] = set()
     for part in text.strip().split(","):
         first, dash, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""A run's folder for what it needs only while it runs: in memory where there is some, and gone when the run is."""
+"""A run's temporary folder: in memory where possible, removed at the end of the run."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from pathlib import Path
 from schedlab.locks import lock, try_lock
 
 PREFIX = "schedlab-run-"
-"""Of folders that their owner's lock tells from those of dead runs; nothing else may be called so."""
+"""Prefix of the folders' names. A folder of this name whose lock is free belongs to a dead run and is removed."""
 
 
 def root() -> Path:
-    """Where scratch folders go: memory if there is some, so that no disk is in the figures."""
+    """Return the parent of scratch folders: a memory file system if possible, so that no disk affects the figures."""
     shared = Path("/dev/shm")
     return shared if os.access(shared, os.W_OK) else Path("/tmp")
 
 
 @contextmanager
 def folder(within: Path | None = None) -> Iterator[Path]:
-    """A fresh folder (default in :func:`root`), gone at the exit; those that killed runs left there are removed first.
+    """Yield a new folder (default in :func:`root`) and remove it at the exit; first remove folders of killed runs.
 
-    A folder is its owner's as long as its lock is held, which ends with the process however it ends, also in
-    containers, where process numbers tell nothing.
+    The owner holds the folder's lock. The kernel releases it however the process ends, and it works across containers,
+    where process numbers do not.
     """
     place = within or root()
-    for left in place.glob(f"{PREFIX}*"):
-        _remove_if_dead(left)
-    # Under this name nobody takes it for a dead run's before it is locked.
-    made = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
-    handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
+    for other in place.glob(f"{PREFIX}*"):
+        _remove_if_dead(other)
+    # The hidden name keeps other runs from removing the folder before it is locked.
+    new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
+    handle = os.open(new, os.O_RDONLY | os.O_DIRECTORY)
     try:
         lock(handle)
-        made = made.rename(made.with_name(made.name.removeprefix(".")))
-        yield made
+        new = new.rename(new.with_name(new.name.removeprefix(".")))
+        yield new
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
         os.close(handle)
 
 
-def _remove_if_dead(left: Path) -> None:
-    """Remove a folder that nobody holds. Other users' cannot be opened and stay, and so does what is being removed."""
+def _remove_if_dead(folder: Path) -> None:
+    """Remove a folder without an owner. Another user's folder cannot be opened and stays."""
     with suppress(OSError):
-        handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             if try_lock(handle):
-                shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(handle)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.targets.vm import guests
+from schedlab.targets.vm import machine as machines
 from tests.cli.in_process import Schedlab, runner
-from tests.vm.kernel_files import FakeApt
+from tests.kernels.kernel_files import FakeApt
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vm-schedstats.toml"
 PACKAGE = "kernel debian-6.12: linux-image-6.12.9+deb12-cloud-amd64 6.12.9-1~bpo12+1, 0 MB"
@@ -27,11 +27,11 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApt]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SCHEDLAB_STORE", str(tmp_path / "store.sqlite"))
     monkeypatch.setenv("COLUMNS", "200")
-    guests.image.cache_clear()
-    guests.offered.cache_clear()
+    machines.image.cache_clear()
+    machines.offered.cache_clear()
     yield made
-    guests.image.cache_clear()
-    guests.offered.cache_clear()
+    machines.image.cache_clear()
+    machines.offered.cache_clear()
 
 
 @pytest.fixture

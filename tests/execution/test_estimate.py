@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.execution.estimate import Boots, estimate
+from schedlab.execution.estimate import estimate
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, plan
-from schedlab.kernelbuild.shelf import Record, Shelf
+from schedlab.kernels.build_cache import BuildCache, Record
 from schedlab.measurement import Measurement
 from schedlab.store import writing
-from schedlab.targets.vm import guests
-from schedlab.targets.vm.boots import EMULATED, EMULATED_CPU, boots
-from schedlab.vm import qemu
+from schedlab.targets.protocol import Boots
+from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm import qemu
+from schedlab.targets.vm.machine import BOOT_EMULATED, BOOT_EMULATED_CPU, boots
 
 FILE = """
 [experiment]
@@ -43,7 +44,7 @@ topology = "1x8"
 use = "command"
 run = "true"
 """
-SMALL, LARGE = EMULATED + 2 * EMULATED_CPU, EMULATED + 8 * EMULATED_CPU
+SMALL, LARGE = BOOT_EMULATED + 2 * BOOT_EMULATED_CPU, BOOT_EMULATED + 8 * BOOT_EMULATED_CPU
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +52,11 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A series whose first patch does not build, on a machine without KVM."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(qemu, "kvm_usable", lambda: False)
-    guests.image.cache_clear()
+    machines.image.cache_clear()
     records = [Record("key-base", "base", "", "", ""), Record("key-01", "01", "", "", "", reason="it does not build")]
     for record in records:
-        Shelf.of().keep(record, {})
-    Shelf.of().name("stack", records)
+        BuildCache.of().keep(record, {})
+    BuildCache.of().name("stack", records)
 
 
 def made(more: str = "") -> Plan:

@@ -22,7 +22,7 @@ from schedlab.findings import findings
 from schedlab.measurement import PARAMETERS, Measurement
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
-from schedlab.targets.protocol import Download, Obstacle
+from schedlab.targets.protocol import Download, MissingRequirement
 from schedlab.targets.scripted import Scripted
 from tests.conftest import begin
 
@@ -175,7 +175,10 @@ def test_kill_9_loses_at_most_the_running_trial(tmp_path: Path) -> None:
 
 
 def test_what_cannot_run_is_refused_with_every_reason_before_anything_starts(experiment: Experiment) -> None:
-    target = Scripted(noisy, [Obstacle("tunable 'a'", "locked down", "use a VM"), Obstacle("workload 'b'", "no tool")])
+    target = Scripted(
+        noisy,
+        [MissingRequirement("tunable 'a'", "locked down", "use a VM"), MissingRequirement("workload 'b'", "no tool")],
+    )
     with pytest.raises(CannotRunHere) as caught:
         require_runnable(plan(experiment, 1), target)
     assert all(words in str(caught.value) for words in ("locked down", "use a VM", "no tool"))
@@ -186,13 +189,13 @@ def test_what_cannot_run_is_refused_with_every_reason_before_anything_starts(exp
 class Lacking(Scripted):
     """A target that lacks something; what is in its way with it is known only once it is here."""
 
-    hidden: Sequence[Obstacle] = ()
+    hidden: Sequence[MissingRequirement] = ()
 
     def downloads(self) -> Sequence[Download]:
         return [] if "fetched" in self.log else [Download("a kernel of 34 MB", lambda: self.log.append("fetched"))]
 
-    def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
-        return self.hidden if "fetched" in self.log else self._obstacles
+    def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
+        return self.hidden if "fetched" in self.log else self._missing
 
 
 def test_what_is_lacking_is_told_and_downloaded_and_what_it_brings_is_looked_at(experiment: Experiment) -> None:
@@ -200,13 +203,13 @@ def test_what_is_lacking_is_told_and_downloaded_and_what_it_brings_is_looked_at(
     require_runnable(plan(experiment, 1), target, told.append)
     assert (told, target.log) == (["a kernel of 34 MB"], ["fetched"])
     target = Lacking(noisy)
-    target.hidden = [Obstacle("variant 'b'", "its kernel has no such tunable")]
+    target.hidden = [MissingRequirement("variant 'b'", "its kernel has no such tunable")]
     with pytest.raises(CannotRunHere, match="no such tunable"):
         require_runnable(plan(experiment, 1), target)
 
 
 def test_nothing_is_downloaded_for_what_cannot_run_anyway(experiment: Experiment) -> None:
-    target = Lacking(noisy, [Obstacle("QEMU", "is not installed")])
+    target = Lacking(noisy, [MissingRequirement("QEMU", "is not installed")])
     with pytest.raises(CannotRunHere, match="is not installed"):
         require_runnable(plan(experiment, 1), target)
     assert target.log == []

@@ -32,7 +32,7 @@ def test_a_tree_with_cpufreq_is_read(tmp_path: Path) -> None:
     policy = tmp_path / "sys/devices/system/cpu/cpu0/cpufreq"
     policy.mkdir(parents=True)
     (policy / "scaling_cur_freq").write_text("2500000\n")
-    seen = Watch(tmp_path).look()
+    seen = Watch(tmp_path).snapshot()
     assert (seen.cpu.steal, seen.load, seen.running, seen.frequencies) == (0.2, 1.5, 3, (2_500_000,))
     assert seen.clocksource == "unknown"
 

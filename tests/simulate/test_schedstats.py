@@ -164,7 +164,7 @@ loops = 10
 def test_a_run_keeps_the_counters_under_the_hosts_names_and_only_while_they_are_on(engine: Engine) -> None:
     made = plan(parse(EXPERIMENT, "x.toml"), 1)
     target = choose("sim:i7-3770/linux-4.5", made.experiment)
-    assert not target.obstacles(made)
+    assert not target.missing_requirements(made)
     found = target.fingerprint()
     new = writing.NewRun(
         plan=made, target=target.name, kind=target.kind, quick=False, experiment_file=EXPERIMENT,
@@ -186,4 +186,4 @@ def test_a_run_keeps_the_counters_under_the_hosts_names_and_only_while_they_are_
 def test_the_reports_experiment_runs_here_unchanged() -> None:
     experiment, _ = load(EXAMPLES / "schedstats.toml")
     for spec in ("sim:xeon-e5-2670v3/linux-4.5", "sim:i7-3770/linux-4.5"):
-        assert not choose(spec, experiment).obstacles(plan(experiment, 1, quick=True))
+        assert not choose(spec, experiment).missing_requirements(plan(experiment, 1, quick=True))

@@ -26,7 +26,7 @@ from schedlab.report.text import to_text
 from schedlab.simulation import models
 from schedlab.store import reading, writing
 from schedlab.targets.choosing import UnknownTarget, choose, table_of
-from schedlab.targets.host.check import obstacles as host_obstacles
+from schedlab.targets.host.requirements import missing_requirements as host_missing
 from schedlab.targets.sim import Simulator
 from schedlab.targets.sim.cases import row_program, seed_of
 from schedlab.tunables import System
@@ -209,7 +209,7 @@ def test_examples_of_the_host_run_here_unchanged(name: str) -> None:
     experiment, _ = load(EXAMPLES / f"{name}.toml")
     target = choose("sim:kunpeng920", experiment)
     assert target.name == "sim:kunpeng920"
-    assert not target.obstacles(plan(experiment, 1))
+    assert not target.missing_requirements(plan(experiment, 1))
 
 
 def obstacles(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
@@ -218,7 +218,7 @@ def obstacles(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
         assert old in source
         source = source.replace(old, new)
     made = planned(source)
-    return [str(obstacle) for obstacle in choose(spec, made.experiment).obstacles(made)]
+    return [str(obstacle) for obstacle in choose(spec, made.experiment).missing_requirements(made)]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_constants_of_an_old_kernels_source_are_tunables_of_its_model(engine: En
 
 
 def test_the_host_refuses_a_tunable_that_only_a_simulated_kernel_has() -> None:
-    told = [str(obstacle) for obstacle in host_obstacles(planned(PATCHES), System())]
+    told = [str(obstacle) for obstacle in host_missing(planned(PATCHES), System())]
     assert any("sched.d7.05" in line and "sim:MACHINE/linux-2.5.59" in line for line in told)
 
 
@@ -283,7 +283,7 @@ def test_a_trial_beyond_its_timeout_of_virtual_time_is_a_timeout(engine: Engine,
 
 def test_the_host_refuses_what_only_another_kernel_could_do() -> None:
     made = planned()
-    told = [str(obstacle) for obstacle in host_obstacles(made, System())]
+    told = [str(obstacle) for obstacle in host_missing(made, System())]
     assert any("sets kernel" in line and "sim:MACHINE" in line for line in told)
 
 

@@ -20,7 +20,7 @@ from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, plan
 from schedlab.measurement import Measurement
 from schedlab.targets.host import Host
-from schedlab.targets.host.launch import Launched, launch
+from schedlab.targets.trial import Launched, launch
 from schedlab.workloads.base import Command, Server
 from schedlab.workloads.command.adapter import CommandLine
 from schedlab.workloads.tools import SCHEDLOAD, find
@@ -129,7 +129,7 @@ def test_an_interrupt_during_a_trial_kills_all_that_it_started() -> None:
 def test_kill_9_of_the_harness_leaves_no_workload_behind() -> None:
     marker = f"orphan-{os.getpid()}"
     program = (
-        "from schedlab.targets.host.launch import launch; from schedlab.experiment.model import Variant; "
+        "from schedlab.targets.trial import launch; from schedlab.experiment.model import Variant; "
         "from schedlab.workloads.base import Command; "
         f"launch(Command(('sh', '-c', {sleeper(marker) + '& sleep 600'!r})), Variant(name='v'), 60)"
     )
@@ -234,7 +234,7 @@ def test_output_that_does_not_parse_is_a_failed_trial_with_its_raw_text(measure,
 
 
 def obstacles_of(source: str) -> str:
-    return "\n".join(map(str, Host().obstacles(plan(parse(source, "f"), 1))))
+    return "\n".join(map(str, Host().missing_requirements(plan(parse(source, "f"), 1))))
 
 
 def test_a_cpu_that_is_not_there_is_an_obstacle_before_the_first_trial() -> None:

@@ -22,8 +22,8 @@ from schedlab.measurement import Measurement
 from schedlab.observe.fingerprint.kernel import _sched_ext
 from schedlab.store import reading
 from schedlab.targets.host import Host
-from schedlab.targets.sched_ext import obstacles, scheduler
-from schedlab.targets.sched_ext.check import faults
+from schedlab.targets.sched_ext import missing_requirements, scheduler
+from schedlab.targets.sched_ext.requirements import faults
 from schedlab.tunables import System
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.conftest import begin
@@ -240,13 +240,13 @@ def test_a_scheduler_that_the_kernel_keeps_at_the_very_end_is_told(kernel, run, 
 
 def test_a_large_output_is_kept_at_its_end_only(kernel, run, monkeypatch) -> None:
     sizes = []
-    bound = scheduler.Scheduler._bound
+    bound = scheduler.Scheduler._truncate_output
 
     def measured(self: scheduler.Scheduler) -> None:
         bound(self)
         sizes.append(os.fstat(self._output).st_size)
 
-    monkeypatch.setattr(scheduler.Scheduler, "_bound", measured)
+    monkeypatch.setattr(scheduler.Scheduler, "_truncate_output", measured)
     run(planned(kernel, how="chatty", blocks=1, run="sleep 1.5"))
     assert 0 < max(sizes) <= scheduler.LARGEST_OUTPUT
 
@@ -337,7 +337,7 @@ def test_nothing_is_left_after_a_signal_to_schedlab(kernel, number) -> None:
 
 
 def told(made: Plan, system: System) -> str:
-    return "\n".join(map(str, obstacles(made, system)))
+    return "\n".join(map(str, missing_requirements(made, system)))
 
 
 def test_a_kernel_without_it_is_an_obstacle_with_the_reason(kernel, tmp_path) -> None:
@@ -346,10 +346,12 @@ def test_a_kernel_without_it_is_an_obstacle_with_the_reason(kernel, tmp_path) ->
     release = bare / "proc/sys/kernel/osrelease"
     for version, reason in {
         "6.11.3": "it came with Linux 6.12",
-        "6.12.9": "/sys/kernel/sched_ext/state is not there",
+        "6.12.9": "/sys/kernel/sched_ext/state does not exist",
     }.items():
         release.write_text(f"{version}\n")
-        assert f"sched_ext (variant 'ext'): this kernel ({version}) has none: {reason}" in told(made, System(bare))
+        assert f"sched_ext (variant 'ext'): this kernel ({version}) has no sched_ext: {reason}" in told(
+            made, System(bare)
+        )
     (bare / "boot").mkdir()
     (bare / "boot/config-6.12.9").write_text("CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n")
     assert "it was built without CONFIG_SCHED_CLASS_EXT" in told(made, System(bare))
@@ -358,19 +360,21 @@ def test_a_kernel_without_it_is_an_obstacle_with_the_reason(kernel, tmp_path) ->
 def test_this_machine_s_kernel_refuses_or_takes_it_as_its_files_say(kernel) -> None:
     has = Path("/sys/kernel/sched_ext/state").exists()
     reasons = [reason for reason, _ in faults(System())]
-    assert any("has none" in reason for reason in reasons) is not has
+    assert any("has no sched_ext" in reason for reason in reasons) is not has
     if not has:
-        assert f"this kernel ({os.uname().release}) has none" in "\n".join(map(str, Host().obstacles(planned(kernel))))
+        assert f"this kernel ({os.uname().release}) has no sched_ext" in "\n".join(
+            map(str, Host().missing_requirements(planned(kernel)))
+        )
 
 
 def test_a_scheduler_that_is_loaded_already_is_an_obstacle_with_its_name(kernel, host) -> None:
     kernel.load("rusty_1.0")
-    assert "'rusty_1.0' is loaded already" in "\n".join(map(str, host.obstacles(planned(kernel))))
+    assert "'rusty_1.0' is loaded already" in "\n".join(map(str, host.missing_requirements(planned(kernel))))
 
 
 def test_a_program_that_is_not_there_is_an_obstacle(kernel) -> None:
     made = plan(parse(EXPERIMENT.format(blocks=1, line="scx_nowhere --fast", run="true"), "f"), 1)
-    assert "variant 'ext': sched_ext: 'scx_nowhere' is no program here" in told(made, System(kernel.root))
+    assert "variant 'ext': sched_ext: there is no program 'scx_nowhere' here" in told(made, System(kernel.root))
 
 
 def test_loading_needs_root_on_a_real_kernel(kernel, monkeypatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.targets.sched_ext import guest
+from schedlab.targets.sched_ext import requirements
 from tests.targets.sched_ext_standin import ENABLED_BEFORE, FakeKernel
 
 SHELLS = {"busybox": ["busybox", "sh"], "sh": ["sh"]}
@@ -42,7 +42,7 @@ SETTINGS = (
 def does(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", start: int = 20) -> str:
     """What a first process prints that sources the script and then does this."""
     settings = SETTINGS.format(root=kernel.root, start=start)
-    text = f"{settings}\n{guest.script(kernel.standin('simple_1.0', how))}\n{body}\n"
+    text = f"{settings}\n{requirements.guest_script(kernel.standin('simple_1.0', how))}\n{body}\n"
     done = subprocess.run(
         [*shell, "-c", text], capture_output=True, text=True, timeout=110, check=False, stdin=subprocess.DEVNULL
     )
@@ -133,8 +133,8 @@ def test_a_kernel_without_it_and_one_that_is_taken_are_told(shell, kernel) -> No
 
 
 def test_a_guest_s_kernel_is_refused_by_its_configuration() -> None:
-    assert guest.refusal({"CONFIG_SCHED_CLASS_EXT": "y"}, "6.12") is None
-    assert guest.refusal(None, "6.12") is None
-    told = guest.refusal({"CONFIG_BPF": "y"}, "6.12.0-debian")
+    assert requirements.guest_fault({"CONFIG_SCHED_CLASS_EXT": "y"}, "6.12") is None
+    assert requirements.guest_fault(None, "6.12") is None
+    told = requirements.guest_fault({"CONFIG_BPF": "y"}, "6.12.0-debian")
     assert told is not None
     assert told[0] == "kernel 6.12.0-debian is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext"

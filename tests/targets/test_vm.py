@@ -27,11 +27,12 @@ from schedlab.report.verdict_words import word
 from schedlab.store import writing
 from schedlab.store.file import open_store
 from schedlab.targets.choosing import choose
-from schedlab.targets.sched_ext import guest
-from schedlab.targets.vm import VirtualMachine, guests
-from schedlab.targets.vm import booting as booting_module
+from schedlab.targets.sched_ext import requirements
+from schedlab.targets.vm import VirtualMachine
+from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm import session as session_module
 from tests.targets import sched_ext_standin
-from tests.vm.guest_files import require_guest
+from tests.targets.vm.guest_files import require_guest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -63,7 +64,7 @@ def smallest(experiment: Experiment, control: bool = False) -> Experiment:
 def ran(experiment: Experiment, engine: Engine, text: str = "", quick: bool = True, seed: int = 1) -> Ran:
     made: Plan = plan(experiment, seed, quick=quick)
     target = VirtualMachine(experiment.target, experiment.variant)
-    assert target.obstacles(made) == []
+    assert target.missing_requirements(made) == []
     fingerprint = target.fingerprint()
     new = writing.NewRun(
         made, target.name, target.kind, quick, text, "f.toml", fingerprint, target.fingerprint_hash(fingerprint)
@@ -169,10 +170,10 @@ import signal, time
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which what started the tests may have turned off
 from schedlab.experiment.model import TargetTable, Variant
-from schedlab.targets.vm import guests
-from schedlab.vm.boot import started
+from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm.boot import started
 table = TargetTable(kind="vm", kernel="debian-6.12", topology="1x1")
-machine = guests.machine(table, Variant(name="v"), 1, 1)
+machine = machines.machine(table, Variant(name="v"), 1, 1)
 with started(machine, b"", Path({str(tmp_path)!r})):
     time.sleep(600)
 """
@@ -230,7 +231,7 @@ def test_what_cannot_run_in_a_guest_is_said_before_the_first_boot(variant: str, 
     require_guest("debian-6.12")
     experiment = parse(REFUSED.format(variant=variant.replace("{{", "{").replace("}}", "}"), workload=workload), "f")
     target = VirtualMachine(experiment.target, experiment.variant)
-    told = [str(obstacle) for obstacle in target.obstacles(plan(experiment, 1))]
+    told = [str(obstacle) for obstacle in target.missing_requirements(plan(experiment, 1))]
     assert any(reason in text for text in told), told
 
 
@@ -262,15 +263,16 @@ def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_one_that_is_ejected_fail
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require_guest("debian-6.12")
-    script = guest.script(["standin", "/run/fake", "simple_1.0", "well"])
-    monkeypatch.setattr(booting_module, "scheduler", lambda variant: IN_GUEST + script)
+    script = requirements.guest_script(["standin", "/run/fake", "simple_1.0", "well"])
+    monkeypatch.setattr(session_module, "scheduler", lambda variant: IN_GUEST + script)
     text = REFUSED.format(variant="", workload=f'use = "command"\nrun = """{UNTIL_EJECTED}"""')
     text = text.replace('[[variant]]\nname = "changed"\n', 'sched_ext = "true"\n').replace(
         "blocks = 1", "blocks = 1\niterations = 2"
     )
     text = text.replace("[design]", 'topology = "1x1"\n[design]')
     experiment = smallest(parse(text, "f"))
-    monkeypatch.setattr(VirtualMachine, "obstacles", lambda self, made: [])  # Debian's kernel has none, which is right
+    # The check rightly refuses Debian's kernel, which has no sched_ext.
+    monkeypatch.setattr(VirtualMachine, "missing_requirements", lambda self, made: [])
     done = ran(experiment, engine, text, quick=False)
     first, ejected = done.measured["base", "command"]
     assert (first.state, first.reason, ejected.state) == ("ok", "", "failed")
@@ -284,7 +286,7 @@ def test_debian_s_kernel_takes_no_scheduler_and_that_is_said_before_the_first_bo
     text = REFUSED.format(variant='sched_ext = "scx_nowhere"', workload='use = "pipetest"')
     experiment = parse(text, "f")
     target = VirtualMachine(experiment.target, experiment.variant)
-    told = "\n".join(map(str, target.obstacles(plan(experiment, 1))))
+    told = "\n".join(map(str, target.missing_requirements(plan(experiment, 1))))
     assert "is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext" in told
     assert "variant 'changed': sched_ext: 'scx_nowhere' is no program here" in told
 
@@ -375,7 +377,7 @@ def test_a_kernel_that_hangs_in_deterministic_mode_is_refused() -> None:
     require_guest("debian-6.1")
     text = REFUSED.format(variant="", workload='use = "hackbench"').replace("6.12", "6.1")
     experiment = parse(text.replace("[design]", 'topology = "1x2"\ndeterministic = true\n[design]'), "f")
-    told = VirtualMachine(experiment.target, experiment.variant).obstacles(plan(experiment, 1))
+    told = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
     assert any("hangs at its second CPU" in str(obstacle) for obstacle in told)
 
 
@@ -421,9 +423,9 @@ def test_a_variant_may_have_a_topology_of_its_own() -> None:
     text = REFUSED.format(variant='topology = "2x1/2"', workload='use = "pipetest"')
     text = text.replace("[design]", 'topology = "2x2/1"\ndistances = [[10]]\n[design]')
     experiment = parse(text, "f")
-    base, changed = (guests.machine(experiment.target, variant, 1, 1) for variant in experiment.variant)
+    base, changed = (machines.machine(experiment.target, variant, 1, 1) for variant in experiment.variant)
     assert (base.topology.cpus, base.topology.nodes, base.distances) == (4, 1, [[10]])
     assert (changed.topology.cpus, changed.topology.nodes, changed.distances) == (2, 2, [[10, 20], [20, 10]])
     for target in ("host", "sim:laptop-4"):
-        told = [str(obstacle) for obstacle in choose(target, experiment).obstacles(plan(experiment, 1))]
+        told = [str(obstacle) for obstacle in choose(target, experiment).missing_requirements(plan(experiment, 1))]
         assert any("topology" in line for line in told), told

@@ -9,11 +9,12 @@ import pytest
 
 from schedlab.experiment.load import load
 from schedlab.experiment.plan import plan
-from schedlab.kernelbuild.shelf import Record, Shelf
-from schedlab.targets.vm import VirtualMachine, guests
-from schedlab.targets.vm.booting import Booting
-from tests.vm.guest_files import require_guest
-from tests.vm.kernel_files import bzimage
+from schedlab.kernels.build_cache import BuildCache, Record
+from schedlab.targets.vm import VirtualMachine
+from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm.session import Booting
+from tests.kernels.kernel_files import bzimage
+from tests.targets.vm.guest_files import require_guest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vm-patch-stack.toml"
 REASON = "make bzImage failed: kernel/sched/core.c:1: error: 'on' undeclared"
@@ -23,10 +24,10 @@ REASON = "make bzImage failed: kernel/sched/core.c:1: error: 'on' undeclared"
 def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The example's series on the shelf: its second patch does not build."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    guests.image.cache_clear()
+    machines.image.cache_clear()
     image = tmp_path / "bzImage"
     image.write_bytes(bzimage("6.99.0"))
-    shelf = Shelf.of()
+    shelf = BuildCache.of()
     records = [Record(f"key-{name}", name, "", "", "") for name in ("base", "01", "02", "03")]
     records[2] = Record("key-02", "02", "", "", "", reason=REASON)
     for record in records:
@@ -34,7 +35,7 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     shelf.name("stack", records)
     require_guest("built:stack")
     yield
-    guests.image.cache_clear()
+    machines.image.cache_clear()
 
 
 @pytest.mark.usefixtures("stack")
@@ -42,7 +43,7 @@ def test_a_gap_is_no_obstacle_and_its_trials_fail_with_its_reason(tmp_path: Path
     experiment, _ = load(EXAMPLE)
     made = plan(experiment, 1)
     target = VirtualMachine(experiment.target, experiment.variant)
-    assert not [obstacle for obstacle in target.obstacles(made) if "variant" in obstacle.subject]
+    assert not [obstacle for obstacle in target.missing_requirements(made) if "variant" in obstacle.subject]
     assert set(target.fingerprint()["kernels"]) == {"built:stack", "built:stack+01", "built:stack+03"}
     session = Booting(made, experiment.target, {}, b"", tmp_path)
     trial = next(trial for trial in made.trials if trial.variant.name == "02")
@@ -55,5 +56,5 @@ def test_a_baseline_that_is_a_gap_is_an_obstacle() -> None:
     experiment, _ = load(EXAMPLE)
     broken = experiment.variant[0].model_copy(update={"kernel": "built:stack+02"})
     experiment = experiment.model_copy(update={"variant": [broken, *experiment.variant[1:]]})
-    found = VirtualMachine(experiment.target, experiment.variant).obstacles(plan(experiment, 1))
+    found = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
     assert [obstacle.reason for obstacle in found if "'base'" in obstacle.subject] == [f"built:stack+02: {REASON}"]

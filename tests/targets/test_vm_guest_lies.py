@@ -12,15 +12,15 @@ from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
 from schedlab.measurement import PARAMETERS, Measurement
-from schedlab.targets.vm import guests
-from schedlab.targets.vm.booting import Booting
-from schedlab.targets.vm.check import obstacles
-from schedlab.targets.vm.scripts import Prepared
-from schedlab.vm import qemu
+from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm import qemu
+from schedlab.targets.vm.requirements import missing_requirements
+from schedlab.targets.vm.scripts import GuestRow
+from schedlab.targets.vm.session import Booting
 from schedlab.workloads.tools import SCHEDLOAD, find
-from tests.vm import fake_qemu
-from tests.vm.kernel_files import bzimage, kernel
-from tests.vm.test_entry import ENTRY, elf
+from tests.kernels.kernel_files import bzimage, kernel
+from tests.targets.vm import fake_qemu
+from tests.targets.vm.test_entry import ENTRY, elf
 
 pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
 
@@ -78,7 +78,7 @@ class Guests:
         fake_qemu.install(self._folder, self._patch, f"{program}{does}\ntime.sleep(60)\n")
         experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline, more=self.more), "f")
         made = plan(experiment, 1)
-        rows = {row.key: Prepared.of(row) for row in made.rows}
+        rows = {row.key: GuestRow.of(row) for row in made.rows}
         self.session = Booting(made, experiment.target, rows, b"", self._folder)
         self.trial = made.trials[0]
         return self.session
@@ -90,12 +90,12 @@ class Guests:
 
 @pytest.fixture
 def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
-    guests.image.cache_clear()
+    machines.image.cache_clear()
     made = Guests(tmp_path, monkeypatch)
     yield made
     if made.session is not None:
         made.session.close()
-    guests.image.cache_clear()
+    machines.image.cache_clear()
 
 
 def test_a_whole_result_is_a_measurement(guest: Guests) -> None:
@@ -107,7 +107,7 @@ def test_a_whole_result_is_a_measurement(guest: Guests) -> None:
     ("does", "reason"),
     [
         ('tell("result", 1, b"")', "the archive of result 1: torn, as when the guest's memory is full"),
-        ('tell("result", 1, archive(**{"../../evil": b"x"}))', "'../../evil' is no path of a result"),
+        ('tell("result", 1, archive(**{"../../evil": b"x"}))', "'../../evil' is not a path of a result"),
         ('del result["after/proc/uptime"]\ntell("result", 1, archive(**result))', "kernel files of the trial"),
         ('result["before/proc/stat"] = b""\ntell("result", 1, archive(**result))', "kernel files of the trial"),
         ('result["after/proc/loadavg"] = b"x"\ntell("result", 1, archive(**result))', "kernel files of the trial"),
@@ -208,7 +208,7 @@ def with_names(guest: Guests) -> None:
 def test_a_variant_whose_parameters_its_kernel_does_not_have_is_refused_before_the_first_boot(guest: Guests) -> None:
     with_names(guest)
     session = guest.made("", MISSPELT)
-    (told,) = [str(item) for item in obstacles(session._plan, session._table) if item.subject not in MISSING]
+    (told,) = [str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING]
     assert told.startswith(f"variant 'base': cmdline: {MISSPELT} changes nothing: kernel 6.12.1 has no parameter ")
     assert "workqueu.power_efficient: is workqueue.power_efficient meant?" in told
     assert "→ mend it, or take it out" in told
@@ -218,7 +218,9 @@ def test_a_variant_whose_parameters_its_kernel_does_not_have_is_refused_before_t
 def test_one_that_has_another_word_too_is_not_refused_then(guest: Guests, cmdline: str) -> None:
     with_names(guest)
     session = guest.made("", cmdline)
-    assert not [str(item) for item in obstacles(session._plan, session._table) if item.subject not in MISSING]
+    assert not [
+        str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING
+    ]
 
 
 def test_one_of_which_the_kernel_has_no_word_with_a_dot_or_without_ends_the_run(guest: Guests) -> None:
@@ -240,12 +242,12 @@ def test_in_this_machine_s_files_a_trial_may_load_the_module_of_a_parameter(gues
     with_names(guest)
     session = guest.made("", MISSPELT)
     table = session._table.model_copy(update={"host_files": True})
-    assert "changes nothing" not in " ".join(str(item) for item in obstacles(session._plan, table))
+    assert "changes nothing" not in " ".join(str(item) for item in missing_requirements(session._plan, table))
 
 
 def test_a_kernel_image_that_is_built_again_meanwhile_ends_the_run(guest: Guests) -> None:
     session = guest.made('tell("result", 1, archive(**result))')
-    guests.image(str(guest.kernel))
+    machines.image(str(guest.kernel))
     guest.kernel.write_bytes(bzimage("6.12.1") + b"another")
     with pytest.raises(CannotRunHere, match="the kernel image is another than when the run began"):
         session.run(guest.trial)
@@ -265,7 +267,7 @@ def test_a_guest_that_lacks_cpus_fails_its_trials_and_is_not_left_running(guest:
 
 def test_a_command_line_that_the_kernel_would_cut_is_refused_before_the_first_boot(guest: Guests) -> None:
     session = guest.made("", f"isolcpus=1 {'x' * 2000}")
-    told = [item.reason for item in obstacles(session._plan, session._table)]
+    told = [item.reason for item in missing_requirements(session._plan, session._table)]
     assert any("of which a kernel reads 2047" in reason for reason in told), told
 
 
@@ -287,12 +289,12 @@ def test_boot_parameters_are_words_on_one_line(cmdline: str) -> None:
 def test_a_variant_s_machine_is_looked_at_before_the_first_boot(guest: Guests, more: str, reason: str) -> None:
     guest.more = more
     session = guest.made("")
-    told = [str(item) for item in obstacles(session._plan, session._table) if item.subject not in MISSING]
+    told = [str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING]
     assert [reason in each for each in told] == [True] * bool(reason), told
 
 
 def test_a_variant_has_memory_and_distances_of_its_own(guest: Guests) -> None:
     guest.more = 'topology = "2x1/2"\nmemory_mib = 300\ndistances = [[10, 31], [31, 10]]'
     session = guest.made("")
-    machine = guests.machine(session._table, guest.trial.variant, 1, 1)
+    machine = machines.machine(session._table, guest.trial.variant, 1, 1)
     assert (machine.memory_mib, machine.distances) == (300, [[10, 31], [31, 10]])

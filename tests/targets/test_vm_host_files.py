@@ -21,13 +21,12 @@ from schedlab.experiment.plan import plan
 from schedlab.measurement import Measurement
 from schedlab.store import writing
 from schedlab.store.file import open_store
-from schedlab.targets.vm import VirtualMachine, scripts
-from schedlab.targets.vm.scripts import Prepared, hidden, script
-from schedlab.vm import sharing
-from schedlab.vm.boot import BootFailed, started
+from schedlab.targets.vm import VirtualMachine, scripts, sharing
+from schedlab.targets.vm.boot import BootFailed, started
+from schedlab.targets.vm.scripts import GuestRow, hidden, script
 from schedlab.workloads.tools import SCHEDLOAD, find
-from tests.vm import fake_qemu
-from tests.vm.guest_files import require_guest
+from tests.targets.vm import fake_qemu
+from tests.targets.vm.guest_files import require_guest
 
 FILE = """
 [experiment]
@@ -118,7 +117,7 @@ def test_a_program_of_this_machine_runs_unpacked_and_cannot_write_to_it(tmp_path
     experiment = parse(written(run=f"sh -c '{does}'"), "f")
     made = plan(experiment, 1, quick=False)
     target = VirtualMachine(experiment.target, experiment.variant)
-    assert target.obstacles(made) == []
+    assert target.missing_requirements(made) == []
     fingerprint = target.fingerprint()
     digest = target.fingerprint_hash(fingerprint)
     engine = open_store(tmp_path / "store.sqlite", create=True)
@@ -146,10 +145,10 @@ import signal, time
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which what started the tests may have turned off
 from schedlab.experiment.model import TargetTable, Variant
-from schedlab.targets.vm import guests
-from schedlab.vm.boot import started
+from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm.boot import started
 table = TargetTable(kind="vm", kernel="debian-6.12", topology="1x1", host_files=True)
-with started(guests.machine(table, Variant(name="v"), 1, 1), b"", Path({str(tmp_path)!r})):
+with started(machines.machine(table, Variant(name="v"), 1, 1), b"", Path({str(tmp_path)!r})):
     time.sleep(600)
 """
     process = subprocess.Popen([sys.executable, "-c", program])
@@ -238,7 +237,7 @@ def test_a_link_into_a_hidden_folder_is_hidden_too(tmp_path: Path, monkeypatch: 
 def obstacles(text: str) -> list[str]:
     experiment = parse(text, "f")
     target = VirtualMachine(experiment.target, experiment.variant)
-    return [str(obstacle) for obstacle in target.obstacles(plan(experiment, 1))]
+    return [str(obstacle) for obstacle in target.missing_requirements(plan(experiment, 1))]
 
 
 @pytest.mark.parametrize(
@@ -258,8 +257,8 @@ def test_trials_enter_the_tree_with_this_machine_s_path(monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", "/opt/mine/bin:/usr/bin")
     (row,) = plan(parse(written(run="env"), "f"), 1).rows
     variant = Variant(name="base")
-    text = script(Prepared.of(row, host_files=True), variant, 60.0, 0)
+    text = script(GuestRow.of(row, host_files=True), variant, 60.0, 0)
     assert "export PATH=/opt/mine/bin:/usr/bin\n" in text
     assert "chroot /host" in text
     assert "/run/schedload exec" in text
-    assert "chroot" not in script(Prepared.of(row), variant, 60.0, 0)
+    assert "chroot" not in script(GuestRow.of(row), variant, 60.0, 0)

@@ -8,11 +8,12 @@ import pytest
 
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
-from schedlab.targets.vm import VirtualMachine, check, guests
-from schedlab.targets.vm.scripts import Prepared
+from schedlab.targets.vm import VirtualMachine, requirements
+from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm.scripts import GuestRow
 from schedlab.workloads import registry
 from schedlab.workloads.base import Adapter
-from tests.vm.kernel_files import bzimage
+from tests.kernels.kernel_files import bzimage
 
 TEXT = """
 [experiment]
@@ -34,8 +35,8 @@ name = "base"
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An image; what workloads need of this machine is taken to be here."""
-    monkeypatch.setattr(check, "missing", lambda adapter: [])
-    guests.image.cache_clear()
+    monkeypatch.setattr(requirements, "missing", lambda adapter: [])
+    machines.image.cache_clear()
     (tmp_path / "bzImage").write_bytes(bzimage("6.12.1"))
     return tmp_path / "bzImage"
 
@@ -43,7 +44,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def refused(kernel: Path, workload: str, more: str = "") -> str:
     """What is told of the workload."""
     made = parse(TEXT.format(kernel=kernel, workload=workload, more=more), "f")
-    told = VirtualMachine(made.target, made.variant).obstacles(plan(made, 1))
+    told = VirtualMachine(made.target, made.variant).missing_requirements(plan(made, 1))
     return "\n".join(str(obstacle) for obstacle in told if obstacle.subject.startswith("workload"))
 
 
@@ -78,12 +79,12 @@ def test_a_kernel_that_no_variant_can_have_is_told_of_every_variant_at_once() ->
     two = '[[variant]]\nname = "base"\n[[variant]]\nname = "other"\nnice = 1\n'
     text = TEXT.replace('[[variant]]\nname = "base"\n', two)
     made = parse(text.format(kernel="foo", workload='use = "pipetest"', more=""), "f")
-    told = VirtualMachine(made.target, made.variant).obstacles(plan(made, 1))
-    assert "every variant: 'foo' is no kernel" in [str(each).partition("\n")[0] for each in told]
+    told = VirtualMachine(made.target, made.variant).missing_requirements(plan(made, 1))
+    assert "every variant: 'foo' is not a kernel" in [str(each).partition("\n")[0] for each in told]
 
 
 @pytest.mark.parametrize("name", registry.names())
 def test_every_workload_that_prepares_something_says_what(name: str) -> None:
-    prepared = Prepared(registry.adapter(name), registry.adapter(name).parameters.model_construct())
+    prepared = GuestRow(registry.adapter(name), registry.adapter(name).parameters.model_construct())
     assert prepared.needs_files == bool(prepared.adapter.prepares)
     assert Adapter.prepares == ""

@@ -15,13 +15,13 @@ import pytest
 from schedlab.findings import findings
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
-from schedlab.targets.vm import guests
-from schedlab.vm import packing, qemu
+from schedlab.targets.vm import initramfs, qemu
+from schedlab.targets.vm import machine as machines
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.cli.in_process import runner
+from tests.kernels.kernel_files import bzimage
 from tests.targets.test_vm_guest_lies import GUEST
-from tests.vm import fake_qemu
-from tests.vm.kernel_files import bzimage
+from tests.targets.vm import fake_qemu
 from tests.waiting import eventually
 
 FILE = """
@@ -80,8 +80,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with the experiment's file and its kernel, and the stand-in where QEMU is looked for."""
     if find(SCHEDLOAD) is None:
         pytest.skip("schedload is not built: make build")
-    if packing.busybox() is None:
-        pytest.skip(f"there is no static busybox: apt-get install {packing.BUSYBOX_PACKAGE}")
+    if initramfs.busybox() is None:
+        pytest.skip(f"there is no static busybox: apt-get install {initramfs.BUSYBOX_PACKAGE}")
     (tmp_path / "bzImage").write_bytes(bzimage("6.12.1"))
     (tmp_path / "f.toml").write_text(FILE.format(kernel=tmp_path / "bzImage"))
     does = GUEST.replace("DMESG", "b''") + STANDIN.format(log=str(tmp_path / "boots"), torn=TORN)
@@ -90,9 +90,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "200")
-    guests.image.cache_clear()
+    machines.image.cache_clear()
     yield tmp_path
-    guests.image.cache_clear()
+    machines.image.cache_clear()
 
 
 def recorded(store: Path) -> int:

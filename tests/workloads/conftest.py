@@ -11,8 +11,7 @@ import pytest
 
 from schedlab.experiment.model import Variant
 from schedlab.scratch import root
-from schedlab.targets.host.interpret import interpret
-from schedlab.targets.host.launch import launch
+from schedlab.targets.trial import interpret, launch
 from schedlab.workloads.base import Metric, Output, Place
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import install_line, missing

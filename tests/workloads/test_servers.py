@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.experiment.model import Variant
-from schedlab.targets.host.launch import Launched, launch
+from schedlab.targets.trial import Launched, launch
 from schedlab.workloads import network
 from schedlab.workloads.base import Command, Place
 from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
@@ -37,7 +37,7 @@ RUN = """
 import sys
 from pathlib import Path
 from schedlab.experiment.model import Variant
-from schedlab.targets.host.launch import launch
+from schedlab.targets.trial import launch
 from schedlab.workloads.base import Place
 from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
 from schedlab.workloads.pgbench.postgres import Cluster

@@ -1,4 +1,4 @@
-"""``schedlab doctor``: what this machine can run, and what would mend the rest."""
+"""``schedlab doctor``: the capabilities of this machine, and remedies for missing ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def doctor() -> None:
-    """Tell what this machine can run, and the command that mends what is missing."""
+    """Show what this machine can run, and commands that install what is missing."""
     from schedlab.cli.console import make
     from schedlab.cli.recovery import recover
 
@@ -40,7 +40,7 @@ def _machine(console: Console) -> None:
 
 
 def _tunables(console: Console) -> None:
-    """How many tunables can be written, and each reason why others cannot, once."""
+    """Print the number of writable tunables, and each reason why others are not."""
     from schedlab.tunables import Absent, Available, BootOnly, System, catalogue
 
     system = System()
@@ -57,31 +57,31 @@ def _tunables(console: Console) -> None:
                     counts["not in this kernel"] += 1
                 case refused:
                     reasons[refused.reason] = reasons.get(refused.reason, 0) + 1
-    told = ", ".join(f"{number} {what}" for what, number in counts.items())
-    console.say("tunables ", f"{told} ('schedlab tunables list' names them)", "bold")
+    summary = ", ".join(f"{number} {what}" for what, number in counts.items())
+    console.say("tunables ", f"{summary} ('schedlab tunables list' shows them)", "bold")
     for reason, number in reasons.items():
         console.say("refused  ", f"{number}: {reason}", "yellow")
 
 
 def _sched_ext(console: Console) -> None:
-    """Whether a variant's sched_ext scheduler could be loaded, and else why not."""
-    from schedlab.targets.sched_ext.check import faults
+    """Print whether a variant's sched_ext scheduler can be loaded, and reasons why not."""
+    from schedlab.targets.sched_ext.requirements import faults
     from schedlab.tunables import System
 
     reasons = [reason for reason, _ in faults(System())]
-    told = "; ".join(reasons) or "ready: a variant may load a scheduler"
-    console.say("sched_ext", told, "yellow" if reasons else "bold")
+    state = "; ".join(reasons) or "ready: a variant may load a scheduler"
+    console.say("sched_ext", state, "yellow" if reasons else "bold")
 
 
 def _guests(console: Console) -> None:
-    """Whether kernels can be booted here, and how fast their CPUs would be."""
-    from schedlab.vm import packing, qemu, sharing
+    """Print whether kernels can be booted here, and how realistic their speed is."""
+    from schedlab.targets.vm import initramfs, qemu, sharing
 
-    lacking = {qemu.PACKAGE: qemu.program() is None, packing.BUSYBOX_PACKAGE: packing.busybox() is None}
-    if wanted := [package for package, absent in lacking.items() if absent]:
-        console.say("guests   ", f"cannot be booted: apt-get install {' '.join(wanted)}", "yellow")
+    absent = {qemu.PACKAGE: qemu.program() is None, initramfs.BUSYBOX_PACKAGE: initramfs.busybox() is None}
+    if packages := [package for package, is_absent in absent.items() if is_absent]:
+        console.say("guests   ", f"cannot be booted: apt-get install {' '.join(packages)}", "yellow")
         return
-    how = "KVM" if qemu.kvm_usable() else "emulation: right in what a kernel does, wrong in how long it takes"
+    how = "KVM" if qemu.kvm_usable() else "emulation: a kernel behaves as on real hardware, but its timing differs"
     console.say("guests   ", f"ready by QEMU {qemu.version()}, {how}", "bold")
     if fault := sharing.fault():
         console.say("         ", f"without host_files: {fault[0]}: {fault[1]}", "yellow")
@@ -113,25 +113,25 @@ def _workloads(console: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("workload")
     table.add_column("here", overflow="fold")
-    lacking: list[Tool] = []
+    to_install: list[Tool] = []
     hindered = False
     for name in registry.names():
         absent = missing(registry.adapter(name))
-        lacking += absent
-        in_the_way = [] if absent else obstacles(registry.adapter(name))
-        hindered = hindered or bool(in_the_way)
-        told = f"missing {', '.join(tool.program for tool in absent)}" if absent else "; ".join(in_the_way)
-        table.add_row(name, told or "ready")
+        to_install += absent
+        reasons = [] if absent else missing_requirements(registry.adapter(name))
+        hindered = hindered or bool(reasons)
+        state = f"missing {', '.join(tool.program for tool in absent)}" if absent else "; ".join(reasons)
+        table.add_row(name, state or "ready")
     console.print(table)
-    if lacking:
-        lines = install_line(list(dict.fromkeys(lacking))).replace("\n", "\n  ")
+    if to_install:
+        lines = install_line(list(dict.fromkeys(to_install))).replace("\n", "\n  ")
         console.print(f"install what is missing:\n  {lines}", soft_wrap=True)
     elif not hindered:
         console.print("every workload can run here")
 
 
-def obstacles(adapter: AnyAdapter) -> list[str]:
-    """What keeps the workload from running with its default parameters; nothing where some must be given."""
+def missing_requirements(adapter: AnyAdapter) -> list[str]:
+    """Return why the workload cannot run with its default parameters; nothing if it needs further parameters."""
     from pydantic import ValidationError
 
     try:

@@ -1,4 +1,4 @@
-"""``schedlab kernels build``: a source and a patch series become kernels that virtual machines boot."""
+"""``schedlab kernels build``: build the kernels of a patch series for virtual machines."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ def build(
         str,
         typer.Option(
             metavar="TARGET",
-            help="A make target, over which the options for guests go; or the path of a whole .config.",
+            help="A make target, to which the options for guests are added; or the path of a whole .config.",
         ),
     ] = "tinyconfig",
     fragment: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="More options, over all others; may be repeated.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What the series is called; default the tree's name.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the series; default the tree's name.")] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="make -j; default one for each CPU.")] = None,
     nice: Annotated[int | None, typer.Option(min=0, max=19, help="Niceness of the build.")] = None,
     timeout: Annotated[
-        str, typer.Option(metavar="TIME", help="Limit of each run of make, such as 30min; then it is a gap.")
+        str, typer.Option(metavar="TIME", help="Limit of each run of make, such as 30min; a slower prefix is a gap.")
     ] = "2h",
-    again: Annotated[bool, typer.Option("--again", help="Try prefixes again that did not build before.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Retry prefixes that did not build before.")] = False,
     to: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write an experiment file over the prefixes; default: print its variants."),
     ] = None,
 ) -> None:
-    """Build a kernel for each prefix of a patch series: the base, then with one patch more each time.
+    """Build a kernel for each prefix of a patch series: the base, then with one more patch each time.
 
-    Your tree is only read. What was built once is not built again; what does not build is a gap, with its reason.
+    Your tree is only read. Kernels are built once and then cached. A prefix that does not build is a gap with a reason.
     """
     from schedlab.cli import kernel_building
 
-    wish = kernel_building.Wish(
+    arguments = kernel_building.Arguments(
         tree, patches, commits, config, fragment or [], name, jobs, nice, timeout, again=again, to=to
     )
-    raise typer.Exit(kernel_building.build_and_tell(wish))
+    raise typer.Exit(kernel_building.build_series(arguments))

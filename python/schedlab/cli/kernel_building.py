@@ -1,4 +1,4 @@
-"""What ``schedlab kernels build`` does and prints."""
+"""Actions and output of ``schedlab kernels build``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from schedlab import cache
 from schedlab.cli import console as consoles
 from schedlab.cli.output_file import OutputError, write_whole
 from schedlab.errors import Exit, SchedlabError
-from schedlab.kernelbuild import variants
-from schedlab.kernelbuild.asking import asked
-from schedlab.kernelbuild.building import Outcome, Request, build
-from schedlab.kernelbuild.config import recipe
-from schedlab.kernelbuild.prefixes import Prefix
-from schedlab.kernelbuild.shelf import Record, Shelf, called, series_name
+from schedlab.kernels import debian, experiment_file
+from schedlab.kernels.build_cache import BuildCache, Record, kernel_name, series_name
+from schedlab.kernels.building import Outcome, Prefix, Request, build
+from schedlab.kernels.config import recipe
+from schedlab.kernels.request import open_series
 from schedlab.tunables import Interrupted, restore_on_signals
 from schedlab.units import format_time, parse_time_ns
-from schedlab.vm import debian
 
 console = consoles.make()
 aside = consoles.make(stderr=True)
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What the user asked for; see the command's options."""
+class Arguments:
+    """The command's arguments; see its options."""
 
     tree: str
     patches: Path | None
@@ -43,49 +41,55 @@ class Wish:
     to: Path | None
 
 
-def build_and_tell(wish: Wish) -> int:
-    """Build, tell of each prefix as it is done, and end with what an experiment file needs; the exit code."""
-    if wish.to is not None and wish.to.exists():
-        raise OutputError("is there already", where=str(wish.to), todo="name a new file with --to")
-    timeout = _seconds(wish.timeout)
-    made = recipe(wish.config, wish.fragments)
-    known = asked(wish.tree, wish.patches, wish.commits, cache.folder())
-    name = series_name(wish.name or known.name)
-    for note in known.source.notes:
+def build_series(arguments: Arguments) -> int:
+    """Build, report each prefix, and end with the tables of an experiment file. Return the exit code."""
+    if arguments.to is not None and arguments.to.exists():
+        raise OutputError("exists already", where=str(arguments.to), todo="name a new file with --to")
+    timeout = _seconds(arguments.timeout)
+    configuration = recipe(arguments.config, arguments.fragments)
+    series = open_series(arguments.tree, arguments.patches, arguments.commits, cache.folder())
+    name = series_name(arguments.name or series.name)
+    for note in series.source.notes:
         console.say("note:", note)
-    jobs = wish.jobs or len(os.sched_getaffinity(0))
-    request = Request(known.source, known.changes, made, name, jobs, timeout, wish.nice, wish.again)
-    shelf = Shelf.of()
-    teller = _Teller(shelf, name)
+    jobs = arguments.jobs or len(os.sched_getaffinity(0))
+    request = Request(
+        series.source, series.changes, configuration, name, jobs, timeout, arguments.nice, arguments.again
+    )
+    builds = BuildCache.of()
     try:
         with restore_on_signals():
-            outcomes = build(request, shelf, teller)
+            outcomes = build(request, builds, _Reporter(builds, name))
     except KeyboardInterrupt as error:
-        console.say("interrupted:", "no process is left; what was built is kept")
+        console.say("interrupted:", "all processes have ended; finished kernels are kept")
         return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
-    _end(wish, name, outcomes)
+    records = [outcome.record for outcome in outcomes]
+    if arguments.to is not None:
+        write_whole(arguments.to, experiment_file.experiment(name, records))
+        console.print(f"\nwritten: {arguments.to}", soft_wrap=True)
+    else:
+        console.print("\n" + experiment_file.tables(name, records), soft_wrap=True, end="")
     return Exit.TRIALS_FAILED if any(outcome.state == "gap" for outcome in outcomes) else Exit.FINE
 
 
-def held() -> list[tuple[str, ...]]:
-    """The kernels of the cache: name, release (or ``gap``), size, what it is."""
+def available() -> list[tuple[str, ...]]:
+    """Return the kernels in the cache: name, release (or ``gap``), size, description."""
     built = [
-        (called(series, record.prefix), record.release or "gap", _size(record), record.reason or record.title)
-        for series, records in Shelf.of().series().items()
+        (kernel_name(series, record.prefix), record.release or "gap", _size(record), record.reason or record.title)
+        for series, records in BuildCache.of().series().items()
         for record in records
     ]
     packages = [
         (f"debian-{package.release}", f"{package.release}-cloud-amd64", "", f"Debian's package {package.version}")
-        for package in debian.held()
+        for package in debian.cached_packages()
     ]
     return [*built, *packages]
 
 
-def account(name: str) -> str:
-    """How a built kernel was made, a line a fact; a gap's too."""
-    shelf = Shelf.of()
-    record = shelf.recorded(name)
-    place = shelf.place(record.key)
+def describe(name: str) -> str:
+    """Return a description of a built kernel or of a gap, one fact per line."""
+    builds = BuildCache.of()
+    record = builds.recorded(name)
+    place = builds.place(record.key)
     facts = {
         "kernel": name,
         "title": record.title,
@@ -106,12 +110,12 @@ def _size(record: Record) -> str:
     return f"{record.size / (1 << 20):.1f} MiB" if record.size else ""
 
 
-class _Teller:
-    """Prints a line a prefix, and each unmet wish of the configuration once."""
+class _Reporter:
+    """Prints a line for each prefix, and each unmet option of the configuration once."""
 
-    def __init__(self, shelf: Shelf, name: str) -> None:
-        self._shelf, self._name = shelf, name
-        self._told: set[str] = set()
+    def __init__(self, builds: BuildCache, name: str) -> None:
+        self._builds, self._name = builds, name
+        self._printed: set[str] = set()
 
     def __call__(self, step: Prefix | Outcome) -> None:
         if isinstance(step, Prefix):
@@ -119,26 +123,17 @@ class _Teller:
                 aside.print(f"building {step.name}: {step.title}", style="dim", soft_wrap=True)
             return
         record = step.record
-        named = called(self._name, record.prefix)
-        line = f"{named:<28} {step.state:<6} {format_time(record.seconds):>9} {_size(record):>9}"
+        name = kernel_name(self._name, record.prefix)
+        line = f"{name:<28} {step.state:<6} {format_time(record.seconds):>9} {_size(record):>9}"
         console.print(f"{line}  {record.title}", soft_wrap=True)
         if record.reason:
             console.say("  gap:", record.reason, "red")
-        if record.reason and (log := self._shelf.place(record.key) / "log").is_file():
+        if record.reason and (log := self._builds.place(record.key) / "log").is_file():
             console.print(f"  log: {log}", soft_wrap=True)
         for unmet in record.unmet:
-            if unmet not in self._told:
-                self._told.add(unmet)
+            if unmet not in self._printed:
+                self._printed.add(unmet)
                 console.say("  configuration:", unmet)
-
-
-def _end(wish: Wish, name: str, outcomes: Sequence[Outcome]) -> None:
-    records = [outcome.record for outcome in outcomes]
-    if wish.to is not None:
-        write_whole(wish.to, variants.experiment(name, records))
-        console.print(f"\nwritten: {wish.to}", soft_wrap=True)
-    else:
-        console.print("\n" + variants.blocks(name, records), soft_wrap=True, end="")
 
 
 def _seconds(text: str) -> float:
@@ -147,5 +142,5 @@ def _seconds(text: str) -> float:
     except ValueError as error:
         raise SchedlabError(str(error), where="--timeout", todo="such as 30min or 2h") from error
     if seconds <= 0:
-        raise SchedlabError("a limit is more than nothing", where="--timeout", todo="such as 30min or 2h")
+        raise SchedlabError("a limit must be positive", where="--timeout", todo="such as 30min or 2h")
     return seconds

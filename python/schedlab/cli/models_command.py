@@ -87,21 +87,21 @@ def list_kernels() -> None:
         ("kernel", "policy", "tunables", "what sets it apart"),
         [(k.name, str(k.data["policy"]).upper(), str(len(k.tunables)), k.about) for k in shipped],
     )
-    if held := kernel_building.held():
+    if available := kernel_building.available():
         typer.echo()
-        _table(("to boot", "release", "size", "what it is"), held)
+        _table(("to boot", "release", "size", "description"), available)
 
 
 @kernels.command("show")
 def show_kernel(name: KernelName) -> None:
     """Print a kernel model's definition (policy, mechanisms, tunables), or how a built kernel was made."""
-    from schedlab.kernelbuild.shelf import BUILT
+    from schedlab.kernels.build_cache import BUILT
     from schedlab.simulation import models
 
     if name.startswith(BUILT):
         from schedlab.cli import kernel_building
 
-        typer.echo(kernel_building.account(name), nl=False)
+        typer.echo(kernel_building.describe(name), nl=False)
         return
     typer.echo(models.kernel(name).text, nl=False)
 
@@ -112,7 +112,7 @@ def fetch_kernel(
 ) -> None:
     """Download the newest of Debian's cloud kernels of that name into the cache; nothing is installed."""
     from schedlab.errors import SchedlabError
-    from schedlab.vm import debian
+    from schedlab.kernels import debian
 
     if not debian.is_name(name):
         raise SchedlabError(f"{name!r} is not a kernel of Debian", todo="debian-6.12, debian-6.1 or a release of them")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from schedlab.atomic_file import replacing
 from schedlab.errors import SchedlabError
-from schedlab.whole import replacing
 
 
 class OutputError(SchedlabError):
@@ -30,7 +30,7 @@ def write_whole(path: Path, data: str | bytes) -> None:
 
 @contextmanager
 def output(path: Path, option: str) -> Iterator[Path]:
-    """As :func:`schedlab.whole.replacing`, with an OutputError that names the option when writing fails."""
+    """Like :func:`schedlab.atomic_file.replacing`; OutputError names the option when the file cannot be written."""
     try:
         with replacing(path) as file:
             yield file

@@ -99,7 +99,7 @@ def _estimate(made: Plan, store: Path | None) -> Estimate:
     from schedlab.execution.estimate import estimate
     from schedlab.store.file import open_store
     from schedlab.targets.choosing import name_of
-    from schedlab.targets.vm.boots import boots
+    from schedlab.targets.vm.machine import boots
 
     path = store_path(store)
     target, virtual = name_of(None, made.experiment)

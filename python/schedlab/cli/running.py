@@ -27,7 +27,7 @@ from schedlab.store import reading, writing
 from schedlab.store.file import open_store
 from schedlab.targets.choosing import choose, table_of
 from schedlab.targets.protocol import Download, Target
-from schedlab.targets.vm.boots import boots
+from schedlab.targets.vm.machine import boots
 from schedlab.tunables import Interrupted, restore_on_signals
 
 console = consoles.make()
@@ -53,10 +53,10 @@ def show_plan(request: Request) -> Exit:
     target = _target(request, made.experiment)
     dry_run.show(console, made, _estimate(request, made, engine, target))
     _show_downloads(target.downloads())
-    obstacles = target.obstacles(made)
-    for obstacle in obstacles:
-        console.say("cannot run here:", str(obstacle))
-    return Exit.CANNOT_RUN if obstacles else Exit.FINE
+    missing = target.missing_requirements(made)
+    for requirement in missing:
+        console.say("cannot run here:", str(requirement))
+    return Exit.CANNOT_RUN if missing else Exit.FINE
 
 
 def _show_downloads(wanted: Sequence[Download]) -> None:

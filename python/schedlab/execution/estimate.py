@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from schedlab.experiment.plan import Plan
 from schedlab.store.reading import typical_boot, typical_seconds
+from schedlab.targets.protocol import Boots
 from schedlab.units import counted, format_time
 from schedlab.workloads.registry import adapter
 
@@ -21,15 +22,6 @@ class Estimate:
 
     seconds: float
     basis: str
-
-
-@dataclass(frozen=True)
-class Boots:
-    """Machines that a plan boots: how many, a guess at the seconds of all of them, whether they wait for pauses."""
-
-    count: int
-    seconds: float
-    waits: bool
 
 
 def estimate(

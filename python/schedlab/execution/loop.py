@@ -16,7 +16,7 @@ from schedlab.execution.stopping import Looks
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.store import reading, writing
-from schedlab.targets.protocol import Obstacle, Session, Target
+from schedlab.targets.protocol import MissingRequirement, Session, Target
 
 Progress = Callable[[Trial, "Measurement | None"], None]
 """Called before each trial (with None) and after it."""
@@ -27,9 +27,9 @@ def require_runnable(plan: Plan, target: Target, tell: Callable[[str], None] = l
 
     What the target lacks and can be had is downloaded, and told before that, once nothing else is in the way.
     """
-    _refuse(target.obstacles(plan))
+    _refuse(target.missing_requirements(plan))
     if download(target, tell):
-        _refuse(target.obstacles(plan))
+        _refuse(target.missing_requirements(plan))
 
 
 def download(target: Target, tell: Callable[[str], None]) -> bool:
@@ -41,13 +41,13 @@ def download(target: Target, tell: Callable[[str], None]) -> bool:
     return bool(wanted)
 
 
-def _refuse(found: Sequence[Obstacle]) -> None:
+def _refuse(found: Sequence[MissingRequirement]) -> None:
     if found:
         todo = "'schedlab doctor' tells what this machine can run; nothing was changed"
         raise CannotRunHere(_refusal(found), todo=todo)
 
 
-def _refusal(found: Sequence[Obstacle]) -> str:
+def _refusal(found: Sequence[MissingRequirement]) -> str:
     lines = (line for item in found for line in str(item).splitlines())
     return "\n  ".join(["this experiment cannot run here", *lines])
 

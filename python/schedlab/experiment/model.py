@@ -21,9 +21,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from schedlab.cpulist import parse_cpu_list
+from schedlab.experiment.topology import DEFAULT, BadTopology, Topology
 from schedlab.tunables import BadValue, Setting, UnknownTunable, model_setting, setting
 from schedlab.units import parse_share, parse_time_ns
-from schedlab.vm.topology import DEFAULT, BadTopology, Topology
 
 SLICE_NS_MIN, SLICE_NS_MAX = 100_000, 100_000_000
 """Range of a custom EEVDF slice: the kernel clamps ``sched_runtime`` to 0.1–100 ms (kernel/sched/syscalls.c, 6.12)."""

@@ -44,7 +44,7 @@ class Watch:
         self._clock = root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
         self._frequencies = sorted(root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"))
 
-    def look(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """A snapshot now; about 0.1 ms."""
         load, _, _, tasks, *_ = self._load.read_text().split()
         return Snapshot(

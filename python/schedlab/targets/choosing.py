@@ -1,4 +1,4 @@
-"""Which target a run is on: what the command line says, else what the file says."""
+"""The choice of a run's target: the command line's ``--target``, else the file's ``[target]`` table."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from pathlib import Path
 
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import Experiment, TargetTable
+from schedlab.experiment.topology import DEFAULT, Topology
 from schedlab.targets.host import Host
 from schedlab.targets.protocol import Target
-from schedlab.vm.spec import PREFIX, Spec
 
 SIM = "sim:"
-VM = PREFIX
+VM = "vm:"
 
 
 class UnknownTarget(SchedlabError):
-    """A target that is not one of those there are."""
+    """A target specification that names no target."""
 
 
 def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
-    """The ``[target]`` table that ``--target SPEC`` stands for; the experiment's own without one.
+    """Return the ``[target]`` table for ``--target SPEC``, or the experiment's table for None.
 
-    ``host``, ``sim:MACHINE`` or ``sim:MACHINE/KERNEL``; a machine or kernel of one's own is a path that ends in
-    ``.toml``. ``vm:KERNEL[@TOPOLOGY]``: what else the file says of a virtual machine stays. UnknownTarget when it is
-    none of these.
+    SPEC is ``host``, ``sim:MACHINE``, ``sim:MACHINE/KERNEL`` or ``vm:KERNEL[@TOPOLOGY]``. A machine or kernel model of
+    the user is a path that ends in ``.toml``. A ``vm:`` target keeps the file's other keys of a virtual machine.
+    UnknownTarget for any other text.
     """
     if spec is None:
         return experiment.target
@@ -35,7 +35,7 @@ def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
     machine, kernel = _split(spec.removeprefix(SIM))
     if not spec.startswith(SIM) or not machine:
         raise UnknownTarget(
-            f"{spec!r} is no target",
+            f"{spec!r} is not a target",
             where="--target",
             todo="host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL "
             "('schedlab machines list', 'schedlab kernels list')",
@@ -43,33 +43,48 @@ def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
     return TargetTable(kind="sim", machine=machine, kernel=kernel)
 
 
+def parse_guest(spec: str) -> tuple[str, Topology]:
+    """Return kernel name and topology of ``vm:KERNEL[@TOPOLOGY]``; the path of a kernel may contain an ``@``.
+
+    UnknownTarget without a kernel name, BadTopology for a wrong topology.
+    """
+    rest = spec.removeprefix(VM)
+    kernel, at, topology = rest.rpartition("@")
+    if at and "/" in topology and not topology[:1].isdecimal():
+        kernel, at = rest, ""
+    name = kernel if at else rest
+    if not name:
+        raise UnknownTarget(f"{spec!r} names no kernel", todo="vm:debian-6.12, vm:/path/to/bzImage or vm:tree:FOLDER")
+    return name, Topology.parse(topology) if at else DEFAULT
+
+
 def _guest(spec: str, table: TargetTable) -> TargetTable:
-    """A virtual machine by its short form; a topology of another number of nodes has its own distances."""
-    asked = Spec.parse(spec)
+    """The table for a ``vm:`` specification. The file's distances stay if they fit the number of nodes."""
+    kernel, topology = parse_guest(spec)
     kept = table.model_dump(exclude_unset=True, exclude={"kind", "kernel", "topology"}) if table.kind == "vm" else {}
-    if len(kept.get("distances") or ()) != asked.topology.nodes:
+    if len(kept.get("distances") or ()) != topology.nodes:
         kept.pop("distances", None)
-    return TargetTable(kind="vm", kernel=asked.kernel, topology=str(asked.topology), **kept)
+    return TargetTable(kind="vm", kernel=kernel, topology=str(topology), **kept)
 
 
 def _split(rest: str) -> tuple[str, str | None]:
-    """Machine and kernel; a path's own slashes belong to it."""
+    """Machine and kernel of ``MACHINE[/KERNEL]``, where a machine's path may contain slashes."""
     match = None if Path(rest).is_file() else re.fullmatch(r"(.+\.toml|[^/]+)/(.+)", rest)
     return (match[1], match[2]) if match else (rest, None)
 
 
 def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None) -> Target:
-    """The target; SchedlabError when there is none like that."""
+    """Return the target; SchedlabError when it does not exist."""
     table = table_of(spec, experiment)
     if table.kind == "host":
         return Host(sysroot) if sysroot else Host()
     if sysroot is not None:
         raise UnknownTarget("only the host's tunables can be taken from other files", where="--sysroot")
+    # Imported here, so that a run on the host does not load the simulator or the guest machinery.
     if table.kind == "vm":
         from schedlab.targets.vm import VirtualMachine
 
         return VirtualMachine(table, experiment.variant)
-    # Only here: what a simulation needs is nothing to a run on the host.
     from schedlab.simulation import models
     from schedlab.targets.sim import Simulator
 
@@ -79,7 +94,7 @@ def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None
 
 
 def name_of(spec: str | None, experiment: Experiment) -> tuple[str, bool]:
-    """The target's name, and whether its time is virtual, without making it."""
+    """Return the target's name and whether its time is virtual, without creating the target."""
     table = table_of(spec, experiment)
     if table.kind == "host":
         return "host", False

@@ -1,8 +1,8 @@
-"""What every target offers: this machine's kernel, a virtual one, a remote one, a simulated one."""
+"""The interface of every target: this machine's kernel, a virtual machine, a simulated machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,37 +10,50 @@ from typing import Any, Protocol
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
+from schedlab.observe.fingerprint import differences, stable_hash
+
+Fault = tuple[str, str]
+"""A reason, and what the user can do about it."""
 
 
 @dataclass(frozen=True)
-class Obstacle:
-    """A reason why a plan cannot run here: what it concerns, why, and what would mend it."""
+class MissingRequirement:
+    """A reason why a plan cannot run on a target: its subject, the reason, and what the user can do."""
 
     subject: str
     reason: str
-    mend: str = ""
+    remedy: str = ""
 
     def __str__(self) -> str:
-        return f"{self.subject}: {self.reason}" + (f"\n  → {self.mend}" if self.mend else "")
+        return f"{self.subject}: {self.reason}" + (f"\n  → {self.remedy}" if self.remedy else "")
 
 
 @dataclass(frozen=True)
 class Download:
-    """Something that a run brings here before its first trial, once: what it is, and the call that brings it."""
+    """A file that a run fetches before its first trial: a description, and the call that fetches it."""
 
     what: str
     fetch: Callable[[], object]
 
 
+@dataclass(frozen=True)
+class Boots:
+    """The boots of a plan: their number, their estimated seconds in total, and whether they wait for pauses."""
+
+    count: int
+    seconds: float
+    waits: bool
+
+
 class Session(Protocol):
-    """A target made ready for one run."""
+    """A target that is ready for one run."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """What could not be observed so far, and what would turn it on."""
+        """Data that could not be observed, and how to enable it."""
 
     def put_in_place(self, variant: Variant) -> None:
-        """Make the system's state that of the variant; a no-op when it is already."""
+        """Change the system to the variant's state; a no-op when it has that state."""
 
     def run(self, trial: Trial) -> Measurement:
         """Run one trial under the variant in place. A trial's failure is a measurement, not an exception."""
@@ -50,33 +63,51 @@ class Target(Protocol):
     """A place where trials run."""
 
     name: str
-    """For people: ``host``."""
+    """The target's name for people, such as ``host``."""
     kind: str
-    """How its figures come to be: ``real``, ``simulated``, ``scripted``, …"""
+    """The kind of its figures: ``real``, ``simulated``, ``scripted``, …"""
     virtual: bool
-    """Whether time passes on a clock of its own: then nobody waits for a design's pauses."""
-
+    """Whether time passes on a virtual clock. Such a target does not wait for a design's pauses."""
     warms: bool
-    """Whether a warm-up reaches the trials after it, as on a machine, which cools again while nothing runs. A guest or
-    a simulation begins anew each time, whatever ran before."""
+    """Whether a warm-up affects later trials, as on a machine. A guest or a simulation always starts afresh."""
+    leftovers: Sequence[str] = ()
+    """Messages about state that the last session could not restore, or left because somebody else changed it."""
 
-    def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
-        """Everything that would stop this plan here; found without changing or downloading anything."""
+    def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
+        """Everything that would stop this plan here. The check changes and downloads nothing."""
 
     def downloads(self) -> Sequence[Download]:
-        """What is not here yet and can be had; what depends on it is no obstacle before it is here."""
+        """Files that a run has to fetch first. A requirement that they meet is not a missing one."""
+        return ()
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """What the machine is, JSON-ready."""
+        """Return a description of the machine that JSON can represent."""
 
     def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
-        """The same for the same machine in the same configuration."""
+        """Return the same text for the same machine in the same configuration."""
+        return stable_hash(fingerprint)
 
     def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
-        """What of the machine is another now than in this fingerprint, as key paths."""
-
-    leftovers: Sequence[str]
-    """What the last session could not put back, or what was not its to put back; for people."""
+        """Return the key paths in which the machine differs from this fingerprint."""
+        return differences(fingerprint, self.fingerprint())
 
     def session(self, plan: Plan, run_id: int) -> AbstractContextManager[Session]:
-        """Get ready for a run; at the exit everything is as it was before, whatever happened."""
+        """Prepare a run; at the exit the machine's state is restored, whatever happened."""
+
+
+def by_variant(faults: Iterable[tuple[str, Fault]], every: int | None = None) -> Iterator[MissingRequirement]:
+    """Report each fault of the (variant, fault) pairs once, with all variants that have it.
+
+    ``every`` is the number of variants that were checked, if "every variant" may replace their names.
+    """
+    variants: dict[Fault, list[str]] = {}
+    for name, fault in faults:
+        variants.setdefault(fault, []).append(name)
+    for (reason, remedy), names in variants.items():
+        subject = "every variant" if 1 < len(names) == every else naming(names)
+        yield MissingRequirement(subject, reason, remedy)
+
+
+def naming(names: Sequence[str]) -> str:
+    """Name variants in a message: ``variant 'a'``, ``variants 'a', 'b'``."""
+    return f"{'variants' if len(names) > 1 else 'variant'} {', '.join(map(repr, names))}"

@@ -1,4 +1,4 @@
-"""One run at a time on a machine: two would measure each other, and take each other's tunables for the originals."""
+"""A lock that allows one run at a time on a machine. Two runs would disturb each other's trials and tunables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedlab.errors import CannotRunHere
 from schedlab.locks import try_lock
 
 PLACE = Path("/tmp/schedlab-host.lock")
-"""Every user must find the same file, also those who may write nowhere else."""
+"""The lock file. Every user must be able to open it, also a user who may write nowhere else."""
 
 BUSY = "another run is measuring on this machine"
 WAIT = "wait for it: two runs at once would measure each other"
@@ -19,22 +19,22 @@ WAIT = "wait for it: two runs at once would measure each other"
 
 @contextmanager
 def machine_lock(place: Path = PLACE) -> Iterator[None]:
-    """Hold the machine for a run; CannotRunHere names the process that holds it already.
+    """Lock the machine for a run; CannotRunHere names the process that holds the lock.
 
-    The lock goes with the process, however it ends; the file stays.
+    The kernel releases the lock when the process ends. The file stays.
     """
     handle = _open(place)
     try:
         if not try_lock(handle):
             raise CannotRunHere(f"{BUSY} (process {_holder(place)})", todo=WAIT)
-        _sign(place)
+        _write_pid(place)
         yield
     finally:
         os.close(handle)
 
 
 def holder(place: Path = PLACE) -> str | None:
-    """The process that holds the machine now, as text; None when nobody does."""
+    """Return the number of the process that holds the lock; None when the machine is free."""
     handle = _open(place)
     try:
         return None if try_lock(handle) else _holder(place)
@@ -58,8 +58,8 @@ def _open(place: Path) -> int:
             os.umask(before)
 
 
-def _sign(place: Path) -> None:
-    """Leave the holder's process number for others to read; in another user's file that is not possible."""
+def _write_pid(place: Path) -> None:
+    """Write this process's number for other processes to read; not possible in another user's file."""
     try:
         place.write_text(f"{os.getpid()}\n")
     except PermissionError:

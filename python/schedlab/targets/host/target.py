@@ -13,29 +13,25 @@ from schedlab import cache, scratch
 from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
-from schedlab.experiment.rows import Row
 from schedlab.measurement import Measurement
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters import Counters
-from schedlab.observe.fingerprint import differences, stable_hash, take
+from schedlab.observe.fingerprint import take
 from schedlab.targets import sched_ext
-from schedlab.targets.host.check import obstacles
-from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
-from schedlab.targets.host.launch import launch
 from schedlab.targets.host.lock import machine_lock
-from schedlab.targets.protocol import Download, Obstacle
-from schedlab.targets.remarks import Remarks
+from schedlab.targets.host.requirements import missing_requirements
+from schedlab.targets.protocol import MissingRequirement, Target
 from schedlab.targets.sched_ext.kernel import Kernel
+from schedlab.targets.trial import PreparedRow, Remarks, cpu_seconds, interpret, launch, process_counters
 from schedlab.tunables import Journal, Restored, System, default_journal_dir
-from schedlab.workloads.base import AnyAdapter, Parameters, Place
-from schedlab.workloads.registry import adapter
+from schedlab.workloads.base import Place
 
 Switch = Callable[[Mapping[str, object]], None]
-"""Makes the tunables those named, and puts back the others that this run has changed."""
+"""Set these tunables, and restore the others that this run has changed."""
 
 
-class Host:
-    """The kernel that runs here, or with ``root`` a tree of files in its place (for tests and demonstrations)."""
+class Host(Target):
+    """The running kernel, or with ``root`` a tree of files in its place (for tests and demonstrations)."""
 
     name = "host"
     virtual = False
@@ -45,49 +41,41 @@ class Host:
         self._system = System(root)
         self._journal_dir = journal_dir or default_journal_dir()
         self.kind = "real" if self._system.real else "real, tunables in a tree of files"
-        self.leftovers: Sequence[str] = ()
         self._slot: sched_ext.Slot | None = None
 
-    def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
-        """See :mod:`schedlab.targets.host.check`."""
-        return list(obstacles(plan, self._system))
-
-    def downloads(self) -> Sequence[Download]:
-        """Nothing: it is this machine."""
-        return ()
+    def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
+        """See :mod:`schedlab.targets.host.requirements`."""
+        return list(missing_requirements(plan, self._system))
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """See :mod:`schedlab.observe.fingerprint`; a tree of files in the kernel's place is named in it."""
+        """See :mod:`schedlab.observe.fingerprint`; ``tunables`` names a tree of files in the kernel's place."""
         return take() | {"tunables": str(self._system.root)}
 
     def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
-        """See :func:`schedlab.observe.fingerprint.differences`; a scheduler that this run has loaded is none."""
-        own = "kernel.sched_ext " if self._slot is not None and self._slot.holds else None
-        found = differences(fingerprint, self.fingerprint())
-        return [path for path in found if own is None or not path.startswith(own)]
-
-    def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
-        """See :func:`schedlab.observe.fingerprint.stable_hash`."""
-        return stable_hash(fingerprint)
+        """Return the differences, without the sched_ext scheduler that this run has loaded."""
+        changes = super().changes(fingerprint)
+        loaded = self._slot is not None and self._slot.holds
+        return [path for path in changes if not (loaded and path.startswith("kernel.sched_ext "))]
 
     @contextmanager
     def session(self, plan: Plan, run_id: int) -> Iterator[HostSession]:
-        """Journal open, debugfs mounted if it is needed, workloads prepared; all undone at the exit."""
+        """Open the journal, mount debugfs if necessary, prepare workloads; undo everything at the exit."""
         with ExitStack() as stack:
             stack.enter_context(machine_lock())
-            place = stack.enter_context(scratch.folder())
+            folder = stack.enter_context(scratch.folder())
             switch = stack.enter_context(self._switching(plan, run_id))
-            prepared = {row.key: _Prepared(row, Place(cache.folder(), place)) for row in plan.rows}
-            for item in prepared.values():
-                stack.enter_context(item.adapter.prepared(item.parameters, item.place))
+            place = Place(cache.folder(), folder)
+            rows = {row.key: PreparedRow.of(row) for row in plan.rows}
+            for row in rows.values():
+                stack.enter_context(row.adapter.prepared(row.parameters, place))
             counters = stack.enter_context(Counters.open())
-            # Last in, first out: what is put back afterwards is put back under the machine's own scheduler.
+            # Entered last and left first: tunables and workloads are undone under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
-            yield HostSession(prepared, switch, counters, slot, [variant.name for variant in plan.variants])
+            yield HostSession(rows, place, switch, counters, slot, [variant.name for variant in plan.variants])
 
     @contextmanager
     def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:
-        """The place for the variants' sched_ext schedulers; None where none has one: then it is not this run's."""
+        """Yield the slot for sched_ext schedulers; None when no variant has one and the slot is not this run's."""
         if not sched_ext.wanted(plan.variants):
             yield None
             return
@@ -103,7 +91,7 @@ class Host:
 
     @contextmanager
     def _switching(self, plan: Plan, run_id: int) -> Iterator[Switch]:
-        """A function that makes the tunables those of a variant; at the exit they are as they were before."""
+        """Yield a function that sets a variant's tunables; the exit restores the values before the run."""
         self.leftovers = ()
         if not any(variant.tunables for variant in plan.variants):
             yield lambda wanted: None
@@ -116,7 +104,7 @@ class Host:
             def switch(wanted: Mapping[str, object]) -> None:
                 journal.put(wanted)
                 if journal.left_alone:
-                    # The next baseline would be measured at that value, and compared with those before.
+                    # Somebody else changed the value: later baselines would differ from earlier ones.
                     raise CannotRunHere(
                         f"{journal.left_alone[0]}; the run has ended, its trials are kept",
                         todo="put the value back and go on with --resume",
@@ -132,27 +120,20 @@ class Host:
                 ]
 
 
-class _Prepared:
-    """A row with its adapter and its validated parameters."""
-
-    def __init__(self, row: Row, place: Place) -> None:
-        self.adapter: AnyAdapter = adapter(row.use)
-        self.parameters: Parameters = self.adapter.parameters.model_validate(row.parameters)
-        self.place = place
-
-
 class HostSession:
     """Runs trials on the host; see :class:`schedlab.targets.protocol.Session`."""
 
     def __init__(
         self,
-        prepared: Mapping[tuple[str, str], _Prepared],
+        rows: Mapping[tuple[str, str], PreparedRow],
+        place: Place,
         switch: Switch,
         counters: Counters,
         slot: sched_ext.Slot | None = None,
         variants: Sequence[str] = (),
     ) -> None:
-        self._prepared = prepared
+        self._rows = rows
+        self._place = place
         self._remarks = Remarks(variants)
         self._switch = switch
         self._counters = counters
@@ -162,13 +143,13 @@ class HostSession:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What could not be counted, and what would turn it on; which sched_ext schedulers were loaded."""
-        return [*self._counters.notes, *self._remarks.told, *(self._slot.notes if self._slot else ())]
+        """Counters that are missing and how to enable them, and the sched_ext schedulers that were loaded."""
+        return [*self._counters.notes, *self._remarks.texts, *(self._slot.notes if self._slot else ())]
 
     def put_in_place(self, variant: Variant) -> None:
-        """Write the variant's tunables, and put back those that it does not name; attributes go with each launch.
+        """Write the variant's tunables and restore the others; each launch applies the variant's attributes.
 
-        The variant's sched_ext scheduler is loaded after that, and stays until another variant takes its place.
+        The variant's sched_ext scheduler is loaded last, and stays loaded until the next variant is put in place.
         """
         if self._slot and not self._slot.serves(variant):
             self._slot.clear()
@@ -177,26 +158,26 @@ class HostSession:
             self._slot.put(variant)
 
     def run(self, trial: Trial) -> Measurement:
-        """One trial; a failure, a timeout or unreadable output is a measurement with its reason."""
-        row = self._prepared[trial.row.key]
+        """Run a trial; a failure, a timeout or unreadable output is a measurement with its reason."""
+        row = self._rows[trial.row.key]
         try:
-            row.adapter.before_trial(row.parameters, row.place)
-            command = row.adapter.command(row.parameters, row.place)
-            self._look()
+            row.adapter.before_trial(row.parameters, self._place)
+            command = row.adapter.command(row.parameters, self._place)
+            self._check_scheduler()
         except TrialFailure as failure:
             return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
-        before, started, first = self._watch.look(), time.time(), self._counters.snapshot()
+        before, started, first = self._watch.snapshot(), time.time(), self._counters.snapshot()
         during: list[int] = []
 
         def every_second() -> None:
             during.extend(self._watch.frequencies())
-            self._look()
+            self._check_scheduler()
 
         try:
             launched = launch(command, trial.variant, trial.row.timeout, every_second)
-            last, after = self._counters.snapshot(), self._watch.look()
+            last, after = self._counters.snapshot(), self._watch.snapshot()
             elapsed = time.time() - started
-            self._look()
+            self._check_scheduler()
         except TrialFailure as failure:
             return Measurement("failed", started, time.time() - started, reason=str(failure))
         self._remarks.add(trial.variant.name, self._counters.remarks(first))
@@ -214,7 +195,7 @@ class HostSession:
             stderr=launched.stderr,
         )
 
-    def _look(self) -> None:
-        """Raise TrialFailure when the scheduler is not what the variant says: what runs now is no trial of it."""
+    def _check_scheduler(self) -> None:
+        """Raise TrialFailure when the loaded scheduler is not the variant's."""
         if self._slot:
-            self._slot.watch()
+            self._slot.check()

@@ -1,6 +1,6 @@
-"""sched_ext schedulers of variants: whether the kernel takes them, started before their trials, watched, stopped."""
+"""sched_ext schedulers of variants: requirements, loading before trials, checks during trials, unloading."""
 
-from schedlab.targets.sched_ext.check import obstacles
+from schedlab.targets.sched_ext.requirements import missing_requirements
 from schedlab.targets.sched_ext.slot import Slot, wanted
 
-__all__ = ["Slot", "obstacles", "wanted"]
+__all__ = ["Slot", "missing_requirements", "wanted"]

@@ -1,11 +1,11 @@
-"""What a kernel tells of sched_ext: the files of /sys/kernel/sched_ext, and its log.
+"""State of sched_ext in a kernel: the files of /sys/kernel/sched_ext, and the kernel's log.
 
-| file | holds |
+| file | content |
 |---|---|
 | ``state`` | ``disabled``, ``enabling``, ``enabled`` or ``disabling`` |
-| ``root/ops`` | the loaded scheduler's name; the folder is there while one is loaded |
-| ``enable_seq`` | how many schedulers were loaded since boot |
-| ``nr_rejected`` | how many times a scheduler refused a task since boot |
+| ``root/ops`` | the loaded scheduler's name; the folder exists while a scheduler is loaded |
+| ``enable_seq`` | number of schedulers loaded since boot |
+| ``nr_rejected`` | number of tasks that a scheduler refused since boot |
 
 Source: Documentation/scheduler/sched-ext.rst and kernel/sched/ext.c of Linux 6.12 and 6.18.
 """
@@ -21,15 +21,15 @@ from pathlib import Path
 FOLDER = "sys/kernel/sched_ext"
 LOG = "dev/kmsg"
 MARK = "sched_ext:"
-"""What the kernel's own messages about it begin with (kernel/sched/ext.c)."""
+"""Prefix of the kernel's messages about sched_ext (kernel/sched/ext.c)."""
 
 RECORD = 8192
-"""Bytes of one read of /dev/kmsg: a record has 2048 at most (PRINTK_MESSAGE_MAX, kernel/printk/internal.h, 6.12)."""
+"""Bytes of one read of /dev/kmsg: a record has at most 2048 (PRINTK_MESSAGE_MAX, kernel/printk/internal.h, 6.12)."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """One look at sched_ext. ``ops`` is empty where nothing is loaded, numbers are None where the kernel has none."""
+    """State of sched_ext. ``ops`` is empty where nothing is loaded, a number is None where the kernel has no file."""
 
     state: str
     ops: str
@@ -38,12 +38,12 @@ class Status:
 
     @property
     def loaded(self) -> bool:
-        """Whether a scheduler is loaded, or about to be, or not gone yet."""
+        """Whether a scheduler is loaded, is being loaded, or is being removed."""
         return self.state != "disabled"
 
     @property
     def shown(self) -> str:
-        """For people: the scheduler's name, or the state where it has none."""
+        """The scheduler's name for people, or the state of a scheduler without a name."""
         return repr(self.ops) if self.ops else f"a scheduler without a name ({self.state})"
 
 
@@ -54,7 +54,7 @@ class Kernel:
         self.root = root
 
     def status(self) -> Status | None:
-        """How sched_ext is now; None where the kernel does not have it."""
+        """Return the current state; None where the kernel has no sched_ext."""
         state = self._text("state")
         if state is None:
             return None
@@ -62,7 +62,7 @@ class Kernel:
 
     @contextmanager
     def log(self) -> Iterator[Log]:
-        """What the kernel says from here on; where its log cannot be read it says nothing."""
+        """Open the kernel's log at its end. A log that cannot be read yields no messages."""
         handle = -1
         with suppress(OSError):
             handle = os.open(self.root / LOG, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -85,23 +85,23 @@ class Kernel:
 
 
 class Log:
-    """The kernel's log from some moment on; ``handle`` is a descriptor, or negative where it cannot be read."""
+    """The kernel's log; ``handle`` is a file descriptor, negative where the log cannot be read."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
-    def told(self) -> list[str]:
-        """The messages about sched_ext since the last call, oldest first."""
+    def messages(self) -> list[str]:
+        """Return the messages about sched_ext since the last call, oldest first."""
         records = b"".join(self._records()).decode(errors="replace").splitlines()
         messages = [line.partition(";")[2] or line for line in records]
         return [message for message in messages if message.startswith(MARK)]
 
     def _records(self) -> Iterator[bytes]:
-        """One record of /dev/kmsg a read (Documentation/ABI/testing/dev-kmsg); a file's all at once."""
+        """Read one record of /dev/kmsg at a time (Documentation/ABI/testing/dev-kmsg), or a whole regular file."""
         while self._handle >= 0:
             try:
                 record = os.read(self._handle, RECORD)
-            except BrokenPipeError:  # records were overwritten before they were read; the next read goes on
+            except BrokenPipeError:  # the kernel overwrote records before they were read; the next read continues
                 continue
             except OSError:
                 return

@@ -1,7 +1,7 @@
-"""One sched_ext scheduler: a process that loads it, and that it goes with.
+"""One sched_ext scheduler: the process that loads it and keeps it loaded.
 
-It runs under ``schedload exec``, in a session of its own: a Ctrl-C on the terminal does not reach it, and nothing of it
-is left when schedlab is killed, by SIGKILL too. A scheduler whose process has ended is taken out by the kernel.
+The process runs under ``schedload exec`` in a session of its own: Ctrl-C on the terminal does not reach it, and it ends
+with schedlab, even after SIGKILL. The kernel removes a scheduler whose process has ended.
 """
 
 from __future__ import annotations
@@ -22,60 +22,60 @@ from schedlab.tunables.signals import deferred_signals
 from schedlab.workloads.tools import SCHEDLOAD, need
 
 START_SECONDS = 30.0
-"""How long loading may take. The BPF verifier may take seconds for a large scheduler, and switching every task more."""
+"""Limit for loading. The BPF verifier may take seconds for a large scheduler, and switching every task more."""
 
 LAST_WORDS = 5.0
-"""Seconds from SIGINT, by which these programs are ended by hand, to SIGKILL."""
+"""Seconds from SIGINT, which users end these programs with, to SIGKILL."""
 
 GRACE = 10.0
-"""Seconds beyond that for the launcher to end, and for the kernel to switch every task back."""
+"""Further seconds for the launcher to end and for the kernel to switch every task back."""
 
 PAUSE = 0.01
-"""Seconds between two looks while it is being loaded or stopped, when no trial runs."""
+"""Seconds between two polls of the state during loading and unloading, when no trial runs."""
 
 LARGEST_OUTPUT = 1 << 20
-"""Bytes of output above which only the end is kept: most of these programs print statistics without end."""
+"""Bytes of output above which only the end is kept: most of these programs print statistics forever."""
 
 KEPT_OUTPUT = 64 << 10
-"""Bytes of that end. The kernel's debug dump, printed last, has 32 KiB (SCX_EXIT_DUMP_LEN, kernel/sched/ext.c)."""
+"""Bytes of output that are kept. The kernel's debug dump, printed last, has 32 KiB (SCX_EXIT_DUMP_LEN, ext.c)."""
 
 SHOWN_LINES, SHOWN = 8, 1000
-"""Last lines, and characters of them, that go into a failure's reason."""
+"""Last lines of the output, and their characters, that a failure's reason quotes."""
 
 
 class Scheduler:
-    """A scheduler from its start to its stop; ``words`` are its command."""
+    """A scheduler from its start to its stop; ``words`` are its command line."""
 
     def __init__(self, words: Sequence[str], kernel: Kernel) -> None:
         self.words = tuple(words)
         self.line = shlex.join(words)
         self._kernel = kernel
-        self._held = ExitStack()
+        self._files = ExitStack()
         self._output = self._report = -1
         self._log = Log(-1)
         self._process: subprocess.Popen[bytes] | None = None
-        self._own: Status | None = None
+        self._loaded_status: Status | None = None
 
     @property
     def ops(self) -> str:
-        """The name under which the kernel has it; empty until it is loaded."""
-        return self._own.ops if self._own else ""
+        """The scheduler's name in the kernel; empty before it is loaded."""
+        return self._loaded_status.ops if self._loaded_status else ""
 
     def start(self) -> None:
-        """Load it; TrialFailure when it does not come to that. After that, :meth:`stop` is due in any case."""
+        """Load the scheduler; TrialFailure when that fails. Call :meth:`stop` afterwards in any case."""
         before = self._kernel.status()
         if before is None or before.loaded:
-            told = f"{before.shown} is loaded already" if before else "the kernel has no sched_ext"
-            raise TrialFailure(f"sched_ext: '{self.line}' was not started: {told}")
+            reason = f"{before.shown} is loaded already" if before else "the kernel has no sched_ext"
+            raise TrialFailure(f"sched_ext: '{self.line}' was not started: {reason}")
         with deferred_signals():
-            self._begin()
-        self._own = self._loaded(before)
+            self._start_process()
+        self._loaded_status = self._wait_until_loaded(before)
 
-    def _begin(self) -> None:
-        self._output = self._memory("sched_ext output")
-        self._report = self._memory("sched_ext report")
-        self._log = self._held.enter_context(self._kernel.log())
-        # Appending, so that cutting the file short does not leave a hole where the next line goes.
+    def _start_process(self) -> None:
+        self._output = self._memory_file("sched_ext output")
+        self._report = self._memory_file("sched_ext report")
+        self._log = self._files.enter_context(self._kernel.log())
+        # Append mode: after a truncation the next line must not leave a hole before it.
         fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)
         options = [f"--last-words={LAST_WORDS}s", f"--parent={os.getpid()}", f"--report={self._report}"]
         self._process = subprocess.Popen(
@@ -87,53 +87,54 @@ class Scheduler:
         )
 
     def fault(self) -> str:
-        """Why a trial that runs under it is none; empty while it is loaded and its process lives."""
+        """Explain why the scheduler is not in effect; empty while it is loaded and its process lives."""
         assert self._process is not None
-        assert self._own is not None
-        self._bound()
+        assert self._loaded_status is not None
+        self._truncate_output()
         now = self._kernel.status()
         if now is None or now.state != "enabled":
             state = now.state if now else "gone"
             return self._explained(f"is no longer loaded (state {state!r}): ejected by the kernel, or ended by itself")
-        if now.enable_seq != self._own.enable_seq:
+        if now.enable_seq != self._loaded_status.enable_seq:
             return self._explained(f"was ejected or ended, and {now.shown} was loaded after it")
-        if now.ops != self._own.ops:
-            return self._explained(f"is not what is loaded: that is {now.shown}")
+        if now.ops != self._loaded_status.ops:
+            return self._explained(f"is not the loaded scheduler: that is {now.shown}")
         if self._process.poll() is not None:
-            return self._explained("is loaded without it")
+            return self._explained("is loaded, but its process is gone")
         return ""
 
     def stop(self) -> str:
-        """End it and see that the kernel has taken it out; a remark when it had to be killed, else empty.
+        """End the process and wait until the kernel has removed the scheduler.
 
-        CannotRunHere when it is still loaded: whatever is measured then would be measured under it.
+        Return a remark when the process had to be killed, else an empty text. CannotRunHere when the scheduler stays
+        loaded: all later trials would run under it.
         """
         remark = ""
         if self._process is not None:
-            alone = self._process.poll() is None
+            alive = self._process.poll() is None
             self._end_process()
-            self._await_out()
-            if alone and self._end() == "signal 9":
+            self._wait_until_removed()
+            if alive and self._exit_state() == "signal 9":
                 remark = f"sched_ext: '{self.line}' did not end within {LAST_WORDS:g} s of SIGINT and was killed"
-        self._held.close()
-        self._process = self._own = None
+        self._files.close()
+        self._process = self._loaded_status = None
         return remark
 
-    def _loaded(self, before: Status) -> Status:
+    def _wait_until_loaded(self, before: Status) -> Status:
         assert self._process is not None
         deadline = time.monotonic() + START_SECONDS
         while True:
             ended, now = self._process.poll() is not None, self._kernel.status()
             if ended:
                 raise TrialFailure(self._explained("was not loaded"))
-            # Counted last of all (scx_enable); kernels with a backport from before 6.12 do not count.
+            # scx_enable counts last of all. Backports from before 6.12 have no counter.
             counted = before.enable_seq is None or (now is not None and now.enable_seq != before.enable_seq)
             if now and now.state == "enabled" and now.ops and counted:
                 return now
             if time.monotonic() > deadline:
                 state = f"state {now.state!r}" if now else "no state"
                 raise TrialFailure(self._explained(f"was not loaded within {START_SECONDS:g} s: {state}"))
-            self._bound()
+            self._truncate_output()
             time.sleep(PAUSE)
 
     def _end_process(self) -> None:
@@ -149,43 +150,43 @@ class Scheduler:
         process.kill()
         process.wait()
 
-    def _await_out(self) -> None:
-        """Wait until the kernel no longer has what this process loaded; somebody else's is not its to end."""
+    def _wait_until_removed(self) -> None:
+        """Wait until the kernel has removed this process's scheduler; a scheduler of somebody else stays."""
         deadline = time.monotonic() + GRACE
         while (now := self._kernel.status()) is not None and now.loaded and self._is_own(now):
             if time.monotonic() > deadline:
                 raise CannotRunHere(
                     f"{now.shown} is still loaded {GRACE:g} s after the end of '{self.line}'; the run has ended",
                     where="sched_ext",
-                    todo="a pinned BPF link keeps it ('bpftool struct_ops list'); SysRq-S takes any scheduler out",
+                    todo="a pinned BPF link keeps it ('bpftool struct_ops list'); SysRq-S removes any scheduler",
                 )
             time.sleep(PAUSE)
 
     def _is_own(self, now: Status) -> bool:
-        """Whether what is loaded now came with this process: what is still on its way in or out is taken for it."""
-        return self._own is None or now.enable_seq == self._own.enable_seq
+        """Whether this process loaded the scheduler; assumed for one that is being loaded or removed."""
+        return self._loaded_status is None or now.enable_seq == self._loaded_status.enable_seq
 
     def _explained(self, what: str) -> str:
-        """The fault with what the kernel and the program say of it, which an ejected program prints before it ends."""
+        """The fault with the messages of the kernel and the program. An ejected program prints before it ends."""
         assert self._process is not None
         try:
             self._process.wait(1.0)
         except subprocess.TimeoutExpired:
             ended = ""
         else:
-            ended = f"; its process has ended ({self._end()})"
-        kernel = "; ".join(self._log.told())
+            ended = f"; its process has ended ({self._exit_state()})"
+        messages = "; ".join(self._log.messages())
         printed = "\n".join(self._printed().splitlines()[-SHOWN_LINES:])[-SHOWN:]
         name = f"{self.ops!r} ('{self.line}')" if self.ops else f"'{self.line}'"
-        said = [f"the kernel says: {kernel}"] * bool(kernel) + [f"it printed: {printed or 'nothing'}"]
-        return "; ".join([f"sched_ext: {name} {what}{ended}", *said])
+        sources = [f"the kernel says: {messages}"] * bool(messages) + [f"it printed: {printed or 'nothing'}"]
+        return "; ".join([f"sched_ext: {name} {what}{ended}", *sources])
 
-    def _end(self) -> str:
+    def _exit_state(self) -> str:
         """How the process ended: ``exit code 1``, ``signal 9``."""
         assert self._process is not None
         try:
             report = json.loads(os.pread(self._report, KEPT_OUTPUT, 0))
-        except ValueError:  # the launcher could not start it; its message is in the output
+        except ValueError:  # the launcher could not start the program; its message is in the output
             return f"exit code {self._process.returncode}"
         return f"signal {report['signal']}" if report["signal"] is not None else f"exit code {report['exit_code']}"
 
@@ -193,15 +194,15 @@ class Scheduler:
         size = os.fstat(self._output).st_size
         return os.pread(self._output, KEPT_OUTPUT, max(0, size - KEPT_OUTPUT)).decode(errors="replace").strip()
 
-    def _bound(self) -> None:
-        """Keep only the end of a large output; a line that is printed at this very moment may be lost."""
+    def _truncate_output(self) -> None:
+        """Keep only the end of a large output; a line printed during the truncation may be lost."""
         size = os.fstat(self._output).st_size
         if size > LARGEST_OUTPUT:
-            last = os.pread(self._output, KEPT_OUTPUT, size - KEPT_OUTPUT)
+            end = os.pread(self._output, KEPT_OUTPUT, size - KEPT_OUTPUT)
             os.ftruncate(self._output, 0)
-            os.write(self._output, last)
+            os.write(self._output, end)
 
-    def _memory(self, name: str) -> int:
+    def _memory_file(self, name: str) -> int:
         handle = os.memfd_create(name)
-        self._held.callback(os.close, handle)
+        self._files.callback(os.close, handle)
         return handle

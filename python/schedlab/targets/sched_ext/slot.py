@@ -1,4 +1,4 @@
-"""Which scheduler is loaded as the variants of a run take turns, and what is wrong with that at a trial."""
+"""The kernel's slot for a sched_ext scheduler during a run: which variant's scheduler is loaded, and its faults."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from schedlab.tunables.signals import deferred_signals
 
 
 class Slot:
-    """The kernel's one place for a sched_ext scheduler, for the time of a run that has variants with one.
+    """The kernel's single slot for a scheduler, used by a run in which some variants have a scheduler.
 
-    A scheduler is loaded when its variant is put in place and stays through that variant's trials; whoever makes this
-    calls :meth:`clear` in the end.
+    A scheduler is loaded when its variant is put in place, and stays loaded during that variant's trials. The owner
+    calls :meth:`clear` at the end.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -33,7 +33,7 @@ class Slot:
         return self._scheduler is not None
 
     def clear(self) -> None:
-        """Stop the scheduler, if there is one; CannotRunHere when the kernel keeps it."""
+        """Stop this run's scheduler; CannotRunHere when the kernel keeps it."""
         self._variant = None
         scheduler, self._scheduler = self._scheduler, None
         if scheduler is None:
@@ -42,9 +42,9 @@ class Slot:
             self._note(scheduler.stop())
 
     def put(self, variant: Variant) -> None:
-        """Have the variant's scheduler loaded, or none; what fails is told by :meth:`fault`.
+        """Load the variant's scheduler, or none; :meth:`fault` reports a failure.
 
-        A scheduler that has failed since is stopped and started again. CannotRunHere when one cannot be taken out.
+        A scheduler that has failed is stopped and started again. CannotRunHere when a scheduler cannot be removed.
         """
         if self.serves(variant):
             return
@@ -65,24 +65,24 @@ class Slot:
             self._note(note(variant, self._scheduler.ops))
 
     def serves(self, variant: Variant) -> bool:
-        """Whether it is as this variant wants it, and was put so for it: another of the same command starts afresh."""
+        """Whether this variant was put in place last and has no fault. Another variant always starts afresh."""
         return variant.name == self._variant and not self.fault()
 
     def fault(self) -> str:
-        """Why a trial now does not count: the scheduler is not, or no longer, what the variant wants. Else empty."""
+        """Explain why a trial would not count now: the loaded scheduler is not the variant's. Empty otherwise."""
         if self._failure:
             return self._failure
         if self._scheduler is not None:
             return self._scheduler.fault()
         now = self._kernel.status()
         if now and now.loaded:
-            return f"sched_ext: {now.shown} is loaded, by somebody else; this variant has none"
+            return f"sched_ext: {now.shown} is loaded, by somebody else; this variant has no scheduler"
         if now and now.enable_seq != self._sequence:
-            return "sched_ext: somebody else loaded a scheduler meanwhile; this variant has none"
+            return "sched_ext: somebody else loaded a scheduler meanwhile; this variant has no scheduler"
         return ""
 
-    def watch(self) -> None:
-        """Raise TrialFailure where there is a :meth:`fault`."""
+    def check(self) -> None:
+        """Raise TrialFailure when there is a :meth:`fault`."""
         if fault := self.fault():
             raise TrialFailure(fault)
 
@@ -92,10 +92,10 @@ class Slot:
 
 
 def note(variant: Variant, ops: str) -> str:
-    """For a report: the name under which the kernel had this variant's scheduler."""
+    """A note for reports: the kernel's name for this variant's scheduler."""
     return f"sched_ext: variant {variant.name!r} ran under {ops!r} ('{shlex.join(variant.sched_ext or ())}')"
 
 
 def wanted(variants: Sequence[Variant]) -> bool:
-    """Whether any variant has a scheduler: else what is loaded is a part of the machine, and left alone."""
+    """Whether any variant has a scheduler. Otherwise a loaded scheduler is a part of the machine."""
     return any(variant.sched_ext is not None for variant in variants)

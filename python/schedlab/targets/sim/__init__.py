@@ -1,4 +1,4 @@
-"""The simulated target: a machine model and a kernel model in the host's place."""
+"""The simulated target: a machine model and a kernel model."""
 
 from schedlab.targets.sim.target import Simulator
 

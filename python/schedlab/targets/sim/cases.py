@@ -1,9 +1,8 @@
-"""From a trial to a simulation.
+"""The simulation of a trial.
 
 A block is a seed. Trial *i* of a row in block *b* is simulated with the first 64 bits of the SHA-256 of
-``"{seed}/{b}/simulation/{i}"``, the run's seed as in the plan: the same for all variants and rows of the block. So
-variants are compared under the same phases of ticks, addresses and draws (common random numbers), and what differs
-between them is what they change.
+``"{seed}/{b}/simulation/{i}"``, where ``seed`` is the run's. The seed is the same for all variants and rows of the
+block, so that variants are compared under the same tick phases, addresses and draws (common random numbers).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from schedlab.workloads.registry import adapter
 
 @dataclass(frozen=True)
 class RowProgram:
-    """A row's program; ``metrics`` maps the workload's metrics to the program's where these are another's."""
+    """A row's program; ``metrics`` maps a tool's metrics to those of the native program that replaces it."""
 
     adapter: AnyAdapter
     program: Program
@@ -35,49 +34,49 @@ class RowProgram:
 
     @property
     def note(self) -> str:
-        """Words for a tool that a native program stands for; empty for native ones."""
+        """A note on a tool that a native program replaces; empty for native workloads."""
         if self.metrics is None:
             return ""
         return f"{self.adapter.name} is simulated as the native program {self.program.name!r}"
 
 
 def seed_of(seed: int, block: int, iteration: int) -> int:
-    """The simulation's seed, from the run's."""
+    """Derive the simulation's seed from the run's."""
     return int.from_bytes(sha256(f"{seed}/{block}/simulation/{iteration}".encode()).digest()[:8], "big")
 
 
 def row_program(row: Row, machine: Model) -> RowProgram:
-    """The row's program on this machine; ProgramError when it is a tool without a native equivalent."""
-    found = adapter(row.use)
-    given = found.parameters.model_validate(row.parameters)
-    if native(found) is not None:
-        return RowProgram(found, program(row.use, row.parameters, machine.cpus), None)
-    same = found.equivalent(given)
-    if same is None:
+    """Return the row's program on this machine; ProgramError for a tool without a native equivalent."""
+    tool = adapter(row.use)
+    parameters = tool.parameters.model_validate(row.parameters)
+    if native(tool) is not None:
+        return RowProgram(tool, program(row.use, row.parameters, machine.cpus), None)
+    equivalent = tool.equivalent(parameters)
+    if equivalent is None:
         raise ProgramError(f"{row.use!r} is a tool, and no native program does the same", where=row.label)
-    lacking = [name for name in row.judged if name not in same.metrics]
-    if lacking:
+    missing = [name for name in row.judged if name not in equivalent.metrics]
+    if missing:
         raise ProgramError(
-            f"the native program {same.use!r} has no counterpart of {row.use!r}'s metric {lacking[0]!r}",
+            f"the native program {equivalent.use!r} has no counterpart of {row.use!r}'s metric {missing[0]!r}",
             where=row.label,
-            todo=f'name others in metrics: {", ".join(same.metrics)}; or use = "{same.use}"',
+            todo=f'name others in metrics: {", ".join(equivalent.metrics)}; or use = "{equivalent.use}"',
         )
-    return RowProgram(found, program(same.use, same.parameters, machine.cpus), same.metrics)
+    return RowProgram(tool, program(equivalent.use, equivalent.parameters, machine.cpus), equivalent.metrics)
 
 
 def kernel_of(variant: Variant, target: Model) -> Model:
-    """The variant's kernel model, or the target's."""
+    """Return the variant's kernel model, or the target's."""
     return target if variant.kernel is None else models.kernel(variant.kernel)
 
 
 def attributes_of(variant: Variant, kernel: Model) -> Attributes:
-    """The variant's scheduling attributes."""
+    """Return the variant's scheduling attributes."""
     policy, priority, nice = variant.policy or "other", variant.priority, variant.nice or 0
     return attributes(policy, priority, nice, variant.slice, variant.cpus, kernel)
 
 
-def simulation(trial: Trial, made: RowProgram, seed: int, machine: Model, target_kernel: Model) -> Simulation:
-    """The trial's simulation; its timeout is one of virtual time."""
+def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_kernel: Model) -> Simulation:
+    """Return the trial's simulation; the trial's timeout limits its virtual time."""
     variant = trial.variant
     kernel = kernel_of(variant, target_kernel)
     settings = Settings(
@@ -87,4 +86,4 @@ def simulation(trial: Trial, made: RowProgram, seed: int, machine: Model, target
         horizon_ns=round(trial.row.timeout * 1e9),
         attributes=attributes_of(variant, kernel),
     )
-    return Simulation(machine, kernel, made.program, settings)
+    return Simulation(machine, kernel, row.program, settings)

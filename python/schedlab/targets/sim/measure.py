@@ -1,4 +1,4 @@
-"""From an outcome to a measurement, under the names that a real kernel's counters have where it has them."""
+"""The measurement of a simulated trial; counters have the names of a real kernel's counters where these exist."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from schedlab.targets.sim.cases import RowProgram
 from schedlab.workloads.base import Metric, NotUnderstood
 
 
-def measurement(trial: Trial, made: RowProgram, simulation: Simulation, running: Running) -> Measurement:
-    """Wait for the outcome. ``elapsed`` is what simulating it took; virtual times are among the counters."""
-    command = tuple(repeat(simulation, made))
+def measurement(trial: Trial, row: RowProgram, simulation: Simulation, running: Running) -> Measurement:
+    """Wait for the outcome. ``elapsed`` is the simulation's real time; virtual times are among the counters."""
+    command = tuple(repeat(simulation, row))
     try:
         outcome = running.result()
     except SimulationFailed as error:
         return Measurement("failed", time.time(), running.seconds, reason=str(error), command=command)
     started = time.time() - running.seconds
-    told = f"simulated: {outcome['end']}, digest {outcome['digest']}\n"
+    output = f"simulated: {outcome['end']}, digest {outcome['digest']}\n"
     if outcome["end"] == "horizon":
         reason = f"still running after {trial.row.timeout:g} s of virtual time"
-        return Measurement("timeout", started, running.seconds, reason=reason, command=command, stdout=told)
+        return Measurement("timeout", started, running.seconds, reason=reason, command=command, stdout=output)
     try:
-        metrics = _metrics(made, outcome)
+        metrics = _metrics(row, outcome)
     except NotUnderstood as error:
-        return Measurement("failed", started, running.seconds, reason=str(error), command=command, stdout=told)
+        return Measurement("failed", started, running.seconds, reason=str(error), command=command, stdout=output)
     return Measurement(
         "ok",
         started,
@@ -40,19 +40,19 @@ def measurement(trial: Trial, made: RowProgram, simulation: Simulation, running:
         metrics,
         counters=counters(outcome, simulation.kernel),
         command=command,
-        stdout=told,
+        stdout=output,
     )
 
 
-def _metrics(made: RowProgram, outcome: Mapping[str, Any]) -> list[Metric]:
-    """The program's metrics, under the names of the tool that it stands for."""
-    measured = made.program.metrics(outcome)
-    if made.metrics is None:
+def _metrics(row: RowProgram, outcome: Mapping[str, Any]) -> list[Metric]:
+    """Return the program's metrics, under the names of the tool that it replaces."""
+    measured = row.program.metrics(outcome)
+    if row.metrics is None:
         return measured
     by_name = {metric.spec.name: metric for metric in measured}
     return [
-        Metric(made.adapter.spec(name), by_name[native].value, by_name[native].samples)
-        for name, native in made.metrics.items()
+        Metric(row.adapter.spec(name), by_name[native].value, by_name[native].samples)
+        for name, native in row.metrics.items()
         if native in by_name
     ]
 
@@ -61,63 +61,63 @@ NUMA = (
     "numa_pte_updates", "numa_hint_faults", "numa_hint_faults_local", "numa_pages_migrated", "numa_task_migrated",
     "numa_task_swapped",
 )  # fmt: skip
-"""As /proc/vmstat names them (``numa_task_*`` since 6.16)."""
+"""Names of /proc/vmstat (``numa_task_*`` since 6.16)."""
 
 
 def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
-    """Counters by the names of a real kernel's, the simulator's own (``sim.*``), and the ledger (``ledger.*_ns``).
+    """Return counters under a real kernel's names, the simulator's (``sim.*``), and the ledger (``ledger.*_ns``).
 
-    With schedstats on, theirs too (``schedstat.*``). As in /proc/stat, a switch to or from idle is a context switch; a
-    migration is a task that goes on on another CPU.
+    With schedstats on, ``schedstat.*`` too. As in /proc/stat, a switch to or from idle is a context switch. A migration
+    is a task that continues on another CPU.
     """
-    own: Mapping[str, int] = outcome["counters"]
+    simulated: Mapping[str, int] = outcome["counters"]
     ledger = outcome["ledger"]
     as_kernel = {
-        "context-switches": own["switches"],
-        "cpu-migrations": sum(value for name, value in own.items() if "_migrations." in name),
-        "forks": own["forks"],
-        "interrupts.RES": own["ipis"],
-        "interrupts.LOC": own["ticks"] + own["timer_interrupts"],
-        "tree.voluntary-switches": own["voluntary"],
-        "tree.involuntary-switches": own["preemptions"],
-        "tree.minor-faults": own["page_faults"] + own["numa_hint_faults"],
-        "vmstat.pgfault": own["vmstat.pgfault"],
+        "context-switches": simulated["switches"],
+        "cpu-migrations": sum(value for name, value in simulated.items() if "_migrations." in name),
+        "forks": simulated["forks"],
+        "interrupts.RES": simulated["ipis"],
+        "interrupts.LOC": simulated["ticks"] + simulated["timer_interrupts"],
+        "tree.voluntary-switches": simulated["voluntary"],
+        "tree.involuntary-switches": simulated["preemptions"],
+        "tree.minor-faults": simulated["page_faults"] + simulated["numa_hint_faults"],
+        "vmstat.pgfault": simulated["vmstat.pgfault"],
     }
     if "kernel.numa_balancing" in kernel.tunables:
-        as_kernel |= {f"vmstat.{name}": own[name] for name in NUMA}
+        as_kernel |= {f"vmstat.{name}": simulated[name] for name in NUMA}
     accounts = {
         f"ledger.{name}_ns": sum(times)
         for name, times in zip(ledger["accounts"], zip(*ledger["cpus"], strict=True), strict=True)
     }
     virtual = {f"sim.{name}": outcome[name] for name in ("elapsed_ns", "user_ns", "system_ns")}
     program = {f"program.{name}": value for name, value in outcome["program_counters"].items()}
-    named = {f"sim.{name}": value for name, value in own.items()}
+    named = {f"sim.{name}": value for name, value in simulated.items()}
     everything = as_kernel | accounts | virtual | named | program | schedstats.counters(outcome)
     return {name: float(value) for name, value in everything.items()}
 
 
-def repeat(simulation: Simulation, made: RowProgram) -> Sequence[str]:
-    """The command that simulates the same again, for models that are shipped."""
+def repeat(simulation: Simulation, row: RowProgram) -> Sequence[str]:
+    """Return the command that repeats the simulation, for shipped models."""
     settings, attributes = simulation.settings, simulation.settings.attributes
-    parameters = made.program.parameters.model_dump(exclude_unset=True) if made.program.parameters else {}
-    words = ["schedlab", "simulate", made.program.name, *(f"{key}={_word(value)}" for key, value in parameters.items())]
+    parameters = row.program.parameters.model_dump(exclude_unset=True) if row.program.parameters else {}
+    words = ["schedlab", "simulate", row.program.name, *(f"{key}={_word(value)}" for key, value in parameters.items())]
     words += ["--machine", simulation.machine.name, "--kernel", simulation.kernel.name, "--seed", str(settings.seed)]
     for name, number in settings.tunables.items():
         words += ["--set", f"{name}={number}"]
     if settings.command_line:
         words += ["--cmdline", settings.command_line]
     if attributes is not None:
-        given = {
+        values = {
             "--policy": None if attributes.policy == "other" else attributes.policy,
             "--priority": attributes.priority,
             "--nice": attributes.nice or None,
             "--slice": None if attributes.slice_ns is None else f"{attributes.slice_ns}ns",
             "--cpus": None if attributes.cpus is None else ",".join(map(str, attributes.cpus)),
         }
-        words += [f"{option}={value}" for option, value in given.items() if value is not None]
+        words += [f"{option}={value}" for option, value in values.items() if value is not None]
     return words
 
 
 def _word(value: object) -> str:
-    """As ``schedlab simulate`` reads it."""
+    """Format a value as ``schedlab simulate`` reads it."""
     return json.dumps(value) if isinstance(value, bool | int | float) else str(value)

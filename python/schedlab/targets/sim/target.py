@@ -1,4 +1,4 @@
-"""A simulated machine as a target: no tunable of this machine is touched, no right is needed, nobody waits."""
+"""A simulated machine as a target. It changes nothing of this machine and needs no privileges."""
 
 from __future__ import annotations
 
@@ -10,45 +10,39 @@ from typing import Any
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import CONTROL, Plan, Trial
 from schedlab.measurement import Measurement
-from schedlab.observe.fingerprint import differences, stable_hash
 from schedlab.simulation import models
 from schedlab.simulation.models import Model
 from schedlab.simulation.native import build, extension
 from schedlab.simulation.running import Pool, Running, Simulation
-from schedlab.targets.protocol import Download, Obstacle
+from schedlab.targets.protocol import MissingRequirement, Target
 from schedlab.targets.sim.cases import RowProgram, kernel_of, row_program, simulation
-from schedlab.targets.sim.check import obstacles
 from schedlab.targets.sim.measure import measurement
+from schedlab.targets.sim.requirements import missing_requirements
 
 COMMON = "simulated, not measured; a block is a seed, and its variants share the seed's draws (common random numbers)"
-SAME = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, it tells nothing of noise"
+SAME = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, so that it shows no noise"
 
 
-class Simulator:
-    """A machine model under a kernel model; variants may name kernels of their own."""
+class Simulator(Target):
+    """A machine model with a kernel model for the variants that name none."""
 
     kind = "simulated"
     virtual = True
     warms = False
 
     def __init__(self, machine: Model, kernel: Model | None = None, variants: Sequence[Variant] = ()) -> None:
-        """``variants`` are those of the experiment: the fingerprint names the kernels that they run under."""
+        """``variants`` are the experiment's: the fingerprint names their kernels."""
         self.name = f"sim:{machine.name}" + (f"/{kernel.name}" if kernel else "")
         self._machine = machine
         self._kernel = kernel or models.kernel(models.DEFAULT_KERNEL)
         self._variants = variants
-        self.leftovers: Sequence[str] = ()
 
-    def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
-        """See :mod:`schedlab.targets.sim.check`."""
-        return list(obstacles(plan, self._machine, self._kernel))
-
-    def downloads(self) -> Sequence[Download]:
-        """Nothing: a simulation needs what is installed."""
-        return ()
+    def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
+        """See :mod:`schedlab.targets.sim.requirements`."""
+        return list(missing_requirements(plan, self._machine, self._kernel))
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """The models, whole, as hashes, and the simulator that they run in."""
+        """Return names and hashes of the models, and the simulator's version."""
         chosen = [kernel_of(variant, self._kernel) for variant in self._variants] or [self._kernel]
         kernels = {model.name: model for model in chosen}
         releases = ", ".join(name.removeprefix("linux-") for name in kernels)
@@ -62,17 +56,9 @@ class Simulator:
             "simulator": {"version": extension().__version__, "build": build()},
         }
 
-    def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
-        """See :func:`schedlab.observe.fingerprint.stable_hash`."""
-        return stable_hash(fingerprint)
-
-    def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
-        """Models or a simulator that were changed since."""
-        return differences(fingerprint, self.fingerprint())
-
     @contextmanager
     def session(self, plan: Plan, run_id: int) -> Iterator[Simulating]:
-        """Threads that simulate ahead, one for each CPU."""
+        """Start threads that simulate ahead of their turn, one for each CPU."""
         programs = {row.key: row_program(row, self._machine) for row in plan.rows}
         with Pool() as pool:
             yield Simulating(plan, programs, self._machine, self._kernel, pool)
@@ -81,8 +67,8 @@ class Simulator:
 class Simulating:
     """Runs trials; see :class:`schedlab.targets.protocol.Session`.
 
-    Trials are simulated ahead of their turn, as many at a time as there are CPUs: they do not disturb each other, and
-    an outcome does not depend on what runs beside it.
+    As many trials as there are CPUs are simulated ahead of their turn. An outcome does not depend on the simulations
+    that run at the same time.
     """
 
     def __init__(
@@ -93,31 +79,30 @@ class Simulating:
         self._machine = machine
         self._kernel = kernel
         self._pool = pool
-        self._begun: dict[int, tuple[Simulation, Running]] = {}
+        self._started: dict[int, tuple[Simulation, Running]] = {}
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the figures are, and which tools native programs stand for."""
+        """Notes on the kind of the figures, and on tools that native programs replace."""
         control = [SAME] if self._plan.experiment.design.control else []
-        return [COMMON, *control, *dict.fromkeys(made.note for made in self._programs.values() if made.note)]
+        return [COMMON, *control, *dict.fromkeys(row.note for row in self._programs.values() if row.note)]
 
     def put_in_place(self, variant: Variant) -> None:
-        """Nothing: each simulation begins with its variant in place."""
+        """Do nothing: each simulation starts with its variant's settings."""
 
     def run(self, trial: Trial) -> Measurement:
-        """The trial's outcome; those next in the plan are begun meanwhile."""
-        for index in [known for known in self._begun if known < trial.index]:
-            del self._begun[index]
+        """Return the trial's measurement; the plan's next trials are started meanwhile."""
+        for index in [started for started in self._started if started < trial.index]:
+            del self._started[index]
         for ahead in self._plan.trials[trial.index : trial.index + self._pool.workers]:
-            if ahead.index not in self._begun:
-                self._begun[ahead.index] = self._begin(ahead)
-        made, (asked, running) = self._programs[trial.row.key], self._begun.pop(trial.index)
-        return measurement(trial, made, asked, running)
+            if ahead.index not in self._started:
+                self._started[ahead.index] = self._start(ahead)
+        started, running = self._started.pop(trial.index)
+        return measurement(trial, self._programs[trial.row.key], started, running)
 
-    def _begin(self, trial: Trial) -> tuple[Simulation, Running]:
-        made = self._programs[trial.row.key]
-        asked = simulation(trial, made, self._plan.seed, self._machine, self._kernel)
-        return asked, self._pool.submit(asked)
+    def _start(self, trial: Trial) -> tuple[Simulation, Running]:
+        case = simulation(trial, self._programs[trial.row.key], self._plan.seed, self._machine, self._kernel)
+        return case, self._pool.submit(case)
 
 
 def _hash(model: Model) -> str:

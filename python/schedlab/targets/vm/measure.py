@@ -1,4 +1,4 @@
-"""From what a guest sent of a job to a measurement, read by the same code as on the host."""
+"""The measurement of a guest's trial, from the files that the guest sent, with the code of the host's trials."""
 
 from __future__ import annotations
 
@@ -13,61 +13,61 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from schedlab.experiment.plan import Trial
+from schedlab.launcher import Launched
 from schedlab.measurement import Conditions, Measurement
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters import Counters
-from schedlab.targets.host.interpret import cpu_seconds, interpret, process_counters
-from schedlab.targets.host.launch import Launched
 from schedlab.targets.sched_ext.slot import note
-from schedlab.targets.vm.scripts import Prepared, hidden
-from schedlab.vm.packing import SEE_FILES
-from schedlab.vm.results import Garbled
+from schedlab.targets.trial import cpu_seconds, interpret, process_counters
+from schedlab.targets.vm.initramfs import SEE_FILES
+from schedlab.targets.vm.results import Garbled
+from schedlab.targets.vm.scripts import GuestRow, hidden
 
-TOLD = {
+REPORT_KEYS = {
     "timed_out", "signal", "exit_code", "elapsed_ns", "user_us", "system_us", "voluntary_switches",
     "involuntary_switches",
 }  # fmt: skip
-"""What of the launcher's report a measurement is made from; a report without it was torn, or is somebody else's."""
+"""Keys of the launcher's report that a measurement needs; a report without them was torn or forged."""
 
 
-FULL = "the guest's memory was full and its kernel killed what took most: give it a larger memory_mib"
+FULL = "the guest's memory was full and its kernel killed the largest process: give it a larger memory_mib"
 _MISSED, _PATH = os.strerror(ENOENT), re.compile(r"/[\w.+@/-]*[\w+@]")
 _OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class Files:
-    """What a job left, by path: ``stdout``, ``stderr``, ``status``, ``report``, and two trees of kernel files."""
+    """A job's files by path: ``stdout``, ``stderr``, ``status``, ``report``, and two trees of kernel files."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = files
 
     def text(self, name: str) -> str:
-        """A file's text; empty when the guest did not send it."""
+        """Return a file's text; empty when the guest did not send it."""
         return self._files.get(name, b"").decode(errors="replace")
 
     def below(self, folder: str) -> dict[str, str]:
-        """The texts of the files in a folder, by their whole path."""
+        """Return the texts of the files in a folder, by their whole path."""
         return {name: self.text(name) for name in self._files if name.startswith(f"{folder}/")}
 
     def launched(self, argv: Sequence[str]) -> Launched:
-        """As the host's own launches end."""
+        """Return the finished command in the form of the host's launches."""
         status = self.text("status").strip()
         code = int(status) if status.isascii() and status.isdigit() else -1
         return Launched(tuple(argv), self._report(), code, self.text("stdout"), self.text("stderr"))
 
     def _report(self) -> Mapping[str, Any] | None:
         try:
-            told = json.loads(self.text("report"))
+            report = json.loads(self.text("report"))
         except ValueError:
             return None
-        return told if isinstance(told, dict) and told.keys() >= TOLD else None
+        return report if isinstance(report, dict) and report.keys() >= REPORT_KEYS else None
 
     def kept(self, when: str) -> set[str]:
-        """Paths of the kernel's files that hold something, of the tree ``before`` or ``after``."""
+        """Return the paths of the non-empty kernel files in the tree ``before`` or ``after``."""
         return {name.removeprefix(f"{when}/") for name, data in self._files.items() if data and name.startswith(when)}
 
     def write(self, folder: Path) -> None:
-        """Put the files below a folder."""
+        """Write the files below a folder."""
         for name, data in self._files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ class Files:
 
 def measurement(
     trial: Trial,
-    prepared: Prepared,
+    row: GuestRow,
     files: Files,
     argv: Sequence[str],
     started: float,
@@ -84,24 +84,25 @@ def measurement(
     cpus: int,
     scratch: Path,
 ) -> tuple[Measurement, list[str]]:
-    """The trial's measurement, and remarks on what could not be counted; Garbled when files are missing or torn.
+    """Return the trial's measurement and remarks on missing counters; Garbled when files are missing or torn.
 
-    ``started`` and ``elapsed`` are this machine's seconds, ``cpus`` the guest's, ``scratch`` a folder for its files.
+    ``started`` and ``elapsed`` are this machine's seconds, ``cpus`` the guest's number of CPUs, ``scratch`` a folder
+    for the guest's files.
     """
     launched = files.launched(argv)
-    state, metrics, reason = interpret(prepared.adapter, prepared.parameters, launched, trial.row.timeout)
+    state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
     if state != "ok" and _killed_for_memory(files):
         reason = f"{reason}; {FULL}"
-    if state == "failed" and not prepared.host_files and (path := _only_here(launched)):
+    if state == "failed" and not row.host_files and (path := _only_here(launched)):
         reason = f"{reason}; a guest has no {path}, which is this machine's: {SEE_FILES}"
     if fault := files.text("sched_ext.reason"):
         state, metrics, reason = "failed", (), fault
     try:
         counters, conditions, remarks = _observed(files, launched, cpus, scratch)
     except (OSError, ValueError, LookupError) as error:
-        # A guest whose memory is full keeps empty files or none, and one's own root may send anything.
+        # A guest with full memory keeps empty files or none, and its root user may send anything.
         raise Garbled(f"kernel files of the trial are missing or torn, as when its memory is full ({error})") from error
-    made = Measurement(
+    measured = Measurement(
         state=state,
         started=started,
         elapsed=elapsed,
@@ -113,7 +114,7 @@ def measurement(
         stdout=launched.stdout,
         stderr=launched.stderr,
     )
-    return made, remarks
+    return measured, remarks
 
 
 def _killed_for_memory(files: Files) -> bool:
@@ -123,7 +124,7 @@ def _killed_for_memory(files: Files) -> bool:
 
 
 def _only_here(launched: Launched) -> Path | None:
-    """A file that the command missed, and that this machine has."""
+    """Return a file that the command missed and that exists on this machine."""
     if _MISSED not in launched.stderr:
         return None
     named = map(Path, _PATH.findall(launched.stderr))
@@ -131,7 +132,7 @@ def _only_here(launched: Launched) -> Path | None:
 
 
 def loaded(trial: Trial, files: Files) -> str:
-    """A note on the sched_ext scheduler that the guest had loaded in this trial; empty where it is to have none."""
+    """Return a note on the guest's sched_ext scheduler in this trial; empty for a variant without one."""
     name = files.text("sched_ext.name")
     return note(trial.variant, name) if name and trial.variant.sched_ext is not None else ""
 
@@ -145,18 +146,18 @@ def _observed(
         tree = Path(folder)
         files.write(tree)
         with Counters.open(tree / "before") as first, Counters.open(tree / "after") as last:
-            look = first.snapshot()
-            rises = first.delta(look, last.snapshot())
-            remarks = first.notes + first.remarks(look)
-        looks = [Watch(tree / when).look() for when in ("before", "after")]
-        begun, ended = (float((tree / when / "proc/uptime").read_text().split()[0]) for when in ("before", "after"))
-    conditions = between(looks[0], looks[1], (), ended - begun, cpu_seconds(launched), cpus)
-    # Nobody else is in a guest: what is left over is the keeping of these very files.
+            before = first.snapshot()
+            rises = first.delta(before, last.snapshot())
+            remarks = first.notes + first.remarks(before)
+        watched = [Watch(tree / when).snapshot() for when in ("before", "after")]
+        start, end = (float((tree / when / "proc/uptime").read_text().split()[0]) for when in ("before", "after"))
+    conditions = between(watched[0], watched[1], (), end - start, cpu_seconds(launched), cpus)
+    # No other user is in a guest: the remaining CPU time is the copying of these files.
     return rises, replace(conditions, other_percent=None), remarks
 
 
 def _switches(launched: Launched) -> dict[str, float]:
-    """Switches of the trial's own processes, by the launcher's account."""
+    """Context switches of the trial's own processes, from the launcher's report."""
     if launched.report is None:
         return {}
     return {

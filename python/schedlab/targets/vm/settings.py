@@ -1,27 +1,28 @@
-"""The settings of a variant in a guest: whether its kernel has them, which files to write, and what was read back."""
+"""A variant's settings in a guest: whether its kernel has the tunables, the files to write, the values read back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from schedlab.experiment.model import Variant
+from schedlab.kernels.images import Image, config_of
+from schedlab.targets.protocol import Fault
+from schedlab.targets.vm import jobs
 from schedlab.tunables import KernelVersion, Setting
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.terms import PlaceKind
 from schedlab.tunables.tunable import Place, Tunable
-from schedlab.vm import jobs
-from schedlab.vm.images import Image, config_of
 
 
 def run_time_places(tunable: Tunable, version: KernelVersion) -> list[Place]:
-    """Where a running kernel may have it: the places of this version first, since vendors bring things back."""
+    """Return places in a running kernel. Those of this version come first; a vendor may have backported others."""
     places = [place for place in tunable.places if place.kind is not PlaceKind.BOOT]
     return sorted(places, key=lambda place: version not in place.range)
 
 
-def refusal(wanted: Setting, image: Image) -> tuple[str, str] | None:
-    """Why this kernel cannot have the tunable set while it runs, and what to do; None when it should."""
-    tunable = wanted.tunable
+def refusal(setting: Setting, image: Image) -> Fault | None:
+    """Return why the tunable cannot be set while this kernel runs; None when it should be possible."""
+    tunable = setting.tunable
     if tunable is None:
         return "only simulated kernels have it", "run it with --target sim:MACHINE"
     version = KernelVersion.parse(image.release)
@@ -30,7 +31,7 @@ def refusal(wanted: Setting, image: Image) -> tuple[str, str] | None:
         return f"kernel {version} does not have it: it is in kernels {tunable.range}", "take another kernel"
     if all(place.kind is PlaceKind.BOOT for place in here):
         words = ", ".join(place.where for place in here)
-        return "it is a boot parameter in this kernel", f"say it in the variant's cmdline: {words}"
+        return "it is a boot parameter in this kernel", f"set it in the variant's cmdline: {words}"
     options = config_of(image)
     lacking = [need.option for need in tunable.config if version in need.range and need.option not in (options or {})]
     if options is not None and lacking:
@@ -39,7 +40,7 @@ def refusal(wanted: Setting, image: Image) -> tuple[str, str] | None:
 
 
 def settings(variant: Variant, image: Image) -> list[jobs.Setting]:
-    """The files that a guest writes before its jobs; a tunable that makes others appear comes before them."""
+    """Return the files to write before a guest's jobs. A tunable that enables others comes before them."""
     version = KernelVersion.parse(image.release)
     wanted = [(setting.catalogued, setting.text) for setting in variant.tunables.values()]
     wanted.sort(key=lambda pair: pair[0].enabled_by is not None)
@@ -50,26 +51,19 @@ def settings(variant: Variant, image: Image) -> list[jobs.Setting]:
     ]
 
 
-def faults(variant: Variant, told: str) -> Iterator[str]:
-    """What did not take effect, by the guest's account of its settings (see the guest's ``init``)."""
-    lines = _lines(told)
+def faults(variant: Variant, report: str) -> Iterator[str]:
+    """Yield settings without effect, according to the guest's report (see ``init.sh``)."""
+    lines: dict[str, list[tuple[int, str, str, str]]] = {}
+    for line in report.splitlines():
+        name, number, path, error, raw = line.split("\t")
+        lines.setdefault(name, []).append((int(number), path, error, raw))
     for name, setting in variant.tunables.items():
         tunable, text = setting.catalogued, setting.text
-        files = lines.get(name)
-        if not files:
+        if name not in lines:
             yield f"the guest's kernel has no file for {name!r}"
-            continue
-        for place, path, why, raw in files:
+        for place, path, error, raw in lines.get(name, ()):
             how = codec(tunable.places[place].codec)
-            if why:
-                yield f"the guest's kernel does not take {text!r} for {name!r}: {why.rpartition(': ')[2].strip()}"
+            if error:
+                yield f"the guest's kernel does not take {text!r} for {name!r}: {error.rpartition(': ')[2].strip()}"
             elif how.steady and (now := how.decode(raw)) != text:
-                yield f"{path} was set to {text} in the guest, and says {now}"
-
-
-def _lines(told: str) -> Mapping[str, Sequence[tuple[int, str, str, str]]]:
-    lines: dict[str, list[tuple[int, str, str, str]]] = {}
-    for line in told.splitlines():
-        name, place, path, why, raw = line.split("\t")
-        lines.setdefault(name, []).append((int(place), path, why, raw))
-    return lines
+                yield f"{path} was set to {text} in the guest, and contains {now}"

@@ -1,4 +1,4 @@
-"""Virtual machines as a target. No right is needed, and nothing of this machine is changed."""
+"""Virtual machines as a target. It needs no privileges and changes nothing of this machine."""
 
 from __future__ import annotations
 
@@ -12,59 +12,58 @@ from typing import Any
 from schedlab import scratch
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan
-from schedlab.observe.fingerprint import differences, stable_hash, take
-from schedlab.targets.protocol import Download, Obstacle
-from schedlab.targets.vm import guests
-from schedlab.targets.vm.booting import Booting
-from schedlab.targets.vm.check import obstacles
-from schedlab.targets.vm.scripts import Prepared, located, programs
-from schedlab.vm import debian, packing, qemu
+from schedlab.kernels import debian
+from schedlab.observe.fingerprint import take
+from schedlab.targets.protocol import Download, MissingRequirement, Target
+from schedlab.targets.vm import initramfs, machine, qemu
+from schedlab.targets.vm.requirements import missing_requirements
+from schedlab.targets.vm.scripts import GuestRow, located, programs
+from schedlab.targets.vm.session import Booting
 
 
-class VirtualMachine:
-    """A machine that QEMU makes; variants may boot kernels and command lines of their own."""
+class VirtualMachine(Target):
+    """A machine made by QEMU; variants may have their own kernels and command lines."""
 
     virtual = True
     warms = False
 
     def __init__(self, table: TargetTable, variants: Sequence[Variant] = ()) -> None:
-        """``variants`` are those of the experiment: the fingerprint names the kernels that they boot."""
-        self.name = guests.name_of_table(table)
-        self.kind = guests.kind_of(table)
+        """``variants`` are the experiment's: the fingerprint names their kernels."""
+        self.name = machine.name_of_table(table)
+        self.kind = machine.kind_of(table)
         self._table = table
         self._variants = variants
-        self.leftovers: Sequence[str] = ()
 
-    def obstacles(self, plan: Plan) -> Sequence[Obstacle]:
-        """See :mod:`schedlab.targets.vm.check`."""
-        return list(obstacles(plan, self._table))
+    def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
+        """See :mod:`schedlab.targets.vm.requirements`."""
+        return list(missing_requirements(plan, self._table))
 
     def downloads(self) -> Sequence[Download]:
-        """Debian's kernels that the cache lacks. One that cannot be had is an obstacle."""
+        """Debian's kernels that the cache lacks. An unavailable kernel is a missing requirement instead."""
         return [
             Download(f"kernel {name}: {package}", partial(debian.fetch, name))
-            for name, package in guests.to_download(self._table, self._variants)
+            for name, package in machine.to_download(self._table, self._variants)
         ]
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """Machine, kernels and QEMU, what runs in the guest, and this machine itself."""
+        """Return machine, kernels and QEMU, a hash of the guest's programs, and this machine's fingerprint."""
         table = self._table
-        topology, accel = guests.topology_of(table), guests.accel_of(table)
-        booted = [variant for variant in self._variants if not guests.gap_of(table, variant)]
-        images = {image.name: image for image in (guests.image_of(table, variant) for variant in booted)}
+        topology, accel = machine.topology_of(table), machine.accel_of(table)
+        booted = [variant for variant in self._variants if not machine.gap_of(table, variant)]
+        images = {image.name: image for image in (machine.image_of(table, variant) for variant in booted)}
         how = "KVM" if accel == "kvm" else "emulated by TCG"
         return {
             "cpu": {"model": f"QEMU {qemu.version()}, {how}"},
             "topology": {"cpus": topology.cpus, "nodes": topology.nodes, "sockets": topology.sockets},
-            "memory_kib": guests.memory_mib(table) * topology.nodes << 10,
+            "memory_kib": machine.memory_mib(table) * topology.nodes << 10,
             "kernel": {"release": ", ".join(dict.fromkeys(image.release for image in images.values()))},
             "kernels": {
-                name: {"release": i.release, "sha256": i.sha256, "entered": guests.enters(table, i)}
+                name: {"release": i.release, "sha256": i.sha256, "entered": machine.enters(table, i)}
                 for name, i in images.items()
             },
             "machine": {
                 "topology": str(topology),
-                "memory_mib": guests.memory_mib(table),
+                "memory_mib": machine.memory_mib(table),
                 "distances": topology.distances(table.distances),
                 "accel": accel,
                 "deterministic": table.deterministic,
@@ -72,34 +71,26 @@ class VirtualMachine:
                 "command_line": table.cmdline or "",
             },
             "qemu": qemu.version(),
-            "guest": sha256(packing.base()).hexdigest()[:12],
+            "guest": sha256(initramfs.base()).hexdigest()[:12],
             "host": take(),
         }
 
-    def fingerprint_hash(self, fingerprint: Mapping[str, Any]) -> str:
-        """See :func:`schedlab.observe.fingerprint.stable_hash`."""
-        return stable_hash(fingerprint)
-
-    def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
-        """See :func:`schedlab.observe.fingerprint.differences`."""
-        return differences(fingerprint, self.fingerprint())
-
     @contextmanager
     def session(self, plan: Plan, run_id: int) -> Iterator[Booting]:
-        """The guest's first file system made; at the exit no guest is left."""
-        rows = {row.key: Prepared.of(row, self._table.host_files) for row in plan.rows}
+        """Make the guest's initial file system; the exit ends the running guest."""
+        rows = {row.key: GuestRow.of(row, self._table.host_files) for row in plan.rows}
         with scratch.folder() as folder:
-            session = Booting(plan, self._table, rows, packing.base(self._programs(rows)), folder)
+            session = Booting(plan, self._table, rows, initramfs.base(self._programs(rows)), folder)
             try:
                 yield session
             finally:
                 session.close()
 
-    def _programs(self, rows: Mapping[tuple[str, str], Prepared]) -> list[Path]:
-        """Programs of this machine that go in, each once."""
+    def _programs(self, rows: Mapping[tuple[str, str], GuestRow]) -> list[Path]:
+        """Return the programs of this machine that the guest needs, each once."""
         wanted = [*self._table.tools]
         if not self._table.host_files:
-            for prepared in rows.values():
-                wanted += programs(prepared.command())
+            for row in rows.values():
+                wanted += programs(row.command())
         wanted += [variant.sched_ext[0] for variant in self._variants if variant.sched_ext is not None]
         return list(dict.fromkeys(path for path in map(located, wanted) if path is not None))

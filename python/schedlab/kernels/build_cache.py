@@ -1,0 +1,159 @@
+"""The build cache: built kernels, each in its own folder, and the names of the series that they belong to.
+
+kernels/built/KEY/    bzImage, config, log, record.json; no bzImage where the prefix does not apply or build
+kernels/names/NAME    the records of a series' prefixes
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from schedlab import cache
+from schedlab.atomic_file import replacing
+from schedlab.errors import CannotRunHere, SchedlabError
+
+BUILT = "built:"
+BASE = "base"
+"""Name of the prefix without any patch."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class NotBuilt(SchedlabError):
+    """A ``built:`` name for which the cache has no kernel."""
+
+
+class KernelGap(CannotRunHere):
+    """A kernel of a series that does not apply or build. Its trials fail with this reason, others continue."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The result of building one prefix.
+
+    ``reason`` is empty where there is an image. ``seconds`` is the time to apply, configure and build, ``size`` the
+    image's bytes, ``unmet`` the options of fragments that the configuration does not have as requested.
+    """
+
+    key: str
+    prefix: str
+    title: str
+    source: str
+    compiler: str
+    reason: str = ""
+    release: str = ""
+    sha256: str = ""
+    seconds: float = 0.0
+    size: int = 0
+    unmet: tuple[str, ...] = ()
+    lasting: bool = True
+    """Whether another build would fail in the same way; False after a timeout or with a full disk."""
+
+
+@dataclass(frozen=True)
+class BuildCache:
+    """The built kernels below a folder."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, cache_folder: Path | None = None) -> BuildCache:
+        """Return the build cache of the cache folder, by default the user's."""
+        return cls((cache_folder or cache.folder()) / "kernels")
+
+    def place(self, key: str) -> Path:
+        """The folder with the files of a key."""
+        return self.folder / "built" / key
+
+    def image(self, key: str) -> Path:
+        """The path of a key's image."""
+        return self.place(key) / "bzImage"
+
+    def record(self, key: str) -> Record | None:
+        """Return the record of a key; None when it has to be built."""
+        try:
+            record = _parse(json.loads((self.place(key) / "record.json").read_text()))
+        except OSError:
+            return None
+        return record if record.reason or self.image(key).is_file() else None
+
+    def keep(self, record: Record, files: Mapping[str, Path]) -> None:
+        """Store a prefix: these files, by the names in the module's docstring, and its record, all or nothing."""
+
+        def fill(part: Path) -> None:
+            for name, path in files.items():
+                shutil.copyfile(path, part / name)
+            (part / "record.json").write_text(json.dumps(asdict(record), indent=1))
+
+        shutil.rmtree(self.place(record.key), ignore_errors=True)
+        cache.made_once(self.place(record.key), fill)
+
+    def name(self, series: str, records: Sequence[Record]) -> None:
+        """Let the series' name stand for these prefixes."""
+        path = self.folder / "names" / series
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as new:
+            new.write_text(json.dumps([asdict(record) for record in records], indent=1))
+
+    def series(self) -> dict[str, list[Record]]:
+        """Return the prefixes of every series, by its name."""
+        folder = self.folder / "names"
+        names = sorted(path.name for path in folder.glob("[!.]*")) if folder.is_dir() else []
+        return {name: self._prefixes(name) for name in names}
+
+    def find(self, name: str) -> Record:
+        """Return the record of an image named ``built:NAME`` or ``built:NAME+01``.
+
+        NotBuilt when there is no such image, KernelGap when the prefix could not be built.
+        """
+        record = self.recorded(name)
+        if record.reason:
+            log = self.place(record.key) / "log"
+            todo = f"the build's log is {log}" if log.is_file() else "'schedlab kernels build' tries again"
+            raise KernelGap(record.reason, where=name, todo=todo)
+        if not self.image(record.key).is_file():
+            raise NotBuilt("its image is no longer in the cache", where=name, todo="'schedlab kernels build' again")
+        return record
+
+    def recorded(self, name: str) -> Record:
+        """Return the record of an image or of a gap; NotBuilt when there is no such name."""
+        series, _, prefix = name.removeprefix(BUILT).partition("+")
+        prefixes = {record.prefix: record for record in self._prefixes(series)}
+        wanted = prefix or BASE
+        if wanted not in prefixes:
+            names = ", ".join(kernel_name(series, record.prefix) for record in prefixes.values())
+            others = ", ".join(self.series()) or "none yet"
+            what = f"the series has no such prefix; it has {names}" if prefixes else "no built kernel has this name"
+            todo = f"schedlab kernels build TREE --name {series or 'NAME'} (built series: {others})"
+            raise NotBuilt(what, where=name, todo=todo)
+        record = self.record(prefixes[wanted].key)
+        return replace(record, prefix=wanted, title=prefixes[wanted].title) if record else prefixes[wanted]
+
+    def _prefixes(self, series: str) -> list[Record]:
+        path = self.folder / "names" / series
+        if not _NAME.fullmatch(series) or not path.is_file():
+            return []
+        return [_parse(fields) for fields in json.loads(path.read_text())]
+
+
+def _parse(fields: dict[str, object]) -> Record:
+    unmet = fields["unmet"]
+    assert isinstance(unmet, list)
+    return Record(**fields | {"unmet": tuple(unmet)})  # type: ignore[arg-type]
+
+
+def kernel_name(series: str, prefix: str) -> str:
+    """Return the kernel name of a series' prefix: ``built:NAME``, ``built:NAME+01``."""
+    return f"{BUILT}{series}" if prefix == BASE else f"{BUILT}{series}+{prefix}"
+
+
+def series_name(text: str) -> str:
+    """Check a name for a series; SchedlabError when it contains other characters."""
+    if _NAME.fullmatch(text) is None:
+        raise SchedlabError(f"{text!r} cannot name a series", where="--name", todo="letters, digits, '.', '_' and '-'")
+    return text

@@ -1,0 +1,152 @@
+"""x86 kernel images: the boot header, and the kernel packed inside.
+
+Offsets and meanings: Documentation/arch/x86/boot.rst of Linux, "The Real-Mode Kernel Header", with "payload_offset" and
+"payload_length" (protocol 2.08, since 2.6.26). The payload's first bytes show its compression. All compressions but
+gzip append the unpacked length in four bytes (arch/x86/boot/compressed/Makefile and scripts/Makefile.lib,
+``size_append``).
+"""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import lzma
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from schedlab.errors import SchedlabError
+
+_BOOT_FLAG = (0x1FE, b"\x55\xaa")
+_MAGIC = (0x202, b"HdrS")
+_KERNEL_VERSION = 0x20E
+"""A 16-bit offset, less 0x200, of the NUL-terminated version string."""
+_SETUP_BYTES = 65 * 512
+"""Longest real-mode part: the boot sector and at most 64 more sectors. It contains the version string."""
+
+_SETUP_SECTORS, _OFFSET, _LENGTH = slice(0x1F1, 0x1F2), slice(0x248, 0x24C), slice(0x24C, 0x250)
+_SECTOR, _DEFAULT_SECTORS = 512, 4
+_APPENDED = 4
+_ELF = b"\x7fELF"
+
+_OTHERS = {
+    _ELF: "it is an ELF file, such as vmlinux: name arch/x86/boot/bzImage of the same tree",
+    b"\x1f\x8b": "it is packed with gzip: unpack it, or name arch/x86/boot/bzImage",
+    b"!<arch>": "it is a package: unpack it with 'dpkg-deb -x' and name its boot/vmlinuz-…",
+}
+"""Advice for files that are named by mistake, by their first bytes."""
+
+
+class _Decompressor(Protocol):
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+    @property
+    def eof(self) -> bool: ...
+
+
+_SECONDS = 60.0
+"""Limit for a program that unpacks 15 MB, which takes about one second."""
+
+_IN_PYTHON: tuple[tuple[bytes, Callable[[], _Decompressor]], ...] = (
+    (b"\x1f\x8b", lambda: zlib.decompressobj(16 + zlib.MAX_WBITS)),
+    (b"BZh", bz2.BZ2Decompressor),
+    (b"\xfd7zXZ\0", lzma.LZMADecompressor),
+    (b"\x5d\0\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE)),
+)
+_BY_PROGRAM = ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x02\x21\x4c\x18", "lz4"))
+"""Debian's 6.12 is packed with zstd, its 6.1 with lz4. Python 3.11 has neither."""
+
+
+class NotABzImage(SchedlabError):
+    """A file that is not an x86 kernel image."""
+
+
+class NotUnpacked(Exception):
+    """An image that cannot be unpacked here; the text has the reason and a remedy."""
+
+
+def release(path: Path) -> str:
+    """Return the kernel's release, as ``uname -r`` will print it; NotABzImage for other files."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_SETUP_BYTES)
+    except OSError as error:
+        raise NotABzImage(
+            f"the kernel image cannot be read: {error.strerror}", where=str(path), todo="name a bzImage that exists"
+        ) from error
+    if any(head[at : at + len(mark)] != mark for at, mark in (_BOOT_FLAG, _MAGIC)):
+        hints = [hint for begin, hint in _OTHERS.items() if head.startswith(begin)]
+        todo = hints[0] if hints else "name a bzImage: /boot/vmlinuz-…, or arch/x86/boot/bzImage of a built tree"
+        raise NotABzImage("is not an x86 kernel image (no boot header)", where=str(path), todo=todo)
+    pointer = int.from_bytes(head[_KERNEL_VERSION : _KERNEL_VERSION + 2], "little")
+    text, end, _ = head[pointer + 0x200 :].partition(b"\0")
+    words = text.decode("ascii", errors="replace").split()
+    if not pointer or not end or not words:
+        todo = "build or download it again: it is damaged"
+        raise NotABzImage("its boot header names no kernel version", where=str(path), todo=todo)
+    return words[0]
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@lru_cache(maxsize=1)
+def unpacked(path: Path, sha256: str) -> bytes:
+    """Return the kernel of a bzImage as an ELF file; NotUnpacked when that fails.
+
+    ``sha256`` is the image's checksum: it is a part of the cache's key. The cache has one entry because most plans use
+    one kernel.
+    """
+    try:
+        image = path.read_bytes()
+    except OSError as error:
+        raise NotUnpacked(f"{path} cannot be read: {error.strerror}") from error
+    kernel = _decompress(_payload(image))
+    if not kernel.startswith(_ELF):
+        raise NotUnpacked(f"{path} contains no ELF kernel")
+    return kernel
+
+
+def _payload(image: bytes) -> bytes:
+    sectors = int.from_bytes(image[_SETUP_SECTORS], "little") or _DEFAULT_SECTORS
+    offset, length = (int.from_bytes(image[place], "little") for place in (_OFFSET, _LENGTH))
+    begin = (sectors + 1) * _SECTOR + offset
+    return image[begin : begin + length]
+
+
+def _decompress(data: bytes) -> bytes:
+    for mark, decompressor in _IN_PYTHON:
+        if data.startswith(mark):
+            stream = decompressor()
+            try:
+                kernel = stream.decompress(data)
+            except (OSError, ValueError, lzma.LZMAError, zlib.error) as error:
+                raise NotUnpacked(f"the kernel in its image is damaged: {error}") from error
+            if not stream.eof:
+                raise NotUnpacked("the kernel in its image is damaged: it ends too early")
+            return kernel
+    for mark, program in _BY_PROGRAM:
+        if data.startswith(mark):
+            return _run_program(program, data[:-_APPENDED])
+    raise NotUnpacked("the kernel in its image is packed in an unknown way")
+
+
+def _run_program(name: str, data: bytes) -> bytes:
+    program = shutil.which(name)
+    if program is None:
+        raise NotUnpacked(f"its image can only be unpacked with {name}: apt-get install {name}")
+    try:
+        done = subprocess.run([program, "-dcq"], input=data, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotUnpacked(f"{name} does not unpack its image: {error}") from error
+    if done.returncode != 0:
+        words = done.stderr.decode(errors="replace").strip()[-200:]
+        raise NotUnpacked(f"{name} does not unpack its image: {words or f'status {done.returncode}'}")
+    return done.stdout

@@ -1,0 +1,131 @@
+"""git commands whose results do not depend on the user's configuration. They only read the user's repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from schedlab.errors import CannotRunHere, SchedlabError
+
+_SHOWN = 400
+"""Characters of git's error message that are quoted."""
+
+
+class GitProblem(SchedlabError):
+    """A git command that failed."""
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether the folder is the top of a work tree, or a bare repository."""
+    return (folder / ".git").exists() or ((folder / "HEAD").is_file() and (folder / "objects").is_dir())
+
+
+def commit(repository: Path, revision: str) -> str:
+    """Return the hash of the commit that a revision names; GitProblem when there is none."""
+    found = _text(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if not found:
+        todo = "'git log' lists the commits"
+        raise GitProblem(f"there is no commit {revision!r}", where=str(repository), todo=todo)
+    return found
+
+
+def tree(repository: Path, revision: str) -> str:
+    """Return the hash of a commit's files."""
+    return _text(repository, "rev-parse", f"{revision}^{{tree}}")
+
+
+def title(repository: Path, revision: str) -> str:
+    """Return a commit's first line."""
+    return _text(repository, "show", "--no-patch", "--format=%s", revision)
+
+
+def has_file(repository: Path, revision: str, path: str) -> bool:
+    """Whether a commit contains a file at this path."""
+    return _run(repository, ("cat-file", "-e", f"{revision}:{path}")).returncode == 0
+
+
+def is_ancestor(repository: Path, earlier: str, later: str) -> bool:
+    """Whether the later commit descends from the earlier one."""
+    return _run(repository, ("merge-base", "--is-ancestor", earlier, later)).returncode == 0
+
+
+def commits(repository: Path, since: str, until: str) -> list[str]:
+    """Return the commits after ``since`` up to ``until``, oldest first; a merge is one step with all its changes."""
+    return _text(repository, "rev-list", "--reverse", "--first-parent", f"{since}..{until}").split()
+
+
+def diff(repository: Path, old: str, new: str) -> bytes:
+    """Return the changes from one commit to another as a patch, including binary files."""
+    words = ("--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+    return _bytes(repository, "diff-tree", "-p", "-r", *words, old, new)
+
+
+def is_changed(repository: Path) -> bool:
+    """Whether tracked files of the work tree differ from the last commit."""
+    if not (repository / ".git").exists():
+        return False
+    # Without locks, status does not refresh the user's index.
+    return bool(_text(repository, "--no-optional-locks", "status", "--porcelain", "--untracked-files=no"))
+
+
+def check_out(repository: Path, revision: str, folder: Path) -> None:
+    """Write a commit's files into an empty folder with a temporary index; the repository stays as it is."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-index-") as scratch:
+        environment = {
+            "GIT_INDEX_FILE": str(Path(scratch) / "index"),
+            "GIT_WORK_TREE": str(folder),
+            "GIT_DIR": _text(repository, "rev-parse", "--absolute-git-dir"),
+        }
+        for words in (("read-tree", revision), ("checkout-index", "--all", "--quiet")):
+            done = _run(folder, words, environment=environment)
+            if done.returncode != 0:
+                raise GitProblem(_error(done), where=str(repository), todo="'git fsck' checks whether it is damaged")
+
+
+def apply_patch(folder: Path, patch: bytes, strip: int) -> str:
+    """Apply a patch to a folder outside any repository, completely or not at all. Return the error, or empty."""
+    # In a repository around the folder, git would take the patch's paths as relative to that repository's top.
+    environment = {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+    words = ("apply", "--whitespace=nowarn", f"-p{strip}", "-")
+    done = _run(folder, words, data=patch, environment=environment)
+    return "" if done.returncode == 0 else _error(done)
+
+
+def _text(repository: Path, *words: str) -> str:
+    return _bytes(repository, *words).decode(errors="replace").strip()
+
+
+def _bytes(repository: Path, *words: str) -> bytes:
+    done = _run(repository, words)
+    if done.returncode != 0:
+        if "--quiet" in words:
+            return b""
+        raise GitProblem(f"git {words[0]} failed: {_error(done)}", where=str(repository), todo="name a git repository")
+    return done.stdout
+
+
+def _run(
+    folder: Path, words: Sequence[str], *, data: bytes = b"", environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    # GIT_ variables of a hook or a script that calls schedlab would select another repository.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    fixed = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        return subprocess.run(
+            ["git", "-c", "core.autocrlf=false", *words],
+            cwd=folder,
+            input=data,
+            capture_output=True,
+            env=kept | fixed | (environment or {}),
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise CannotRunHere("git is not installed", where="patches", todo="apt-get install git") from error
+
+
+def _error(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = [line for line in done.stderr.decode(errors="replace").strip().splitlines() if line]
+    return "; ".join(line.removeprefix("error: ") for line in lines)[-_SHOWN:] or f"status {done.returncode}"

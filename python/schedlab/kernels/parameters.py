@@ -1,0 +1,126 @@
+"""Boot parameters that a kernel does not understand, found in its image or in its log.
+
+A kernel logs unknown parameters, but ignores unknown ``module.param`` words silently. Each known parameter's name is in
+the image, ended by a zero byte: ``workqueue.power_efficient`` (``__param_str_…``, include/linux/moduleparam.h), and
+without a module ``iommu.strict`` or ``cgroup.memory=`` (``__setup_str_…``, include/linux/init.h).
+
+The log's messages are those of init/main.c, kernel/params.c and kernel/cpu.c, 6.1 and 6.12. A known parameter with a
+wrong *value* (``isolcpus=99`` on four CPUs) is logged as unknown as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from schedlab.kernels.bzimage import NotUnpacked, unpacked
+from schedlab.kernels.images import Image
+
+LONGEST = 2047
+"""Longest command line that is not truncated: ``COMMAND_LINE_SIZE`` is 2048 with the end mark
+(arch/x86/include/asm/setup.h)."""
+
+_WORD = re.compile(r'(?:"[^"]*"?|[^\s"])+')
+_UNKNOWN = re.compile(
+    r'Unknown kernel command line parameters "(.*?)(?:", will be passed to user space|$)', re.MULTILINE
+)
+_INVALID = re.compile(r"Booting kernel: `(.*?)' invalid for parameter `(.*?)'")
+_MALFORMED = re.compile(r"Malformed early option '(.*?)'")
+_SYSCTL = re.compile(r"Failed to set sysctl parameter '(.*?)': ")
+_UNSUPPORTED = re.compile(r"Unsupported (mitigations=\S+), system may still be vulnerable")
+
+_DASHES = re.compile(rb"[-_]")
+_BEFORE = re.compile(rb"[A-Za-z0-9_-]*\Z")
+_LONGEST_MODULE = 56
+"""Longest name of a module in bytes (``MODULE_NAME_LEN``, include/linux/module.h)."""
+
+
+def words(command_line: str) -> list[str]:
+    """Split a command line; a space in double quotes does not separate words."""
+    return _WORD.findall(command_line)
+
+
+def not_understood(log: str, command_line: str) -> list[str]:
+    """Return the words of a command line, in their order, that the kernel's log calls unknown or invalid."""
+    logged = set(_logged(log))
+    return [word for word in words(command_line) if word in logged or word.partition("=")[0] in logged]
+
+
+def _logged(log: str) -> Iterator[str]:
+    for unknown in _UNKNOWN.findall(log):
+        yield from unknown.split()
+    for value, name in _INVALID.findall(log):
+        yield f"{name}={value}"
+    for setting in _SYSCTL.findall(log):
+        yield f"sysctl.{setting}"
+    yield from _MALFORMED.findall(log)
+    yield from _UNSUPPORTED.findall(log)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The parameter names in a kernel. If it cannot be unpacked, ``kernel`` is None and ``why_not`` the reason."""
+
+    kernel: bytes | None
+    why_not: str = ""
+
+    @classmethod
+    def of(cls, image: Image) -> Names:
+        """Return the names in an image's kernel."""
+        try:
+            return cls(unpacked(image.path, image.sha256))
+        except NotUnpacked as error:
+            return cls(None, str(error))
+
+    def lacks(self, name: str) -> bool:
+        """Whether the kernel has no such parameter; False when that is unknown."""
+        return self.kernel is not None and not has_parameter(self.kernel, name)
+
+    def advice(self, name: str) -> str:
+        """Suggest a similar name for a name that the kernel lacks."""
+        close = None if self.kernel is None else similar(self.kernel, name)
+        return f"is {close} meant?" if close else "it is misspelt, or of a module that is not built in"
+
+
+def has_parameter(kernel: bytes, name: str) -> bool:
+    """Whether an unpacked kernel has the boot parameter ``MODULE.NAME``. Dashes and underscores are equal."""
+    module, _, parameter = name.partition(".")
+    return _plain(module.encode()) in _modules_with(kernel, parameter)
+
+
+def similar(kernel: bytes, name: str) -> str | None:
+    """Return a similar name: the same parameter of a similar module, or a similar parameter of the same module."""
+    module, _, parameter = name.partition(".")
+    modules = [each.decode() for each in _modules_with(kernel, parameter)]
+    if close := get_close_matches(_plain(module.encode()).decode(), modules, n=1):
+        return f"{close[0]}.{parameter}"
+    of_module = {each.decode() for each in _parameters_of(kernel, module)}
+    close = get_close_matches(parameter, sorted(of_module), n=1)
+    return f"{module}.{close[0]}" if close else None
+
+
+def _modules_with(kernel: bytes, parameter: str) -> set[bytes]:
+    """Return the modules that have a parameter of this name."""
+    pattern = re.compile(rb"\." + _either(parameter) + rb"=?\0")
+    modules = set()
+    for match in pattern.finditer(kernel):
+        before = _BEFORE.search(kernel[max(match.start() - _LONGEST_MODULE, 0) : match.start()])
+        if before and before[0]:
+            modules.add(_plain(before[0]))
+    return modules
+
+
+def _parameters_of(kernel: bytes, module: str) -> Iterator[bytes]:
+    pattern = re.compile(rb"\0" + _either(module) + rb"\.([A-Za-z0-9_.-]+)=?(?=\0)")
+    yield from (match[1] for match in pattern.finditer(kernel))
+
+
+def _either(name: str) -> bytes:
+    """Return a pattern for the name with dashes or underscores."""
+    return _DASHES.sub(rb"[-_]", re.escape(name).replace("\\-", "-").encode())
+
+
+def _plain(name: bytes) -> bytes:
+    return name.replace(b"-", b"_")

@@ -1,0 +1,127 @@
+"""A kernel's source: a commit of a git repository or a folder. It is read, and copied for a build."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from schedlab.errors import CannotRunHere, SchedlabError
+from schedlab.kernels import git
+
+_MARKS = ("Kconfig", "Makefile")
+"""Files at the top of every kernel source."""
+
+
+class NoSource(SchedlabError):
+    """A folder that is not a kernel source."""
+
+
+class Source(Protocol):
+    """A kernel's source in one state."""
+
+    @property
+    def identity(self) -> str:
+        """A text that is equal for equal files."""
+
+    @property
+    def title(self) -> str:
+        """The state's name for people."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on parts of the user's tree that are not built."""
+
+    def put(self, folder: Path) -> None:
+        """Write the files into an empty folder."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of a git repository, whatever its work tree contains."""
+
+    repository: Path
+    revision: str
+
+    @property
+    def identity(self) -> str:
+        """Git's hash of the files."""
+        return f"git-tree:{git.tree(self.repository, self.revision)}"
+
+    @property
+    def title(self) -> str:
+        """The commit and its first line."""
+        return f"{self.revision[:12]} {git.title(self.repository, self.revision)}"
+
+    @property
+    def notes(self) -> list[str]:
+        """A note on changes that are not committed."""
+        if not git.is_changed(self.repository):
+            return []
+        return [f"{self.repository} has changes that are not committed: they are not built"]
+
+    def put(self, folder: Path) -> None:
+        """Check the commit out with a temporary index."""
+        git.check_out(self.repository, self.revision, folder)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An unpacked source outside git."""
+
+    path: Path
+
+    @property
+    def identity(self) -> str:
+        """A hash of all files' names, sizes, modes and modification times: hashing a gigabyte of content is slow."""
+        digest = hashlib.sha256()
+        for folder, folders, files in os.walk(self.path):
+            folders.sort()
+            for name in sorted(files):
+                path = os.path.join(folder, name)
+                state = os.lstat(path)
+                mark = f"{os.path.relpath(path, self.path)}\0{state.st_size}\0{state.st_mode}\0{state.st_mtime_ns}\n"
+                digest.update(os.fsencode(mark))
+        return f"folder:{digest.hexdigest()}"
+
+    @property
+    def title(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    @property
+    def notes(self) -> list[str]:
+        """No notes: all files are built."""
+        return []
+
+    def put(self, folder: Path) -> None:
+        """Copy the files with shared blocks where possible. With hard links a build could modify the original."""
+        argv = ["cp", "-a", "--reflink=auto", f"{self.path}/.", str(folder)]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            words = done.stderr.strip()[-300:]
+            raise CannotRunHere(f"cannot be copied: {words}", where=str(self.path), todo="make room in the cache")
+
+
+def open_source(path: Path, revision: str | None = None) -> Source:
+    """Return the source at this path, a repository's at this revision (default HEAD); NoSource for other folders."""
+    if git.is_repository(path):
+        commit = git.commit(path, revision or "HEAD")
+        _require(path, all(git.has_file(path, commit, name) for name in _MARKS))
+        return Commit(path.resolve(), commit)
+    if revision is not None:
+        raise NoSource("is not a git repository, so it has no commits", where=str(path), todo="give --patches instead")
+    _require(path, all((path / name).is_file() for name in _MARKS))
+    return Folder(path.resolve())
+
+
+def _require(path: Path, is_kernel: bool) -> None:
+    if not is_kernel:
+        raise NoSource(
+            "is not a kernel source (no Kconfig and Makefile)",
+            where=str(path),
+            todo="name a kernel's git repository or its unpacked source, such as that of Debian's package linux-source",
+        )

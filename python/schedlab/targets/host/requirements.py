@@ -1,0 +1,84 @@
+"""Requirements of a plan that this machine does not meet, found by probes that change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schedlab.experiment.model import GUEST_ONLY, Variant
+from schedlab.experiment.plan import Plan
+from schedlab.simulation.models import kernels_with
+from schedlab.targets import sched_ext
+from schedlab.targets.host.lock import BUSY, WAIT, holder
+from schedlab.targets.protocol import MissingRequirement, naming
+from schedlab.targets.trial import PreparedRow, attributes, launch
+from schedlab.tunables import System
+from schedlab.workloads.base import Command
+from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
+
+PROBE_SECONDS = 10.0
+
+
+def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirement]:
+    """Everything that would stop this plan here: tools, attributes, tunables, sched_ext schedulers."""
+    if find(SCHEDLOAD) is None:
+        yield MissingRequirement("schedload", "the load generator and launcher is not built", "make build")
+        return
+    if (process := holder()) is not None:
+        yield MissingRequirement("machine", f"{BUSY} (process {process})", WAIT)
+    yield from _tools(plan)
+    for variant in plan.variants:
+        yield from _attributes(variant)
+    yield from _tunables(plan, system)
+    yield from sched_ext.missing_requirements(plan, system)
+
+
+def _tools(plan: Plan) -> Iterator[MissingRequirement]:
+    reported: set[str] = set()
+    for row in plan.rows:
+        prepared = PreparedRow.of(row)
+        absent = missing(prepared.adapter)
+        reasons = [f"{tool.program} is not installed" for tool in absent]
+        for reason in reasons + prepared.adapter.missing_requirements(prepared.parameters):
+            if (key := f"{row.label}/{reason}") not in reported:
+                reported.add(key)
+                yield MissingRequirement(f"workload {row.label!r}", reason, install_line(absent) if absent else "")
+
+
+def _attributes(variant: Variant) -> Iterator[MissingRequirement]:
+    """Probe attributes by starting ``true`` under them: the kernel's answer cannot be predicted."""
+    subject = naming([variant.name])
+    for key in ("kernel", "cmdline", *GUEST_ONLY):
+        if getattr(variant, key) is not None:
+            where = "vm:KERNEL" if key in GUEST_ONLY else "vm:KERNEL or sim:MACHINE"
+            remedy = f"run it with --target {where}, or take the key out"
+            yield MissingRequirement(subject, f"sets {key}, and the host runs what it was booted with", remedy)
+    if not attributes(variant):
+        return
+    probe = launch(Command(("true",)), variant, PROBE_SECONDS)
+    if probe.status != 0:
+        reason, _, remedy = probe.stderr.strip().removeprefix("schedload: ").partition("\n")
+        yield MissingRequirement(subject, reason or f"the launcher ended with {probe.status}", remedy.strip())
+
+
+def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
+    users: dict[str, list[str]] = {}
+    simulated: dict[str, None] = {}
+    for variant in plan.variants:
+        for name, setting in variant.tunables.items():
+            users.setdefault(name, []).append(variant.name)
+            if setting.tunable is None:
+                simulated[name] = None
+    for name in simulated:
+        remedy = f"run it with --target sim:MACHINE/{kernels_with(name)[0]}"
+        subject = f"tunable {name!r} (variants {', '.join(users.pop(name))})"
+        yield MissingRequirement(subject, "only simulated kernels have it", remedy)
+    if not users:
+        return
+    with system.debugfs():
+        for variant in plan.variants:
+            real = {name: setting for name, setting in variant.tunables.items() if name not in simulated}
+            for name, answer in system.check(real).items():
+                if variants := users.pop(name, None):
+                    subject = f"tunable {name!r} (variants {', '.join(variants)})"
+                    remedy = f"'schedlab tunables show {name}' shows all that is known about it"
+                    yield MissingRequirement(subject, answer.why, remedy)

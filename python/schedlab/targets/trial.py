@@ -1,0 +1,131 @@
+"""Parts of a trial that all real kernels share: the prepared row, the launcher's options, the outcome, remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schedlab import launcher
+from schedlab.experiment.model import Variant
+from schedlab.experiment.rows import Row
+from schedlab.launcher import LARGEST_OUTPUT, Launched
+from schedlab.measurement import State
+from schedlab.observe.counters import process
+from schedlab.targets.protocol import naming
+from schedlab.workloads.base import AnyAdapter, Command, Metric, NotUnderstood, Output, Parameters
+from schedlab.workloads.registry import adapter
+
+SHOWN = 300
+"""Characters of a command's last output that a failure's reason quotes; the store has the whole text."""
+
+
+@dataclass(frozen=True)
+class PreparedRow:
+    """A row's adapter and its validated parameters."""
+
+    adapter: AnyAdapter
+    parameters: Parameters
+
+    @classmethod
+    def of(cls, row: Row) -> PreparedRow:
+        """Look up the adapter and validate the parameters."""
+        workload = adapter(row.use)
+        return cls(workload, workload.parameters.model_validate(row.parameters))
+
+
+def attributes(variant: Variant) -> list[str]:
+    """Return the launcher's options for a variant."""
+    values = {
+        "--policy": variant.policy,
+        "--priority": variant.priority,
+        "--nice": variant.nice,
+        "--slice": None if variant.slice is None else f"{variant.slice}ns",
+        "--cpus": variant.cpus,
+    }
+    # Option and value are one word: a negative nice would otherwise be read as an option.
+    return [f"{option}={value}" for option, value in values.items() if value is not None]
+
+
+def launch(
+    command: Command, variant: Variant, timeout: float, every_second: Callable[[], object] = lambda: None
+) -> Launched:
+    """Run a command under a variant's attributes and environment; see :func:`schedlab.launcher.run`."""
+    command = replace(command, environment=dict(command.environment) | variant.environment)
+    return launcher.run(command, timeout, attributes(variant), every_second)
+
+
+def interpret(
+    adapter: AnyAdapter, parameters: Parameters, launched: Launched, timeout: float
+) -> tuple[State, Sequence[Metric], str]:
+    """Return a trial's state and metrics, and the reason for a failure, a timeout or unreadable output."""
+    report = launched.report
+    if report is None:
+        return "failed", (), f"could not be started: {_end_of(launched.stderr) or f'status {launched.status}'}"
+    if report["timed_out"]:
+        return "timeout", (), f"still running after {timeout:g} s, killed with everything it started"
+    if fault := _fault(launched, report, adapter.good_exit(parameters)):
+        return "failed", (), fault
+    output = Output(
+        stdout=launched.stdout,
+        stderr=launched.stderr,
+        elapsed=report["elapsed_ns"] / 1e9,
+        user=report["user_us"] / 1e6,
+        system=report["system_us"] / 1e6,
+        exit_code=report["exit_code"],
+    )
+    try:
+        return "ok", adapter.parse(parameters, output), ""
+    except NotUnderstood as error:
+        return "failed", (), str(error)
+
+
+def _fault(launched: Launched, report: Mapping[str, Any], good_exit: int) -> str:
+    """Describe how a command failed; empty for a command that ended as it should."""
+    if max(len(launched.stdout), len(launched.stderr)) >= LARGEST_OUTPUT:
+        return f"printed more than {LARGEST_OUTPUT >> 20} MiB and was ended"
+    if report["signal"] is not None:
+        fault, words = f"killed by signal {report['signal']}", _end_of(launched.stderr)
+    elif report["exit_code"] != good_exit:
+        fault = f"exit code {report['exit_code']}"
+        words = _end_of(launched.stderr) or _end_of(launched.stdout)
+    else:
+        return ""
+    return f"{fault}: {words}" if words else fault
+
+
+def _end_of(text: str) -> str:
+    return text.strip()[-SHOWN:]
+
+
+def cpu_seconds(launched: Launched) -> float:
+    """User and system time of the command's process tree; 0 when the command was not started."""
+    if launched.report is None:
+        return 0.0
+    return float(launched.report["user_us"] + launched.report["system_us"]) / 1e6
+
+
+def process_counters(launched: Launched) -> dict[str, float]:
+    """Scheduler counters of the command's first process; see :mod:`schedlab.observe.counters.process`."""
+    return process.parse(launched.report.get("sched", "")) if launched.report else {}
+
+
+class Remarks:
+    """Remarks on trials, each with its variants. A remark on all variants of the plan names no variant."""
+
+    def __init__(self, variants: Iterable[str]) -> None:
+        self._variants = set(variants)
+        self._about: dict[str, dict[str, None]] = {}
+
+    def add(self, variant: str, remarks: Iterable[str]) -> None:
+        """Add remarks on a trial of this variant."""
+        for remark in remarks:
+            self._about.setdefault(remark, {})[variant] = None
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """Each remark once, with the names of its variants."""
+        return [f"{self._prefix(list(names))}{remark}" for remark, names in self._about.items()]
+
+    def _prefix(self, names: Sequence[str]) -> str:
+        return "" if self._variants <= set(names) else f"{naming(names)}: "

@@ -1,0 +1,167 @@
+"""One boot: QEMU is started, watched, and ended, whatever happens to schedlab."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from schedlab.errors import CannotRunHere
+from schedlab.launcher import background
+from schedlab.targets.vm import qemu
+from schedlab.targets.vm.console import Console, Limits
+from schedlab.targets.vm.results import Garbled, Record, Stream
+from schedlab.targets.vm.sharing import served
+
+POLL = 0.05
+"""Seconds between two reads of the guest's output: a file that grows sends no event."""
+
+LAST_WORDS = 3.0
+"""Seconds after a fault in which the guest may print the rest of its message, or switch off by itself."""
+
+LONGEST = 10
+"""Longest duration of a boot phase, in multiples of the silence that the phase allows."""
+
+LARGEST_CONSOLE = 32 << 20
+"""Bytes on the console above which a guest is ended: the console is kept in memory."""
+
+LAST_LINES = 3
+"""Last error lines of QEMU and virtiofsd that are quoted: the first of them is often the cause."""
+
+
+class BootFailed(Exception):
+    """A guest that is dead or silent: ``reason`` is one line, ``tail`` the related part of the console."""
+
+    def __init__(self, reason: str, tail: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.tail = tail
+
+
+class Boot:
+    """A running guest, created by :func:`started`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], files: qemu.Files, errors: Path, limits: Limits) -> None:
+        self.process = process
+        self.console = Console()
+        self._files = files
+        self._limits = limits
+        self._stream = Stream()
+        self._errors = errors
+        self._read = {files.console: 0, files.results: 0, errors: 0}
+
+    def record(self, limit: float | None = None) -> Record:
+        """Wait for the guest's next record; BootFailed when the guest ends or a limit is exceeded.
+
+        ``limit`` is a trial's in seconds. Before the first record the limits of the boot phases apply, from the last
+        output on the console: a guest that prints is alive, even on a busy machine. A fault of the kernel takes
+        precedence over a record, so that a trial with a fault never passes.
+        """
+        phase, printed, since = self.console.phase, 0, time.monotonic()
+        phase_start = since
+        while True:
+            ended = self.process.poll() is not None
+            self._read_output()
+            if self.console.fault is not None:
+                self._await_last_words()
+                raise self._failed(f"the guest's kernel has a fault, {self.console.fault}")
+            if self._read[self._files.console] > LARGEST_CONSOLE:
+                raise self._failed(f"the guest printed more than {LARGEST_CONSOLE >> 20} MiB on its console")
+            if (record := self._take()) is not None:
+                return record
+            if ended:
+                raise self._failed(
+                    f"the guest ended in phase {self._phase(limit)}{self._error_lines() or self._guess()}"
+                )
+            now, size = time.monotonic(), self._read[self._files.console]
+            if self.console.phase != phase:
+                phase, phase_start = self.console.phase, now
+            if limit is None and size != printed:
+                printed, since = size, now
+            allowed = getattr(self._limits, phase) if limit is None else limit
+            if now - since > allowed:
+                raise self._failed(f"the guest printed nothing more for {allowed:g} s in phase {self._phase(limit)}")
+            if limit is None and now - phase_start > (longest := LONGEST * allowed):
+                raise self._failed(f"the guest did not come out of phase {phase} in {longest:g} s")
+            time.sleep(POLL)
+
+    def expect(self, kind: str, limit: float | None = None) -> Record:
+        """Wait for a record of this kind; BootFailed for any other."""
+        record = self.record(limit)
+        if record.kind != kind:
+            raise self._failed(f"the guest sent {record.kind!r} in place of {kind!r}")
+        return record
+
+    def _phase(self, limit: float | None) -> str:
+        return self.console.phase if limit is None else "trial"
+
+    def _failed(self, reason: str) -> BootFailed:
+        return BootFailed(reason, self.console.tail())
+
+    def _take(self) -> Record | None:
+        try:
+            return self._stream.take()
+        except Garbled as error:
+            raise self._failed(f"the guest's results are damaged: {error}") from error
+
+    def _await_last_words(self) -> None:
+        deadline = time.monotonic() + LAST_WORDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            time.sleep(POLL)
+        self._read_output()
+
+    def _read_output(self) -> None:
+        # Results first: then the console includes everything that the kernel printed before it sent a record.
+        self._stream.feed(self._more(self._files.results))
+        # At most one byte over the limit is read, which is enough to detect an endless console.
+        self.console.feed(self._more(self._files.console, LARGEST_CONSOLE + 1).decode(errors="replace"))
+
+    def _more(self, path: Path, most: int = -1) -> bytes:
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            file.seek(self._read[path])
+            data = file.read(most)
+            self._read[path] += len(data)
+            return data
+        return b""
+
+    def _guess(self) -> str:
+        """Suggest a cause for a guest that ended without any output."""
+        silent = self.console.phase == "firmware"
+        return ", before its kernel printed anything: is the image complete, and its memory enough?" if silent else ""
+
+    def _error_lines(self) -> str:
+        """The last error lines of QEMU, or of virtiofsd."""
+        text = self._more(self._errors).decode(errors="replace").strip()
+        return f": {'; '.join(text.splitlines()[-LAST_LINES:])}" if text else ""
+
+
+def _write(path: Path, initramfs: bytes) -> None:
+    try:
+        path.write_bytes(initramfs)
+    except OSError as error:
+        raise CannotRunHere(
+            f"a guest's initial file system of {len(initramfs) >> 20} MiB cannot be written: {error.strerror}",
+            where=str(path.parent.parent),
+            todo="free space there: it contains a guest's programs and its results",
+        ) from error
+
+
+@contextmanager
+def started(machine: qemu.Machine, initramfs: bytes, scratch: Path, limits: Limits | None = None) -> Iterator[Boot]:
+    """Boot a machine; the exit ends QEMU and removes its files, which are in a private folder below ``scratch``.
+
+    CannotRunHere when there is no room for them.
+    """
+    with TemporaryDirectory(prefix="boot-", dir=scratch) as folder:
+        place = Path(folder)
+        files = qemu.Files(place / "initramfs", place / "console", place / "results", place / "share")
+        _write(files.initramfs, initramfs)
+        errors = place / "errors"
+        with ExitStack() as stack:
+            if machine.host_files:
+                stack.enter_context(served(files.share, place, errors))
+            process = stack.enter_context(background(qemu.arguments(machine, files), place / "report", errors))
+            yield Boot(process, files, errors, limits or Limits())

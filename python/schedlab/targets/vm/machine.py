@@ -1,0 +1,167 @@
+"""The virtual machine of a variant: kernel, topology, memory and random seed, from the target's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from itertools import groupby
+
+from schedlab.errors import SchedlabError
+from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.plan import Plan
+from schedlab.experiment.topology import DEFAULT, Topology
+from schedlab.kernels import debian, pvh
+from schedlab.kernels.build_cache import BUILT, KernelGap
+from schedlab.kernels.images import Image, NotDownloaded, resolve
+from schedlab.kinds import DETERMINISTIC, EMULATED, VIRTUAL
+from schedlab.targets.protocol import Boots
+from schedlab.targets.vm import qemu
+
+MEMORY_MIB = 512
+"""Default memory of each node."""
+
+image = cache(resolve)
+"""Images by name; the cache keeps lookups and checksums."""
+
+offered = cache(debian.offered)
+"""Packages by kernel name; the cache avoids repeated apt calls."""
+
+BOOT_EMULATED, BOOT_EMULATED_CPU, BOOT_COUNTED_CPU = 6.5, 0.1, 0.9
+"""Seconds from QEMU's start to the first trial, per CPU, and per CPU where instructions are counted: QEMU's CPU time
+for Debian's 6.12 with 1, 4 and 16 CPUs on a virtual Xeon of 2.1 GHz. A boot at the kernel's own entry takes about
+2.5 s less."""
+
+BOOT_KVM = 2.0
+"""Seconds of a boot under KVM."""
+
+
+def topology_of(table: TargetTable, variant: Variant | None = None) -> Topology:
+    """Return the variant's topology, or the table's."""
+    text = (variant.topology if variant is not None else None) or table.topology
+    return Topology.parse(text) if text else DEFAULT
+
+
+def distances_of(table: TargetTable, variant: Variant | None = None) -> list[list[int]]:
+    """Return the variant's distances, or the table's if they fit the number of nodes, else defaults. BadTopology."""
+    topology = topology_of(table, variant)
+    if variant is not None and variant.distances is not None:
+        return topology.distances(variant.distances)
+    return topology.distances(table.distances if topology.nodes == topology_of(table).nodes else None)
+
+
+def name_of_table(table: TargetTable) -> str:
+    """Return the target's short form: ``vm:debian-6.12@4x2/4``."""
+    assert table.kernel is not None
+    return f"vm:{table.kernel}@{topology_of(table)}"
+
+
+def accel_of(table: TargetTable) -> qemu.Accel:
+    """Return the table's accelerator, else KVM where it works. A deterministic guest is always emulated."""
+    if table.deterministic:
+        return "tcg"
+    return table.accel or ("kvm" if qemu.kvm_usable() else "tcg")
+
+
+def kind_of(table: TargetTable) -> str:
+    """Return the kind of the guest's figures."""
+    if table.deterministic:
+        return DETERMINISTIC
+    return VIRTUAL if accel_of(table) == "kvm" else EMULATED
+
+
+def kernel_of(table: TargetTable, variant: Variant) -> str:
+    """Return the name of the variant's kernel, or the target's."""
+    name = variant.kernel or table.kernel
+    assert name is not None
+    return name
+
+
+def image_of(table: TargetTable, variant: Variant) -> Image:
+    """Return the variant's kernel; SchedlabError when it does not exist, NotDownloaded when it is not here yet."""
+    return image(kernel_of(table, variant))
+
+
+def to_download(table: TargetTable, variants: Sequence[Variant]) -> Iterator[tuple[str, debian.Package]]:
+    """Yield the names of kernels to download, each once with its package. The check reports unavailable kernels."""
+    for name in dict.fromkeys(kernel_of(table, variant) for variant in variants):
+        try:
+            image(name)
+        except NotDownloaded:
+            with suppress(SchedlabError):
+                yield name, offered(name)
+        except SchedlabError:
+            continue
+
+
+def gap_of(table: TargetTable, variant: Variant) -> str:
+    """Return why the variant's kernel, a prefix of a series, could not be built; empty for any other kernel."""
+    if not kernel_of(table, variant).startswith(BUILT):
+        return ""
+    try:
+        image_of(table, variant)
+    except KernelGap as gap:
+        return gap.what
+    except SchedlabError:  # another fault, which the check reports
+        return ""
+    return ""
+
+
+def memory_mib(table: TargetTable, variant: Variant | None = None) -> int:
+    """Return the MiB of each node, the variant's or the table's."""
+    return (variant.memory_mib if variant is not None else None) or table.memory_mib or MEMORY_MIB
+
+
+def seed_of(seed: int, block: int) -> int:
+    """Return the guest's seed in a block: the first 63 bits of the SHA-256 of ``"{seed}/{block}/guest"``.
+
+    All variants of a block have the same seed, so that they are compared under the same draws (common random numbers).
+    """
+    return int.from_bytes(sha256(f"{seed}/{block}/guest".encode()).digest()[:8], "big") >> 1
+
+
+def own_command_line(table: TargetTable, variant: Variant) -> str:
+    """Return the boot parameters from the experiment file."""
+    return " ".join(part for part in (table.cmdline, variant.cmdline) if part)
+
+
+def enters(table: TargetTable, image: Image) -> bool:
+    """Whether the image's kernel is booted at its own entry, which only a plain emulated guest does.
+
+    A deterministic guest's figures must be equal on all machines, whichever images they can unpack. KVM would gain
+    little, and lose the random kernel address that the image's boot code draws.
+    """
+    return accel_of(table) == "tcg" and not table.deterministic and qemu.enters_kernels() and pvh.can_be_entered(image)
+
+
+def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu.Machine:
+    """Return the machine for a variant's trials in a block; BadTopology when its distances do not fit."""
+    return qemu.Machine(
+        image=image_of(table, variant),
+        topology=topology_of(table, variant),
+        memory_mib=memory_mib(table, variant),
+        distances=distances_of(table, variant),
+        accel=accel_of(table),
+        command_line=own_command_line(table, variant),
+        seed=seed_of(seed, block) if table.deterministic else None,
+        host_files=table.host_files,
+    )
+
+
+def boots(plan: Plan, table: TargetTable) -> Boots | None:
+    """Return the plan's boots on this target, with an estimate of their time; None for other kinds of target."""
+    if table.kind != "vm":
+        return None
+    spans = groupby(plan.trials, key=lambda trial: (trial.phase, trial.block, trial.variant.name))
+    variants = [next(trials).variant for _, trials in spans]
+    booted = [variant for variant in variants if not gap_of(table, variant)]
+    seconds = sum(_boot_seconds(table, variant) for variant in booted)
+    return Boots(len(booted), seconds, waits=not table.deterministic)
+
+
+def _boot_seconds(table: TargetTable, variant: Variant) -> float:
+    if accel_of(table) == "kvm":
+        return BOOT_KVM
+    per_cpu = BOOT_COUNTED_CPU if table.deterministic else BOOT_EMULATED_CPU
+    return BOOT_EMULATED + per_cpu * topology_of(table, variant).cpus

@@ -1,0 +1,166 @@
+"""QEMU's command line for a guest, and the capabilities of QEMU and KVM on this machine (qemu(1))."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from schedlab.experiment.topology import Topology
+from schedlab.kernels.images import Image
+from schedlab.targets.vm.sharing import TAG
+
+PROGRAM = "qemu-system-x86_64"
+PACKAGE = "qemu-system-x86"
+KVM = Path("/dev/kvm")
+
+Accel = Literal["kvm", "tcg"]
+
+COMMAND_LINE = "console=ttyS0 oops=panic panic=-1 cryptomgr.notests"
+"""Boot parameters of every guest: an oops is a panic, and a panic ends the machine at once (-no-reboot). Without
+``cryptomgr.notests`` the cipher self-tests of Debian's kernels would still run during an emulated guest's first trials.
+"""
+
+EMULATED = "tsc=reliable"
+"""QEMU's emulated CPUs share one time stamp counter without declaring it constant. Kernels would then use HPET on
+several sockets and TSC on one, so that variants of topology would be compared under two clocks."""
+
+DETERMINISTIC = "nokaslr"
+"""A random kernel address changes cache sets in a real machine, and hash seeds in any machine."""
+
+ICOUNT_SHIFT = 3
+"""An instruction takes 2³ = 8 ns of guest time, close to emulation's real speed, so that limits in seconds fit."""
+
+PVH_SINCE = 4
+"""The first major version of QEMU with PVH (its ChangeLog/4.0)."""
+
+EPOCH = "2026-01-01T00:00:00"
+"""Start of a deterministic guest's real-time clock."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A guest: its kernel, CPUs and memory. ``seed`` makes it deterministic, see :func:`arguments`.
+
+    ``memory_mib`` is the memory of each node, ``command_line`` is added to :data:`COMMAND_LINE`. With ``host_files``
+    the guest can mount this machine's file tree (:mod:`.sharing`). ``kernel`` is the image's unpacked kernel, to be
+    booted at its entry instead of the image (:mod:`schedlab.kernels.pvh`).
+    """
+
+    image: Image
+    topology: Topology
+    memory_mib: int
+    distances: Sequence[Sequence[int]]
+    accel: Accel
+    command_line: str = ""
+    seed: int | None = None
+    host_files: bool = False
+    kernel: Path | None = None
+
+    @property
+    def whole_command_line(self) -> str:
+        """The kernel's whole command line."""
+        return whole_command_line(self.accel, self.seed is not None, self.command_line)
+
+
+def whole_command_line(accel: Accel, deterministic: bool, own: str) -> str:
+    """Return a guest's command line. The guest's own words come last and override earlier ones."""
+    emulated = EMULATED if accel == "tcg" else ""
+    fixed = DETERMINISTIC if deterministic else ""
+    return " ".join(word for word in (COMMAND_LINE, emulated, fixed, own) if word)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Paths of a boot's files: QEMU's input, the output of the two serial ports, virtiofsd's socket."""
+
+    initramfs: Path
+    console: Path
+    results: Path
+    share: Path
+
+
+def program() -> str | None:
+    """Return QEMU's path; None where it is not installed."""
+    return shutil.which(PROGRAM)
+
+
+def version() -> str | None:
+    """Return ``7.2.22 (Debian …)``; None where QEMU is not installed or does not answer."""
+    path = program()
+    try:
+        return None if path is None else _version_of(path)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+@cache
+def _version_of(path: str) -> str | None:
+    """Ask QEMU for its version. The cache keeps no failed attempt."""
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
+    return done.stdout.partition("\n")[0].rpartition("version ")[2].strip() or None
+
+
+def enters_kernels() -> bool:
+    """Whether this QEMU boots a kernel at its own entry ("PVH": since 4.0)."""
+    major = (version() or "").partition(".")[0]
+    return major.isdecimal() and int(major) >= PVH_SINCE
+
+
+def kvm_usable() -> bool:
+    """Whether this user may use KVM, on a CPU with hardware virtualisation.
+
+    Without ``vmx`` or ``svm`` in /proc/cpuinfo, /dev/kvm belongs to an experiment such as a paravirtual KVM inside a
+    virtual machine. Ordinary kernels have been seen to stop in their boot loader under such a KVM.
+    """
+    if not os.access(KVM, os.R_OK | os.W_OK):
+        return False
+    return any(
+        line.startswith("flags") and {"vmx", "svm"} & set(line.split())
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+    )
+
+
+def arguments(machine: Machine, files: Files) -> list[str]:
+    """Return QEMU's command line.
+
+    Emulation runs all CPUs on one thread. With a thread for each (``thread=multi``), 2 of 27 boots of Debian's 6.12
+    died of an oops (``int3``) while code was patched; with one thread 0 of 18. A ``seed`` adds ``-icount``: time is
+    counted in instructions, and every random number comes from the seed.
+    """
+    topology = machine.topology
+    argv = [program() or PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+    argv += ["-machine", "pc", "-cpu", "host" if machine.accel == "kvm" else "max"]
+    argv += ["-accel", "kvm" if machine.accel == "kvm" else "tcg,thread=single"]
+    argv += ["-m", f"{machine.memory_mib * topology.nodes}M"]
+    argv += ["-smp", f"{topology.cpus},sockets={topology.sockets},cores={topology.cores},threads={topology.threads}"]
+    # virtiofsd writes into the guest's memory, which must be shared with it.
+    backend, shared = ("memory-backend-memfd", ",share=on") if machine.host_files else ("memory-backend-ram", "")
+    for node in range(topology.nodes):
+        cpus = topology.cpus_of(node)
+        argv += ["-object", f"{backend},id=node{node},size={machine.memory_mib}M{shared}"]
+        argv += ["-numa", f"node,nodeid={node},cpus={cpus[0]}-{cpus[-1]},memdev=node{node}"]
+    for node, row in enumerate(machine.distances):
+        for other, distance in enumerate(row):
+            argv += ["-numa", f"dist,src={node},dst={other},val={distance}"]
+    argv += ["-kernel", str(machine.kernel or machine.image.path), "-initrd", str(files.initramfs)]
+    argv += ["-append", machine.whole_command_line]
+    for name, path in (("console", files.console), ("results", files.results)):
+        argv += ["-chardev", f"file,id={name},path={_escaped(path)}", "-serial", f"chardev:{name}"]
+    if machine.host_files:
+        argv += ["-chardev", f"socket,id=share,path={_escaped(files.share)}"]
+        argv += ["-device", f"vhost-user-fs-pci,chardev=share,tag={TAG}"]
+    if machine.seed is not None:
+        argv += ["-icount", f"shift={ICOUNT_SHIFT},sleep=off", "-rtc", f"base={EPOCH},clock=vm"]
+        argv += ["-seed", str(machine.seed)]
+    return argv
+
+
+def _escaped(path: Path) -> str:
+    """Escape a path in an option's value: QEMU separates options by commas, and reads two commas as one."""
+    return str(path).replace(",", ",,")

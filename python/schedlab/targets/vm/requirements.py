@@ -1,0 +1,216 @@
+"""Requirements of a plan that virtual machines do not meet, found without a boot and without a download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from schedlab.cpulist import parse_cpu_list
+from schedlab.errors import SchedlabError
+from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.experiment.topology import BadTopology
+from schedlab.kernels.images import Image, NotDownloaded, config_of
+from schedlab.kernels.parameters import LONGEST, Names, words
+from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
+from schedlab.targets.sched_ext.requirements import guest_fault
+from schedlab.targets.vm import initramfs, machine, qemu, sharing
+from schedlab.targets.vm.boot_parameters import has_names, lacking
+from schedlab.targets.vm.scripts import GuestRow, hidden, located, programs
+from schedlab.targets.vm.settings import refusal
+from schedlab.tunables import KernelVersion
+from schedlab.workloads.base import Command
+from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
+
+HANGS_COUNTED = KernelVersion(6, 1)
+"""The newest kernel known to hang at its second CPU when instructions are counted (Debian's 6.1; 6.12 boots)."""
+
+SHARING = ("CONFIG_VIRTIO_FS", "CONFIG_VIRTIO_PCI")
+"""Built-in options of a kernel that mounts the host's files; a guest has no modules."""
+
+QEMU_ITSELF_MIB = 300
+"""Memory of QEMU beside the guest's, for translated code and its own data."""
+
+
+def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequirement]:
+    """Everything that would stop this plan."""
+    if qemu.program() is None:
+        yield MissingRequirement("QEMU", f"{qemu.PROGRAM} is not installed", f"apt-get install {qemu.PACKAGE}")
+    if initramfs.busybox() is None:
+        remedy = f"apt-get install {initramfs.BUSYBOX_PACKAGE}"
+        yield MissingRequirement("busybox", "there is no static busybox", remedy)
+    if find(SCHEDLOAD) is None:
+        yield MissingRequirement("schedload", "the load generator and launcher is not built", "make build")
+    if table.accel == "kvm" and not qemu.kvm_usable():
+        remedy = 'join the group "kvm", or leave accel away for emulation'
+        yield MissingRequirement("KVM", f"{qemu.KVM} cannot be opened", remedy)
+    if table.host_files and (fault := sharing.fault()):
+        yield MissingRequirement("host_files", *fault)
+    yield from _memory(plan, table)
+    # Rows of one workload share faults.
+    reported = set()
+    for subject, (reason, remedy) in [*_tool_faults(table), *_row_faults(plan, table)]:
+        if (subject, reason) not in reported:
+            reported.add((subject, reason))
+            yield MissingRequirement(subject, reason, remedy)
+    # A gap of a series stops only its own trials, but a gap as the baseline leaves nothing to compare with.
+    variants = [
+        variant
+        for variant in plan.variants
+        if variant.name != CONTROL and (variant is plan.experiment.baseline or not machine.gap_of(table, variant))
+    ]
+    pairs = ((variant.name, fault) for variant in variants for fault in _variant_faults(variant, table))
+    yield from by_variant(pairs, every=len(variants))
+
+
+def _memory(plan: Plan, table: TargetTable) -> Iterator[MissingRequirement]:
+    sizes = (machine.memory_mib(table, each) * machine.topology_of(table, each).nodes for each in plan.variants)
+    wanted = max(sizes) + QEMU_ITSELF_MIB
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:") and (free := int(line.split()[1]) >> 10) < wanted:
+            reason = f"a guest takes {wanted} MiB, and {free} MiB are available"
+            yield MissingRequirement("memory", reason, "give it a smaller memory_mib")
+
+
+def _tool_faults(table: TargetTable) -> Iterator[tuple[str, Fault]]:
+    for name in table.tools:
+        path = located(name)
+        if path is None:
+            yield f"tool {name!r}", ("is not installed on this machine", "install it, or take it out of tools")
+        elif fault := _packing_fault(path):
+            yield f"tool {name!r}", fault
+
+
+def _row_faults(plan: Plan, table: TargetTable) -> Iterator[tuple[str, Fault]]:
+    for row in plan.rows:
+        prepared = GuestRow.of(row, table.host_files)
+        for fault in _faults_of(prepared):
+            yield f"workload {row.label!r}", fault
+
+
+def _faults_of(row: GuestRow) -> Iterator[Fault]:
+    if absent := missing(row.adapter):
+        for tool in absent:
+            yield f"{tool.program} is not installed", install_line(absent)
+        return
+    if row.needs_files:
+        yield _preparation_fault(row)
+        return
+    for reason in row.adapter.missing_requirements(row.parameters):
+        yield reason, ""
+    command = row.command()
+    if row.host_files:
+        yield from _sharing_faults(command)
+        return
+    if command.cwd is not None:
+        yield (
+            f"runs in the folder {command.cwd}, which a guest does not have",
+            f"{initramfs.SEE_FILES}, or run it with --target host",
+        )
+    for name in programs(command):
+        path = located(name)
+        if path is None:
+            yield f"{name} is not installed on this machine", "install it: it goes into the guest"
+        elif fault := _packing_fault(path):
+            yield f"{name} {fault[0]}", fault[1]
+
+
+def _preparation_fault(row: GuestRow) -> Fault:
+    """Explain why a workload with a preparation cannot run in a guest, and name an alternative."""
+    seen = "; with host_files a guest sees this machine's files, and can write none" if row.host_files else ""
+    native = row.adapter.equivalent(row.parameters)
+    instead = f'use = "{native.use}", its native counterpart, runs in guests; or ' if native else ""
+    needs = f"needs {row.adapter.prepares}, made on this machine before its trials"
+    return f"{needs}, and a guest is given programs alone{seen}", f"{instead}run it with --target host"
+
+
+def _sharing_faults(command: Command) -> Iterator[Fault]:
+    """Find programs and folders of a command that a guest does not see in this machine's file tree."""
+    paths = [(name, located(name)) for name in programs(command)]
+    for name, path in paths:
+        if path is None:
+            yield f"{name} is not installed on this machine", "install it"
+    for path in [*(path for _, path in paths), command.cwd]:
+        if path is not None and (folder := hidden(path)):
+            yield f"{path} is not seen in a guest, which has a {folder} of its own", "move it to another folder"
+
+
+def _packing_fault(path: Path) -> Fault | None:
+    try:
+        initramfs.packed(path)
+    except SchedlabError as error:
+        return error.what, error.todo
+    return None
+
+
+def _variant_faults(variant: Variant, table: TargetTable) -> Iterator[Fault]:
+    try:
+        yield from _image_faults(variant, table, machine.image_of(table, variant))
+    except NotDownloaded:
+        try:
+            machine.offered(machine.kernel_of(table, variant))
+        except SchedlabError as error:
+            yield str(error).partition("\n")[0], error.todo
+            return
+    except SchedlabError as error:
+        yield str(error).partition("\n")[0], error.todo
+        return
+    if variant.sched_ext is not None:
+        yield from _scheduler_faults(variant.sched_ext)
+    topology = machine.topology_of(table, variant)
+    try:
+        machine.distances_of(table, variant)
+    except BadTopology as error:
+        yield f"{error.where}: {error.what}", error.todo
+        return
+    if variant.cpus is not None and (highest := max(parse_cpu_list(variant.cpus))) >= topology.cpus:
+        yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "name existing CPUs, counted from 0"
+    own = machine.own_command_line(table, variant)
+    whole = qemu.whole_command_line(machine.accel_of(table), table.deterministic, own)
+    if (length := len(whole.encode())) > LONGEST:
+        yield f"its kernel command line has {length} bytes, of which a kernel reads {LONGEST}", "make it shorter"
+
+
+def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterator[Fault]:
+    """Find settings of the variant that its kernel does not support."""
+    for name, setting in variant.tunables.items():
+        if (why := refusal(setting, image)) is not None:
+            yield f"tunable {name!r}: {why[0]}", why[1]
+    if variant.sched_ext is not None and (why := guest_fault(config_of(image), image.release)) is not None:
+        yield why
+    if table.host_files and (options := config_of(image)) is not None:
+        absent = [option for option in SHARING if options.get(option) != "y"]
+        if absent:
+            yield (
+                f"host_files: kernel {image.release} does not have {absent[0]} built in",
+                "take a kernel that has it, such as debian-6.12, or name programs in tools",
+            )
+    if variant.cmdline and not table.host_files:
+        yield from _parameter_faults(variant.cmdline, image)
+    version = KernelVersion.parse(image.release)
+    if table.deterministic and version <= HANGS_COUNTED and machine.topology_of(table, variant).cpus > 1:
+        yield (
+            f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
+            "take kernel 6.12, one CPU, or deterministic = false",
+        )
+
+
+def _parameter_faults(own: str, image: Image) -> Iterator[Fault]:
+    """Refuse a variant whose boot parameters all name modules that its kernel lacks: it would equal its baseline.
+
+    Parameters without a dot are checked in the booted guest.
+    """
+    unknown = lacking(own, Names.of(image)) if has_names(own) else {}
+    if unknown and list(unknown) == list(dict.fromkeys(words(own))):
+        reasons = "; ".join(dict.fromkeys(unknown.values()))
+        what = reasons.replace("the guest's kernel", f"kernel {image.release}")
+        yield f"cmdline: {' '.join(unknown)} changes nothing: {what}", "correct it, or take it out"
+
+
+def _scheduler_faults(words: Sequence[str]) -> Iterator[Fault]:
+    path = located(words[0])
+    if path is None:
+        remedy = "give its path, or install it: it goes into the guest"
+        yield f"sched_ext: there is no program {words[0]!r} here", remedy
+    elif fault := _packing_fault(path):
+        yield f"sched_ext: {words[0]} {fault[0]}", fault[1]

@@ -1,0 +1,221 @@
+"""A session in guests: one boot for each sequence of trials of the same block and variant, in the plan's order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from pathlib import Path
+
+from schedlab.cpulist import parse_cpu_list
+from schedlab.errors import CannotRunHere
+from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.plan import CONTROL, Plan, Trial
+from schedlab.kernels import pvh
+from schedlab.kernels.parameters import Names, not_understood, words
+from schedlab.measurement import PARAMETERS, Measurement
+from schedlab.targets.trial import Remarks
+from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm.boot import Boot, BootFailed, started
+from schedlab.targets.vm.boot_parameters import doubts, files_to_keep, has_names, lacking
+from schedlab.targets.vm.jobs import FIRST, contents
+from schedlab.targets.vm.measure import Files, loaded, measurement
+from schedlab.targets.vm.qemu import Machine
+from schedlab.targets.vm.results import Garbled
+from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler, script
+from schedlab.targets.vm.settings import faults, settings
+
+GRACE = 60.0
+"""Seconds beyond a trial's timeout in which a guest ends the trial and sends its results."""
+
+SLOWER = 8
+"""Limit of a deterministic trial's real time, in multiples of its timeout: its clock counts instructions."""
+
+SAME = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, so that it shows no noise"
+STEADY = ("tsc", "kvm-clock")
+"""Clock sources that are read without an exit from the guest."""
+
+
+@dataclass
+class _Running:
+    """A boot and its trials; ``failed`` is set when the boot is dead."""
+
+    trials: Sequence[Trial]
+    stack: ExitStack
+    machine: Machine
+    boot: Boot | None = None
+    failed: BootFailed | None = None
+    done: int = 0
+
+    def expects(self, trial: Trial) -> bool:
+        """Whether this trial is the next of the boot."""
+        return self.done < len(self.trials) and self.trials[self.done].index == trial.index
+
+    def number(self, trial: Trial) -> int:
+        """The trial's position among the boot's trials, which are neighbours in the plan, from 0."""
+        return trial.index - self.trials[0].index
+
+
+class Booting:
+    """Runs trials in guests; see :class:`schedlab.targets.protocol.Session`."""
+
+    def __init__(
+        self, plan: Plan, table: TargetTable, rows: Mapping[tuple[str, str], GuestRow], base: bytes, scratch: Path
+    ) -> None:
+        self._plan = plan
+        self._table = table
+        self._rows = rows
+        self._base = base
+        self._scratch = scratch
+        self._running: _Running | None = None
+        self._notes = [SAME] if table.deterministic and plan.experiment.design.control else []
+        self._remarks = Remarks(variant.name for variant in plan.variants)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Notes on the kind of the figures, and on data that could not be observed."""
+        return [*self._notes, *self._remarks.texts]
+
+    def put_in_place(self, variant: Variant) -> None:
+        """Do nothing: a boot begins with its variant in place."""
+
+    def run(self, trial: Trial) -> Measurement:
+        """Return the trial's measurement; boot a guest for the first trial of a sequence, or after a guest died."""
+        begin = time.time()
+        if gap := machines.gap_of(self._table, trial.variant):
+            return Measurement("failed", begin, 0.0, reason=f"there is no kernel to boot: {gap}")
+        if self._running is None or not self._running.expects(trial):
+            self.close()
+            self._running = self._start(trial)
+        running = self._running
+        running.done += 1
+        argv = launched_words(self._rows[trial.row.key], trial.variant, trial.row.timeout, running.number(trial))
+        try:
+            return self._run(running, trial, argv)
+        except (BootFailed, Garbled) as error:
+            failure = error if isinstance(error, BootFailed) else BootFailed(f"the guest's results: {error}", "")
+            before_trials = running.boot is None or running.failed is not None
+            running.failed = failure if before_trials else None
+            running.stack.close()
+            if not before_trials:
+                self._running = None
+            elapsed = time.time() - begin
+            return Measurement("failed", begin, elapsed, reason=failure.reason, command=argv, stderr=failure.tail)
+
+    def _run(self, running: _Running, trial: Trial, argv: Sequence[str]) -> Measurement:
+        if running.failed is not None:
+            raise running.failed
+        if running.boot is None:
+            running.boot = self._up(running)
+        running.boot.expect("begin", self._pause + GRACE)
+        begin = time.time()
+        limit = trial.row.timeout * (SLOWER if self._table.deterministic else 1) + GRACE
+        record = running.boot.expect("result", limit)
+        if record.number != (number := FIRST + running.number(trial)):
+            raise BootFailed(f"the guest sent results of job {record.number}, not of {number}", "")
+        files = Files(record.files())
+        measured, remarks = measurement(
+            trial,
+            self._rows[trial.row.key],
+            files,
+            argv,
+            begin,
+            time.time() - begin,
+            running.machine.topology.cpus,
+            self._scratch,
+        )
+        self._remarks.add(trial.variant.name, remarks)
+        if note := loaded(trial, files):
+            self._note(note)
+        if running.trials[-1] is trial:
+            self.close()
+        return measured
+
+    @property
+    def _pause(self) -> float:
+        return self._plan.experiment.design.pause
+
+    def _start(self, trial: Trial) -> _Running:
+        """Prepare a boot for this trial and the following ones of the same block and variant."""
+        rest = self._plan.trials[trial.index :]
+        of_block = (trial.phase, trial.block, trial.variant.name)
+        trials = list(takewhile(lambda each: (each.phase, each.block, each.variant.name) == of_block, rest))
+        machine = machines.machine(self._table, trial.variant, self._plan.seed, trial.block)
+        return _Running(trials, ExitStack(), machine)
+
+    def _up(self, running: _Running) -> Boot:
+        """Boot until just before the first trial; CannotRunHere when a tunable had no effect."""
+        variant = running.trials[0].variant
+        scripts = [
+            script(self._rows[trial.row.key], variant, trial.row.timeout, number)
+            for number, trial in enumerate(running.trials)
+        ]
+        image = running.machine.image
+        if not image.is_unchanged():
+            raise CannotRunHere(
+                "the kernel image has changed since the run began; the run has ended, its trials are kept",
+                where=str(image.path),
+                todo="begin a new run; build kernels elsewhere while one is under way",
+            )
+        machine = running.machine
+        if machines.enters(self._table, image):
+            machine = replace(machine, kernel=pvh.written(image, self._scratch))
+        wanted = settings(variant, image)
+        facts = files_to_keep(running.machine.command_line)
+        jobs = contents(scripts, wanted, self._pause, scheduler(variant), self._table.host_files, facts)
+        boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
+        files = Files(boot.expect("ready").files())
+        if wrong := list(faults(variant, files.text("tunables"))):
+            raise CannotRunHere(
+                f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",
+                todo="take the tunable out, or give the guest another kernel",
+            )
+        self._check_parameters(variant, running.machine, files)
+        self._check(running.machine, files)
+        return boot
+
+    def _check_parameters(self, variant: Variant, machine: Machine, files: Files) -> None:
+        """Raise CannotRunHere if the kernel recognises none of a variant's parameters; note single unknown words.
+
+        Such a variant would be measured as its baseline.
+        """
+        own, log, command_line = variant.cmdline or "", files.text("dmesg"), machine.command_line
+        names = Names.of(machine.image) if has_names(command_line) else Names(None)
+        unknown, refused = lacking(command_line, names), not_understood(log, command_line)
+        wrong = [word for word in words(own) if word in refused or word in unknown]
+        # In this machine's file tree a trial may load modules, which have parameters of their own.
+        if wrong and wrong == words(own) and not (machine.host_files and set(wrong) & set(unknown)):
+            raise CannotRunHere(
+                f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(wrong)}; "
+                "the run has ended, its trials are kept",
+                where="cmdline",
+                todo="look it up in Documentation/admin-guide/kernel-parameters.txt of that kernel, or take it out",
+            )
+        kept = {**files.below("sys/module"), **files.below("proc/sys")}
+        messages = {word: f"the guest's kernel does not understand {word}, and leaves it out" for word in refused}
+        messages = {**dict(doubts(command_line, kept, names)), **unknown, **messages}
+        for word, message in messages.items():
+            prefix = f"variant {variant.name!r}: " if word in words(own) else ""
+            self._note(f"{PARAMETERS}{prefix}{message}")
+
+    def _check(self, machine: Machine, files: Files) -> None:
+        """Check that all CPUs are online, and note a slow clock source."""
+        online = files.text("sys/devices/system/cpu/online").strip()
+        limited = any(word.startswith(("maxcpus=", "nr_cpus=", "nosmp")) for word in machine.whole_command_line.split())
+        if not limited and (up := len(parse_cpu_list(online))) != machine.topology.cpus:
+            raise BootFailed(f"only {up} of the guest's {machine.topology.cpus} CPUs came up", "")
+        clock = files.text("sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
+        if clock not in STEADY:
+            self._note(f"the guest's clock source is {clock!r}: each read of the clock leaves the guest")
+
+    def _note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+
+    def close(self) -> None:
+        """End the running guest."""
+        if self._running is not None:
+            self._running.stack.close()
+            self._running = None

@@ -1,0 +1,94 @@
+"""One built series that several tests look at, and a way to build others."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import CannotRunHere
+from schedlab.kernels import make
+from schedlab.kernels.build_cache import BuildCache
+from schedlab.kernels.building import Outcome, Request, build
+from schedlab.kernels.config import recipe
+from schedlab.kernels.request import open_series
+from tests.kernels.tiny_tree import Repository, repository_with_series
+
+FRAGMENT = "CONFIG_NUMA=y\nCONFIG_HZ=250\nCONFIG_SCHED_NOT_THERE=y\n"
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Builds into a cache of its own."""
+
+    folder: Path
+
+    @property
+    def shelf(self) -> BuildCache:
+        """What was built."""
+        return BuildCache.of(self.folder / "cache")
+
+    def __call__(
+        self,
+        tree: Path,
+        patches: Path | None = None,
+        commits: str | None = None,
+        *,
+        timeout: float = 60.0,
+        again: bool = False,
+        fragment: str = FRAGMENT,
+    ) -> list[Outcome]:
+        wish = open_series(str(tree), patches, commits, self.folder / "cache")
+        path = self.folder / "fragment"
+        path.write_text(fragment)
+        made = recipe("tinyconfig", [path])
+        request = Request(wish.source, wish.changes, made, wish.name, 2, timeout, None, again)
+        return build(request, self.shelf, lambda step: None)
+
+    def log(self, outcome: Outcome) -> str:
+        """The log of a prefix."""
+        return (self.shelf.place(outcome.record.key) / "log").read_text()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tools() -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    try:
+        make.require_tools()
+    except CannotRunHere as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Builder:
+    """One with an empty cache."""
+    return Builder(tmp_path)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A repository with three commits after its base, and what came of building them."""
+
+    repository: Repository
+    builder: Builder
+    outcomes: list[Outcome]
+    before: dict[str, tuple[bytes, int]]
+
+
+@pytest.fixture(scope="session")
+def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
+    """Built once; tests only look at it, or build it again."""
+    folder = tmp_path_factory.mktemp("series")
+    repository = repository_with_series(folder / "linux")
+    before = contents(repository.folder)
+    builder = Builder(folder)
+    return Series(repository, builder, builder(repository.folder, commits=f"{repository.base}..HEAD"), before)
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file below a folder, with its bytes and its time of change."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}

@@ -1,0 +1,187 @@
+"""Kernel images by name. apt is a stand-in over real packages: what is protected is when it is asked, and for what."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import CannotRunHere, SchedlabError
+from schedlab.kernels import bzimage, debian, images
+from tests.kernels.kernel_files import FakeApt, built_tree
+from tests.kernels.kernel_files import bzimage as image_bytes
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
+    """Debian's tools with two series."""
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("dpkg-deb is not installed: no Debian package can be made or unpacked here")
+    fake = FakeApt(tmp_path / "apt")
+    monkeypatch.setenv("PATH", fake.path())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    fake.add("6.1.0-9", "6.1.27-1")
+    fake.add("6.1.0-48", "6.1.172-1")
+    fake.add("6.12.9+deb12", "6.12.9-1~bpo12+1")
+    return fake
+
+
+def fetched(name: str) -> images.Image:
+    """The image of a kernel that is brought into the cache."""
+    debian.fetch(name)
+    return images.resolve(name)
+
+
+def test_a_series_is_its_newest_release_and_no_other_series(apt: FakeApt) -> None:
+    assert fetched("debian-6.1").release == "6.1.0-48-cloud-amd64"
+    image = fetched("debian-6.12")
+    assert image.release == "6.12.9+deb12-cloud-amd64"
+    assert image.name == "debian-6.12"
+    assert images.config_of(image) == {"CONFIG_NUMA": "y"}
+    assert image.sha256 == bzimage.checksum(image.path)
+
+
+def test_a_release_can_be_named(apt: FakeApt) -> None:
+    assert fetched("debian-6.1.0-9").release == "6.1.0-9-cloud-amd64"
+    assert images.resolve("debian-6.1.0-9-cloud-amd64").release == "6.1.0-9-cloud-amd64"
+
+
+def test_what_is_cached_needs_no_apt_and_stays_the_same_kernel_until_a_newer_one_is_fetched(
+    apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = fetched("debian-6.12")
+    apt.add("6.12.10+deb12", "6.12.10-1~bpo12+1")
+    with monkeypatch.context() as without:
+        without.setenv("PATH", "/nonexistent")
+        assert images.resolve("debian-6.12") == first
+    assert apt.log.read_text().count("\n") == 1
+    assert fetched("debian-6.12").release == "6.12.10+deb12-cloud-amd64"
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert images.resolve("debian-6.12").release == "6.12.10+deb12-cloud-amd64"
+    assert images.resolve("debian-6.12.9").release == "6.12.9+deb12-cloud-amd64"
+
+
+def test_a_folder_is_no_image_and_a_tree_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(images.UnknownKernel, match="is a folder, not a kernel image") as plain:
+        images.resolve(str(tmp_path))
+    assert plain.value.todo == "name a bzImage in it, or tree:FOLDER"
+    tree = built_tree(tmp_path / "linux", "6.12.1")
+    with pytest.raises(images.UnknownKernel) as built:
+        images.resolve(str(tree))
+    assert built.value.todo == f"tree:{tree} is the kernel built there"
+
+
+def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "bzImage").write_bytes(image_bytes("6.12.1"))
+    built_tree(tmp_path / "linux", "6.12.2")
+    assert images.resolve("~/bzImage").path == tmp_path / "bzImage"
+    assert images.resolve("tree:~/linux").release == "6.12.2"
+
+
+def test_looking_a_kernel_up_downloads_nothing(apt: FakeApt) -> None:
+    with pytest.raises(images.NotDownloaded, match=r"'schedlab kernels fetch debian-6\.12' downloads it"):
+        images.resolve("debian-6.12")
+    assert str(debian.offered("debian-6.12")).startswith("linux-image-6.12.9+deb12-cloud-amd64 6.12.9-1~bpo12+1, ")
+    assert apt.log.read_text() == ""
+
+
+def test_a_download_that_differs_from_apts_metadata_is_refused_and_leaves_nothing(apt: FakeApt, tmp_path: Path) -> None:
+    apt.add("6.13.1", "6.13.1-1", sha256="0" * 64)
+    with pytest.raises(CannotRunHere, match="SHA-256 differs"):
+        debian.fetch("debian-6.13")
+    assert not list((tmp_path / "cache").rglob("*6.13*.deb"))
+    assert not [path for path in (tmp_path / "cache").rglob("linux-image-6.13*") if path.is_dir()]
+
+
+def test_a_download_that_fails_says_why_and_is_tried_again(apt: FakeApt) -> None:
+    archive = apt.pool / "linux-image-6.12.9+deb12-cloud-amd64=6.12.9-1~bpo12+1.deb"
+    hidden = archive.rename(archive.with_suffix(".hidden"))
+    with pytest.raises(CannotRunHere, match="'apt-get download' failed: cp: cannot stat"):
+        debian.fetch("debian-6.12")
+    hidden.rename(archive)
+    assert fetched("debian-6.12").release == "6.12.9+deb12-cloud-amd64"
+
+
+def test_a_series_that_apt_does_not_know_is_refused_with_those_that_it_knows(apt: FakeApt) -> None:
+    with pytest.raises(CannotRunHere, match=r"it offers debian-6\.1, debian-6\.12\n"):
+        debian.fetch("debian-5.10")
+
+
+def test_without_apt_the_error_says_what_is_missing_and_what_can_be_done(
+    apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    debian.fetch("debian-6.1")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(CannotRunHere) as refused:
+        debian.offered("debian-6.12")
+    told = str(refused.value)
+    assert "debian-6.12: this kernel is not in the cache" in told
+    assert "there is no apt here to fetch it with (no apt-get, apt-cache, dpkg-deb)" in told
+    for other in ("the path of a bzImage", "tree:FOLDER", "a kernel in the cache: debian-6.1.0-48", "/kernels/debian"):
+        assert other in told
+
+
+def test_an_images_release_is_read_from_its_header_and_its_configuration_from_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "vmlinuz-whatever-it-is-called"
+    path.write_bytes(image_bytes("6.19.0-rc3"))
+    assert images.resolve(str(path)).release == "6.19.0-rc3"
+    assert images.config_of(images.resolve(str(path))) is None
+    (tmp_path / "config-6.19.0-rc3").write_text("CONFIG_SCHED_CLASS_EXT=y\n")
+    assert images.config_of(images.resolve(str(path))) == {"CONFIG_SCHED_CLASS_EXT": "y"}
+
+
+def test_a_built_tree_is_an_image_with_its_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = built_tree(tmp_path / "linux", "6.20.0-mine")
+    image = images.resolve(f"tree:{tree}")
+    assert image.release == "6.20.0-mine"
+    assert images.config_of(image) == {"CONFIG_SMP": "y", "CONFIG_LOCALVERSION": "-x"}
+    monkeypatch.chdir(tree)
+    assert images.resolve("tree").path == image.path
+
+
+def test_an_image_older_than_its_tree_is_refused(tmp_path: Path) -> None:
+    tree = built_tree(tmp_path / "linux", "6.20.0")
+    (tree / "include/config/kernel.release").write_text("6.20.0-00001-gabcdef\n")
+    with pytest.raises(SchedlabError, match=r"image is of 6\.20\.0, but the tree is at 6\.20\.0-00001-gabcdef"):
+        images.resolve(f"tree:{tree}")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\x7fELF" + bytes(2000), "such as vmlinux"),
+        (b"", "name a bzImage"),
+        (image_bytes("6.1.0")[:0x300], "it is damaged"),
+        (image_bytes("6.1.0")[:0x305], "it is damaged"),
+        (b"!<arch>\ndebian-binary", "dpkg-deb -x"),
+    ],
+)
+def test_a_file_that_is_no_image_is_refused_with_what_to_name_instead(
+    tmp_path: Path, content: bytes, told: str
+) -> None:
+    path = tmp_path / "kernel"
+    path.write_bytes(content)
+    with pytest.raises(bzimage.NotABzImage, match=told):
+        images.resolve(str(path))
+
+
+@pytest.mark.parametrize("name", ["debian", "6.12", "", "built", "debian-6"])
+def test_an_unknown_name_is_refused_with_those_that_there_are(name: str) -> None:
+    with pytest.raises(images.UnknownKernel, match=r"debian-6\.12.*bzImage.*tree:PATH"):
+        images.resolve(name)
+
+
+def test_a_folder_that_is_no_tree_is_told_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(images.UnknownKernel) as refused:
+        images.resolve("tree")
+    assert str(refused.value).startswith(f"{tmp_path}: is not a built kernel tree")
+    assert "tree:FOLDER" in refused.value.todo
+
+
+def test_an_unbuilt_tree_is_refused_with_the_command_that_builds_it(tmp_path: Path) -> None:
+    (tmp_path / "Kconfig").touch()
+    with pytest.raises(images.UnknownKernel, match=r"has no built x86 kernel(.|\n)*make -C"):
+        images.resolve(f"tree:{tmp_path}")

@@ -1,0 +1,38 @@
+"""What a kernel says of boot parameters that it does not know; the lines are those of Debian's 6.12 and 6.1."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedlab.kernels.parameters import not_understood
+
+LOG = """\
+[    0.000000] Kernel command line: console=ttyS0 isolcpu=1 foo.bar=1 isolcpus=99 schedstats=enabel panic=ab preempt=ful
+[    0.000000] Unsupported mitigations=of, system may still be vulnerable
+[    0.000000] Housekeeping: nohz_full= or isolcpus= incorrect CPU range
+[    0.000000] Malformed early option 'maxcpus'
+[    0.000000] Unable to parse schedstats=
+[    0.000000] Booting kernel: `ab' invalid for parameter `panic'
+[    0.000000] Unknown kernel command line parameters "splash isolcpu=1 isolcpus=99 schedstats=enabel preempt=ful", \
+will be passed to user space.
+[    0.000000] random: crng init done
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ("schedstats=enable nohz_full=1 console=ttyS0", []),
+        ("isolcpu=1", ["isolcpu=1"]),
+        ("nohz_full=1 isolcpus=99 schedstats=enabel", ["isolcpus=99", "schedstats=enabel"]),
+        ("panic=ab mitigations=of maxcpus=x", ["panic=ab", "mitigations=of", "maxcpus=x"]),
+        ("", []),
+    ],
+)
+def test_words_that_the_kernel_did_not_understand_are_found(given: str, wrong: list[str]) -> None:
+    assert not_understood(LOG, given) == wrong
+
+
+def test_a_list_that_the_kernel_s_log_cut_short_is_read_as_far_as_it_goes() -> None:
+    log = '[    0.000000] Unknown kernel command line parameters "splash isolcpu=1 no\n[    0.1] next\n'
+    assert not_understood(log, "isolcpu=1 next") == ["isolcpu=1"]

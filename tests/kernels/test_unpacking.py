@@ -1,0 +1,80 @@
+"""A kernel is found in its image however that is packed, or it is said why not."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from schedlab.kernels.bzimage import NotUnpacked, checksum, unpacked
+from tests.kernels.kernel_files import bzimage, kernel
+
+KERNEL = kernel("workqueue.power_efficient", "cgroup.memory=") + bytes(range(256)) * 300
+
+
+def written(folder: Path, payload: bytes) -> tuple[Path, str]:
+    path = folder / "bzImage"
+    path.write_bytes(bzimage("6.12.1", payload) + b"what lies behind is not the kernel's")
+    return path, checksum(path)
+
+
+def length() -> bytes:
+    """The four bytes that a kernel's build puts behind what it has packed."""
+    return len(KERNEL).to_bytes(4, "little")
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        gzip.compress(KERNEL),
+        bz2.compress(KERNEL) + length(),
+        lzma.compress(KERNEL) + length(),
+        lzma.compress(KERNEL, lzma.FORMAT_ALONE) + length(),
+    ],
+    ids=["gzip", "bzip2", "xz", "lzma"],
+)
+def test_python_unpacks_what_it_can(tmp_path: Path, payload: bytes) -> None:
+    assert unpacked(*written(tmp_path, payload)) == KERNEL
+
+
+@pytest.mark.parametrize("program", [["zstd", "-22", "--ultra"], ["lz4", "-l"]], ids=["zstd", "lz4"])
+def test_programs_unpack_the_rest_as_kernels_are_packed(tmp_path: Path, program: list[str]) -> None:
+    if shutil.which(program[0]) is None:
+        pytest.skip(f"{program[0]} is not installed: apt-get install {program[0]}")
+    packed = subprocess.run([*program, "-cq"], input=KERNEL, capture_output=True, check=True).stdout
+    assert unpacked(*written(tmp_path, packed + length())) == KERNEL
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        (b"\x28\xb5\x2f\xfd....", "with zstd: apt-get install zstd"),
+        (b"\x02\x21\x4c\x18....", "with lz4: apt-get install lz4"),
+        (gzip.compress(KERNEL)[:200], "damaged: it ends too early"),
+        (lzma.compress(KERNEL)[:50] + b"x" * 100, "damaged"),
+        (gzip.compress(b"no kernel"), "contains no ELF kernel"),
+        (b"LZO of another time", "in an unknown way"),
+        (b"", "in an unknown way"),
+    ],
+    # Not the bytes: gzip writes the time into them, and two processes would not have the same tests.
+    ids=["zstd", "lz4", "damaged gzip", "damaged lzma", "no kernel", "lzo", "nothing"],
+)
+def test_what_cannot_be_unpacked_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, payload: bytes, reason: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NotUnpacked, match=reason):
+        unpacked(*written(tmp_path, payload))
+
+
+def test_a_program_that_fails_is_told_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "zstd").write_text("#!/bin/sh\necho out of order >&2; exit 1\n")
+    (tmp_path / "zstd").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NotUnpacked, match="zstd does not unpack its image: out of order"):
+        unpacked(*written(tmp_path, b"\x28\xb5\x2f\xfd...."))

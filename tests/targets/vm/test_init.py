@@ -1,0 +1,52 @@
+"""The guest's first process from its jobs on, under the shells it may have, with a folder in the guest's place."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from importlib.resources import files as package_files
+from pathlib import Path
+
+import pytest
+
+from schedlab.targets.vm import jobs
+from schedlab.targets.vm.results import Record, Stream
+from tests.targets.vm.test_initramfs import unpacked
+
+SHELLS = {"busybox": ["busybox", "sh"], "sh": ["sh"]}
+
+HEAD = """
+port={root}/port
+poweroff() {{ exit 0; }}
+dmesg() {{ :; }}
+"""
+
+
+def records(shell: list[str], scripts: list[str], root: Path) -> list[Record]:
+    """What the guest's ``init`` sends for these jobs, once everything is mounted."""
+    unpacked(jobs.contents(scripts, []), root)
+    (root / "run").mkdir()
+    # Nothing of this machine is to be counted or kept.
+    for name in ("watched", "facts", "traced"):
+        (root / "jobs" / name).write_text("")
+    _, begin, rest = (package_files("schedlab.targets.vm") / "init.sh").read_text().partition("# tell KIND NUMBER FILE")
+    assert begin
+    for folder in ("jobs", "run"):
+        rest = rest.replace(f"/{folder}/", f"{root}/{folder}/")
+    rest = rest.replace(">$port", ">>$port")  # a serial port is not emptied when it is opened
+    subprocess.run([*shell, "-c", HEAD.format(root=root) + begin + rest], check=True, capture_output=True)
+    stream = Stream()
+    stream.feed((root / "port").read_bytes())
+    return list(iter(stream.take, None))
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_jobs_run_in_the_order_of_their_numbers_however_many_there_are(shell: str, tmp_path: Path) -> None:
+    if shutil.which(SHELLS[shell][0]) is None:
+        pytest.skip("busybox is not installed: apt-get install busybox-static")
+    count = 12  # in the order of names the tenth would come before the second
+    sent = records(SHELLS[shell], [f"echo job {number}" for number in range(count)], tmp_path / "guest")
+    results = [record for record in sent if record.kind == "result"]
+    assert [record.number for record in results] == list(range(jobs.FIRST, jobs.FIRST + count))
+    assert [record.files()["stdout"] for record in results] == [b"job %d\n" % number for number in range(count)]
+    assert [record.kind for record in sent] == ["ready", *["begin", "result"] * count, "end"]

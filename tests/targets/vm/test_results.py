@@ -1,0 +1,68 @@
+"""Records from a guest: whole or not at all, in whatever pieces they come."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedlab.targets.vm import results
+from schedlab.targets.vm.results import Garbled, Record, Stream
+from tests.targets.vm.fake_qemu import archive
+
+
+def framed(kind: str, number: int, data: bytes) -> bytes:
+    return f"schedlab {kind} {number} {len(data)} {sha256(data).hexdigest()}\n".encode() + data + b"\n"
+
+
+@given(st.lists(st.binary(max_size=40), max_size=5), st.integers(1, 30))
+def test_records_come_out_as_they_went_in_however_they_are_cut(payloads: list[bytes], piece: int) -> None:
+    sent = b"".join(framed("result", number, data) for number, data in enumerate(payloads))
+    stream, got = Stream(), []
+    for start in range(0, len(sent), piece):
+        stream.feed(sent[start : start + piece])
+        while (record := stream.take()) is not None:
+            got.append(record)
+    assert got == [Record("result", number, data) for number, data in enumerate(payloads)]
+
+
+def test_a_byte_that_changed_on_the_way_is_found() -> None:
+    stream = Stream()
+    stream.feed(framed("result", 3, b"12345").replace(b"345", b"346"))
+    with pytest.raises(Garbled, match="checksum of result 3"):
+        stream.take()
+
+
+@pytest.mark.parametrize("noise", [b"[    0.0] printk\n", b"schedlab result one 2 x\n", b"s" * 300, b"schedlab\n"])
+def test_what_is_no_record_is_found(noise: bytes) -> None:
+    stream = Stream()
+    stream.feed(noise)
+    with pytest.raises(Garbled):
+        stream.take()
+
+
+def test_files_of_a_record_are_found_by_path() -> None:
+    data = archive(**{"./before/proc/stat": b"cpu 1", "./stdout": b""})
+    assert Record("result", 0, data).files() == {"before/proc/stat": b"cpu 1", "stdout": b""}
+    with pytest.raises(Garbled):
+        Record("result", 0, data[:20]).files()
+
+
+@pytest.mark.parametrize("name", ["/etc/cron.d/evil", "../evil", "./before/../../evil", "be\nfore"])
+def test_a_guest_cannot_name_files_outside_the_folder_of_its_results(name: str) -> None:
+    with pytest.raises(Garbled, match="is not a path of a result"):
+        Record("result", 0, archive(**{name: b"x"})).files()
+
+
+def test_a_guest_cannot_fill_this_machine_s_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "LARGEST_FILE", 10)
+    monkeypatch.setattr(results, "LARGEST", 25)
+    assert Record("result", 0, archive(stdout=bytes(1000))).files() == {"stdout": bytes(10)}
+    with pytest.raises(Garbled, match="more than"):
+        Record("result", 0, archive(a=bytes(10), b=bytes(10), c=bytes(10))).files()
+    stream = Stream()
+    stream.feed(b"schedlab result 1 26 0\n")
+    with pytest.raises(Garbled, match="does not begin a record"):
+        stream.take()
