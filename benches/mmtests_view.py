@@ -26,8 +26,8 @@ from pathlib import Path
 from schedlab.analysis.mmtests import view
 from schedlab.importers.columns import to_columns
 from schedlab.importers.mmtests import read
-from schedlab.report.mmtests import render
-sys.stdout.write(render(view(to_columns([read(Path(sys.argv[1]))]))))
+from schedlab.report.mmtests import view_text
+sys.stdout.write(view_text(view(to_columns([read(Path(sys.argv[1]))]))))
 """
 COUNTS = (1, 2, 4, 8, 16, 32)
 

@@ -15,6 +15,7 @@ from rich.terminal_theme import MONOKAI
 
 from schedlab.findings import findings
 from schedlab.report import text
+from schedlab.report.build import build
 from schedlab.store.file import open_store
 
 
@@ -25,7 +26,7 @@ def main() -> None:
     options.add_argument("run", type=int, nargs="?")
     given = options.parse_args()
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
-    console.print(text.render(findings(open_store(given.store, create=False), given.run)))
+    console.print(text.render(build(findings(open_store(given.store, create=False), given.run))))
     picture = console.export_svg(title="schedlab report", theme=MONOKAI)
     # The library's template fetches a font from the web; a picture in a repository must not.
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL).replace("Fira Code", "monospace")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from schedlab.report.document.report import Report
+from schedlab.report.document import Report
 
 FOLDER = Path(__file__).parent
 MARK = re.compile(r"(<!-- made by docs/make_schema.py -->\n).*?(\n<!-- end -->)", re.DOTALL)

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from schedlab.findings import count, findings
 from schedlab.report import html
+from schedlab.report.build import build
 from schedlab.store.columns import columns
 from schedlab.store.file import open_store
 
@@ -36,7 +37,9 @@ def main() -> None:
     found = findings(engine, given.run)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder, "report.html")
-        page.write_text(html.render(found, count(engine, found), columns(engine, found.columns)), encoding="utf-8")
+        samples = columns(engine, found.columns)
+        report = build(found, changes=count(engine, found), samples=samples, plots=True)
+        page.write_text(html.render(report), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         take(browser, page, "html-report.png", "light", 1200, 940, "#answer")
         take(browser, page, "html-report-phone.png", "dark", 400, 1000, "form.filter")

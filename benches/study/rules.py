@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from schedlab.analysis.mmtests.formulas import Samples
-from schedlab.analysis.mmtests.starring import Rule, intervals_apart, two_sided_t
+from schedlab.analysis.mmtests.stars import Rule, intervals_apart, two_sided_t
 
 Floats = NDArray[np.float64]
 Calls = NDArray[np.bool_]

@@ -13,9 +13,10 @@ from sqlalchemy import Engine
 from schedlab.analysis.attribution import Attribution, attribute
 from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
+from schedlab.analysis.duplicates import remark
 from schedlab.analysis.factorial import SwitchEffect, effects
-from schedlab.analysis.identical import remark
 from schedlab.analysis.matching import Unmatched
+from schedlab.analysis.rows import Word
 from schedlab.analysis.sequential import Course, course
 from schedlab.analysis.tables import Checked, check
 from schedlab.analysis.verdicts import Options, Verdict, judge
@@ -76,7 +77,7 @@ class Findings:
     @property
     def has_regression(self) -> bool:
         """Whether a column was shown to be worse; the A/A control is none."""
-        return any(verdict.word == "worse" and not verdict.control for verdict in self.verdicts)
+        return any(verdict.word is Word.WORSE and not verdict.control for verdict in self.verdicts)
 
     @property
     def runs(self) -> Sequence[reading.Run]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from schedlab.analysis.columns import Columns
+from schedlab.analysis.distributions import Columns
 from schedlab.importers.columns import to_columns
 from schedlab.importers.mmtests import read
 from tests.importers.mmtests import trees

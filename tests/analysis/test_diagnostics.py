@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from schedlab.analysis.diagnostics import RunFacts, diagnose
-from schedlab.analysis.series import neighbours_alike, outlying, two_modes
+from schedlab.analysis.series import autocorrelation, outlying, two_modes
 from schedlab.analysis.verdicts import Options, Question, judge
 from schedlab.analysis.warnings import Kind
 
@@ -125,12 +125,12 @@ def test_trials_in_two_heaps_are_told() -> None:
 
 def test_white_noise_seldom_resembles_its_neighbours_and_a_walk_does() -> None:
     rng = np.random.default_rng(5)
-    alarms = fmean(neighbours_alike(rng.normal(size=24))[1] < 0.05 for _ in range(2000))
+    alarms = fmean(autocorrelation(rng.normal(size=24))[1] < 0.05 for _ in range(2000))
     assert 0.01 < alarms < 0.07
-    correlation, p = neighbours_alike(rng.normal(size=60).cumsum())
+    correlation, p = autocorrelation(rng.normal(size=60).cumsum())
     assert correlation > 0.6
     assert p < 1e-4
-    assert neighbours_alike(np.ones(20)) == (0.0, 1.0)
+    assert autocorrelation(np.ones(20)) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", ["normal", "log-normal", "uniform", "digits"])

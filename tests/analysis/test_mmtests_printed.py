@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from schedlab.analysis.mmtests import Cell, Layout, Stars, Table, view
-from schedlab.analysis.mmtests.labels import label_of
+from schedlab.analysis.mmtests.kinds import label_of
 from tests.analysis.mmtests_oracle import MISSING, SHARED, Printed, columns, figures, names
 
 LAYOUT: dict[str, Layout] = {"now": "current", "shared": "current", "2019": "2019", "2016": "2016"}

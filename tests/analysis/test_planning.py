@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from schedlab.analysis.durations import spent
 from schedlab.analysis.planning import (
     MOST_ITERATIONS,
     Costs,
@@ -19,7 +20,6 @@ from schedlab.analysis.planning import (
     size_for,
 )
 from schedlab.analysis.signflip import p_value
-from schedlab.analysis.spending import spent
 from schedlab.analysis.variance import Noise, noise
 from schedlab.analysis.verdicts import Question
 

@@ -125,7 +125,7 @@ def test_only_blocks_up_to_the_last_look_taken_count() -> None:
 def test_before_the_first_look_nothing_is_judged() -> None:
     (verdict,) = sequential(noise(1, 1), done=5)
     assert verdict.word == "inconclusive"
-    assert verdict.reason == "not looked at before block 6"
+    assert verdict.reason == "no interim analysis before block 6"
 
 
 def test_a_row_stays_decided_whatever_later_blocks_bring() -> None:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from schedlab.analysis.spread import other_spread, warnings
+from schedlab.analysis.spread import p_equal_spread, warnings
 from schedlab.analysis.verdicts import Options, Question, judge
 
 TIME = Question("w", "{}", "time", "s", "lower")
@@ -16,20 +16,20 @@ TIME = Question("w", "{}", "time", "s", "lower")
 def test_p_is_that_of_spearman_between_sums_and_differences() -> None:
     generator = np.random.default_rng(1)
     base, new = generator.normal(size=20), 2 * generator.normal(size=20)
-    assert other_spread(base, new) == pytest.approx(spearmanr(new + base, new - base).pvalue)
+    assert p_equal_spread(base, new) == pytest.approx(spearmanr(new + base, new - base).pvalue)
 
 
 def test_two_that_spread_alike_are_seldom_told_apart_and_a_wider_one_often_is() -> None:
     generator = np.random.default_rng(2)
-    alike = [other_spread(*generator.normal(size=(2, 20))) < 0.05 for _ in range(1000)]
+    alike = [p_equal_spread(*generator.normal(size=(2, 20))) < 0.05 for _ in range(1000)]
     # Two standard errors of a share of 5 % over 1,000 draws are 1.4 %.
     assert 0.036 <= np.mean(alike) <= 0.064
-    wider = [other_spread(generator.normal(size=20), 3 * generator.normal(size=20)) < 0.05 for _ in range(200)]
+    wider = [p_equal_spread(generator.normal(size=20), 3 * generator.normal(size=20)) < 0.05 for _ in range(200)]
     assert np.mean(wider) > 0.8
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1.0, 0), (8.0, 1)])
-def test_only_a_called_change_with_another_spread_draws_the_warning(factor: float, told: int) -> None:
+def test_only_a_called_change_with_anp_equal_spread_draws_the_warning(factor: float, told: int) -> None:
     generator = np.random.default_rng(3)
     noise = generator.normal(size=(2, 16)) * 0.01
     values = {"base": np.exp(noise[0]), "new": 1.5 * np.exp(factor * noise[1])}

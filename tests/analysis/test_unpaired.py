@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schedlab.analysis.unpaired import (
+    NO_SPREAD,
     Group,
     UnpairedRow,
     group,
@@ -85,7 +86,7 @@ def test_single_values_and_values_without_spread_have_a_ratio_and_no_p() -> None
         assert isnan(found.low)
     few, flat = judge_unpaired([row([2.0], [3.0, 3.1]), row([2.0] * 4, [3.0] * 4)], ["base", "new"], Options())
     assert few.reason == "one value of base: no spread to judge by"
-    assert flat.reason == "neither side has any spread: nothing can be tested"
+    assert flat.reason == NO_SPREAD
     assert {few.word, flat.word} == {"inconclusive"}
 
 

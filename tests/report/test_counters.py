@@ -1,14 +1,21 @@
-"""Counters in the report: 80 columns, figures with their units, what is not known as a dash or null."""
+"""Counters in the report: 80 columns, figures with units, unknown numbers as a dash or null."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from math import nan
 
-from rich.console import Console
+import pytest
 
 from schedlab.analysis.counters import HEADLINES, Change
-from schedlab.report.counters import LABELS, beside, render, to_json
+from schedlab.findings import Findings
+from schedlab.report import data
+from schedlab.report.build import build, counter_parts
+from schedlab.report.counters import LABELS, clearest
+from schedlab.report.text import to_text
+
+Render = Callable[..., str]
 
 
 def change(counter: str = "cpu-migrations", variant: str = "new", **fields: object) -> Change:
@@ -26,11 +33,16 @@ FROM_NOTHING = {
 }  # fmt: skip
 
 
-def text(changes: list[Change], notes: list[str] | None = None) -> str:
-    console = Console(width=80, no_color=True, highlight=False)
-    with console.capture() as capture:
-        console.print(render(changes, notes or [], 0.95))
-    return capture.get()
+@pytest.fixture
+def render(measured: Findings) -> Render:
+    """Return the section on counters of a text report that shows all these changes."""
+
+    def rendered(changes: Sequence[Change], notes: Sequence[str] = ()) -> str:
+        report = build(measured, changes=changes, named=True)
+        run = report.run.model_copy(update={"notes": list(notes)})
+        return to_text(report.model_copy(update={"run": run}), 80).split("\nCounters\n")[1]
+
+    return rendered
 
 
 def line(output: str, word: str) -> list[str]:
@@ -38,48 +50,48 @@ def line(output: str, word: str) -> list[str]:
     return found.split()
 
 
-def test_a_row_shows_both_means_the_change_and_its_interval() -> None:
-    output = text([change()])
+def test_a_row_shows_both_means_the_change_and_its_interval(render: Render) -> None:
+    output = render([change()])
     assert "hackbench groups=4" in output
     assert line(output, "CPU migrations")[2:] == ["2000", "1240", "-38.0", "%", "-40.0", "…", "-36.0"]
 
 
-def test_without_a_ratio_the_difference_is_shown() -> None:
-    fields = line(text([change("vmstat.numa_hint_faults", **FROM_NOTHING)]), "NUMA hinting faults")
+def test_without_a_ratio_the_difference_is_shown(render: Render) -> None:
+    fields = line(render([change("vmstat.numa_hint_faults", **FROM_NOTHING)]), "NUMA hinting faults")
     assert fields[3:] == ["0", "5004", "+5004", "+5002", "…", "+5006"]
 
 
-def test_times_have_the_unit_that_suits_them() -> None:
-    output = text([change("schedstat.run_delay_ns", baseline_mean=13.2e9, mean=4.5e3)])
+def test_times_have_a_suitable_unit(render: Render) -> None:
+    output = render([change("schedstat.run_delay_ns", baseline_mean=13.2e9, mean=4.5e3)])
     assert line(output, "run delay")[2:6] == ["13.20", "s", "4.500", "µs"]
-    output = text([change("psi.cpu.some_us", baseline_mean=2300.0, mean=0.0)])
+    output = render([change("psi.cpu.some_us", baseline_mean=2300.0, mean=0.0)])
     assert line(output, "CPU pressure")[3:6] == ["2.300", "ms", "0"]
 
 
-def test_large_counts_stay_short() -> None:
-    output = text([change("context-switches", baseline_mean=123_456_789.0, mean=4.2e9)])
+def test_large_counts_are_abbreviated(render: Render) -> None:
+    output = render([change("context-switches", baseline_mean=123_456_789.0, mean=4.2e9)])
     assert line(output, "context switches")[2:4] == ["123.5M", "4.200G"]
 
 
-def test_variants_of_a_row_stand_below_its_one_title() -> None:
-    output = text([change(), change(variant="other")])
+def test_all_variants_of_a_row_are_below_one_title(render: Render) -> None:
+    output = render([change(), change(variant="other")])
     assert output.count("hackbench groups=4") == 1
     assert line(output, "other")[:3] == ["other", "baseline", "mean"]
 
 
-def test_80_columns_are_enough() -> None:
+def test_80_columns_are_enough(render: Render) -> None:
     wide = change(
         "schedstat.domain0.newidle.lb_imbalance_misfit", "a-variant-with-quite-a-long-name",
         baseline_mean=888_888_888.0, mean=888_888_888.0, ratio=9.2, low=0.01, high=9.99,
     )  # fmt: skip
-    output = text([wide, change()])
+    output = render([wide, change()])
     assert max(map(len, output.splitlines())) <= 80
     assert "+820.0 %" in output
     assert "-99.0 … +899.0" in output
 
 
-def test_it_says_that_counters_do_not_judge_and_what_could_not_be_counted() -> None:
-    output = " ".join(text([change()], ["schedstats are off: `kernel.sched_schedstats=1` turns them on"]).split())
+def test_the_limits_of_counters_and_uncounted_ones_are_stated(render: Render) -> None:
+    output = " ".join(render([change()], ["schedstats are off: `kernel.sched_schedstats=1` turns them on"]).split())
     assert "not corrected for the number of counters" in output
     assert "! schedstats are off: `kernel.sched_schedstats=1` turns them on" in output
 
@@ -89,34 +101,34 @@ ALONE = dict.fromkeys(("baseline_mean", "ratio", "low", "high", "difference", "d
 }  # fmt: skip
 
 
-def test_a_counter_that_the_baseline_lacks_has_its_mean_and_empty_cells_that_are_explained() -> None:
-    output = text([change(), change("schedstat.ttwu_count", **ALONE)])
+def test_a_counter_without_a_baseline_has_its_mean_and_explained_empty_cells(render: Render) -> None:
+    output = render([change(), change("schedstat.ttwu_count", **ALONE)])
     assert line(output, "schedstat.ttwu_count") == ["schedstat.ttwu_count", "1240"]
     assert "An empty cell: that variant does not have the counter, which is not 0" in " ".join(output.split())
-    assert "empty cell" not in text([change()])
-    (told,) = to_json([change(**ALONE)])
-    assert [told[name] for name in ("baseline", "value", "ratio", "difference", "clear")] == [
-        None, 1240, None, None, False,
-    ]  # fmt: skip
+    assert "empty cell" not in render([change()])
+    (part,) = counter_parts([change(**ALONE)])
+    assert (part.baseline, part.value, part.ratio, part.difference, part.clear) == (None, 1240, None, None, False)
 
 
-def test_nothing_to_compare_is_said() -> None:
-    assert "No counter can be compared" in text([])
+def test_a_report_without_comparable_counters_states_it(render: Render) -> None:
+    assert "No counter can be compared" in render([])
 
 
-def test_beside_a_verdict_stand_only_clear_changes() -> None:
-    found = [change(), change("forks", ratio=1.02, low=1.01, high=1.03), change("interrupts.RES", low=0.4, high=1.2)]
-    assert beside(found) == "CPU migrations -38.0 %, forks +2.0 %"
-    assert beside(found, most=1) == "CPU migrations -38.0 %"
-    assert beside(found[2:]) == ""
+def test_only_clear_changes_are_beside_a_verdict() -> None:
+    changes = [change(), change("forks", ratio=1.02, low=1.01, high=1.03), change("interrupts.RES", low=0.4, high=1.2)]
+    counters = counter_parts(changes)
+    assert clearest(counters) == "CPU migrations -38.0 %, forks +2.0 %"
+    assert clearest(counters, most=1) == "CPU migrations -38.0 %"
+    assert clearest(counters[2:]) == ""
 
 
-def test_every_headline_has_words() -> None:
+def test_every_headline_has_a_label() -> None:
     assert set(LABELS) == set(HEADLINES)
 
 
-def test_json_has_null_for_what_is_not_known() -> None:
-    first, second = json.loads(json.dumps(to_json([change(), change("forks", **FROM_NOTHING)]), allow_nan=False))
+def test_json_has_null_for_unknown_numbers(measured: Findings) -> None:
+    report = build(measured, changes=[change(), change("forks", **FROM_NOTHING)])
+    first, second = json.loads(data.to_json(report))["counters"]
     assert first["parameters"] == {"groups": 4}
     assert (first["ratio"], first["low"], first["clear"]) == (0.62, 0.6, True)
     assert (second["ratio"], second["difference"]) == (None, 5004)

@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from schedlab import kinds
 from schedlab.experiment.plan import Trial
 from schedlab.findings import Findings, findings
-from schedlab.report import changelog, effects, markdown, text
-from schedlab.report import json as json_report
+from schedlab.report import changelog, data, markdown, parts, text
+from schedlab.report.build import build
 
 HEAD = '[experiment]\nname = "parts"\n[design]\nblocks = 10\n'
 ROWS = '[[workload]]\nuse = "hackbench"\ngroups = [1, 4]\n'
@@ -45,14 +45,14 @@ def told(run_script: Callable[..., tuple[int, object]], engine: Engine) -> Calla
 
 def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(told: Callable[[str], Findings]) -> None:
     found = told(STACK)
-    shown = text.to_text(found, 80)
+    shown = text.to_text(build(found), 80)
     assert max(map(len, shown.splitlines())) <= 80
     lines = [line.split() for line in shown.split("Steps of the stack")[1].splitlines()]
     assert next([line[0], line[4]] for line in lines if line[:1] == ["01"]) == ["01", "+5.0"]
     assert next([line[0], line[4]] for line in lines if line[:1] == ["whole"]) == ["whole", "+15.5"]
-    assert "| 03    | 02 → 03   | +10.0 % |" in markdown.render(found)
-    assert "03 +10.0% (+10.0% to" in " ".join(changelog.render(found).split())
-    for row in json.loads(json_report.render(found))["stacks"]:
+    assert "| 03    | 02 → 03   | +10.0 % |" in markdown.render(build(found))
+    assert "03 +10.0% (+10.0% to" in " ".join(changelog.render(build(found)).split())
+    for row in json.loads(data.to_json(build(found)))["stacks"]:
         product = 1.0
         for step in row["steps"]:
             product *= step["ratio"]
@@ -62,10 +62,10 @@ def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(told: Callab
 
 def test_the_effects_of_switches_are_told_with_their_interaction(told: Callable[[str], Findings]) -> None:
     found = told(SWITCHES)
-    shown = text.to_text(found, 80)
+    shown = text.to_text(build(found), 80)
     assert "batch × nice  interaction" in shown
-    assert "## Effects of the switches" in markdown.render(found)
-    effects = json.loads(json_report.render(found))["factorials"][0]["effects"]
+    assert "## Effects of the switches" in markdown.render(build(found))
+    effects = json.loads(data.to_json(build(found)))["factorials"][0]["effects"]
     assert [(e["name"], round(e["ratio"], 2), e["verdict"]) for e in effects] == [
         ("batch", 1.1, "worse"),
         ("nice", 1.2, "worse"),
@@ -74,10 +74,14 @@ def test_the_effects_of_switches_are_told_with_their_interaction(told: Callable[
 
 
 def test_reports_without_parts_say_nothing_of_them(measured: Findings) -> None:
-    for shown in (text.to_text(measured, 80), markdown.render(measured), changelog.render(measured)):
+    for shown in (
+        text.to_text(build(measured), 80),
+        markdown.render(build(measured)),
+        changelog.render(build(measured)),
+    ):
         assert "Steps" not in shown
         assert "switches" not in shown
-    assert json.loads(json_report.render(measured))["stacks"] == []
+    assert json.loads(data.to_json(build(measured)))["stacks"] == []
 
 
 def test_a_sequential_run_says_how_far_it_has_come(
@@ -91,20 +95,20 @@ def test_a_sequential_run_says_how_far_it_has_come(
         lambda trial: (2 if trial.variant.name == "slow" else 1) * draw.lognormvariate(0, 0.01), experiment
     )
     found = findings(engine, run_id)
-    course = json.loads(json_report.render(found))["course"]
+    course = json.loads(data.to_json(build(found)))["course"]
     assert (course["looks"], course["stopped"]) == ([5, 10, 15, 20], course["blocks"] < 20)
-    assert f"{100 * (1 - course['level']):.3g} % interval" in text.to_text(found, 80)
-    assert found.notes[0] in " ".join(text.to_text(found, 80).split())
+    assert f"{100 * (1 - course['level']):.3g} % interval" in text.to_text(build(found), 80)
+    assert found.notes[0] in " ".join(text.to_text(build(found), 80).split())
 
 
 @pytest.mark.parametrize("experiment", [STACK, SWITCHES])
 def test_an_emulator_s_steps_and_effects_on_times_are_marked(
     experiment: str, told: Callable[[str], Findings], engine: Engine
 ) -> None:
-    assert "(emulated)" not in text.to_text(told(experiment), 120)
+    assert "(emulated)" not in text.to_text(build(told(experiment)), 120)
     with engine.begin() as connection:
         connection.exec_driver_sql("update run set kind = ?", (kinds.EMULATED,))
-    lines = [line for section in effects.sections(findings(engine, None)) for line in section.lines]
-    verdicts = [line[-1] for line in lines if line[-1]]
+    lines = [line for section in parts.sections(build(findings(engine, None))) for line in section.lines]
+    verdicts = [line.verdict for line in lines if line.word]
     assert len(verdicts) > 4
     assert all("(emulated)" in verdict for verdict in verdicts)

@@ -12,9 +12,8 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.findings import Findings
-from schedlab.report import changelog, markdown, parquet, text
-from schedlab.report import csv as csv_report
-from schedlab.report import json as json_report
+from schedlab.report import changelog, data, markdown, text
+from schedlab.report.build import build
 from schedlab.report.numbers import improvement
 from schedlab.store.samples import COLUMNS, long
 
@@ -24,7 +23,7 @@ def cells(line: str) -> list[str]:
 
 
 def test_markdown_tables_are_whole_and_read_well_raw(found: Findings) -> None:
-    lines = markdown.render(found).splitlines()
+    lines = markdown.render(build(found)).splitlines()
     tables = [[]]
     for line in lines:
         tables[-1].append(line) if line.startswith("|") else tables.append([])
@@ -38,26 +37,30 @@ def test_markdown_tables_are_whole_and_read_well_raw(found: Findings) -> None:
 def test_markdown_names_verdicts_warnings_what_did_not_match_and_how_to_repeat(
     measured: Findings, imported: Findings
 ) -> None:
-    told = markdown.render(measured, Path("s.sqlite"))
+    told = markdown.render(build(measured, Path("s.sqlite")))
     for words in ("# run 1: test \\[scripted\\]", "> is it there?", "**worse**", "## Warnings", "crashed \\| badly"):
         assert words in told
     assert "schedlab runs --file 1 --store s.sqlite > test.toml\nschedlab run test.toml --seed 1\n" in told
-    told = markdown.render(imported)
+    told = markdown.render(build(imported))
     assert "6.1\\|patched has clients=1, 4, 8" in told
     assert "not measured in turn" in told
     assert "schedlab import results\nschedlab compare 2 3\n" in told
 
 
 def test_a_missing_figure_is_a_dash_in_every_text(imported: Findings) -> None:
-    for told in (markdown.render(imported), changelog.render(imported), text.to_text(imported, 80)):
+    for told in (
+        markdown.render(build(imported)),
+        changelog.render(build(imported)),
+        text.to_text(build(imported), 80),
+    ):
         assert "0.00%" not in told
         assert "nan" not in told
-    row = next(line for line in markdown.render(imported).splitlines() if "801" in line)
+    row = next(line for line in markdown.render(build(imported)).splitlines() if "801" in line)
     assert cells(row)[4:6] == ["-", "-"]
 
 
 def test_the_changelog_fits_a_commit_message_and_tells_sizes_with_intervals(measured: Findings) -> None:
-    told = changelog.render(measured)
+    told = changelog.render(build(measured))
     assert max(map(len, told.splitlines())) <= 75
     flat = " ".join(told.split())
     assert "run 1: test [scripted], 8 blocks × 1, seed 1" in flat
@@ -71,7 +74,7 @@ def test_the_changelog_fits_a_commit_message_and_tells_sizes_with_intervals(meas
 
 
 def test_the_changelog_never_says_that_there_is_no_difference(imported: Findings) -> None:
-    told = " ".join(changelog.render(imported).split())
+    told = " ".join(changelog.render(build(imported)).split())
     assert "Shown: 6.1|patched is better than 5.14-vanilla in tbench clients=1 throughput" in told
     assert "Not shown, neither a difference nor equivalence: 6.1|patched in tbench clients=8 throughput" in told
     assert "[imported]" in told or "imported from results" in told
@@ -87,7 +90,7 @@ def test_wide_changelogs_are_broken_into_tables_that_fit(measured: Findings) -> 
         for i in range(6)
         if not verdict.control
     ]
-    told = changelog.render(replace(measured, verdicts=many))
+    told = changelog.render(build(replace(measured, verdicts=many)))
     table_lines = [line for line in told.splitlines() if line.startswith("groups=")]
     assert len(table_lines) > 2
     assert max(map(len, table_lines)) <= 75
@@ -102,8 +105,8 @@ def test_gains_are_positive_when_better(ratio: float, direction: str, shown: str
 
 
 def test_csv_has_the_fields_and_figures_of_the_json(found: Findings) -> None:
-    lines = list(csv.DictReader(io.StringIO(csv_report.render(found))))
-    rows = json.loads(json_report.render(found))["rows"]
+    lines = list(csv.DictReader(io.StringIO(data.to_csv(build(found)))))
+    rows = json.loads(data.to_json(build(found)))["rows"]
     assert [list(line) for line in lines] == [list(row) for row in rows]
     assert {line["kind"] for line in lines} == {run.kind for run in found.runs}
     for line, row in zip(lines, rows, strict=True):
@@ -136,27 +139,27 @@ def test_every_sample_is_in_the_long_form_once(engine: Engine, measured: Finding
 def test_parquet_comes_back_as_it_was_with_what_the_runs_were(engine: Engine, found: Findings, tmp_path: Path) -> None:
     held = long(engine, found.columns)
     file = tmp_path / "samples.parquet"
-    file.write_bytes(parquet.render(held, found.columns))
+    file.write_bytes(data.samples_parquet(held, found.columns))
     assert pl.read_parquet(file).equals(held)
-    about = json.loads(pl.read_parquet_metadata(file)[parquet.METADATA])
+    about = json.loads(pl.read_parquet_metadata(file)[data.METADATA])
     assert [column["name"] for column in about["columns"]] == [column.name for column in found.columns]
     assert about["runs"][0]["kind"] == found.run.kind
 
 
 def test_csv_samples_round_trip_exactly(engine: Engine, found: Findings) -> None:
     held = long(engine, found.columns)
-    again = pl.read_csv(io.StringIO(csv_report.samples(held)), schema=COLUMNS)
+    again = pl.read_csv(io.StringIO(held.write_csv()), schema=COLUMNS)
     assert again.equals(held)
 
 
 def test_the_text_counts_verdicts_names_columns_and_fits(found: Findings) -> None:
-    told = text.to_text(found, 80)
+    told = text.to_text(build(found), 80)
     assert max(map(len, told.splitlines())) <= 80
     assert all(column.name in told for column in found.columns)
 
 
 def test_the_text_of_a_comparison_says_first_what_is_compared(imported: Findings) -> None:
-    lines = text.to_text(imported, 80).splitlines()
+    lines = text.to_text(build(imported), 80).splitlines()
     assert lines[0] == "6.1|patched against 5.14-vanilla [imported]"
     assert "6.1|patched: 1 better, 1 inconclusive" in lines
     assert "tbench throughput at clients=2: 6.1|patched has clients=1, 4, 8" in lines

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from schedlab.analysis.columns import ColumnRow, Columns
+from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.analysis.mmtests import Layout, Stars, view
-from schedlab.report.mmtests import render
+from schedlab.report.mmtests import view_text
 from tests.analysis.mmtests_oracle import columns, text
 
 
@@ -25,14 +25,14 @@ from tests.analysis.mmtests_oracle import columns, text
 def test_a_table_without_gaps_is_letter_for_letter_that_of_mmtests(
     year: str, layout: Layout, stars: Stars, name: str
 ) -> None:
-    report = render(view(columns(year), layout=layout, stars=stars))
+    report = view_text(view(columns(year), layout=layout, stars=stars))
     assert text(year, name) in report
 
 
 def report(*names: str, values: tuple[list[float] | None, ...] = ([1.0], [1.1]), **options: object) -> list[str]:
     samples = tuple(None if cell is None else np.array(cell) for cell in values)
     row = ColumnRow("hackbench", "time", "s", "lower", {"groups": 4}, samples, label="time-4", decimals=4)
-    return render(view(Columns(names, (row,)), **options)).splitlines()  # type: ignore[arg-type]
+    return view_text(view(Columns(names, (row,)), **options)).splitlines()  # type: ignore[arg-type]
 
 
 def test_names_break_at_the_first_dash_but_not_before_rc() -> None:
@@ -86,6 +86,6 @@ def test_verdicts_star_the_cells_that_they_name() -> None:
 def test_rows_of_other_sources_are_called_by_metric_and_parameters_with_four_significant_digits() -> None:
     samples = (np.array([0.01234567]), np.array([0.0125]))
     row = ColumnRow("hackbench", "time", "s", "lower", {"groups": 4, "pipe": "yes"}, samples)
-    lines = render(view(Columns(("base", "new"), (row,)))).splitlines()
+    lines = view_text(view(Columns(("base", "new"), (row,)))).splitlines()
     assert lines[0] == "hackbench time by groups, pipe (s, lower is better)"
     assert lines[2].split()[:3] == ["Min", "time-4-yes", "0.01235"]

@@ -15,9 +15,8 @@ from sqlalchemy import Engine
 from schedlab.comparison.comparing import compare
 from schedlab.comparison.refusing import ComparisonError
 from schedlab.findings import Findings, findings
-from schedlab.report import changelog, markdown, text
-from schedlab.report import csv as csv_report
-from schedlab.report import json as json_report
+from schedlab.report import changelog, data, markdown, text
+from schedlab.report.build import build
 from schedlab.report.numbers import spread
 from schedlab.results import Cell, Import, Table, TableRow
 from schedlab.store.importing import record_imports
@@ -59,7 +58,7 @@ def row(told: str, name: str) -> list[str]:
 
 
 def test_the_text_shows_printed_figures_gains_tests_and_disagreements(printed: Findings) -> None:
-    told = text.to_text(printed, 80)
+    told = text.to_text(build(printed), 80)
     assert max(map(len, told.splitlines())) <= 80
     assert row(told, "Hmean mb/sec-1")[3:] == ["500.85", "522.43", "*+4.31%*", "560.00", "(+21.00%!)"]
     assert row(told, "Hmean mb/sec-2")[3:] == ["984.66", "-", "1000.00", "[+1.56%]"]
@@ -81,7 +80,7 @@ def test_a_spread_has_two_digits(percent: float, shown: str) -> None:
 
 
 def test_many_columns_are_broken_into_parts_that_fit(printed: Findings) -> None:
-    narrow = text.to_text(printed, 60)
+    narrow = text.to_text(build(printed), 60)
     assert max(map(len, narrow.splitlines())) <= 60
     assert narrow.count("Hmean mb/sec-2") == 2
 
@@ -89,22 +88,22 @@ def test_many_columns_are_broken_into_parts_that_fit(printed: Findings) -> None:
 def test_every_format_has_every_figure(printed: Findings) -> None:
     figures = [cell.text for of_row in TABLE.rows for cell in of_row.cells if cell.value is not None]
     for told in (
-        text.to_text(printed, 80),
-        markdown.render(printed),
-        changelog.render(printed),
-        csv_report.render(printed),
-        json_report.render(printed),
+        text.to_text(build(printed), 80),
+        markdown.render(build(printed)),
+        changelog.render(build(printed)),
+        data.to_csv(build(printed)),
+        data.to_json(build(printed)),
     ):
         assert all(figure in told for figure in figures)
 
 
 def test_json_and_csv_have_the_cells_with_what_follows(printed: Findings) -> None:
-    told = json.loads(json_report.render(printed))
+    told = json.loads(data.to_json(build(printed)))
     jsonschema.Draft202012Validator(SCHEMA).validate(told)
     cells = [cell for of_row in told["printed"][0]["rows"] for cell in of_row["cells"]]
     assert [cell["agrees"] for cell in cells[:3]] == [None, True, False]
     assert cells[4]["value"] is None
-    lines = list(csv.DictReader(io.StringIO(csv_report.render(printed))))
+    lines = list(csv.DictReader(io.StringIO(data.to_csv(build(printed)))))
     assert [line["value"] for line in lines] == ["" if c["value"] is None else str(c["value"]) for c in cells]
     assert [float(line["p"]) < 0.001 for line in lines[7:8]] == [True]
 
@@ -112,14 +111,14 @@ def test_json_and_csv_have_the_cells_with_what_follows(printed: Findings) -> Non
 def test_another_baseline_and_a_second_source_are_compared_by_values(engine: Engine, printed: Findings) -> None:
     chosen = select(engine, "1")
     found = compare(engine, with_baseline(chosen, "patched"))
-    assert row(text.to_text(found, 100), "Hmean mb/sec-1")[3:5] == ["500.85", "[-4.13%]"]
+    assert row(text.to_text(build(found), 100), "Hmean mb/sec-1")[3:5] == ["500.85", "[-4.13%]"]
     again = replace(TABLE, rows=TABLE.rows[:1], columns=("vanilla", "other", "third"))
     record_imports(engine, [Import("mail", "second.txt", tables=(again,))])
     found = compare(engine, [*chosen, *select(engine, "2")])
     (merged,) = found.printed
     assert merged.columns == ("1:vanilla", "patched", "patched-again", "2:vanilla", "other", "third")
     assert [one.question.metric for one in found.unmatched] == ["Hmean mb/sec-2", "elapsed"]
-    assert "not in 2" in text.to_text(found, 80)
+    assert "not in 2" in text.to_text(build(found), 80)
 
 
 def test_tables_without_a_common_row_or_beside_samples_are_refused(engine: Engine, imported: Findings) -> None:

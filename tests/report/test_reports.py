@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from schedlab.experiment.plan import Trial
 from schedlab.findings import findings
 from schedlab.measurement import Measurement
-from schedlab.report import changelog, markdown, telling, text
-from schedlab.report import json as json_report
+from schedlab.report import changelog, data, markdown, text, words
+from schedlab.report.build import build, run_part
 from schedlab.report.numbers import change, figure, interval, p_value
 from schedlab.store import reading
 from tests.conftest import TWO_VARIANTS
@@ -35,7 +35,7 @@ def test_the_text_fits_eighty_columns_and_names_verdict_band_and_label(
     run_script: Callable[..., tuple[int, object]], engine: Engine
 ) -> None:
     run_id, _ = run_script(slower)
-    told = text.to_text(findings(engine, run_id), 80)
+    told = text.to_text(build(findings(engine, run_id)), 80)
     assert max(map(len, told.splitlines())) <= 80
     assert "[scripted]" in told
     assert told.count("worse") >= 2
@@ -52,12 +52,12 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 
     run_id, _ = run_script(script)
     found = findings(engine, run_id)
-    told = text.to_text(found, 80)
+    told = text.to_text(build(found), 80)
     line = next(line for line in told.splitlines() if line.strip().startswith("changed "))
     assert line.split()[1:5] == ["-", "-", "-", "-"]
     assert "no measurement of changed" in " ".join(told.split())
     assert "0.00" not in told
-    row = next(row for row in json.loads(json_report.render(found))["rows"] if row["variant"] == "changed")
+    row = next(row for row in json.loads(data.to_json(build(found)))["rows"] if row["variant"] == "changed")
     assert row["ratio"] is None
     assert row["value"] is None
     assert row["verdict"] == "inconclusive"
@@ -65,7 +65,7 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 
 def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
-    told = json.loads(json_report.render(findings(engine, run_id)))
+    told = json.loads(data.to_json(build(findings(engine, run_id))))
     assert told["schema"] == 2
     assert {"run", "judging", "baseline", "rows", "warnings"} <= told.keys()
     assert all(row.keys() == ROW_FIELDS for row in told["rows"])
@@ -78,7 +78,7 @@ def test_a_report_is_made_from_the_store_alone(run_script: Callable[..., tuple[i
     run_id, _ = run_script(slower)
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET experiment_file = 'not even TOML ['")
-    assert "worse" in text.to_text(findings(engine, run_id), 80)
+    assert "worse" in text.to_text(build(findings(engine, run_id)), 80)
 
 
 def test_one_variant_without_control_says_there_is_nothing_to_compare(
@@ -89,7 +89,7 @@ def test_one_variant_without_control_says_there_is_nothing_to_compare(
     )
     run_id, _ = run_script(slower, alone)
     found = findings(engine, run_id)
-    for told in (text.to_text(found, 80), markdown.render(found), changelog.render(found)):
+    for told in (text.to_text(build(found), 80), markdown.render(build(found)), changelog.render(build(found))):
         assert "one column, base: nothing to compare. --format mmtests shows its figures" in " ".join(told.split())
 
 
@@ -114,4 +114,4 @@ def test_cpus_are_counted_and_memory_is_told_in_the_unit_that_shows_it(
 ) -> None:
     run_id, _ = run_script(lambda trial: 1.0)
     run = replace(reading.run(engine, run_id), fingerprint={"topology": {"cpus": 1}, "memory_kib": mib << 10})
-    assert telling.machine(run) == told
+    assert words.machine(run_part(run)) == told

@@ -20,8 +20,8 @@ from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.plan import Plan, plan
 from schedlab.findings import findings
-from schedlab.report import csv as csv_report
-from schedlab.report import json as json_report
+from schedlab.report import data
+from schedlab.report.build import build
 from schedlab.report.text import to_text
 from schedlab.simulation import models
 from schedlab.store import reading, writing
@@ -148,10 +148,10 @@ def test_every_trial_can_be_simulated_again_by_its_command(engine: Engine, run: 
 def test_every_report_says_that_the_figures_are_simulated(engine: Engine, run: Run) -> None:
     found = findings(engine, run(planned()))
     assert found.run.kind == "simulated"
-    assert "[simulated]" in to_text(found, 80)
-    document = json.loads(json_report.render(found))
+    assert "[simulated]" in to_text(build(found), 80)
+    document = json.loads(data.to_json(build(found)))
     assert {document["runs"][0]["kind"], *(row["kind"] for row in document["rows"])} == {"simulated"}
-    assert {line["kind"] for line in csv.DictReader(io.StringIO(csv_report.render(found)))} == {"simulated"}
+    assert {line["kind"] for line in csv.DictReader(io.StringIO(data.to_csv(build(found))))} == {"simulated"}
     assert any("simulated, not measured" in note for note in found.run.notes)
 
 

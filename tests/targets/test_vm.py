@@ -23,7 +23,8 @@ from schedlab.experiment.plan import Plan, plan
 from schedlab.findings import findings
 from schedlab.measurement import Measurement
 from schedlab.report import text
-from schedlab.report.verdict_words import word
+from schedlab.report.build import build
+from schedlab.report.words import verdict
 from schedlab.store import writing
 from schedlab.store.file import open_store
 from schedlab.targets.choosing import choose
@@ -121,10 +122,10 @@ def test_every_report_of_emulated_cpus_warns_and_marks_verdicts_on_times(schedst
     if schedstats.target.kind == "real, virtual machine":
         pytest.skip("there is KVM here: its speed is real, and nothing is to be warned of")
     assert schedstats.target.kind == "real, emulated"
-    found = findings(schedstats.engine, schedstats.run_id)
-    assert "emulated" in [warning.kind for warning in found.warnings]
-    assert all("(emulated)" in word(verdict, found)[1] for verdict in found.verdicts)
-    assert "(emulated)" in text.to_text(found, 120)
+    report = build(findings(schedstats.engine, schedstats.run_id))
+    assert "emulated" in [warning.kind for warning in report.warnings]
+    assert all("(emulated)" in verdict(row, report)[1] for row in report.rows)
+    assert "(emulated)" in text.to_text(report, 120)
 
 
 def test_the_fingerprint_names_kernel_machine_and_qemu(schedstats: Ran) -> None:

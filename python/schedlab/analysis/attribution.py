@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from schedlab.analysis import cells
 from schedlab.analysis.cells import Failures
+from schedlab.analysis.effects import Effect, judge_effects
 from schedlab.analysis.paired import estimate
-from schedlab.analysis.together import Effect, judged
 from schedlab.analysis.verdicts import Options, Question
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ def attribute(
     """
     means = cells.block_means(samples)
     drafts = [_Draft(question, stack, means, failures or {}) for question in questions]
-    found = judged([draft.question for draft in drafts], [draft.logs for draft in drafts], options)
+    found = judge_effects([draft.question for draft in drafts], [draft.logs for draft in drafts], options)
     return [draft.told(effects, options) for draft, effects in zip(drafts, found, strict=True)]
 
 

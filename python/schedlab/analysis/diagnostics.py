@@ -1,4 +1,4 @@
-"""What can be wrong with a run as a whole: conditions, gaps, a control that differs from itself, odd series."""
+"""Warnings about a run as a whole: its conditions, missing trials, a control that differs, unusual series."""
 
 from __future__ import annotations
 
@@ -17,21 +17,32 @@ from schedlab.kinds import DETERMINISTIC, REAL, emulated, in_time
 from schedlab.units import counted
 
 STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
-"""Shares of the CPUs' time from which steal and other processes are worth a warning: the size of the effects that
-runs look for, and five times that, since other work can fit into idle CPUs."""
+"""Shares of the CPUs' time from which steal and other processes cause a warning.
+
+1 % is the size of the effects that runs look for. Other work can fit into idle CPUs, so that its limit is five times
+as high.
+"""
 
 FREQUENCY_RATIO = 1.05
-"""Highest over lowest CPU frequency seen, from which a warning is due."""
+"""Ratio of the highest to the lowest CPU frequency from which a warning is due."""
+
+GOVERNOR = "frequency.governor"
+"""Key path of the CPU frequency governor in the fingerprint."""
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What the store tells of a run beside its figures.
+    """Facts about a run beside its figures.
 
-    ``conditions`` has a row for each variant: seconds, steal_percent, other_percent, steal_worst, mhz_min, mhz_max,
-    clocksources; ``failures`` one for each trial that did not end well: variant, workload, reason. ``changed`` names
-    what of the machine's fingerprint was another at the end, ``kind`` how the figures came to be, ``parameters`` what
-    is doubtful about the kernels' boot parameters.
+    Attributes:
+        planned: number of planned trials.
+        recorded: number of recorded trials.
+        conditions: one line for each variant with the columns seconds, steal_percent, other_percent, steal_worst,
+            mhz_min, mhz_max and clocksources.
+        failures: one line for each failed trial with the columns variant, workload and reason.
+        changed: entries of the machine's fingerprint that differed at the end of the run.
+        kind: origin of the figures, see :mod:`schedlab.kinds`.
+        parameters: doubts about the kernels' boot parameters, in words.
     """
 
     planned: int
@@ -50,13 +61,13 @@ def diagnose(
     verdicts: Sequence[Verdict],
     options: Options,
 ) -> list[Warning]:
-    """Every warning for a run; ``samples`` is the frame that was judged."""
+    """Return every warning for a run; ``samples`` is the frame that was judged."""
     checks = (
         _kind(facts.kind),
-        (Warning(Kind.PARAMETERS, told) for told in facts.parameters),
+        (Kind.PARAMETERS.warning(note=note) for note in facts.parameters),
         _control(verdicts, options),
         _resolution(facts, verdicts, len(questions), options),
-        _gaps(facts),
+        _missing(facts),
         _changed(facts.changed),
         _conditions(facts.conditions),
         series.warnings(samples, questions, in_time=in_time(facts.kind)),
@@ -66,14 +77,11 @@ def diagnose(
 
 
 def _kind(kind: str) -> Iterator[Warning]:
-    """What is wrong with the figures of an emulated machine."""
+    """Limits of the figures of an emulated machine."""
     if emulated(kind):
-        yield Warning(Kind.EMULATED, "a real kernel on emulated CPUs: what it does is right, how long it takes is not")
+        yield Kind.EMULATED.warning()
     if kind == DETERMINISTIC:
-        yield Warning(
-            Kind.COUNTED,
-            "time was counted in instructions: no cache, no cost of remote memory, and CPUs took turns",
-        )
+        yield Kind.COUNTED.warning()
 
 
 def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]:
@@ -85,14 +93,11 @@ def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]
     any_alarm = min(adjust(p_values, "holm")) <= options.alpha
     too_many = bdtrc(alarms - 1, len(p_values), options.alpha) <= options.alpha
     if any_alarm or too_many:
-        yield Warning(
-            Kind.CONTROL,
-            f"the A/A control, the same as the baseline, differs from it in {alarms} of {len(p_values)} rows",
-        )
+        yield Kind.CONTROL.warning(alarms=alarms, rows=len(p_values))
 
 
 def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, options: Options) -> Iterator[Warning]:
-    """A design too small for any verdict; where trials are missing or have failed, that is the reason to tell."""
+    """A design too small for any verdict. Missing or failed trials have warnings of their own instead."""
     if len(facts.failures) or facts.recorded < facts.planned:
         return
     compared = [verdict for verdict in verdicts if not verdict.control]
@@ -102,58 +107,50 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
     needed = blocks_for_a_verdict(options.strictest(family if options.correction == "holm" else 1), 1)
     most = max(verdict.n for verdict in compared)
     if most < needed:
-        yield Warning(
-            Kind.RESOLUTION,
-            f"{counted(most, 'block')} cannot call any difference over {counted(family, 'row')} one, however large; "
-            f"{needed} can",
-        )
+        yield Kind.RESOLUTION.warning(blocks=counted(most, "block"), rows=counted(family, "row"), needed=needed)
 
 
-def _gaps(facts: RunFacts) -> Iterator[Warning]:
+def _missing(facts: RunFacts) -> Iterator[Warning]:
+    """Failed trials, and planned trials without a record."""
     if len(facts.failures):
         first = facts.failures.row(0, named=True)
-        yield Warning(
-            Kind.FAILED,
-            f"{len(facts.failures)} of {facts.recorded} trials failed; the first: {first['workload']} under "
-            f"{first['variant']}: {first['reason'].partition(chr(10))[0]}",
+        yield Kind.FAILED.warning(
+            failed=len(facts.failures),
+            recorded=facts.recorded,
+            workload=first["workload"],
+            variant=first["variant"],
+            reason=first["reason"].partition("\n")[0],
         )
     if facts.recorded < facts.planned:
-        yield Warning(Kind.INCOMPLETE, f"{facts.planned - facts.recorded} of {facts.planned} trials have not run")
-
-
-GOVERNOR = "frequency.governor"
-"""Its key path in the fingerprint."""
+        yield Kind.INCOMPLETE.warning(missing=facts.planned - facts.recorded, planned=facts.planned)
 
 
 def _changed(changed: Sequence[str]) -> Iterator[Warning]:
-    """What of the fingerprint was another at the end; the governor is a warning of its own, as it is mended alone."""
-    governors = [what for what in changed if what.split(" ")[0] == GOVERNOR]
+    """Changes of the fingerprint during the run. The governor has its own warning, as its remedy differs."""
+    governors = [entry for entry in changed if entry.split(" ")[0] == GOVERNOR]
     if governors:
-        yield Warning(Kind.GOVERNOR, f"the CPU frequency governor changed during the run: {governors[0]}")
-    if others := [what for what in changed if what not in governors]:
-        yield Warning(Kind.MACHINE, f"the machine changed during the run: {', '.join(others)}")
+        yield Kind.GOVERNOR.warning(change=governors[0])
+    if others := [entry for entry in changed if entry not in governors]:
+        yield Kind.MACHINE.warning(changes=", ".join(others))
 
 
 def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:
+    """Steal, other load, clock sources and frequencies during the trials."""
     steal, other = (_weighted(conditions, name) for name in ("steal_percent", "other_percent"))
     if steal >= STEAL_PERCENT:
-        worst = conditions["steal_worst"].drop_nulls().to_list()
-        yield Warning(
-            Kind.STEAL,
-            f"{steal:.1f} % of the CPUs' time was stolen by the hypervisor (worst trial {max(worst):.0f} %)",
-        )
+        yield Kind.STEAL.warning(percent=steal, worst=max(conditions["steal_worst"].drop_nulls().to_list()))
     if other >= OTHER_PERCENT:
-        yield Warning(Kind.LOAD, f"other processes used {other:.1f} % of the CPUs' time during the trials")
-    clocks = sorted({name for told in conditions["clocksources"].drop_nulls() for name in told.split(",")})
+        yield Kind.LOAD.warning(percent=other)
+    clocks = sorted({name for names in conditions["clocksources"].drop_nulls() for name in names.split(",")})
     if len(clocks) > 1:
-        yield Warning(Kind.CLOCKSOURCE, f"the kernel changed its clock source during the run ({', '.join(clocks)})")
+        yield Kind.CLOCKSOURCE.warning(sources=", ".join(clocks))
     low, high = conditions["mhz_min"].min(), conditions["mhz_max"].max()
     if isinstance(low, int) and isinstance(high, int) and high > low * FREQUENCY_RATIO:
-        yield Warning(Kind.FREQUENCY, f"CPU frequencies from {low} to {high} MHz were seen")
+        yield Kind.FREQUENCY.warning(low=low, high=high)
 
 
 def _weighted(conditions: pl.DataFrame, name: str) -> float:
-    """Mean over the variants, weighted by their seconds; 0 where nothing is known."""
+    """Mean over the variants, weighted by their seconds; 0 without any value."""
     known = conditions.select("seconds", name).drop_nulls()
     seconds = known["seconds"].sum()
     return float((known[name] * known["seconds"]).sum()) / float(seconds) if seconds else 0.0

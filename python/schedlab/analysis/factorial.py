@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from schedlab.analysis import cells
 from schedlab.analysis.cells import Failures
-from schedlab.analysis.questions import Layout as Layout  # noqa: PLC0414 - where judges look for it
-from schedlab.analysis.together import Effect, judged
+from schedlab.analysis.effects import Effect, judge_effects
+from schedlab.analysis.rows import Layout as Layout  # noqa: PLC0414 - where judges look for it
 from schedlab.analysis.verdicts import Options, Question
 
 Floats = NDArray[np.float64]
@@ -92,7 +92,7 @@ def effects(
     means = cells.block_means(samples)
     terms = contrasts(layout)
     drafts = [_draft(question, layout, terms, means, failures or {}) for question in questions]
-    found = judged(questions, [logs for logs, _ in drafts], options)
+    found = judge_effects(questions, [logs for logs, _ in drafts], options)
     return [
         _told(question, term, of_row, reason)
         for question, of_row, (_, reason) in zip(questions, found, drafts, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schedlab.analysis.questions import Question
+from schedlab.analysis.rows import Question
 
 MOST_NAMED = 4
 """Values of a parameter that a reason lists; a sweep may have dozens."""

@@ -1,4 +1,4 @@
-"""What the order and the spread of a row's values tell: trends, neighbours that hang together, two modes, outliers."""
+"""Warnings from the order and the spread of a row's values: trends, autocorrelation, two modes, outliers."""
 
 from __future__ import annotations
 
@@ -15,22 +15,28 @@ from schedlab.analysis.verdicts import Question
 from schedlab.analysis.warnings import Kind, Warning
 
 ALARM_P = 0.01
-"""A trend, a correlation or a second mode is told when it is this improbable by chance, over all rows."""
+"""Level of the warnings for a trend, a correlation or a second mode, over all rows."""
 
 DRIFT_SHARE = 0.01
-"""A trend must also be at least 1 % from the first trial to the last."""
+"""Smallest trend from the first trial to the last that causes a warning."""
 
 FEWEST = 12
-"""Block means below which neither a correlation (over the row) nor modes (of a variant) are looked for."""
+"""Block means below which correlation (over the row) and modes (of a variant) are not tested."""
 
 FENCE = 1.5
 """Tukey's inner fences: 1.5 interquartile ranges beyond the quartiles (Tukey 1977)."""
 
+NAMED = 3
+"""Cells that a warning names; the rest is counted."""
+
 
 def warnings(samples: pl.DataFrame, questions: Sequence[Question], *, in_time: bool = True) -> Iterator[Warning]:
-    """Every warning of these kinds; ``samples`` has each variant's value in each block, and its position.
+    """Yield every warning of these kinds.
 
-    Where trials do not follow each other ``in_time``, as simulations do not, their order tells nothing.
+    Args:
+        samples: the value of each variant in each block, with its position in the order of trials.
+        questions: the rows.
+        in_time: whether trials follow each other in time. The order of simulations carries no information.
     """
     rows = [(question, _deviations(samples, question)) for question in questions]
     if in_time:
@@ -44,7 +50,7 @@ Rows = Sequence[tuple[Question, pl.DataFrame]]
 
 
 def _deviations(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
-    """The values of a row in their order, each with its log's ``deviation`` from the mean of its variant's."""
+    """Values of a row in their order, each with the ``deviation`` of its log from the mean of its variant's logs."""
     row = samples.filter(
         (pl.col("workload") == question.workload)
         & (pl.col("parameters") == question.parameters)
@@ -55,21 +61,18 @@ def _deviations(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
 
 
 def _drift(rows: Rows) -> Iterator[Warning]:
-    """A linear trend of each variant's deviations over the order of trials, block means: iterations hang together."""
+    """A linear trend of the deviations over the order of trials. Block means are used: iterations are dependent."""
     for question, row in rows:
         if len(row) < 8:
             continue
         position = row["position"].to_numpy().astype(np.float64)
         change, p = _trend(position, row["deviation"].to_numpy())
         if p < ALARM_P / len(rows) and abs(change) >= DRIFT_SHARE:
-            yield Warning(
-                Kind.DRIFT,
-                f"{question.workload} {question.metric} moved by {100 * change:+.1f} % from first trial to last",
-            )
+            yield Kind.DRIFT.warning(workload=question.workload, metric=question.metric, change=100 * change)
 
 
 def _trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """The relative change over the range of x of a least-squares line through y (logs), and its two-sided p."""
+    """Relative change over the range of x of a least-squares line through y (logs), and its two-sided p."""
     centred = x - x.mean()
     square = float((centred**2).sum())
     if square == 0:
@@ -84,26 +87,25 @@ def _trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float
 
 
 def _autocorrelation(rows: Rows) -> Iterator[Warning]:
-    """Neighbours alike beyond a trend: the deviations of block means, in the order in which they were measured.
+    """Correlation of neighbouring block means beyond a trend, in the order of measurement.
 
-    By the first term of the portmanteau statistic (Ljung & Box 1978), one-sided: only likeness misleads.
+    The test is the first term of the portmanteau statistic (Ljung & Box 1978), one-sided: only positive correlation
+    misleads.
     """
     for question, row in rows:
         if len(row) < FEWEST:
             continue
         x, y = row["position"].to_numpy().astype(np.float64), row["deviation"].to_numpy()
-        correlation, p = neighbours_alike(y - np.polyval(np.polyfit(x, y, 1), x))
+        correlation, p = autocorrelation(y - np.polyval(np.polyfit(x, y, 1), x))
         if p < ALARM_P / len(rows):
-            yield Warning(
-                Kind.AUTOCORRELATION,
-                f"{question.workload} {question.metric}: neighbours in time resemble each other "
-                f"(correlation {correlation:.2f})",
+            yield Kind.AUTOCORRELATION.warning(
+                workload=question.workload, metric=question.metric, correlation=correlation
             )
 
 
-def neighbours_alike(series: NDArray[np.float64]) -> tuple[float, float]:
-    """The correlation of each value with the next, and its one-sided p; (0, 1) for a series without spread."""
-    n, centred = len(series), series - series.mean()
+def autocorrelation(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Correlation of each value with the next, and its one-sided p; (0, 1) for values without spread."""
+    n, centred = len(values), values - values.mean()
     square = float((centred**2).sum())
     if square == 0:
         return 0.0, 1.0
@@ -113,25 +115,25 @@ def neighbours_alike(series: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _modes(rows: Rows) -> Iterator[Warning]:
-    """Variants whose block means come in two heaps, by the dip test (Hartigan & Hartigan 1985)."""
-    told: list[str] = []
+    """Variants whose block means have two modes, by the dip test (Hartigan & Hartigan 1985)."""
+    cells: list[str] = []
     for question, row in rows:
         for (variant,), blocks in row.group_by("variant", maintain_order=True):
             if len(blocks) >= FEWEST and two_modes(blocks["deviation"].to_numpy(), ALARM_P / len(rows)):
-                told.append(f"{question.workload} {question.metric} under {variant}")
-    if told:
-        yield Warning(Kind.MODES, f"block means come in two heaps: {_first(told)}")
+                cells.append(f"{question.workload} {question.metric} under {variant}")
+    if cells:
+        yield Kind.MODES.warning(cells=_first(cells))
 
 
 def two_modes(values: NDArray[np.float64], alpha: float) -> bool:
-    """Whether the values have more than one mode, at this level.
+    """Return whether the values have more than one mode, at level ``alpha`` or 0.1 %, whichever is higher.
 
-    Below 0.1 % the dip's p is no more than extrapolated, so that is the least that is asked. The test is against the
-    uniform distribution, the flattest with one mode: values with a single heap pass it far more often than alpha says.
+    Below 0.1 % the dip test's p is extrapolated. Its null hypothesis is the uniform distribution, the flattest
+    unimodal one, so that the test rejects other unimodal distributions far less often than ``alpha``.
     """
-    import diptest  # only reports need it
+    import diptest  # loaded only for reports with enough blocks
 
-    # Figures that a tool prints with few digits repeat; repeated values alone are no modes.
+    # Tools that print few digits repeat figures; repeated values alone are no modes.
     if len(np.unique(values)) < len(values) / 2:
         return False
     _, p = diptest.diptest(values)
@@ -139,22 +141,23 @@ def two_modes(values: NDArray[np.float64], alpha: float) -> bool:
 
 
 def _outliers(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
-    wanted = {(question.workload, question.parameters, question.metric) for question in questions}
-    told: list[str] = []
+    """Block means outside Tukey's fences."""
+    rows = {(question.workload, question.parameters, question.metric) for question in questions}
+    outliers: list[str] = []
     for (workload, parameters, metric, variant), blocks in block_means(samples).items():
-        if (workload, parameters, metric) in wanted:
-            told += [f"{workload} {variant} block {block}" for block in outlying(blocks)]
-    if told:
-        yield Warning(Kind.OUTLIERS, f"outside Tukey's fences: {_first(told)}")
+        if (workload, parameters, metric) in rows:
+            outliers += [f"{workload} {variant} block {block}" for block in outlying(blocks)]
+    if outliers:
+        yield Kind.OUTLIERS.warning(blocks=_first(outliers))
 
 
-def _first(told: Sequence[str]) -> str:
-    """The first three, and how many more there are."""
-    return ", ".join(told[:3]) + (f" and {len(told) - 3} more" if len(told) > 3 else "")
+def _first(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def outlying(blocks: dict[int, float]) -> list[int]:
-    """The blocks whose value lies outside Tukey's fences; none below five blocks."""
+    """Return the blocks whose values lie outside Tukey's fences; none below five blocks."""
     if len(blocks) < 5:
         return []
     low, high = np.percentile(list(blocks.values()), [25, 75])

@@ -1,4 +1,4 @@
-"""A change of spread: there a verdict on the mean promises less than it says, as docs/statistics.md shows."""
+"""Warning about a change of spread, which a verdict on the mean does not cover (see docs/statistics.md)."""
 
 from __future__ import annotations
 
@@ -11,46 +11,48 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from schedlab.analysis.cells import block_means
+from schedlab.analysis.rows import DIFFERENT
 from schedlab.analysis.verdicts import Verdict
 from schedlab.analysis.warnings import Kind, Warning
 
 FEWEST = 12
-"""Blocks below which the test would find next to nothing."""
+"""Blocks below which the test has next to no power."""
 
 ALARM_P = 0.01
-"""It is told when it is this improbable by chance, over all the verdicts that call a difference."""
+"""Level of the warning, over all verdicts that assert a difference."""
 
 
 def warnings(samples: pl.DataFrame, verdicts: Sequence[Verdict]) -> Iterator[Warning]:
-    """Variants called better or worse whose block means are also wider or narrower than the baseline's.
+    """Yield a warning for each variant that differs from the baseline both in its mean and in its spread.
 
-    A sign-flip test asks whether baseline and variant could be swapped. Where only their spread differs they cannot,
-    and in skewed figures that is called too often a change of the mean.
+    The sign-flip test asks whether baseline and variant are exchangeable. Where only their spread differs they are
+    not, and with skewed figures the test then asserts a change of the mean too often.
     """
-    called = [v for v in verdicts if v.word in ("better", "worse") and not v.control and v.n >= FEWEST]
-    if not called:
+    different = [v for v in verdicts if v.word in DIFFERENT and not v.control and v.n >= FEWEST]
+    if not different:
         return
     cells, compared = block_means(samples), {verdict.variant for verdict in verdicts}
-    for verdict in called:
+    for verdict in different:
         row = (verdict.question.workload, verdict.question.parameters, verdict.question.metric)
         above = cells[(*row, verdict.variant)]
         below = next(cell for key, cell in cells.items() if key[:3] == row and key[3] not in compared)
         blocks = sorted(above.keys() & below.keys())
         logs = [np.log(np.array([cell[block] for block in blocks])) for cell in (below, above)]
-        if other_spread(*logs) < ALARM_P / len(called):
-            ratio = float(logs[1].std() / logs[0].std())
-            yield Warning(
-                Kind.SPREAD,
-                f"{verdict.question.workload} {verdict.question.metric}: block means under {verdict.variant} spread "
-                f"{ratio:.1f} times as wide as the baseline's",
+        if p_equal_spread(*logs) < ALARM_P / len(different):
+            yield Kind.SPREAD.warning(
+                workload=verdict.question.workload,
+                metric=verdict.question.metric,
+                variant=verdict.variant,
+                ratio=float(logs[1].std() / logs[0].std()),
             )
 
 
-def other_spread(baseline: NDArray[np.float64], variant: NDArray[np.float64]) -> float:
-    """Two-sided p of "both spread alike", from paired values of shape (blocks,); 1 where either has no spread.
+def p_equal_spread(baseline: NDArray[np.float64], variant: NDArray[np.float64]) -> float:
+    """Two-sided p of "both have the same spread", from paired values of shape (blocks,); 1 without any spread.
 
-    Where they do, their sums and differences are not correlated (Pitman 1939; Morgan 1939). Ranks (Spearman 1904) keep
-    a single outlier from deciding it; p is by the t approximation with n − 2 degrees of freedom.
+    With equal spreads the sums and differences of the pairs are uncorrelated (Pitman 1939; Morgan 1939). The
+    correlation of ranks (Spearman 1904) limits the influence of a single outlier. p is by the t approximation with
+    n − 2 degrees of freedom.
     """
     n = len(baseline)
     if n < 3 or baseline.std() == 0 or variant.std() == 0:

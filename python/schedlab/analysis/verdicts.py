@@ -16,24 +16,31 @@ from schedlab.analysis.bootstrap import bca
 from schedlab.analysis.cells import Failures
 from schedlab.analysis.multiplicity import Correction, adjust
 from schedlab.analysis.paired import estimate, log_ratios, p_equivalent
-from schedlab.analysis.questions import Question as Question  # noqa: PLC0414 - where judges look for it
 from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable
+from schedlab.analysis.rows import Question as Question  # noqa: PLC0414 - re-exported for callers that judge
+from schedlab.analysis.rows import Word
 from schedlab.analysis.sequential import Course, course, nominal, overall
 from schedlab.analysis.signflip import p_value
 from schedlab.units import counted
 
 Family = Literal["variant", "run"]
-Word = Literal["better", "worse", "equivalent", "inconclusive"]
+
 Interval = Literal["sign-flip", "bootstrap"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """How strictly to judge; see ``[analysis]`` of the experiment file. ``seed`` is for tests that draw flips.
+    """Options of the analysis; see ``[analysis]`` of the experiment file.
 
-    ``family`` is what the correction is made over: the rows of each variant, each variant being a question of its own
-    with its rows the many chances to answer it wrongly; or all rows of all variants of the run. ``looks`` are the
-    blocks after which a sequential design looks at the figures, the last of them its full size; none for a fixed one.
+    Attributes:
+        alpha: error level of a verdict after the correction.
+        delta: relative changes up to which two variants are equivalent.
+        correction: method of the correction for many rows.
+        family: rows that are corrected together: those of each variant, or those of all variants of the run.
+        seed: random seed of the tests that draw flips.
+        interval: method of the intervals.
+        looks: blocks after which a sequential design has an interim analysis, the last of them its full size; empty for
+            a fixed design.
     """
 
     alpha: float = 0.05
@@ -45,25 +52,38 @@ class Options:
     looks: tuple[int, ...] = ()
 
     def strictest(self, tests: int) -> float:
-        """The level of the first of ``tests`` rows under the correction, with all blocks measured."""
+        """Return the level of the first of ``tests`` rows under the correction, with all blocks measured."""
         level = self.alpha / max(tests, 1)
         return nominal(self.looks, level)[-1] if self.looks else level
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of one variant in one row.
+    """Result for one variant in one row. Unknown numbers are nan; ``reason`` says why.
 
-    ``ratio`` is variant / baseline, ``low`` and ``high`` its interval at 1 − level, unadjusted. ``p`` is raw, the
-    verdict follows from ``p_adjusted`` (over the family's rows), which alpha is held against. ``detectable`` is the
-    relative change that this many blocks would have found four times in five, ``blocks_needed`` the blocks that would
-    find one of delta. ``failed`` counts the trials of both that failed. Where nothing is known a number is nan;
-    ``reason`` says why. ``in_noise_band``: the ratio lies inside the interval of the A/A control in the same row, so
-    that a change of nothing could have come out like this; the word is the test's all the same.
-
-    ``level`` is alpha for a fixed design and the last look's nominal level for a sequential one, where ``decided`` is
-    the block after which the row had its verdict. ``method`` is how it was compared: paired by block, or as two groups
-    that nothing pairs, of which ``n`` is the smaller one's size and ``p_mann_whitney`` stands beside p.
+    Attributes:
+        question: the row.
+        variant: name of the variant.
+        control: whether the variant is the A/A control.
+        n: paired: number of blocks with both; unpaired: size of the smaller group.
+        baseline_mean, baseline_spread: mean and standard deviation of the baseline's block means.
+        mean: mean of the variant's block means.
+        ratio: variant / baseline.
+        low, high: interval of the ratio at 1 − level, not adjusted for many rows.
+        p: raw p of "there is no difference".
+        p_adjusted: p adjusted over the family's rows, compared with alpha.
+        p_equivalent: p of "the ratio lies outside ±delta", adjusted likewise.
+        word: the verdict.
+        detectable: minimum detectable effect: the relative change that this many blocks find with 80 % power.
+        blocks_needed: number of blocks that find a change of delta with 80 % power; None above 100,000.
+        failed: number of failed trials of both.
+        reason: why numbers are unknown, or why no verdict was possible.
+        in_noise_band: whether the ratio lies inside the interval of the A/A control in the same row. An effect of zero
+            could then have produced it; the word remains that of the test.
+        method: paired by block, or two groups without pairs.
+        p_mann_whitney: p of the rank test, for unpaired rows.
+        level: alpha for a fixed design, the nominal level of the last interim analysis for a sequential one.
+        decided: in a sequential design, the block after which the row had its verdict.
     """
 
     question: Question
@@ -93,7 +113,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The p values of one comparison that the correction takes: one for each look taken, one for a fixed design."""
+    """The p values of one comparison before the correction: one for each interim analysis, one for a fixed design."""
 
     different: tuple[float, ...] = (1.0,)
     same: tuple[float, ...] = (1.0,)
@@ -108,15 +128,17 @@ def judge(
     failures: Failures | None = None,
     done: int | None = None,
 ) -> list[Verdict]:
-    """A verdict for each question and each variant but the first, the baseline, in that order.
+    """Return a verdict for each question and each variant but the first, the baseline, in that order.
 
     Args:
         samples: columns workload, parameters, metric, variant, block, value: single iterations or their means.
-        variants: their names, the baseline's first; ``control`` is that of the A/A control among them, if any. It
-            forms a family of its own and changes nobody's verdict.
-        failures: trials that fail are seldom the average ones, so a cell that lost more than 5 % of them is not judged
-            by those that survived.
-        done: blocks that are complete, for a sequential design: it is judged by those of the last look taken.
+        questions: the rows.
+        variants: names of the variants, the baseline first.
+        control: name of the A/A control among them, if any. It is a family of its own and affects no other verdict.
+        options: options of the analysis.
+        failures: failed and recorded trials of each cell. Failed trials are seldom average ones, so that a cell with
+            more than 5 % failed trials is not judged.
+        done: number of complete blocks, for a sequential design. Only blocks up to its last interim analysis count.
     """
     if options.looks:
         last = samples["block"].max() if done is None else done
@@ -133,70 +155,72 @@ def judge(
         keys = [key for key in raw if key[1] in family]
         verdicts |= zip(keys, correct([raw[key] for key in keys], options, tests), strict=True)
     bands = {i: verdict for (i, name), verdict in verdicts.items() if name == control}
-    return [_beside(verdicts[key], bands.get(key[0])) for key in raw]
+    return [_compared_with_control(verdicts[key], bands.get(key[0])) for key in raw]
 
 
 def tests_of(rows: int, variants: int, options: Options) -> int:
-    """How many tests the correction is made over."""
+    """Return the number of tests that are corrected together."""
     tests = rows * (variants if options.family == "run" else 1)
     return max(tests, 1) if options.correction != "none" else 1
 
 
 def families(comparing: Sequence[str], control: str | None, options: Options) -> list[set[str]]:
-    """The sets of variants whose rows are corrected together."""
-    together = [set(comparing)] if options.family == "run" else [{name} for name in comparing]
-    return together + ([{control}] if control is not None else [])
+    """Return the sets of variants whose rows are corrected together."""
+    variants = [set(comparing)] if options.family == "run" else [{name} for name in comparing]
+    return variants + ([{control}] if control is not None else [])
 
 
 def correct(raw: Sequence[tuple[Verdict, Evidence]], options: Options, tests: int) -> list[Verdict]:
-    """Adjust a family's p values and find the words; a row without a p still counts as one that was asked."""
-    looks = max((len(evidence.different) for _, evidence in raw), default=1)
-    found = [verdict for verdict, _ in raw]
-    for look in range(looks):
-        different = adjust([_at(evidence.different, look) for _, evidence in raw], options.correction)
-        same = adjust([_at(evidence.same, look) for _, evidence in raw], options.correction)
-        block = options.looks[look] if options.looks else None
-        found = [_worded(*row, block, options) for row in zip(found, different, same, strict=True)]
+    """Adjust a family's p values and set the words. A row without a p counts as a test too."""
+    analyses = max((len(evidence.different) for _, evidence in raw), default=1)
+    verdicts = [verdict for verdict, _ in raw]
+    for i in range(analyses):
+        different = adjust([_at(evidence.different, i) for _, evidence in raw], options.correction)
+        same = adjust([_at(evidence.same, i) for _, evidence in raw], options.correction)
+        block = options.looks[i] if options.looks else None
+        verdicts = [_worded(*row, block, options) for row in zip(verdicts, different, same, strict=True)]
     needed = blocks_for_a_verdict(options.strictest(tests), 1)
-    return [_explained(verdict, needed, options) for verdict in found]
+    return [_explained(verdict, needed, options) for verdict in verdicts]
 
 
 def word(question: Question, ratio: float, p_different: float, p_same: float, alpha: float) -> Word:
-    """A verdict from corrected p values.
+    """Return the verdict that follows from corrected p values.
 
-    What is shown to lie inside ±delta is equivalent, also where it is shown not to be 1: blocks that hardly spread, as
-    those of a simulation, prove any difference, and one of 0.001 % makes nothing better.
+    A ratio inside ±delta is equivalent, even if it significantly differs from 1: where blocks have next to no spread,
+    as in simulations, differences of 0.001 % are significant.
     """
     if p_same <= alpha:
-        return "equivalent"
+        return Word.EQUIVALENT
     if p_different <= alpha and ratio != 1:
-        return "better" if (ratio > 1) == (question.direction == "higher") else "worse"
-    return "inconclusive"
+        return Word.BETTER if (ratio > 1) == (question.direction == "higher") else Word.WORSE
+    return Word.INCONCLUSIVE
 
 
-def _at(p_values: Sequence[float], look: int) -> float:
-    return p_values[min(look, len(p_values) - 1)]
+def _at(p_values: Sequence[float], analysis: int) -> float:
+    return p_values[min(analysis, len(p_values) - 1)]
 
 
 def _worded(verdict: Verdict, p_different: float, p_same: float, block: int | None, options: Options) -> Verdict:
+    """Set the word of a verdict at the interim analysis after ``block``."""
     if isnan(verdict.p):
         return verdict
-    found = word(verdict.question, verdict.ratio, p_different, p_same, options.alpha)
-    decided = verdict.decided if verdict.decided is not None or found == "inconclusive" else block
-    return replace(verdict, p_adjusted=p_different, p_equivalent=p_same, word=found, decided=decided)
+    result = word(verdict.question, verdict.ratio, p_different, p_same, options.alpha)
+    decided = verdict.decided if verdict.decided is not None or result is Word.INCONCLUSIVE else block
+    return replace(verdict, p_adjusted=p_different, p_equivalent=p_same, word=result, decided=decided)
 
 
 def _explained(verdict: Verdict, needed: int, options: Options) -> Verdict:
-    # Benjamini-Hochberg lets many rows with the smallest p possible carry each other; the others do not.
-    if isnan(verdict.p) or verdict.word != "inconclusive" or options.correction == "benjamini-hochberg":
+    """Give the reason of an inconclusive verdict with too few blocks for any other."""
+    # Under Benjamini-Hochberg many rows with the smallest possible p support each other, so that fewer blocks suffice.
+    if isnan(verdict.p) or verdict.word is not Word.INCONCLUSIVE or options.correction == "benjamini-hochberg":
         return verdict
     if verdict.method == "unpaired" or verdict.n >= needed:
         return verdict
     return replace(verdict, reason=f"{counted(verdict.n, 'block')} cannot show any difference here; {needed} can")
 
 
-def _beside(verdict: Verdict, control: Verdict | None) -> Verdict:
-    """The verdict, marked where its ratio lies inside the control's interval; nan is inside of nothing."""
+def _compared_with_control(verdict: Verdict, control: Verdict | None) -> Verdict:
+    """Mark a verdict whose ratio lies inside the control's interval; nan lies inside no interval."""
     if control is None or verdict.control:
         return verdict
     return replace(verdict, in_noise_band=control.low <= verdict.ratio <= control.high)
@@ -206,7 +230,7 @@ Floats = NDArray[np.float64]
 
 
 class _Pairs:
-    """A run's figures, to be compared pair by pair."""
+    """The block means of a run, and the comparison of each variant with the baseline."""
 
     def __init__(
         self,
@@ -225,12 +249,12 @@ class _Pairs:
         self._level = options.alpha if taken is None else taken.level
 
     def compare(self, question: Question, variant: str) -> tuple[Verdict, Evidence]:
-        """One variant in one row, before any correction."""
+        """Compare one variant with the baseline in one row, before any correction."""
         row = (question.workload, question.parameters, question.metric)
         below, above = (self._means.get((*row, name), {}) for name in (self._baseline, variant))
         verdict = Verdict(
             question, variant, variant == self._control, 0, cells.mean(below), cells.spread(below), cells.mean(above),
-            nan, nan, nan, nan, nan, nan, "inconclusive", nan, None, failed=self._failed(question, variant),
+            nan, nan, nan, nan, nan, nan, Word.INCONCLUSIVE, nan, None, failed=self._failed(question, variant),
             level=self._level,
         )  # fmt: skip
         if not below or not above:
@@ -243,8 +267,8 @@ class _Pairs:
         return self._test(replace(verdict, n=len(ratios)), ratios, sorted(below.keys() & above.keys()))
 
     def _test(self, verdict: Verdict, ratios: Floats, blocks: list[int]) -> tuple[Verdict, Evidence]:
-        options, unlooked = self._options, self._taken is not None and not self._taken.taken
-        confidence = 1 - (options.alpha if unlooked else self._level)
+        options, before_first = self._options, self._taken is not None and not self._taken.taken
+        confidence = 1 - (options.alpha if before_first else self._level)
         found = estimate(ratios, confidence, options.seed)
         if found.blocks < 2:
             return replace(verdict, ratio=found.ratio, reason="fewer than two blocks pair up"), Evidence()
@@ -263,8 +287,8 @@ class _Pairs:
             question = verdict.question
             if reason := cells.failed_too_often(self._failures, question.workload, question.parameters, name):
                 return replace(verdict, reason=reason), Evidence()
-        if unlooked:
-            return replace(verdict, reason=f"not looked at before block {options.looks[0]}"), Evidence()
+        if before_first:
+            return replace(verdict, reason=f"no interim analysis before block {options.looks[0]}"), Evidence()
         p_values = replace(verdict, p=p_value(ratios, options.seed), p_equivalent=p_equivalent(ratios, options.delta))
         return p_values, self._evidence(p_values, ratios, np.array(blocks))
 

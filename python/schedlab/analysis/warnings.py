@@ -1,4 +1,4 @@
-"""Warnings: each is a kind of its own, says what was seen, and what to do next."""
+"""Warnings of a report: for each kind its name, its text and its advice, all of them declared here."""
 
 from __future__ import annotations
 
@@ -7,61 +7,139 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """Every warning that a report can carry."""
+    """Every warning that a report can carry: its published name, what was observed, and what to do next.
 
-    CONTROL = "control"
-    RESOLUTION = "resolution"
-    FAILED = "failed-trials"
-    INCOMPLETE = "incomplete"
-    DRIFT = "drift"
-    AUTOCORRELATION = "autocorrelation"
-    MODES = "two-modes"
-    OUTLIERS = "outliers"
-    SPREAD = "spread"
-    STEAL = "steal"
-    LOAD = "load"
-    FREQUENCY = "frequency"
-    CLOCKSOURCE = "clocksource"
-    MACHINE = "machine"
-    MACHINES = "other-machines"
-    ORIGIN = "origins"
-    UNPAIRED = "unpaired"
-    POOLED = "pooled-samples"
-    GOVERNOR = "governor"
-    EMULATED = "emulated"
-    COUNTED = "instructions-counted"
-    PARAMETERS = "boot-parameters"
+    The observation is a format string; :meth:`warning` fills it in.
+    """
 
+    text: str
+    advice: str
 
-_NEXT = {
-    Kind.CONTROL: "do not trust this run's verdicts: find what disturbs the machine, or use more blocks",
-    Kind.RESOLUTION: "ask for more blocks, or fewer rows or metrics",
-    Kind.FAILED: "read their output with 'schedlab report --failures' and this run's number and store",
-    Kind.INCOMPLETE: "go on with 'schedlab run' on the same file and store, and --resume",
-    Kind.DRIFT: 'pairing by block takes most of it out; a longer warm-up or interleave = "rows" takes out more',
-    Kind.AUTOCORRELATION: "a disturbance outlasts a trial: take more blocks, over a longer time, not more iterations",
-    Kind.MODES: "a mean hides them: find what flips (placement, frequency, huge pages), or pin it, and measure again",
-    Kind.OUTLIERS: "nothing was dropped; look at those blocks, and use more blocks if they recur",
-    Kind.SPREAD: "the change may be one of spread, not of the mean: look at the distributions, and take more blocks",
-    Kind.STEAL: "another guest had the CPUs: use more blocks, or a quieter or dedicated host",
-    Kind.LOAD: "something else ran: stop it, or keep it off the CPUs that are measured",
-    Kind.FREQUENCY: "fix the governor to performance and turn turbo off, or read small effects with care",
-    Kind.MACHINE: "trials before and after the change were measured on two machines: run it again on one",
-    Kind.MACHINES: "what differs may be why the figures do: measure both on one machine, as variants of one experiment",
-    Kind.ORIGIN: "they came to be in different ways: trust the sign of a change at most, and measure it in one way",
-    Kind.UNPAIRED: "take a difference for a hint: measure both in turn, block by block, with 'schedlab run'",
-    Kind.POOLED: "samples of one block resemble each other, so p is too small: import or measure several blocks",
-    Kind.GOVERNOR: "trials before and after ran under two governors: fix it to performance and run again",
-    Kind.EMULATED: "read counters ('schedlab report --counters'), not times and rates: those need KVM or hardware",
-    Kind.COUNTED: "blocks are seeds: they replicate the kernel's own choices, not a machine's noise",
-    Kind.PARAMETERS: "kernels pass over what they do not know: look it up in kernel-parameters.txt of that kernel",
-    Kind.CLOCKSOURCE: "times before and after the change do not compare: boot with a stable clock and run again",
-}
+    def __new__(cls, name: str, text: str, advice: str) -> Kind:
+        """Make a member that equals its published name."""
+        member = str.__new__(cls, name)
+        member._value_, member.text, member.advice = name, text, advice
+        return member
+
+    def warning(self, **facts: object) -> Warning:
+        """Return the warning with these facts in its text."""
+        return Warning(self, self.text.format(**facts))
+
+    CONTROL = (
+        "control",
+        "the A/A control, the same as the baseline, differs from it in {alarms} of {rows} rows",
+        "do not trust this run's verdicts: find what disturbs the machine, or use more blocks",
+    )
+    RESOLUTION = (
+        "resolution",
+        "{blocks} cannot call any difference over {rows} one, however large; {needed} can",
+        "ask for more blocks, or fewer rows or metrics",
+    )
+    FAILED = (
+        "failed-trials",
+        "{failed} of {recorded} trials failed; the first: {workload} under {variant}: {reason}",
+        "read their output with 'schedlab report --failures' and this run's number and store",
+    )
+    INCOMPLETE = (
+        "incomplete",
+        "{missing} of {planned} trials have not run",
+        "go on with 'schedlab run' on the same file and store, and --resume",
+    )
+    DRIFT = (
+        "drift",
+        "{workload} {metric} moved by {change:+.1f} % from first trial to last",
+        'pairing by block takes most of it out; a longer warm-up or interleave = "rows" takes out more',
+    )
+    AUTOCORRELATION = (
+        "autocorrelation",
+        "{workload} {metric}: neighbours in time resemble each other (correlation {correlation:.2f})",
+        "a disturbance outlasts a trial: take more blocks, over a longer time, not more iterations",
+    )
+    MODES = (
+        "two-modes",
+        "block means have two modes: {cells}",
+        "a mean hides them: find what flips (placement, frequency, huge pages), or pin it, and measure again",
+    )
+    OUTLIERS = (
+        "outliers",
+        "outside Tukey's fences: {blocks}",
+        "nothing was dropped; look at those blocks, and use more blocks if they recur",
+    )
+    SPREAD = (
+        "spread",
+        "{workload} {metric}: block means under {variant} spread {ratio:.1f} times as wide as the baseline's",
+        "the change may be one of spread, not of the mean: look at the distributions, and take more blocks",
+    )
+    STEAL = (
+        "steal",
+        "{percent:.1f} % of the CPUs' time was stolen by the hypervisor (worst trial {worst:.0f} %)",
+        "another guest had the CPUs: use more blocks, or a quieter or dedicated host",
+    )
+    LOAD = (
+        "load",
+        "other processes used {percent:.1f} % of the CPUs' time during the trials",
+        "something else ran: stop it, or keep it off the CPUs that are measured",
+    )
+    FREQUENCY = (
+        "frequency",
+        "CPU frequencies from {low} to {high} MHz were seen",
+        "fix the governor to performance and turn turbo off, or read small effects with care",
+    )
+    CLOCKSOURCE = (
+        "clocksource",
+        "the kernel changed its clock source during the run ({sources})",
+        "times before and after the change do not compare: boot with a stable clock and run again",
+    )
+    MACHINE = (
+        "machine",
+        "the machine changed during the run: {changes}",
+        "trials before and after the change were measured on two machines: run it again on one",
+    )
+    MACHINES = (
+        "other-machines",
+        "{column} was not measured on the machine or configuration of {baseline}: {differences}",
+        "these differences may explain the figures: measure both on one machine, as variants of one experiment",
+    )
+    ORIGIN = (
+        "origins",
+        "figures of several kinds are compared: {kinds}",
+        "trust the sign of a change at most: measure all columns in the same way",
+    )
+    UNPAIRED = (
+        "unpaired",
+        "{columns} and {baseline} were not measured in turn: an effect of the order cannot be ruled out",
+        "take a difference for a hint: measure both in turn, block by block, with 'schedlab run'",
+    )
+    POOLED = (
+        "pooled-samples",
+        "{pooled} of {columns} columns have one block only; its samples stood in for independent ones",
+        "samples of one block resemble each other, so p is too small: import or measure several blocks",
+    )
+    GOVERNOR = (
+        "governor",
+        "the CPU frequency governor changed during the run: {change}",
+        "trials before and after ran under two governors: fix it to performance and run again",
+    )
+    EMULATED = (
+        "emulated",
+        "a real kernel on emulated CPUs: its behaviour is right, its times are not",
+        "read counters ('schedlab report --counters'), not times and rates: those need KVM or hardware",
+    )
+    COUNTED = (
+        "instructions-counted",
+        "time was counted in instructions: no cache, no cost of remote memory, and CPUs took turns",
+        "blocks are random seeds: they replicate the kernel's own choices, not a machine's noise",
+    )
+    PARAMETERS = (
+        "boot-parameters",
+        "{note}",
+        "a kernel ignores parameters that it does not know: look them up in its kernel-parameters.txt",
+    )
 
 
 @dataclass(frozen=True)
 class Warning:
-    """One warning: its kind, what was seen, and what to do next."""
+    """One warning: its kind and what was observed."""
 
     kind: Kind
     seen: str
@@ -69,4 +147,4 @@ class Warning:
     @property
     def todo(self) -> str:
         """What to do next."""
-        return _NEXT[self.kind]
+        return self.kind.advice

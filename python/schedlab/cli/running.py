@@ -23,6 +23,7 @@ from schedlab.experiment.plan import Plan, plan
 from schedlab.experiment.size import quick
 from schedlab.findings import Findings, findings
 from schedlab.report import text
+from schedlab.report.build import build
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
 from schedlab.targets.choosing import choose, table_of
@@ -107,9 +108,9 @@ def _estimate(request: Request, made: Plan, engine: Engine | None, target: Targe
 def _print(found: Findings) -> None:
     """Print the report: in colour on a terminal, elsewhere without spaces at the ends of lines."""
     if console.is_terminal:
-        console.print(text.render(found))
+        console.print(text.render(build(found)))
     else:
-        console.out(text.to_text(found, console.width), end="", highlight=False)
+        console.out(text.to_text(build(found), console.width), end="", highlight=False)
 
 
 def _same(request: Request) -> list[str]:

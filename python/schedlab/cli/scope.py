@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from schedlab.analysis.columns import Columns
+    from schedlab.analysis.distributions import Columns
     from schedlab.findings import Findings
     from schedlab.store.columns import Chosen
     from schedlab.store.gathering import Gathered

@@ -31,15 +31,12 @@ def between(sides: Sequence[Side]) -> Iterator[Warning]:
         kinds.setdefault(side.run.kind, side.name)
     if len(kinds) > 1:
         told = ", ".join(f"{kind} ({name})" for kind, name in kinds.items())
-        yield Warning(Kind.ORIGIN, f"figures of several kinds are compared: {told}")
+        yield Kind.ORIGIN.warning(kinds=told)
     for side in others:
         if differing := _machines(baseline, side):
             more = f" and {len(differing) - MOST_TOLD} more" if len(differing) > MOST_TOLD else ""
             told = f"{', '.join(differing[:MOST_TOLD])}{more}"
-            yield Warning(
-                Kind.MACHINES,
-                f"{side.name} was not measured on the machine or configuration of {baseline.name}: {told}",
-            )
+            yield Kind.MACHINES.warning(column=side.name, baseline=baseline.name, differences=told)
 
 
 def within(sides: Sequence[Side], questions: Sequence[Question], options: Options) -> Iterator[Warning]:

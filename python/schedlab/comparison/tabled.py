@@ -9,7 +9,7 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from schedlab.analysis.matching import Unmatched
-from schedlab.analysis.questions import Question
+from schedlab.analysis.rows import Question
 from schedlab.analysis.tables import Lone, beside, check
 from schedlab.comparison.refusing import ComparisonError
 from schedlab.findings import Findings, findings

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import block_values
+from schedlab.analysis.durations import Spent, spent
 from schedlab.analysis.planning import Costs, RowPlan, Size, Wanted, cheapest, row_plan, size_for
-from schedlab.analysis.spending import Spent, spent
 from schedlab.analysis.variance import Noise, noise
 from schedlab.analysis.verdicts import Options, Question
 from schedlab.errors import SchedlabError

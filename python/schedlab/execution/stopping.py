@@ -7,6 +7,7 @@ from collections.abc import Collection
 import polars as pl
 from sqlalchemy import Engine
 
+from schedlab.analysis.rows import Word
 from schedlab.analysis.sequential import course
 from schedlab.analysis.verdicts import judge
 from schedlab.experiment.plan import Plan, Trial
@@ -50,4 +51,4 @@ class Looks:
         design, options = run.design, run.design.options(run.seed)
         verdicts = judge(values, design.questions, design.variants, design.control, options, failures, done=block)
         asked = [verdict for verdict in verdicts if not verdict.control]
-        return bool(asked) and all(verdict.word != "inconclusive" for verdict in asked)
+        return bool(asked) and all(verdict.word is not Word.INCONCLUSIVE for verdict in asked)

@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.analysis.columns import ColumnRow, Columns
+from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.results import Import, Series
 
 _Key = tuple[object, ...]

@@ -1,1 +1,6 @@
-"""Reports: they show what the analysis found, and compute nothing."""
+"""Reports: :func:`build.build` makes one document, and every format renders it without computing anything.
+
+Findings ──build──▶ Report ──┬─ text, markdown, changelog, mmtests, html (in the words of words, parts,
+(analysis)        (document) │                                            counters and printed)
+                             └─ data: JSON, CSV, Parquet
+"""

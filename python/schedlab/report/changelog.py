@@ -1,68 +1,65 @@
-"""The block that one pastes into a commit message: where, how, a compact table, and the verdicts in two sentences.
+"""The report for a commit message: origin, commands, a compact table, and the verdicts in two sentences.
 
-The table has the shape that scheduler changelogs have used since MMTests: a line for each row, the figure and its gain
-in parentheses for each column, asterisks where a difference was shown. Gains are positive when better.
+The table has the form that scheduler changelogs have used since MMTests: a line for each row, for each column the
+figure with its gain in parentheses, or between asterisks if the difference is significant. Positive is better.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from math import isfinite
-from pathlib import Path
 from textwrap import wrap
 
-from schedlab.analysis.verdicts import Question, Verdict
-from schedlab.findings import Findings
-from schedlab.report import effects, printed, telling
-from schedlab.report.numbers import figure, improvement
+from schedlab.analysis.rows import DIFFERENT, Word
+from schedlab.report import parts, printed, words
+from schedlab.report.document import Report, Row
+from schedlab.report.numbers import UNKNOWN, figure, improvement
 from schedlab.units import counted
 
 WIDTH = 75
 """Columns of a commit message's body (Linux' Documentation/process/submitting-patches.rst)."""
 
 NAMED = 3
-"""Rows that a sentence names for each column and verdict; more are counted."""
+"""Rows that a sentence names for each column and verdict; the others are counted."""
+
+_NO_GAIN = " " * 11
+"""Room of a gain behind a figure without one."""
 
 
-def render(findings: Findings, store: Path | None = None) -> str:
-    """Plain text, at most 75 columns wide where names allow it."""
-    return "\n\n".join(part for part in _parts(findings, store) if part) + "\n"
+def render(report: Report) -> str:
+    """Return plain text, at most 75 columns wide unless a name is wider."""
+    return "\n\n".join(part for part in _parts(report) if part) + "\n"
 
 
-def _parts(findings: Findings, store: Path | None) -> Iterator[str]:
-    yield "\n".join(_head(findings, store))
-    yield _fill(telling.alone(findings))
-    for _, verdicts in groupby(findings.verdicts, key=_kind):
-        yield from _tables(list(verdicts), findings)
-    for checked in findings.checked:
-        yield "\n".join([_fill(printed.title(checked)), *printed.lines(checked, WIDTH)])
-        yield "\n".join(_fill(remark, 2) for remark in printed.remarks(checked))
-    if findings.checked:
-        yield _fill(printed.explanation(findings.checked))
-    if findings.verdicts:
-        yield _legend(findings)
-        sentences = (_shown(findings), _open(findings), *_effects(findings), *findings.notes)
+def _parts(report: Report) -> Iterator[str]:
+    yield "\n".join(_head(report))
+    yield _fill(words.alone(report))
+    for _, rows in groupby(report.rows, key=lambda row: (row.workload, row.metric)):
+        yield from _tables(list(rows), report)
+    for table in report.printed:
+        yield "\n".join([_fill(printed.title(table)), *printed.lines(table, WIDTH)])
+        yield "\n".join(_fill(remark, 2) for remark in printed.remarks(table))
+    if report.printed:
+        yield _fill(printed.explanation(report.printed))
+    if report.rows:
+        yield _legend(report)
+        sentences = (_shown(report), _undecided(report), *_effects(report), *words.notes(report))
         yield "\n".join(_fill(sentence) for sentence in sentences if sentence)
-    if findings.warnings:
-        yield "\n".join(_fill(f"Warning: {warning.seen}.") for warning in findings.warnings)
+    yield "\n".join(_fill(f"Warning: {warning.seen}.") for warning in report.warnings)
 
 
-def _head(findings: Findings, store: Path | None) -> Iterator[str]:
-    run = findings.run
-    if len(findings.runs) == 1:
-        yield _fill(f"{telling.subject(findings)}, {telling.design(run)}")
-        if machine := telling.machine(run):
+def _head(report: Report) -> Iterator[str]:
+    if len(report.runs) == 1:
+        yield _fill(f"{words.subject(report)}, {words.design(report.run)}")
+        if machine := words.machine(report.run):
             yield _fill(f"Machine: {machine}", 2)
     else:
-        for column in findings.columns:
-            yield _fill(f"{column.name}: {telling.column_line(column)}", 2)
-            if machine := telling.machine(column.run):
+        for column in report.columns:
+            yield _fill(f"{column.name}: {words.column_line(report, column)}", 2)
+            if machine := words.machine(report.run_of(column)):
                 yield _fill(f"  on {machine}", 4)
-    for command in telling.repeat(findings, store):
-        # Never folded: it is there to be copied.
-        yield f"  $ {command}"
+    # Commands are for copying, so that their lines are not broken.
+    yield from (f"  $ {command}" for command in report.commands)
 
 
 def _fill(text: str, indent: int = 0) -> str:
@@ -70,172 +67,136 @@ def _fill(text: str, indent: int = 0) -> str:
     return "\n".join(lines)
 
 
-def _kind(verdict: Verdict) -> tuple[str, str]:
-    return verdict.question.workload, verdict.question.metric
-
-
-def _tables(verdicts: Sequence[Verdict], findings: Findings) -> Iterator[str]:
-    """One workload's metric, over as many tables as its columns need in the width."""
-    first = verdicts[0].question
-    rows = {question: list(held) for question, held in groupby(verdicts, key=lambda verdict: verdict.question)}
-    fixed, labels = _labels(list(rows))
-    title = (
-        f"{first.workload}{f' {fixed}' if fixed else ''}, {first.metric} [{first.unit}], {first.direction} is better"
-    )
-    names = list(dict.fromkeys(verdict.variant for verdict in verdicts))
-    cells = {(question, verdict.variant): _cell(verdict) for question, held in rows.items() for verdict in held}
-    base = {question: f"{figure(held[0].baseline_mean)}{'':11}" for question, held in rows.items()}
-    control = next((verdict.variant for verdict in verdicts if verdict.control), None)
-    for some in _fitting(names, cells, base, labels, findings.baseline, control):
-        head = ["", f"{findings.baseline}{'':11}", *(f"{name} (A/A)" if name == control else name for name in some)]
-        lines = [
-            [labels[question], base[question], *(cells.get((question, name), f"-{'':11}") for name in some)]
-            for question in rows
+def _tables(rows: Sequence[Row], report: Report) -> Iterator[str]:
+    """One workload's metric, in as many tables as its columns need in the width."""
+    first = rows[0]
+    shared, labels = _labels(rows)
+    fixed = f" {shared}" if shared else ""
+    title = _fill(f"{first.workload}{fixed}, {first.metric} [{first.unit}], {words.better(first)}")
+    by_label = {label: list(of_row) for label, of_row in groupby(rows, key=lambda row: labels[words.row_name(row)])}
+    lines = [["", *by_label]]
+    lines.append([f"{report.baseline}{_NO_GAIN}", *(f"{figure(of[0].baseline)}{_NO_GAIN}" for of in by_label.values())])
+    for name in dict.fromkeys(row.variant for row in rows):
+        control = any(row.control for row in rows if row.variant == name)
+        cells = [
+            next((_cell(row) for row in of if row.variant == name), f"{UNKNOWN}{_NO_GAIN}") for of in by_label.values()
         ]
-        yield "\n".join([_fill(title), *_aligned([head, *lines])])
+        lines.append([f"{name} (A/A)" if control else name, *cells])
+    widths = [max(map(len, column)) for column in lines]
+    room = WIDTH - widths[0] - 2 - widths[1]
+    for fitting in printed.fitting([2 + width for width in widths[2:]], room):
+        shown = [0, 1, *(2 + k for k in fitting)]
+        yield "\n".join([title, *_aligned([lines[k] for k in shown], [widths[k] for k in shown])])
 
 
-def _labels(questions: Sequence[Question]) -> tuple[str, dict[Question, str]]:
-    """The parameters that all rows share, and for each row those that it does not."""
-    given = {question: json.loads(question.parameters) for question in questions}
-    first = given[questions[0]]
+def _labels(rows: Sequence[Row]) -> tuple[str, dict[str, str]]:
+    """Return the parameters that all rows share, and for each row's name its other parameters."""
+    by_name = {words.row_name(row): row.parameters for row in rows}
+    first = rows[0].parameters
     shared = {
-        name
+        name: value
         for name, value in first.items()
-        if len(given) == 1 or all(p.get(name, ...) == value for p in given.values())
+        if len(by_name) == 1 or all(given.get(name, ...) == value for given in by_name.values())
     }
 
-    def words(parameters: dict[str, object], *, of_shared: bool) -> str:
-        return " ".join(f"{name}={value}" for name, value in parameters.items() if (name in shared) == of_shared)
+    def label(given: dict[str, object]) -> str:
+        return words.parameters({name: value for name, value in given.items() if name not in shared})
 
-    labels = {question: words(parameters, of_shared=False) or question.metric for question, parameters in given.items()}
-    return words(first, of_shared=True), labels
-
-
-def _cell(verdict: Verdict) -> str:
-    opening, closing = "**" if telling.shown(verdict) else "()"
-    gain = improvement(verdict.ratio, verdict.question.direction)
-    return f"{figure(verdict.mean)} {opening}{gain:>8}{closing}"
+    return words.parameters(shared), {name: label(given) or rows[0].metric for name, given in by_name.items()}
 
 
-def _fitting(
-    names: Sequence[str],
-    cells: dict[tuple[Question, str], str],
-    base: dict[Question, str],
-    labels: dict[Question, str],
-    baseline: str,
-    control: str | None,
-) -> Iterator[list[str]]:
-    """The columns, as many at a time as fit; one at least."""
-
-    def width(name: str) -> int:
-        head = len(name) + (6 if name == control else 0)
-        return 2 + max([head, *(len(text) for (_, column), text in cells.items() if column == name)])
-
-    room = WIDTH - max(map(len, labels.values())) - 2 - max(len(baseline) + 11, *(len(text) for text in base.values()))
-    taken: list[str] = []
-    for name in names:
-        if taken and sum(map(width, [*taken, name])) > room:
-            yield taken
-            taken = []
-        taken.append(name)
-    if taken:
-        yield taken
+def _cell(row: Row) -> str:
+    opening, closing = "**" if words.different(row) else "()"
+    return f"{figure(row.value)} {opening}{improvement(row.ratio, row.direction):>8}{closing}"
 
 
-def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
+def _aligned(columns: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
+    for line in zip(*columns, strict=True):
         cells = (text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))
         yield "  ".join([line[0].ljust(widths[0]), *cells]).rstrip()
 
 
-def _legend(findings: Findings) -> str:
-    how = "paired by block, sign-flip test" if findings.paired else "not measured in turn, Welch test on logarithms"
-    options = findings.options
-    corrected = "" if options.correction == "none" else f", {options.correction} over {_family(findings)}"
+def _legend(report: Report) -> str:
+    judging = report.judging
+    how = "paired by block, sign-flip test" if report.paired else "not measured in turn, Welch test on logarithms"
+    corrected = "" if judging.correction == "none" else f", {judging.correction} over {words.family(report)}"
     gains = "(gain by geometric means, positive is better)"
-    return _fill(f"{gains}; *shown at alpha {options.alpha:g}*: {how}{corrected}.")
+    return _fill(f"{gains}; *shown at alpha {judging.alpha:g}*: {how}{corrected}.")
 
 
-def _family(findings: Findings) -> str:
-    return "all rows" if findings.options.family == "run" else "each variant's rows"
-
-
-def _shown(findings: Findings) -> str:
-    """What differs, with sizes and intervals, and what was shown to be alike."""
-    told = []
-    for name in dict.fromkeys(verdict.variant for verdict in findings.verdicts if not verdict.control):
-        of_column = [verdict for verdict in findings.verdicts if verdict.variant == name]
-        parts = [
-            f"{word} than {findings.baseline} in {_named(held, findings)}"
-            for word in ("better", "worse")
-            if (held := [verdict for verdict in of_column if verdict.word == word])
+def _shown(report: Report) -> str:
+    """State the differences with sizes and intervals, and the equivalent rows."""
+    clauses = []
+    for name in dict.fromkeys(row.variant for row in report.rows if not row.control):
+        of_column = [row for row in report.rows if row.variant == name]
+        verdicts = [
+            f"{word} than {report.baseline} in {_largest(rows, report)}"
+            for word in DIFFERENT
+            if (rows := [row for row in of_column if row.verdict is word])
         ]
-        if same := [verdict for verdict in of_column if verdict.word == "equivalent"]:
-            where = telling.row_name(same[0].question) if len(same) == 1 else f"{len(same)} rows"
-            parts.append(f"equivalent to {findings.baseline} within {100 * findings.options.delta:g}% in {where}")
-        if parts:
-            told.append(f"{name} is {', and '.join(parts)}")
-    return f"Shown: {'; '.join(told)}." if told else ""
+        if same := [row for row in of_column if row.verdict is Word.EQUIVALENT]:
+            where = words.row_name(same[0]) if len(same) == 1 else f"{len(same)} rows"
+            delta = f"{100 * report.judging.delta:g}%"
+            verdicts.append(f"{Word.EQUIVALENT} to {report.baseline} within {delta} in {where}")
+        if verdicts:
+            clauses.append(f"{name} is {', and '.join(verdicts)}")
+    return f"Shown: {'; '.join(clauses)}." if clauses else ""
 
 
-def _named(held: Sequence[Verdict], findings: Findings) -> str:
-    """The largest with their sizes and intervals, the others counted."""
-    largest = sorted(held, key=lambda verdict: -abs(verdict.ratio - 1))
-    told = [
-        f"{telling.row_name(verdict.question)} ({_percent(verdict.ratio)}, {_level(verdict, findings)}% interval "
-        f"{_percent(verdict.low)} to {_percent(verdict.high)})"
-        for verdict in largest[:NAMED]
+def _largest(rows: Sequence[Row], report: Report) -> str:
+    """Name the largest differences with sizes and intervals, and count the others."""
+    largest = sorted(rows, key=lambda row: -abs((row.ratio or 1) - 1))
+    named = [
+        f"{words.row_name(row)} ({_percent(row.ratio)}, {_level(row, report)}% interval "
+        f"{_percent(row.low)} to {_percent(row.high)})"
+        for row in largest[:NAMED]
     ]
     rest = largest[NAMED:]
     if not rest:
-        return ", ".join(told)
+        return ", ".join(named)
     low, high = _percent(rest[-1].ratio), _percent(rest[0].ratio)
     span = low if low == high else f"{low} to {high}"
-    return f"{', '.join(told)} and {len(rest)} more {'row' if len(rest) == 1 else 'rows'} ({span})"
+    return f"{', '.join(named)} and {counted(len(rest), 'more row')} ({span})"
 
 
-def _open(findings: Findings) -> str:
-    """What this run could not show, with the changes that it would have seen."""
-    held = [verdict for verdict in findings.verdicts if verdict.word == "inconclusive" and not verdict.control]
-    if not held:
+def _undecided(report: Report) -> str:
+    """Name the inconclusive rows with their minimum detectable effects."""
+    rows = [row for row in report.rows if row.verdict is Word.INCONCLUSIVE and not row.control]
+    if not rows:
         return ""
-    text = f"Not shown, neither a difference nor equivalence: {_where(held)}"
-    seen = [verdict.detectable for verdict in held if isfinite(verdict.detectable)]
-    if not seen:
+    text = f"Not shown, neither a difference nor equivalence: {_where(rows)}"
+    effects = [row.detectable for row in rows if row.detectable is not None]
+    if not effects:
         return f"{text}; there were too few figures."
-    low, high = (f"{100 * bound:.1f}%" for bound in (min(seen), max(seen)))
+    low, high = (f"{100 * bound:.1f}%" for bound in (min(effects), max(effects)))
     span = low if low == high else f"{low} to {high}, depending on the row,"
-    blind = len(held) - len(seen)
-    besides = f"; in {blind} of them there were too few figures" if blind else ""
+    unknown = len(rows) - len(effects)
+    besides = f"; in {unknown} of them there were too few figures" if unknown else ""
     return f"{text}; a change of {span} would have been found four times in five{besides}."
 
 
-def _where(held: Sequence[Verdict]) -> str:
-    """``3 rows of batch, 1 row of slice``, or the row's name where it is only one."""
-    if len(held) == 1:
-        return f"{held[0].variant} in {telling.row_name(held[0].question)}"
-    names = dict.fromkeys(verdict.variant for verdict in held)
-    counts = {name: sum(verdict.variant == name for verdict in held) for name in names}
-    told = [f"{counted(count, 'row')} of {name}" for name, count in counts.items()]
-    return ", ".join(told)
+def _where(rows: Sequence[Row]) -> str:
+    """Return ``3 rows of batch, 1 row of slice``, or the name of a single row."""
+    if len(rows) == 1:
+        return f"{rows[0].variant} in {words.row_name(rows[0])}"
+    names = [row.variant for row in rows]
+    return ", ".join(f"{counted(names.count(name), 'row')} of {name}" for name in dict.fromkeys(names))
 
 
-def _effects(findings: Findings) -> Iterator[str]:
-    """A sentence for each row of a stack or a factorial: the parts, their sizes with intervals, and their verdicts."""
-    for section in effects.sections(findings):
-        parts = [
-            f"{name} {size.replace(' ', '')} ({span.replace(' … ', '% to ')}%{f', {word}' if word else ''})"
-            for (name, _, size, span, *_), word in zip(section.lines, section.words, strict=True)
-        ]
-        yield f"{section.title}, {telling.row_name(section.question)}: {'; '.join(parts)}."
+def _effects(report: Report) -> Iterator[str]:
+    """Yield a sentence for each row of a stack or a factorial, with sizes, intervals and verdicts of its parts."""
+    for section in parts.sections(report):
+        effects = []
+        for line in section.lines:
+            _, _, size, span, *_ = line.cells
+            verdict = f", {line.word}" if line.word else ""
+            effects.append(f"{line.name} {size.replace(' ', '')} ({span.replace(' … ', '% to ')}%{verdict})")
+        yield f"{section.title}, {words.row_name(section.row)}: {'; '.join(effects)}."
 
 
-def _level(verdict: Verdict, findings: Findings) -> str:
-    level = verdict.level if isfinite(verdict.level) else findings.options.alpha
-    return f"{100 * (1 - level):.3g}"
+def _level(row: Row, report: Report) -> str:
+    return f"{100 * (1 - (row.level if row.level is not None else report.judging.alpha)):.3g}"
 
 
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f}%" if isfinite(ratio) else "-"
+def _percent(ratio: float | None) -> str:
+    return UNKNOWN if ratio is None else f"{100 * (ratio - 1):+.1f}%"

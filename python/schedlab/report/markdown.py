@@ -1,42 +1,30 @@
-"""The report in GitHub's Markdown (GitHub Flavored Markdown Spec 0.29, tables), readable as it is too."""
+"""The report in GitHub's Markdown (GitHub Flavored Markdown Spec 0.29, tables), readable without rendering too."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 
-from schedlab.analysis.counters import Change
-from schedlab.analysis.verdicts import Question, Verdict
-from schedlab.findings import Findings
-from schedlab.report import counters, effects, printed, telling
+from schedlab.report import counters, parts, printed, words
+from schedlab.report.document import Report, Row
 from schedlab.report.numbers import change, figure, interval
-from schedlab.report.verdict_words import evidence, evidence_headings, heading_of_interval, method, word
 
 _MARKS = re.compile(r"([\\`*\[\]<>|]|\b_|_\b)")
 
 
-def render(
-    findings: Findings,
-    store: Path | None = None,
-    beside: Mapping[tuple[str, str, str], str] | None = None,
-    named: Sequence[Change] = (),
-) -> str:
-    """The whole report; ``store`` is named in the commands that repeat it.
-
-    ``beside`` are words on counters, ``named`` the changes of those that were asked for by their names.
-    """
-    return "\n".join(_lines(findings, store, beside or {}, named)) + "\n"
+def render(report: Report) -> str:
+    """Return the whole report."""
+    return "\n".join(_lines(report)) + "\n"
 
 
 def escape(text: str) -> str:
-    """Text as it is, whatever marks it holds; a line's end becomes a space."""
+    """Escape the marks in a text; a line's end becomes a space."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> Iterator[str]:
-    """The lines of a table whose columns stand below each other; ``right`` says which are aligned so."""
+    """Yield the lines of an aligned table; ``right`` says which columns are aligned to the right."""
     cells = [list(head), *map(list, rows)]
     widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(head))]
 
@@ -49,156 +37,137 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bo
     yield from map(line, rows)
 
 
-def _lines(
-    findings: Findings, store: Path | None, beside: Mapping[tuple[str, str, str], str], named: Sequence[Change]
-) -> Iterator[str]:
-    yield f"# {escape(telling.subject(findings))}"
-    if findings.run.design.question:
-        yield f"\n> {escape(findings.run.design.question)}"
+def _lines(report: Report) -> Iterator[str]:
+    yield f"# {escape(words.subject(report))}"
+    if report.run.question:
+        yield f"\n> {escape(report.run.question)}"
     yield ""
-    yield from _facts(findings)
-    if summary := telling.counted(findings):
+    yield from _facts(report)
+    if counts := words.counts(report):
         yield ""
-        yield from (f"- {escape(line)}" for line in summary)
-    for (workload, metric, unit, direction), verdicts in groupby(findings.verdicts, key=_kind):
-        yield f"\n## {escape(workload)} {escape(metric)} [{escape(unit)}], {direction} is better\n"
-        yield from _verdicts(list(verdicts), findings)
-    yield from _paragraphs([telling.alone(findings)])
-    if findings.verdicts:
-        yield f"\n{escape(method(findings))}"
-    yield from _effects(findings)
-    yield from _printed(findings)
-    yield from _list(
-        "Counters that moved", [f"{' '.join(key[:2])}, {key[2]}: {words}" for key, words in beside.items()]
-    )
-    yield from _counters(named, findings)
-    yield from _list("Warnings", [f"**{escape(w.seen)}** → {escape(w.todo)}" for w in findings.warnings], marked=True)
-    yield from _list("Not compared throughout", list(telling.unmatched_lines(findings)))
-    yield from _list("Failed trials", _failed(findings))
-    yield from _list("Notes", list(findings.notes))
+        yield from (f"- {escape(line)}" for line in counts)
+    for heading, rows in groupby(report.rows, key=_heading):
+        yield f"\n## {heading}\n"
+        yield from _verdicts(list(rows), report)
+    yield from _paragraphs([words.alone(report)])
+    if report.rows:
+        yield f"\n{escape(words.method(report))}"
+    yield from _effects(report)
+    yield from _printed(report)
+    if not report.counters_named:
+        moved = counters.beside(report).items()
+        yield from _list("Counters that moved", [f"{' '.join(key[:2])}, {key[2]}: {text}" for key, text in moved])
+    yield from _counters(report)
+    warnings = [f"**{escape(one.seen)}** → {escape(one.todo)}" for one in report.warnings]
+    yield from _list("Warnings", warnings, escaped=True)
+    yield from _list(words.UNMATCHED, list(words.unmatched(report)))
+    yield from _list("Failed trials", words.failures(report))
+    yield from _list("Notes", words.notes(report))
     yield "\n## To repeat it\n\n```sh"
-    yield from telling.repeat(findings, store)
+    yield from report.commands
     yield "```"
 
 
-def _facts(findings: Findings) -> Iterator[str]:
-    """Where and how each column was measured."""
-    runs = findings.runs
-    if len(runs) == 1:
-        run = runs[0]
-        known = {"target": run.target, "machine": telling.machine(run), "fingerprint": run.fingerprint_hash}
-        rows = [*known.items(), ("design", telling.design(run)), ("began", telling.began(run))]
-        yield from table(["", ""], [[name, escape(value)] for name, value in rows if value], [False, False])
+def _facts(report: Report) -> Iterator[str]:
+    """A table of where and how each column was measured."""
+    if len(report.runs) == 1:
+        run = report.run
+        facts = {
+            "target": run.target,
+            "machine": words.machine(run),
+            "fingerprint": run.fingerprint,
+            "design": words.design(run),
+            "began": words.began(run),
+        }
+        yield from table(["", ""], [[name, escape(value)] for name, value in facts.items() if value], [False, False])
         return
-    head = ["column", "what it is", "machine"]
-    rows_of = [
-        [escape(column.name), escape(telling.column_line(column)), escape(telling.machine(column.run)) or "-"]
-        for column in findings.columns
+    rows = [
+        [
+            escape(column.name),
+            escape(words.column_line(report, column)),
+            escape(words.machine(report.run_of(column))) or "-",
+        ]
+        for column in report.columns
     ]
-    yield from table(head, rows_of, [False] * 3)
+    yield from table(["column", "what it is", "machine"], rows, [False] * 3)
 
 
-def _kind(verdict: Verdict) -> tuple[str, str, str, str]:
-    question = verdict.question
-    return question.workload, question.metric, question.unit, question.direction
+def _heading(row: Row) -> str:
+    return f"{escape(row.workload)} {escape(row.metric)} [{escape(row.unit)}], {words.better(row)}"
 
 
-def _verdicts(verdicts: Sequence[Verdict], findings: Findings) -> Iterator[str]:
-    """One table for a workload's metric: each set of parameters with the baseline and the columns beside it."""
-    evidence_names = evidence_headings(findings)
-    head = ["parameters", "variant", "mean", "change", heading_of_interval(findings), *evidence_names, "verdict"]
-    rows: list[list[str]] = []
-    for question, of_row in groupby(verdicts, key=lambda verdict: verdict.question):
-        held = list(of_row)
-        rows.append(_baseline(question, held, findings))
-        rows += [_row(verdict, findings) for verdict in held]
-    yield from table(head, rows, [False, False, *[True] * (3 + len(evidence_names)), False])
+def _verdicts(rows: Sequence[Row], report: Report) -> Iterator[str]:
+    """A table of one workload's metric: for each set of parameters the baseline and the other columns."""
+    evidence = words.evidence_headings(report)
+    head = ["parameters", "variant", "mean", "change", words.interval_heading(report), *evidence, "verdict"]
+    lines: list[list[str]] = []
+    for _, of_row in groupby(rows, key=words.row_name):
+        verdicts = list(of_row)
+        first = verdicts[0]
+        parameters = escape(words.parameters(first.parameters)) or "-"
+        empty = [""] * (2 + len(evidence))
+        lines.append([parameters, escape(report.baseline), figure(first.baseline), *empty, "baseline"])
+        lines += [_cells(verdict, report) for verdict in verdicts]
+    yield from table(head, lines, [False, False, *[True] * (3 + len(evidence)), False])
 
 
-def _baseline(question: Question, verdicts: Sequence[Verdict], findings: Findings) -> list[str]:
-    empty = [""] * (2 + len(evidence_headings(findings)))
-    return [
-        escape(telling.parameters(question)) or "-",
-        escape(findings.baseline),
-        figure(verdicts[0].baseline_mean),
-        *empty,
-        "baseline",
-    ]
-
-
-def _row(verdict: Verdict, findings: Findings) -> list[str]:
-    told, more = word(verdict, findings)
+def _cells(row: Row, report: Report) -> list[str]:
+    word, remarks = words.verdict(row, report)
     return [
         "",
-        escape(verdict.variant),
-        figure(verdict.mean),
-        change(verdict.ratio),
-        interval(verdict.low, verdict.high),
-        *evidence(verdict, findings),
-        (f"**{told}**" if telling.shown(verdict) else told) + (f" {escape(more)}" if more else ""),
+        escape(row.variant),
+        figure(row.value),
+        change(row.ratio),
+        interval(row.low, row.high),
+        *words.evidence(row, report),
+        (f"**{word}**" if words.different(row) else word) + (f" {escape(remarks)}" if remarks else ""),
     ]
 
 
-def _effects(findings: Findings) -> Iterator[str]:
-    for title, of_title in groupby(effects.sections(findings), key=lambda section: section.title):
+def _effects(report: Report) -> Iterator[str]:
+    for title, of_title in groupby(parts.sections(report), key=lambda section: section.title):
         yield f"\n## {title}"
         for section in of_title:
-            asked = section.question
-            yield f"\n### {escape(telling.row_name(asked))} [{escape(asked.unit)}], {asked.direction} is better\n"
-            lines = [[escape(cell) for cell in line] for line in section.lines]
+            row = section.row
+            yield f"\n### {escape(words.row_name(row))} [{escape(row.unit)}], {words.better(row)}\n"
+            lines = [[escape(cell) for cell in line.cells] for line in section.lines]
             yield from table(section.headings, lines, [False, False, True, True, True, False])
             yield from _paragraphs(section.remarks)
-    yield from _paragraphs([effects.explanation(findings)])
+    yield from _paragraphs([parts.explanation(report)])
 
 
-def _printed(findings: Findings) -> Iterator[str]:
-    for checked in findings.checked:
-        yield f"\n## {escape(printed.title(checked))}\n"
-        rows = [
-            [printed.row_name(row), *(printed.cell(cell, gain) for cell, gain in zip(row.cells, gains, strict=True))]
-            for row, gains in zip(checked.table.rows, checked.gains, strict=True)
-        ]
-        head = ["row", *map(escape, checked.table.columns)]
-        yield from table(head, [[escape(cell) for cell in row] for row in rows], [False, *[True] * (len(head) - 1)])
-        yield from _list("", printed.remarks(checked))
-    if findings.checked:
-        yield from _paragraphs([printed.explanation(findings.checked)])
+def _printed(report: Report) -> Iterator[str]:
+    for one in report.printed:
+        yield f"\n## {escape(printed.title(one))}\n"
+        rows = [[escape(name), *map(escape, cells)] for name, cells in printed.texts(one)]
+        yield from table(["row", *map(escape, one.columns)], rows, [False, *[True] * len(one.columns)])
+        yield from _list("", printed.remarks(one))
+    if report.printed:
+        yield from _paragraphs([printed.explanation(report.printed)])
 
 
-def _counters(changes: Sequence[Change], findings: Findings) -> Iterator[str]:
-    """A table of each row's counters, one variant below the other."""
-    if not changes:
+def _counters(report: Report) -> Iterator[str]:
+    """A table of each row's counters, if the user named counters."""
+    shown = counters.shown(report) if report.counters_named else []
+    if not shown:
         return
     yield "\n## Counters"
-    for (workload, parameters), of_row in groupby(changes, key=lambda each: (each.workload, each.parameters)):
-        yield f"\n### {escape(f'{workload} {telling.spelled(parameters)}')}\n"
-        rows = [
-            [
-                escape(each.variant),
-                escape(counters.label(each)),
-                counters.amount(each.counter, each.baseline_mean),
-                counters.amount(each.counter, each.mean),
-                counters.moved(each),
-                counters.span(each),
-            ]
-            for each in of_row
-        ]
-        head = ["variant", "counter", escape(findings.baseline), "mean", "change", heading_of_interval(findings)]
+    head = ["variant", "counter", escape(report.baseline), "mean", "change", words.interval_heading(report)]
+    for key, of_row in groupby(shown, key=counters.row_key):
+        yield f"\n### {escape(' '.join(key))}\n"
+        rows = []
+        for counter in of_row:
+            label, *cells = counters.cells(counter)
+            rows.append([escape(counter.variant), escape(label), *cells])
         yield from table(head, rows, [False, False, True, True, True, True])
-    one_sided = any(each.one_sided for each in changes)
-    yield from _paragraphs([counters.EXPLANATION, counters.ONE_SIDED if one_sided else ""])
+    yield from _paragraphs(counters.explanations(shown))
 
 
 def _paragraphs(texts: Sequence[str]) -> Iterator[str]:
     yield from (f"\n{escape(text)}" for text in texts if text)
 
 
-def _failed(findings: Findings) -> list[str]:
-    lines = findings.failures.iter_rows(named=True)
-    return [f"{row['position']}: {row['workload']} under {row['variant']}: {row['reason'].strip()}" for row in lines]
-
-
-def _list(title: str, items: Sequence[str], *, marked: bool = False) -> Iterator[str]:
+def _list(title: str, items: Sequence[str], *, escaped: bool = False) -> Iterator[str]:
     if items:
         yield f"\n## {title}\n" if title else ""
-        yield from (f"- {item if marked else escape(item)}" for item in items)
+        yield from (f"- {item if escaped else escape(item)}" for item in items)

@@ -1,21 +1,38 @@
-"""The MMTests view as text: its columns, its widths, its two lines of names."""
+"""The report in the layout of MMTests: its columns, its widths, its two lines of names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from schedlab.analysis.mmtests.model import Cell, Table, View
+from schedlab.analysis.mmtests.stars import FOOTERS
+from schedlab.analysis.mmtests.tables import Cell, Table, View
+from schedlab.report import printed
+from schedlab.report.document import Report
 
 _NAME = re.compile(r"([^-]+(?:-rc\d+)?)-(.+)")
 """MMTests breaks a run's name at the first dash, but not between a version and its ``-rc``."""
 
+WIDEST = 10_000
+"""Width of printed tables in this format, which breaks no lines."""
 
-def render(view: View) -> str:
-    """Plain text: a title, the names and the lines of each table, then the footers; ends with a newline."""
+
+def render(report: Report, width: int | None = None) -> str:
+    """Return MMTests' tables with footers, or the printed tables of a report without samples."""
+    if report.mmtests is None:
+        tables = ["\n".join([printed.title(one), *printed.lines(one, width or WIDEST)]) for one in report.printed]
+        return "\n\n".join([*tables, printed.explanation(report.printed)]) + "\n"
+    kinds = dict.fromkeys(run.kind for run in report.runs if run.sampled and run.kind not in ("real", "imported"))
+    warnings = report.warnings if report.mmtests.stars == "verdicts" else []
+    return view_text(report.mmtests, [*(f"[{kind}]" for kind in kinds), *(f"! {one.seen}" for one in warnings)])
+
+
+def view_text(view: View, footers: Sequence[str] = ()) -> str:
+    """Return a title, the names and the lines of each table, then the footers; ends with a newline."""
     parts = ["\n".join(_table(table, view.columns)) for table in view.tables]
-    if view.footers:
-        parts.append("\n".join(view.footers))
+    rule = [FOOTERS[view.stars]] if view.stars in FOOTERS else []
+    if lines := [*rule, *footers]:
+        parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 

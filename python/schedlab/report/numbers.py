@@ -1,53 +1,58 @@
-"""Numbers as people read them in a report."""
+"""Numbers in the form that reports print. An unknown number (None or nan) is ``-``."""
 
 from __future__ import annotations
 
 from math import floor, isfinite, log10
-from typing import Literal
+
+from schedlab.analysis.rows import Direction
+
+UNKNOWN = "-"
+
+Number = float | None
 
 
-def figure(value: float, digits: int = 4) -> str:
-    """A measured figure with this many significant digits, never in exponent notation; ``-`` when not known."""
-    if not isfinite(value):
-        return "-"
+def figure(value: Number, digits: int = 4) -> str:
+    """Format a measured figure with this many significant digits, never in exponent notation."""
+    if value is None or not isfinite(value):
+        return UNKNOWN
     if value == 0:
         return "0"
     decimals = digits - 1 - floor(log10(abs(value)))
     return f"{value:.{max(decimals, 0)}f}"
 
 
-def change(ratio: float) -> str:
-    """A ratio as a signed change in per cent: ``-1.6 %``; ``-`` when not known."""
-    if not isfinite(ratio):
-        return "-"
+def change(ratio: Number) -> str:
+    """Format a ratio as a signed change in per cent: ``-1.6 %``."""
+    if ratio is None or not isfinite(ratio):
+        return UNKNOWN
     percent = 100 * (ratio - 1)
     return f"{percent:+.1f} %" if abs(percent) < 1000 else f"{ratio:.3g}×"
 
 
-def interval(low: float, high: float) -> str:
-    """An interval of ratios as changes in per cent: ``-2.9 … -0.3``; ``-`` when not known."""
-    if not (isfinite(low) and isfinite(high)):
-        return "-"
+def interval(low: Number, high: Number) -> str:
+    """Format an interval of ratios as changes in per cent: ``-2.9 … -0.3``."""
+    if low is None or high is None or not (isfinite(low) and isfinite(high)):
+        return UNKNOWN
     return f"{100 * (low - 1):+.1f} … {100 * (high - 1):+.1f}"
 
 
 def spread(percent: float) -> str:
-    """A spread in per cent with two significant digits: ``2.0%``, ``0.46%``, ``12%``."""
+    """Format a spread in per cent with two significant digits: ``2.0%``, ``0.46%``, ``12%``."""
     return f"{figure(percent, 2)}%"
 
 
-def p_value(p: float) -> str:
-    """A p value with two digits, ``-`` when not known."""
-    if not isfinite(p):
-        return "-"
+def p_value(p: Number) -> str:
+    """Format a p value with two digits."""
+    if p is None or not isfinite(p):
+        return UNKNOWN
     return f"{p:.2g}" if p >= 0.001 else "<0.001"
 
 
-def improvement(ratio: float, direction: Literal["lower", "higher"]) -> str:
-    """A ratio as a gain in per cent as changelogs print it, positive where the variant is better: ``9.22%``.
+def improvement(ratio: Number, direction: Direction) -> str:
+    """Format a ratio as a gain in per cent, positive if the variant is better, as changelogs print it: ``9.22%``.
 
-    100·x/base − 100 where more is better, 100 − 100·x/base where less is; ``-`` when not known.
+    The gain is 100·x/base − 100 if more is better, 100 − 100·x/base if less is.
     """
-    if not isfinite(ratio):
-        return "-"
+    if ratio is None or not isfinite(ratio):
+        return UNKNOWN
     return f"{100 * (ratio - 1) if direction == 'higher' else 100 * (1 - ratio):.2f}%"

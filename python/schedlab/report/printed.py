@@ -1,12 +1,11 @@
-"""Printed tables as text: the figures as their source prints them, gains beside them, and what disagrees."""
+"""Printed tables as text: the figures of their source, gains beside them, and disagreements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from schedlab.analysis.tables import Checked, Gain
-from schedlab.report.numbers import figure, p_value, spread
-from schedlab.results import Cell, TableRow
+from schedlab.report.document import PrintedCell, PrintedRow, PrintedTable
+from schedlab.report.numbers import UNKNOWN, figure, p_value, spread
 
 GAP = "  "
 
@@ -15,103 +14,106 @@ MEANINGS = {
     "change": "positive is larger",
 }
 
+NO_SAMPLES = "Figures as printed; there are no samples to judge."
 
-def lines(checked: Checked, width: int) -> Iterator[str]:
-    """A table over as many parts as its columns need in the width, then its tests and what disagrees."""
-    table = checked.table
-    names = [row_name(row) for row in table.rows]
-    margin = max(map(len, names), default=0)
-    cells = [
-        [cell(held, found) for held, found in zip(row.cells, of_row, strict=True)]
-        for row, of_row in zip(table.rows, checked.gains, strict=True)
-    ]
-    widths = [max(len(column), *(len(row[k]) for row in cells)) for k, column in enumerate(table.columns)]
-    for place, part in enumerate(_parts(widths, width - margin)):
-        if place:
+
+def lines(table: PrintedTable, width: int) -> Iterator[str]:
+    """Yield the lines of a table, in as many parts as its columns need in this width."""
+    rows = texts(table)
+    margin = max((len(name) for name, _ in rows), default=0)
+    widths = [max(len(column), *(len(cells[k]) for _, cells in rows)) for k, column in enumerate(table.columns)]
+    for number, part in enumerate(fitting([len(GAP) + each for each in widths], width - margin)):
+        if number:
             yield ""
         yield (" " * margin + "".join(f"{GAP}{table.columns[k]:>{widths[k]}}" for k in part)).rstrip()
-        for name, row in zip(names, cells, strict=True):
-            yield (f"{name:<{margin}}" + "".join(f"{GAP}{row[k]:>{widths[k]}}" for k in part)).rstrip()
+        for name, cells in rows:
+            yield (f"{name:<{margin}}" + "".join(f"{GAP}{cells[k]:>{widths[k]}}" for k in part)).rstrip()
 
 
-def title(checked: Checked) -> str:
-    """What the table is, where it begins, and against which column its gains are."""
-    table = checked.table
-    words = [part for part in (table.workload, table.title if table.title != table.workload else "") if part]
-    against = table.columns[table.baseline]
-    return f"{': '.join(words) or table.layout} (line {table.line}; against {against}, {MEANINGS[table.gains]})"
+def texts(table: PrintedTable) -> list[tuple[str, list[str]]]:
+    """Return the name of each row and the texts of its cells."""
+    return [
+        (row_name(row), [f"{value(cell)} {gain(table, k, cell)}".strip() for k, cell in enumerate(row.cells)])
+        for row in table.rows
+    ]
 
 
-def row_name(row: TableRow) -> str:
-    """``Hmean mb/sec-64 [MB/s]``."""
+def title(table: PrintedTable) -> str:
+    """Name the table, its line in the source, and the column that its gains are against."""
+    parts = [part for part in (table.workload, table.title if table.title != table.workload else "") if part]
+    head = ": ".join(parts) or table.layout
+    return f"{head} (line {table.line}; against {table.baseline}, {MEANINGS[table.gains]})"
+
+
+def row_name(row: PrintedRow) -> str:
+    """Name a row: ``Hmean mb/sec-64 [MB/s]``."""
     unit = f"[{row.unit}]" if row.unit else ""
     return " ".join(part for part in (row.operation, row.label, unit) if part)
 
 
-def cell(held: Cell, found: Gain | None) -> str:
-    """A figure with its gain."""
-    return " ".join(part for part in (value(held), gain(found, held)) if part)
+def value(cell: PrintedCell) -> str:
+    """Return the figure as printed, with its spread. A cell may print the spread of a gain alone."""
+    about = "" if cell.spread_percent is None else f" ±{spread(cell.spread_percent)}"
+    return f"{UNKNOWN if cell.value is None else cell.text or figure(cell.value)}{about}"
 
 
-def value(held: Cell) -> str:
-    """The figure as printed, ``-`` where there is none, with its spread, which may be that of a gain alone."""
-    about = "" if held.spread_percent is None else f" ±{spread(held.spread_percent)}"
-    return f"{'-' if held.value is None else held.text or figure(held.value)}{about}"
-
-
-def gain(found: Gain | None, held: Cell) -> str:
-    """A printed gain in parentheses, with its star, and ``!`` where it disagrees; one that follows in brackets."""
-    if found is None or (found.printed is None and found.recomputed is None):
+def gain(table: PrintedTable, column: int, cell: PrintedCell) -> str:
+    """Return a printed gain in parentheses, with its star, and ``!`` if it disagrees; a computed gain in brackets."""
+    if column == table.baseline_index or (cell.gain is None and cell.recomputed is None):
         return ""
-    if found.printed is None:
-        return f"[{found.recomputed:+.2f}%]"
-    opening, closing = "**" if held.star else "()"
-    return f"{opening}{found.printed:+.2f}%{'!' if found.agrees is False else ''}{closing}"
+    if cell.gain is None:
+        return f"[{cell.recomputed:+.2f}%]"
+    opening, closing = "**" if cell.star else "()"
+    return f"{opening}{cell.gain:+.2f}%{'!' if cell.agrees is False else ''}{closing}"
 
 
-def remarks(checked: Checked) -> list[str]:
-    """The tests that printed spreads allow, and the gains that cannot come from the printed values."""
-    table = checked.table
-    told = [
-        f"{row_name(row)}, {column}: {found.test.change:+.2f} %, p = {p_value(found.test.p)} "
-        f"(n = {row.cells[table.baseline].n} and {held.n})"
-        for row, of_row in zip(table.rows, checked.gains, strict=True)
-        for column, held, found in zip(table.columns, row.cells, of_row, strict=True)
-        if found is not None and found.test is not None
+def remarks(table: PrintedTable) -> list[str]:
+    """Return the tests that printed spreads allow, and the gains that do not follow from the printed values."""
+    tests = [
+        f"{row_name(row)}, {cell.column}: {cell.tested:+.2f} %, p = {p_value(cell.p)} "
+        f"(n = {row.cells[table.baseline_index].n} and {cell.n})"
+        for row in table.rows
+        for cell in row.cells
+        if cell.tested is not None
     ]
-    told += [
+    return tests + [
         f"! line {one.line}, {one.row}, {one.column}: printed {one.printed:+.2f} %, the values give "
         f"{one.recomputed:+.2f} % ({one.low:+.2f} to {one.high:+.2f})"
-        for one in checked.disagreements
+        for one in table.disagreements
     ]
-    return told
 
 
-def explanation(checked: Sequence[Checked]) -> str:
-    """What the marks mean, as far as they occur."""
-    found = [each for one in checked for row in one.gains for each in row if each is not None]
-    stars = any(held.star for one in checked for row in one.table.rows for held in row.cells)
-    told = ["Figures as printed; there are no samples to judge."]
-    if any(one.printed is not None for one in found):
-        told.append("(printed change).")
-    if any(one.printed is None and one.recomputed is not None for one in found):
-        told.append("[change that follows from the values].")
-    if stars:
-        told.append("*starred by its source*.")
-    if any(one.agrees is False for one in found):
-        told.append("! cannot come from the printed values.")
-    if any(one.test for one in found):
-        told.append("p: Welch's test on the printed figures, of a row by itself, not corrected for their number.")
-    return " ".join(told)
+def explanation(tables: Sequence[PrintedTable]) -> str:
+    """Explain the marks that occur."""
+    others = [
+        cell for table in tables for row in table.rows for k, cell in enumerate(row.cells) if k != table.baseline_index
+    ]
+    marks = (
+        (True, NO_SAMPLES),
+        (any(cell.gain is not None for cell in others), "(printed change)."),
+        (
+            any(cell.gain is None and cell.recomputed is not None for cell in others),
+            "[change that follows from the values].",
+        ),
+        (any(cell.star for table in tables for row in table.rows for cell in row.cells), "*starred by its source*."),
+        (any(cell.agrees is False for cell in others), "! cannot come from the printed values."),
+        (
+            any(cell.tested is not None for cell in others),
+            "p: Welch's test on the printed figures, of a row by itself, not corrected for their number.",
+        ),
+    )
+    return " ".join(text for occurs, text in marks if occurs)
 
 
-def _parts(widths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """The columns, as many at a time as fit; one at least."""
-    taken: list[int] = []
-    for k in range(len(widths)):
-        if taken and sum(len(GAP) + widths[j] for j in (*taken, k)) > room:
-            yield taken
-            taken = []
-        taken.append(k)
-    if taken:
-        yield taken
+def fitting(widths: Iterable[int], room: int) -> Iterator[list[int]]:
+    """Yield the indices of the columns, as many at a time as fit into the room, at least one."""
+    part: list[int] = []
+    used = 0
+    for k, width in enumerate(widths):
+        if part and used + width > room:
+            yield part
+            part, used = [], 0
+        part.append(k)
+        used += width
+    if part:
+        yield part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,132 +11,185 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.analysis.tables import Checked
-from schedlab.analysis.verdicts import Question, Verdict
-from schedlab.findings import Findings
-from schedlab.report import effects, printed, telling
+from schedlab.analysis.rows import Word
+from schedlab.report import counters, parts, printed, words
+from schedlab.report.document import Counter, PrintedTable, Report, Row
 from schedlab.report.numbers import change, figure, interval
-from schedlab.report.verdict_words import evidence, evidence_headings, heading_of_interval, method, word
 
 LISTED = 10
-"""Failed trials and unmatched rows that are listed; the store and the JSON have them all."""
+"""Failed trials and unmatched rows in a list; the store and the JSON have all of them."""
 
 NAMES = 22
-"""Columns that a variant's name may take before it is folded."""
+"""Width of a variant's name beyond which it is folded."""
 
-_STYLE = {"better": "green", "worse": "red", "equivalent": "cyan", "inconclusive": "yellow"}
+COUNTER_NAMES = 23
+"""Width of a counter's label, which leaves room for four columns of numbers in 80."""
 
-
-Beside = Mapping[tuple[str, str, str], str]
-"""Words to put beside verdicts, by workload, parameters (canonical JSON) and variant."""
-
-
-def render(findings: Findings, beside: Beside | None = None) -> RenderableType:
-    """The whole report as one thing to print, with the words ``beside`` below the variants that have some."""
-    return Group(*_parts(findings, beside or {}))
+_STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "cyan", Word.INCONCLUSIVE: "yellow"}
 
 
-def to_text(findings: Findings, width: int, beside: Beside | None = None) -> str:
-    """The report as plain text of this width."""
-    return plain(render(findings, beside), width)
+def render(report: Report) -> RenderableType:
+    """Return the report as one renderable."""
+    return Group(*_parts(report))
 
 
-def plain(part: RenderableType, width: int) -> str:
-    """Anything to print as plain text of this width, without spaces at the ends of lines."""
+def to_text(report: Report, width: int) -> str:
+    """Return the report as plain text of this width, without spaces at the ends of lines."""
     console = plain_console(width)
     with console.capture() as capture:
-        console.print(part)
+        console.print(render(report))
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
 def plain_console(width: int) -> Console:
-    """A console for pipes and files: this wide, no colours, no escapes."""
+    """Return a console for pipes and files, without colours and escape sequences."""
     return Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
 
 
-def _parts(findings: Findings, beside: Beside) -> Iterator[RenderableType]:
-    yield _heading(findings)
-    if summary := telling.counted(findings):
-        yield Text("\n" + "\n".join(summary))
-    for question, verdicts in groupby(findings.verdicts, key=lambda verdict: verdict.question):
+def _parts(report: Report) -> Iterator[RenderableType]:
+    yield _heading(report)
+    if counts := words.counts(report):
+        yield Text("\n" + "\n".join(counts))
+    beside = counters.beside(report)
+    for _, of_row in groupby(report.rows, key=words.row_name):
+        rows = list(of_row)
         yield Text()
-        yield _row_title(question)
-        of_row = list(verdicts)
-        yield Padding(_row_table(of_row, findings), (0, 0, 0, 2))
-        for verdict in of_row:
-            if words := beside.get((question.workload, question.parameters, verdict.variant)):
-                yield Padding(Text(f"{verdict.variant}: {words}", style="dim"), (0, 0, 0, 2))
-    if said := telling.alone(findings):
-        yield Text(f"\n{said}")
-    if findings.verdicts:
-        yield Text(f"\n{method(findings)}", style="dim")
-    yield from _effects(findings)
-    yield from _printed(findings)
-    yield from _listed("Not compared throughout", list(telling.unmatched_lines(findings)), "dim")
-    yield from _listed(f"Failed trials: {len(findings.failures)}", _failures(findings), "red")
-    if findings.warnings:
+        yield _row_title(rows[0])
+        yield _indented(_row_table(rows, report))
+        for row in rows:
+            if moved := beside.get((row.workload, words.parameters(row.parameters), row.variant)):
+                yield _indented(Text(f"{row.variant}: {moved}", style="dim"))
+    if remark := words.alone(report):
+        yield Text(f"\n{remark}")
+    if report.rows:
+        yield Text(f"\n{words.method(report)}", style="dim")
+    yield from _effects(report)
+    yield from _printed(report)
+    yield from _list(words.UNMATCHED, list(words.unmatched(report)), "dim")
+    failures = [line.partition("\n")[0] for line in words.failures(report)]
+    yield from _list(f"Failed trials: {len(failures)}", failures, "red")
+    if report.warnings:
         yield Text("\nWarnings", style="bold")
-    for _, of_kind in groupby(findings.warnings, key=lambda warning: warning.kind):
-        for warning in (alike := list(of_kind)):
-            yield Text.assemble(("! ", "yellow"), warning.seen)
-        yield Padding(Text(f"→ {alike[0].todo}", style="dim"), (0, 0, 0, 2))
-    if findings.notes:
-        yield Text("\n" + "\n".join(findings.notes), style="dim")
+    for (_, todo), of_kind in groupby(report.warnings, key=lambda warning: (warning.kind, warning.todo)):
+        yield from (_warning(warning.seen) for warning in of_kind)
+        yield _indented(Text(f"→ {todo}", style="dim"))
+    if notes := words.notes(report):
+        yield Text("\n" + "\n".join(notes), style="dim")
+    if report.counters is not None:
+        yield from _counters(report)
 
 
-def _heading(findings: Findings) -> RenderableType:
-    text = Text(telling.subject(findings), style="bold")
-    if findings.run.design.question:
-        text.append(f"\n{findings.run.design.question}", style="italic not bold")
-    if len(findings.runs) == 1:
-        run = findings.run
-        where = ", ".join(part for part in (run.target, telling.machine(run)) if part)
-        known = f" (machine {run.fingerprint_hash})" if run.fingerprint_hash != "-" else ""
-        place = f"{telling.began(run)} on {where}{known}\n" if run.design.paired else ""
-        text.append(f"\n{place}{telling.design(run)}", style="not bold dim")
+def _heading(report: Report) -> RenderableType:
+    text, run = Text(words.subject(report), style="bold"), report.run
+    if run.question:
+        text.append(f"\n{run.question}", style="italic not bold")
+    if len(report.runs) == 1:
+        where = ", ".join(part for part in (run.target, words.machine(run)) if part)
+        fingerprint = f" (machine {run.fingerprint})" if run.fingerprint != "-" else ""
+        place = f"{words.began(run)} on {where}{fingerprint}\n" if run.measured else ""
+        text.append(f"\n{place}{words.design(run)}", style="not bold dim")
         return text
-    return Group(text, Padding(_columns(findings), (0, 0, 0, 2)))
-
-
-def _columns(findings: Findings) -> Table:
-    """What each column of a comparison is."""
     table = _plain_table()
     table.add_column("column", overflow="fold", max_width=NAMES)
     table.add_column("what it is", overflow="fold")
-    for column in findings.columns:
-        machine = telling.machine(column.run)
-        told = f"{telling.column_line(column)}{f'; {machine}' if machine else ''}"
-        table.add_row(column.name, Text(told, style="dim"))
+    for column in report.columns:
+        machine = words.machine(report.run_of(column))
+        line = f"{words.column_line(report, column)}{f'; {machine}' if machine else ''}"
+        table.add_row(column.name, Text(line, style="dim"))
+    return Group(text, _indented(table))
+
+
+def _row_title(row: words.HasUnit) -> Text:
+    metric = f"{words.parameters(row.parameters)}  {row.metric}" if row.parameters else f" {row.metric}"
+    return Text.assemble((f"{row.workload} ", "bold"), f"{metric} [{row.unit}], {words.better(row)}")
+
+
+def _row_table(rows: Sequence[Row], report: Report) -> Table:
+    table = _plain_table()
+    table.add_column("variant", overflow="fold", max_width=NAMES)
+    evidence = words.evidence_headings(report)
+    for name in ("mean", "change", words.interval_heading(report), *evidence):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
+    empty = [""] * (2 + len(evidence))
+    table.add_row(report.baseline, figure(rows[0].baseline), *empty, Text("baseline", style="dim"))
+    for row in rows:
+        size = change(row.ratio), interval(row.low, row.high)
+        table.add_row(row.variant, figure(row.value), *size, *words.evidence(row, report), _verdict(row, report))
     return table
 
 
-def _row_title(question: Question) -> Text:
-    better = f"{question.direction} is better"
-    given = telling.parameters(question)
-    told = f"{given}  {question.metric}" if given else f" {question.metric}"
-    return Text.assemble((f"{question.workload} ", "bold"), f"{told} [{question.unit}], {better}")
+def _verdict(row: Row, report: Report) -> Text:
+    word, remarks = words.verdict(row, report)
+    if row.control:
+        return Text(word, style="yellow" if words.control_differs(row, report) else "dim")
+    text = Text(word, style=_STYLES[row.verdict])
+    return text.append(f" {remarks}", style="dim") if remarks else text
 
 
-def _row_table(verdicts: Sequence[Verdict], findings: Findings) -> Table:
+def _effects(report: Report) -> Iterator[RenderableType]:
+    for title, of_title in groupby(parts.sections(report), key=lambda section: section.title):
+        yield Text(f"\n{title}", style="bold")
+        for section in of_title:
+            yield Text()
+            yield _row_title(section.row)
+            table = _plain_table()
+            for name in section.headings:
+                numeric = name in section.headings[parts.NUMERIC]
+                table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+            for line in section.lines:
+                style = _STYLES[line.word] if line.word else ""
+                table.add_row(*line.cells[:-1], Text(line.verdict, style=style))
+            yield _indented(table)
+            yield from (_indented(Text(remark, style="dim")) for remark in section.remarks)
+    if explanation := parts.explanation(report):
+        yield Text(f"\n{explanation}", style="dim")
+
+
+def _printed(report: Report) -> Iterator[RenderableType]:
+    for table in report.printed:
+        yield Text(f"\n{printed.title(table)}", style="bold")
+        yield _Lines(table)
+        for remark in printed.remarks(table):
+            yield Text(remark, style="yellow" if remark.startswith("!") else "dim")
+    if report.printed:
+        yield Text(f"\n{printed.explanation(report.printed)}", style="dim")
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """A printed table, as wide as the console."""
+
+    table: PrintedTable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in printed.lines(self.table, options.max_width):
+            yield Text(line, no_wrap=True, overflow="ignore")
+
+
+def _counters(report: Report) -> Iterator[RenderableType]:
+    """Tables of each row's counters, one variant below the other, and remarks on counters that were not counted."""
+    shown = counters.shown(report)
+    yield Text("\nCounters", style="bold")
+    for (workload, parameters), of_row in groupby(shown, key=counters.row_key):
+        yield Text.assemble("\n", (f"{workload} ", "bold"), parameters)
+        for variant, of_variant in groupby(of_row, key=lambda counter: counter.variant):
+            yield _indented(_counter_table(variant, of_variant, report))
+    if not shown:
+        yield Text("\nNo counter can be compared.")
+    yield from (Text(f"\n{explanation}", style="dim") for explanation in counters.explanations(shown))
+    yield from (_warning(note) for note in report.run.notes)
+
+
+def _counter_table(variant: str, of_variant: Iterator[Counter], report: Report) -> Table:
     table = _plain_table()
-    table.add_column("variant", overflow="fold", max_width=NAMES)
-    for name in ("mean", "change"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(heading_of_interval(findings), justify="right", no_wrap=True)
-    for name in evidence_headings(findings):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold")
-    empty = [""] * (2 + len(evidence_headings(findings)))
-    table.add_row(findings.baseline, figure(verdicts[0].baseline_mean), *empty, Text("baseline", style="dim"))
-    for verdict in verdicts:
-        table.add_row(
-            verdict.variant,
-            figure(verdict.mean),
-            change(verdict.ratio),
-            interval(verdict.low, verdict.high),
-            *evidence(verdict, findings),
-            _word(verdict, findings),
-        )
+    table.add_column(Text(variant, style="not dim"), overflow="fold", width=COUNTER_NAMES)
+    for name in ("baseline", "mean", "change"):
+        table.add_column(name, justify="right", no_wrap=True, min_width=9)
+    level = f"{100 * (1 - report.judging.alpha):g} % interval"
+    table.add_column(level, justify="right", no_wrap=True, min_width=15)
+    for counter in of_variant:
+        table.add_row(*counters.cells(counter), style="" if counter.clear else "dim")
     return table
 
 
@@ -144,63 +197,16 @@ def _plain_table() -> Table:
     return Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
 
 
-def _word(verdict: Verdict, findings: Findings) -> Text:
-    told, more = word(verdict, findings)
-    if verdict.control:
-        return Text(told, style="yellow" if told.endswith("off") else "dim")
-    text = Text(told, style=_STYLE[verdict.word])
-    return text.append(f" {more}", style="dim") if more else text
+def _indented(part: RenderableType) -> Padding:
+    return Padding(part, (0, 0, 0, 2))
 
 
-def _effects(findings: Findings) -> Iterator[RenderableType]:
-    """The tables of a stack's steps and of a factorial's effects, where the experiment has them."""
-    for title, of_title in groupby(effects.sections(findings), key=lambda section: section.title):
-        yield Text(f"\n{title}", style="bold")
-        for section in of_title:
-            yield Text()
-            yield _row_title(section.question)
-            table = _plain_table()
-            for name in section.headings:
-                is_number = name in section.headings[2:5]
-                table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
-            for line, verdict in zip(section.lines, section.words, strict=True):
-                table.add_row(*line[:-1], Text(line[-1], style=_STYLE.get(verdict, "")))
-            yield Padding(table, (0, 0, 0, 2))
-            yield from (Padding(Text(remark, style="dim"), (0, 0, 0, 2)) for remark in section.remarks)
-    if told := effects.explanation(findings):
-        yield Text(f"\n{told}", style="dim")
+def _warning(text: str) -> Text:
+    return Text.assemble(("! ", "yellow"), text)
 
 
-def _printed(findings: Findings) -> Iterator[RenderableType]:
-    """Tables that a source printed, each over as many parts as its columns need."""
-    for checked in findings.checked:
-        yield Text(f"\n{printed.title(checked)}", style="bold")
-        yield _Lines(checked)
-        yield from (Text(remark, style="yellow" if remark[:1] == "!" else "dim") for remark in printed.remarks(checked))
-    if findings.checked:
-        yield Text(f"\n{printed.explanation(findings.checked)}", style="dim")
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """A printed table, as wide as what it is printed on."""
-
-    checked: Checked
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in printed.lines(self.checked, options.max_width):
-            yield Text(line, no_wrap=True, overflow="ignore")
-
-
-def _failures(findings: Findings) -> list[str]:
-    return [
-        f"{row['position']}: {row['workload']} under {row['variant']}: {row['reason'].strip().partition(chr(10))[0]}"
-        for row in findings.failures.iter_rows(named=True)
-    ]
-
-
-def _listed(title: str, lines: Sequence[str], style: str) -> Iterator[RenderableType]:
-    """A title and the first of the lines; nothing for none."""
+def _list(title: str, lines: Sequence[str], style: str) -> Iterator[RenderableType]:
+    """Yield a title and the first lines; nothing without lines."""
     if lines:
         yield Text(f"\n{title}", style="bold")
         yield from (Text(line, style=style) for line in lines[:LISTED])

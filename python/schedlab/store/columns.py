@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Engine, select
 
-from schedlab.analysis.columns import ColumnRow, Columns
-from schedlab.analysis.questions import Question
+from schedlab.analysis.distributions import ColumnRow, Columns
+from schedlab.analysis.rows import Question
 from schedlab.store import schema
 from schedlab.store.figures import Samples
 from schedlab.store.gathering import Gathered, Row, gather

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedlab.analysis.questions import Layout, Question
+from schedlab.analysis.rows import Layout, Question
 from schedlab.experiment.factorial import runs
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan

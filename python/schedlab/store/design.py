@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from schedlab.analysis.questions import Layout, Question
+from schedlab.analysis.rows import Layout, Question
 
 if TYPE_CHECKING:
     from schedlab.analysis.verdicts import Options

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, insert
 
-from schedlab.analysis.questions import Question
+from schedlab.analysis.rows import Question
 from schedlab.results import Import, Series, Table
 from schedlab.store import schema
 from schedlab.store.design import StoredDesign

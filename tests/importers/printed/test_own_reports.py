@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from schedlab.analysis.columns import ColumnRow, Columns
+from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.analysis.mmtests import view
-from schedlab.report.mmtests import render
+from schedlab.report.mmtests import view_text
 from tests.importers.printed.helpers import imported, only
 
 Parameters = dict[str, str | int | float]
@@ -29,7 +29,7 @@ def row(metric: str, parameters: Parameters, direction: Literal["lower", "higher
 
 
 def read_back(rows: list[ColumnRow]) -> set[tuple[str, str]]:
-    table = only(imported(render(view(Columns(("base", "new"), tuple(rows))))))
+    table = only(imported(view_text(view(Columns(("base", "new"), tuple(rows))))))
     assert table.workload == "mixed-load"
     return {(found.operation, str(dict(found.parameters))) for found in table.rows if found.operation == "Amean"}
 
@@ -50,10 +50,10 @@ def test_several_metrics_of_one_table_are_told_apart() -> None:
 
 @pytest.mark.parametrize("other", [{"groups": 4}, {"size": 4, "groups": 4}])
 def test_rows_with_other_parameters_name_none(other: Parameters) -> None:
-    text = render(view(Columns(("base", "new"), (row("time", PAIRS[0]), row("time", other)))))
+    text = view_text(view(Columns(("base", "new"), (row("time", PAIRS[0]), row("time", other)))))
     assert text.startswith("mixed-load time (s, lower is better)\n")
 
 
 def test_a_value_with_a_dash_is_not_guessed_at() -> None:
-    found = only(imported(render(view(Columns(("base", "new"), (row("time", {"groups": 4, "kind": "a-b"}),))))))
+    found = only(imported(view_text(view(Columns(("base", "new"), (row("time", {"groups": 4, "kind": "a-b"}),))))))
     assert dict(found.rows[0].parameters) == {"case": "time-4-a-b"}

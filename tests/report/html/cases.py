@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Engine
 
-from schedlab.analysis.columns import Columns
 from schedlab.analysis.counters import Change
+from schedlab.analysis.distributions import Columns
 from schedlab.comparison.comparing import compare
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
@@ -18,6 +18,7 @@ from schedlab.experiment.plan import Trial, plan
 from schedlab.findings import Findings, count, findings
 from schedlab.measurement import Measurement
 from schedlab.report import html
+from schedlab.report.build import build
 from schedlab.results import Cell, Import, Series, Table, TableRow
 from schedlab.store import reading
 from schedlab.store.columns import Chosen, columns
@@ -169,4 +170,4 @@ def _store(folder: Path) -> Engine:
 
 def _render(engine: Engine, found: Findings, changes: Sequence[Change] | None) -> str:
     held: Columns = columns(engine, found.columns)
-    return html.render(found, changes, held)
+    return html.render(build(found, changes=changes, samples=held, plots=True))

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedlab.analysis.columns import ColumnRow, Columns
-from schedlab.report.html.payload import MOST, script_safe, thinned
+from schedlab.analysis.distributions import ColumnRow, Columns
+from schedlab.report.build import MOST, thinned
+from schedlab.report.html.payload import script_safe
 from tests.report.html import cases
 
 Made = Callable[[str], Path]
@@ -87,7 +88,7 @@ def test_an_import_says_so_and_lists_what_did_not_match(made: Callable[[str], st
     text = body(made("imported"))
     assert "IMPORTED" in text
     assert "new against old" in text
-    assert "Rows that not every column has: 1" in text
+    assert "Rows that some columns lack: 1" in text
     assert "ranks" in text
     assert "Course of the run" not in text
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from math import nan
 from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schedlab.report.html.curves import positions
 from schedlab.report.html.forest import Axis, axis
-from schedlab.report.html.marks import marks
-from schedlab.report.html.response import positions
+from schedlab.report.html.payload import looks
 
 ratios = st.floats(0.01, 100)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    ratio: float
-    low: float
-    high: float
+    ratio: float | None
+    low: float | None
+    high: float | None
 
 
 def over(*values: float, delta: float = 0.01) -> Axis:
@@ -50,7 +49,7 @@ def test_ticks_have_room_and_stand_where_their_labels_say(values: list[float], d
 
 
 def test_an_axis_holds_its_margin_and_what_is_known_of_a_row() -> None:
-    scale = axis([Bounds(nan, nan, nan), Bounds(1.5, nan, nan)], 0.01)
+    scale = axis([Bounds(None, None, None), Bounds(1.5, None, None)], 0.01)
     assert 0 < scale.place(1 / 1.01) < 50 < scale.place(1.01) < scale.place(1.5) < 100
     assert 0 < axis([], 0.01).place(1.01) < 100
 
@@ -65,6 +64,6 @@ def test_parameters_are_numbers_times_or_sizes_of_one_kind() -> None:
 
 
 def test_no_two_of_many_columns_look_alike() -> None:
-    looks = marks([SimpleNamespace(name=str(k)) for k in range(30)])  # type: ignore[misc]
-    assert len({(look.colour, look.shape) for look in looks}) == 30
-    assert len({look.colour for look in looks[:8]}) == len({look.shape for look in looks[:8]}) == 8
+    marks = looks([SimpleNamespace(name=str(k)) for k in range(30)])  # type: ignore[misc]
+    assert len({(look.colour, look.shape) for look in marks}) == 30
+    assert len({look.colour for look in marks[:8]}) == len({look.shape for look in marks[:8]}) == 8

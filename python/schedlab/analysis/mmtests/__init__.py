@@ -1,13 +1,14 @@
-"""MMTests' comparison figures: what ``compare-mmtests.pl`` prints, computed from samples.
+"""MMTests' comparison figures, those of ``compare-mmtests.pl``, computed from samples.
 
-    Columns ──kinds (which rows a benchmark has)──▶ formulas ──▶ View (operations × columns, gains, stars)
+    Columns ──kinds (statistics of a benchmark)──▶ formulas ──▶ View (operations × columns, gains, stars)
 
-The formulas, and when they changed: ``docs/mmtests.md``. A star is a verdict only where it is asked for as one.
+``docs/mmtests.md`` has the formulas and the dates of their changes.
 """
 
 from __future__ import annotations
 
-from schedlab.analysis.mmtests.model import Cell, Direction, Layout, Line, Stars, Table, Verdicts, View
-from schedlab.analysis.mmtests.viewing import view
+from schedlab.analysis.mmtests.kinds import Layout
+from schedlab.analysis.mmtests.stars import Stars
+from schedlab.analysis.mmtests.tables import Cell, Line, Table, Verdicts, View, view
 
-__all__ = ["Cell", "Direction", "Layout", "Line", "Stars", "Table", "Verdicts", "View", "view"]
+__all__ = ["Cell", "Layout", "Line", "Stars", "Table", "Verdicts", "View", "view"]

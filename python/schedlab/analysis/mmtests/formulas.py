@@ -1,7 +1,7 @@
 """The formulas behind MMTests' rows, over samples sorted from best to worst.
 
-Each is what ``docs/mmtests.md`` says in words. Sums run over the sorted samples one by one, as MMTests adds them up:
-figures must agree to the last digit, also where the sum of rounding errors is all that a standard deviation is.
+``docs/mmtests.md`` states each formula in words. Sums run over the sorted samples one by one, in MMTests' order:
+figures agree to the last digit even where a standard deviation consists of rounding errors alone.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from math import isfinite, isnan, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.analysis.mmtests.model import Direction
+from schedlab.analysis.rows import Direction
 
 
 class Samples:
-    """The samples of one cell, best first; what cannot be computed from them is nan.
+    """The samples of one cell, best first. Statistics that cannot be computed from them are nan.
 
     Args:
         values: shape (samples,), at least one, finite, in any order.
-        direction: which end is the best.
+        direction: whether lower or higher values are better.
     """
 
     def __init__(self, values: NDArray[np.float64], direction: Direction) -> None:
@@ -31,7 +31,7 @@ class Samples:
 
     @property
     def minimum(self) -> float:
-        """The smallest sample, whichever end is the best."""
+        """The smallest sample, for either direction."""
         return float(self.best_first[0 if self.direction == "lower" else -1])
 
     @property
@@ -41,7 +41,7 @@ class Samples:
 
     @cached_property
     def mean(self) -> float:
-        """Harmonic where higher is better, arithmetic where lower is."""
+        """Harmonic mean where higher is better, arithmetic mean where lower is."""
         return self.best_mean(100)
 
     @cached_property
@@ -58,7 +58,7 @@ class Samples:
         return count / total if self.direction == "higher" else total / count
 
     def percentile(self, percent: float) -> float:
-        """The ⌊n·percent/100⌋-th sample, counted from the best, which is the first; not interpolated."""
+        """The ⌊n·percent/100⌋-th sample from the best, which is number 1; not interpolated."""
         return float(self.best_first[self._count(percent) - 1])
 
     @cached_property
@@ -73,12 +73,12 @@ class Samples:
 
     @cached_property
     def standard_deviation(self) -> float:
-        """√(Σ(x−x̄)²/(n−1)) around the arithmetic mean, whichever the direction."""
+        """√(Σ(x−x̄)²/(n−1)) around the arithmetic mean, for either direction."""
         return sqrt(self._squares / (self.n - 1)) if self.n > 1 else nan
 
     @cached_property
     def population_deviation(self) -> float:
-        """√(Σ(x−x̄)²/n), as MMTests had it before 2017-06."""
+        """√(Σ(x−x̄)²/n), MMTests' formula before 2017-06."""
         return sqrt(self._squares / self.n)
 
     @cached_property
@@ -100,9 +100,9 @@ class Samples:
         return float(ascending[int((self.n - 1) * (percent / 100) + 0.5)])
 
     def old_best_mean(self, percent: float) -> float:
-        """``BestP%Mean`` before 2017-11: of the lowest ⌊n·P/100⌋ + 1 samples, and of all where that count is one.
+        """``BestP%Mean`` before 2017-11: mean of the lowest ⌊n·P/100⌋ + 1 samples, of all samples if that count is 1.
 
-        For rows where lower is better; MMTests applied it to no others of the benchmarks read here.
+        For rows where lower is better: MMTests applied it to no other row of the supported benchmarks.
         """
         taken = int(self.n * percent / 100)
         count = taken + 1 if taken else self.n
@@ -119,10 +119,10 @@ def variation(deviation: float, mean: float) -> float:
 
 
 def gain(value: float, baseline: float, direction: Direction) -> float:
-    """By how many per cent ``value`` is better than ``baseline``: 100·x/base − 100, or 100 − 100·x/base.
+    """Return the gain of ``value`` over ``baseline`` in per cent: 100·x/base − 100, or 100 − 100·x/base.
 
-    A baseline of zero has no relative gain; MMTests prints 100 there, and −99 where lower is better, and so does this.
-    MMTests' text of a gain has 15 digits before it is rounded to two decimals, which can matter at a tie.
+    For a baseline of zero, which has no relative gain, the result is MMTests': 100, or −99 where lower is better.
+    MMTests formats a gain with 15 digits before it rounds to two decimals, which can matter at a tie.
     """
     if isnan(value) or isnan(baseline):
         return nan
@@ -136,5 +136,5 @@ def gain(value: float, baseline: float, direction: Direction) -> float:
 
 
 def known(figure: float) -> float | None:
-    """None for nan and infinities: a cell that has no figure."""
+    """Return the figure, or None for nan and infinities."""
     return figure if isfinite(figure) else None

@@ -1,7 +1,7 @@
-"""Which rows MMTests prints for which benchmark, by layout.
+"""Statistics and labels that MMTests prints for each benchmark, by layout.
 
-A kind is a list of statistics, as MMTests' summarisers have them: benchmarks that are measured a few times get a mean
-and its spread, those with many samples a second get percentiles too.
+A kind is a list of statistics, as in MMTests' summarisers: benchmarks with few samples have a mean and its spread,
+benchmarks with many samples a second have percentiles too.
 """
 
 from __future__ import annotations
@@ -10,17 +10,26 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
+from schedlab.analysis.distributions import ColumnRow
 from schedlab.analysis.mmtests.formulas import Samples, variation
-from schedlab.analysis.mmtests.model import Direction, Layout
+from schedlab.analysis.rows import Direction
+
+Layout = Literal["current", "2019", "2016"]
+"""MMTests' sets of rows: today's; from 2019-04 to 2024-11; from 2015-03 to 2017-06."""
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """One operation. ``{A}`` in its name becomes A or H by the kind of mean, ``{H}`` H only where it is harmonic.
+    """One operation.
 
-    ``spread``: lower is better whatever the metric. ``main``: the one that stars are given to; MMTests' rules for them
-    look at it only if it is ``ruled``.
+    Attributes:
+        template: the name; ``{A}`` becomes A or H by the kind of mean, ``{H}`` becomes H or nothing.
+        compute: the formula.
+        spread: whether the figure is a spread, of which lower is better for every metric.
+        main: whether its line can have stars.
+        ruled: whether MMTests' rules for stars apply to it.
     """
 
     template: str
@@ -53,7 +62,7 @@ _POPULATION_COEFFVAR = Statistic(
 
 
 def _only(name: str, *, main: bool = False) -> Statistic:
-    """The one sample that a run has; the best one where there are several."""
+    """The single sample of a run; the best sample if it has several."""
     return Statistic(name, lambda samples: samples.percentile(0), main=main, ruled=False)
 
 
@@ -148,6 +157,42 @@ _USUAL: dict[Layout, Kind] = {"current": _MULTI, "2019": _MULTI_2019, "2016": _M
 
 
 def kind_of(workload: str, metric: str, layout: Layout) -> Kind:
-    """The statistics of a row; those of MMTests' usual summariser where the benchmark is none of its own."""
+    """Return the statistics of a row; for benchmarks unknown to MMTests those of its default summariser."""
     row = f"{workload}/{metric}"
     return next((kind for rows, kind in _KINDS[layout] if rows.fullmatch(row)), _USUAL[layout])
+
+
+_EARLIER = tuple(
+    (re.compile(rows), label)
+    for rows, label in (
+        (r"hackbench.*/time", "{groups}"),
+        (r"perfpipe.*/latency", "Time"),
+        (r"tbench4?/throughput", "{clients}"),
+        (r"tbench4?/loadfile", "{clients}"),
+        (r"tbench4?/latency", "avg-{operation}-{clients}"),
+        (r"netperf.*/(throughput|transactions)", "{size}"),
+        (r"netperf.*/sent", "send-{size}"),
+        (r"netperf.*/received", "recv-{size}"),
+        (r"pgbench.*/tps", "{clients}"),
+        (r"kernbench.*/elapsed", "elsp-{jobs}"),
+        (r"kernbench.*/system", "syst-{jobs}"),
+        (r"kernbench.*/user", "user-{jobs}"),
+        (r"wis-.*/operations", "{case}-{model}-{tasks}"),
+        (r"stressng.*/bogo-ops", "{stressor}-{instances}"),
+    )
+)
+_TBENCH_2016 = re.compile(r"tbench4?/throughput")
+
+
+def label_of(row: ColumnRow, layout: Layout) -> str:
+    """Return the row's label in a layout; a row that MMTests does not know has its metric and parameters as label."""
+    if not row.label:
+        return "-".join([row.metric, *map(str, row.parameters.values())])
+    name = f"{row.workload}/{row.metric}"
+    if layout == "2016" and _TBENCH_2016.fullmatch(name):
+        return f"mb/sec-{row.parameters['clients']}"
+    if layout != "current":
+        for rows, label in _EARLIER:
+            if rows.fullmatch(name):
+                return label.format(**row.parameters)
+    return row.label

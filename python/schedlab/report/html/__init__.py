@@ -1,10 +1,10 @@
-"""The report as one HTML file: it opens offline, and fetches nothing.
+"""The report as one HTML file, which opens offline and fetches nothing.
 
-    findings ──▶ rows, forest, response, machine, ... ──▶ templates/*.j2 + report.css ──▶ one string
-                 (what is shown, in words and places)     report.js + Vega ──▶ plots, sorting and filtering
+    Report ──▶ answers, axis, curves ──▶ templates/*.j2 + report.css ──▶ one string
+               (places and sentences)     report.js + Vega ──▶ plots, sorting and filtering
 
-What carries a verdict, the forest plot included, is in the page itself and needs no script. The plots below it are
-drawn by Vega in the reader's browser when they come into view, from block values that the file holds once.
+Verdicts and the forest plot are in the page itself and need no script. Vega draws the other plots in the reader's
+browser when they come into view, from block values that the file contains once.
 """
 
 from schedlab.report.html.page import render

@@ -1,35 +1,35 @@
-"""The forest plot's axis: where a ratio lies between the plot's edges, and where the axis has its ticks."""
+"""The forest plot's axis: the places of ratios between the plot's edges, and its ticks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import asinh, isfinite, log
+from math import asinh, log
 from typing import Protocol
 
 _TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 10_000.0)
-"""Changes in per cent that may be labelled."""
+"""Changes in per cent that the axis can label."""
 
 _ROOM, _ROOM_NARROW = 14.0, 24.0
-"""Per cent of the plot's width that a label needs: from 260 pixels on, and in the narrowest plot of 160."""
+"""Per cent of the plot's width that a label needs in a plot of 260 pixels or more, and in the narrowest, of 160."""
 
 
 class Bounded(Protocol):
-    """A ratio with its interval; nan where not known."""
+    """A ratio with its interval; None if unknown."""
 
     @property
-    def ratio(self) -> float: ...
+    def ratio(self) -> float | None: ...
 
     @property
-    def low(self) -> float: ...
+    def low(self) -> float | None: ...
 
     @property
-    def high(self) -> float: ...
+    def high(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A labelled place of the axis, in per cent of its width; a ``minor`` one has room in a wide plot only."""
+    """A labelled place of the axis in per cent of its width; a ``minor`` tick has room in a wide plot only."""
 
     label: str
     place: float
@@ -38,13 +38,13 @@ class Tick:
 
 @dataclass(frozen=True)
 class Axis:
-    """A scale that is linear near no change and logarithmic beyond: a row of ±1 % and one of −70 % fit side by side.
+    """A scale that is linear near no change and logarithmic beyond, so that it fits rows of ±1 % and of −70 %.
 
-    Places are asinh(log(ratio) / linear), as in the inverse hyperbolic sine transform (Johnson 1949); it needs no
-    clipping, and halving and doubling are equally far from the middle.
+    Places are asinh(log(ratio) / linear), the inverse hyperbolic sine transform (Johnson 1949). It needs no clipping,
+    and halving and doubling have the same distance from the middle.
 
     Attributes:
-        linear: the log-ratio within which the scale is about linear: log(1 + delta).
+        linear: the log-ratio below which the scale is about linear: log(1 + delta).
         reach: the transformed value at the plot's edges.
     """
 
@@ -52,26 +52,26 @@ class Axis:
     reach: float
 
     def place(self, ratio: float) -> float:
-        """Per cent of the plot's width, 50 for no change; clamped to the plot."""
+        """Return per cent of the plot's width, 50 for no change; clamped to the plot."""
         return round(min(max(50 + 50 * asinh(log(ratio) / self.linear) / self.reach, 0.0), 100.0), 2)
 
     @property
     def ticks(self) -> list[Tick]:
-        """No change and, to both sides, as many round changes as have room, the widest first."""
+        """No change, and on both sides as many round changes as have room, the largest first."""
         kept = [Tick("0 %", 50.0)]
         outwards = sorted((sign * size for size in _TICKS for sign in (-1, 1)), key=lambda percent: -abs(percent))
         for minor, room in ((False, _ROOM_NARROW), (True, _ROOM)):
             for percent in (percent for percent in outwards if percent > -100):
-                there = 50 + 50 * asinh(log(1 + percent / 100) / self.linear) / self.reach
-                far_from_others = all(abs(there - tick.place) >= room for tick in kept)
-                if room / 2 <= there <= 100 - room / 2 and far_from_others:
-                    kept.append(Tick(f"{percent:+g} %", round(there, 2), minor))
+                place = 50 + 50 * asinh(log(1 + percent / 100) / self.linear) / self.reach
+                has_room = all(abs(place - tick.place) >= room for tick in kept)
+                if room / 2 <= place <= 100 - room / 2 and has_room:
+                    kept.append(Tick(f"{percent:+g} %", round(place, 2), minor))
         return sorted(kept, key=lambda tick: tick.place)
 
 
 def axis(shown: Iterable[Bounded], delta: float) -> Axis:
-    """The axis that holds every ratio and interval that is shown, and ±delta at the least."""
+    """Return the axis that contains every shown ratio and interval, and at least ±delta."""
     linear = log(1 + delta)
     ends = (end for each in shown for end in (each.ratio, each.low, each.high))
-    farthest = max((abs(log(end)) for end in ends if isfinite(end) and end > 0), default=0.0)
+    farthest = max((abs(log(end)) for end in ends if end is not None and end > 0), default=0.0)
     return Axis(linear, 1.05 * asinh(max(farthest, 2 * linear) / linear))

@@ -1,89 +1,71 @@
-"""The page: everything brought together, and put into the templates."""
+"""The page: the document and its layout, put into the templates."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
+from itertools import groupby
+from pathlib import PurePath
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from schedlab.analysis.columns import Columns
-from schedlab.analysis.counters import Change
-from schedlab.analysis.warnings import Kind, Warning
-from schedlab.findings import Findings
-from schedlab.report import counters as counter_words
-from schedlab.report import numbers, printed, telling
-from schedlab.report.effects import explanation
-from schedlab.report.html.counters import first_of, moved
+from schedlab.analysis.counters import HEADLINES
+from schedlab.analysis.rows import Word
+from schedlab.report import counters, numbers, parts, printed, words
+from schedlab.report.document import Counter, PlottedRow, Report, Warning
+from schedlab.report.html.answers import answers
+from schedlab.report.html.curves import curves
 from schedlab.report.html.forest import Bounded, axis
-from schedlab.report.html.machine import facts
-from schedlab.report.html.marks import marks
-from schedlab.report.html.parts import Parts, parts
-from schedlab.report.html.payload import payload, script_safe
+from schedlab.report.html.payload import looks, payload, script_safe
 from schedlab.report.html.prepared import prepared
-from schedlab.report.html.repeat import files as experiment_files
-from schedlab.report.html.response import responses
-from schedlab.report.html.rows import compared, measure, rows
-from schedlab.report.html.summary import WORDS, answers
-from schedlab.report.verdict_words import heading_of_interval, word
-
-SYMBOLS = {"better": "▲", "worse": "▼", "equivalent": "=", "inconclusive": "?"}
-"""Beside each verdict's word and colour: neither ink nor eyes need tell colours apart."""
+from schedlab.units import counted
 
 FEW = 8
-"""Failed trials and the like that are shown unfolded."""
+"""Failed trials or unmatched rows up to which their table is open."""
+
+MOST_COUNTERS = 12
+"""Counters of one variant in one row that moved and are no headlines; there may be hundreds."""
+
+SHAPES = {
+    Word.BETTER: '<path d="M0-5.5 5.5 4.5H-5.5Z"/>',
+    Word.WORSE: '<path d="M0 5.5 5.5-4.5H-5.5Z"/>',
+    Word.EQUIVALENT: '<path d="M-4.5-4.5H4.5V4.5H-4.5Z"/>',
+    Word.INCONCLUSIVE: '<circle r="4.5"/>',
+    "control": '<path d="M0-5V5"/>',
+    parts.WHOLE: '<path d="M-6 0 0-6 6 0 0 6Z"/>',
+}
+"""The mark of a ratio in the forest plot, by its verdict."""
 
 
-def render(
-    findings: Findings,
-    changes: Sequence[Change] | None = None,
-    samples: Columns | None = None,
-    store: Path | None = None,
-    *,
-    named: bool = False,
-) -> str:
-    """The whole report as one HTML file, which needs no other and no network.
-
-    Args:
-        findings: of one run or of several.
-        changes: of all counters, from :func:`schedlab.findings.count`; None: none are shown.
-        samples: of the findings' columns, from :func:`schedlab.store.columns.columns`; None: distributions are those of
-            block means.
-        store: named in the commands that repeat the report.
-        named: whether the changes are of counters that were asked for by their names: then all are shown.
-    """
-    found = rows(findings)
-    curves = responses(found)
-    looks = marks(findings.columns)
+def render(report: Report) -> str:
+    """Return the report, built with ``plots=True``, as one HTML file that needs no other file and no network."""
+    compared = [row for row in report.rows if not row.control]
+    columns = looks(report.columns)
+    responses = curves(report.plotted)
+    sections = parts.sections(report)
     script = _text("report.js")
-    # Printed tables have nothing to plot: their page is a tenth of the size.
-    runtime, specifications = prepared() if found else ("", {})
-    data = payload(found, curves, looks, samples, specifications)
-    parted = parts(findings)
+    # Printed tables have no plots: without Vega their page has a tenth of the size.
+    runtime, specifications = prepared() if report.plotted else ("", {})
+    data = payload(report.plotted, responses, columns, specifications)
     return _environment().get_template("report.html.j2").render(
-        findings=findings,
-        rows=found,
-        curves=curves,
-        looks={look.name: look for look in looks},
-        answers=answers(findings, compared(found)),
-        compared=compared(found),
-        axis=axis(findings.verdicts, findings.options.delta),
-        parted=parted,
-        parts_axis=axis(_bounds(parted), findings.options.delta),
-        parts_explanation=explanation(findings),
-        counted=None if changes is None else moved(changes, named=named),
-        counters_named=named,
-        counting=first_of(found),
-        machine_facts=facts(findings.runs),
-        warned=_by_kind(findings.warnings),
-        commands=telling.repeat(findings, store),
-        experiments=experiment_files(findings.runs),
-        sampled=samples is not None,
-        interval_heading=heading_of_interval(findings),
+        report=report,
+        rows=report.plotted,
+        curves=responses,
+        looks={look.name: look for look in columns},
+        answers=answers(report, compared),
+        compared=compared,
+        axis=axis(report.rows, report.judging.delta),
+        parted=[(title, list(of_title)) for title, of_title in groupby(sections, key=lambda section: section.title)],
+        parts_axis=axis(_bounds(sections), report.judging.delta),
+        moved=_moved(report),
+        counting=_first_rows(report.plotted),
+        facts=_facts(report),
+        warned=_by_kind(report.warnings),
+        files=_files(report),
         style=Markup(_text("report.css")),
         data=Markup(script_safe(data)),
         runtime=Markup(runtime),
@@ -92,16 +74,87 @@ def render(
     )  # fmt: skip
 
 
-def _bounds(parted: Sequence[Parts]) -> Iterator[Bounded]:
-    return (line.bounds for kind in parted for part in kind.parts for line in part.lines)
+def _bounds(sections: Sequence[parts.Section]) -> Iterator[Bounded]:
+    return (line.effect for section in sections for line in section.lines)
 
 
-def _by_kind(warnings: Sequence[Warning]) -> dict[Kind, list[Warning]]:
-    """In the order in which kinds first come: drift may be seen in a hundred rows, and is one thing to know."""
-    kinds: dict[Kind, list[Warning]] = {}
+def _by_kind(warnings: Sequence[Warning]) -> dict[str, list[Warning]]:
+    """Group the warnings, as a hundred rows may have the same one, in the order of the kinds' first occurrence."""
+    kinds: dict[str, list[Warning]] = {}
     for warning in warnings:
         kinds.setdefault(warning.kind, []).append(warning)
     return kinds
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One variant's counters in one row; ``more`` other counters moved too."""
+
+    variant: str
+    counters: Sequence[Counter]
+    more: int
+
+
+def _moved(report: Report) -> dict[tuple[str, str], list[Moved]]:
+    """Return by row the counters of each variant: headlines and the clearest others, or the named ones."""
+    rows: dict[tuple[str, str], dict[str, list[Counter]]] = {}
+    for counter in report.counters or []:
+        rows.setdefault(counters.row_key(counter), {}).setdefault(counter.variant, []).append(counter)
+
+    def of_variant(variant: str, all_counters: Sequence[Counter]) -> Moved:
+        if report.counters_named:
+            return Moved(variant, all_counters, 0)
+        headlines = [one for one in all_counters if one.headline]
+        others = [one for one in all_counters if one.clear and one.counter not in HEADLINES]
+        return Moved(variant, [*headlines, *others[:MOST_COUNTERS]], max(len(others) - MOST_COUNTERS, 0))
+
+    return {key: [of_variant(*item) for item in variants.items()] for key, variants in rows.items()}
+
+
+def _first_rows(rows: Sequence[PlottedRow]) -> set[str]:
+    """Return the keys of the rows with counters: the first metric of each workload and parameters."""
+    first: dict[tuple[str, str], str] = {}
+    for row in rows:
+        first.setdefault((row.workload, words.parameters(row.parameters)), row.key)
+    return set(first.values())
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of the fingerprint, with a value for each run."""
+
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the runs differ in it."""
+        return len(set(self.values)) > 1
+
+
+def _facts(report: Report) -> list[Fact]:
+    """Return every line of any run's fingerprint, in the order of their first occurrence."""
+    names = dict.fromkeys(name for run in report.runs for name in run.facts)
+    return [Fact(name, tuple(run.facts.get(name, numbers.UNKNOWN) for run in report.runs)) for name in names]
+
+
+@dataclass(frozen=True)
+class File:
+    """An experiment file with its name."""
+
+    name: str
+    text: str
+
+    @property
+    def link(self) -> str:
+        """The text as a link that needs no network: a ``data:`` URL (RFC 2397)."""
+        return f"data:application/toml;base64,{b64encode(self.text.encode()).decode()}"
+
+
+def _files(report: Report) -> list[File]:
+    """Return the experiment files of the runs, each text once."""
+    texts = {run.file: PurePath(run.source).name for run in report.runs if run.file}
+    return [File(name or "experiment.toml", text) for text, name in texts.items()]
 
 
 def _environment() -> Environment:
@@ -117,25 +170,24 @@ def _environment() -> Environment:
         "change": numbers.change,
         "interval": numbers.interval,
         "p": numbers.p_value,
-        "remarks": lambda verdict, findings: word(verdict, findings)[1],
-        "machine": telling.machine,
-        "began": telling.began,
-        "parameters": telling.spelled,
-        "measure": measure,
-        "column_line": telling.column_line,
+        "number": lambda value: "nan" if value is None else value,
+        "parameters": words.parameters,
     }
     environment.globals |= {
-        "symbols": SYMBOLS,
-        "words": WORDS,
-        "counter": counter_words,
+        "words": words,
+        "Word": Word,
+        "counted": counted,
+        "counters": counters,
+        "parts": parts,
         "printed": printed,
         "few": FEW,
+        "shapes": {word: Markup(shape) for word, shape in SHAPES.items()},
     }
     return environment
 
 
 def _policy(*scripts: str) -> str:
-    """A content security policy under which the page runs its own scripts, fetches nothing and evaluates no text."""
+    """Return a content security policy: the page runs its own scripts, fetches nothing and evaluates no text."""
     hashes = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
 

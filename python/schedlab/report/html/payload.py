@@ -1,108 +1,100 @@
-"""What the page's script gets: looks of columns, values behind the rows, curves, and the kinds of plot."""
+"""The data of the page's script: looks of columns, values of rows, curves, and plot specifications."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from schedlab.report.build import shortened
+from schedlab.report.document import Column, PlottedRow
+from schedlab.report.html.curves import Curve
+from schedlab.report.words import measure
 
-from schedlab.analysis.columns import Columns
-from schedlab.report.html.marks import Mark
-from schedlab.report.html.response import Response
-from schedlab.report.html.rows import Identity, Row
+_SHAPES = (
+    ("circle", "●"),
+    ("square", "■"),
+    ("triangle-up", "▲"),
+    ("diamond", "◆"),
+    ("triangle-down", "▼"),
+    ("cross", "✚"),
+    ("triangle-right", "▶"),
+    ("triangle-left", "◀"),
+)
+"""Vega's symbols, and their characters in a legend."""
 
-SAMPLES = 60_000
-"""Samples in a page, over all rows and columns: about a third of a megabyte."""
+_DASHES = ((1, 0), (7, 3), (2, 2), (7, 2, 2, 2), (10, 4), (4, 1), (1, 3), (8, 2, 1, 2, 1, 2))
+"""Lengths of strokes and gaps in pixels."""
 
-FEWEST, MOST = 25, 500
-"""Samples of one row and column that are always kept, and that no plot needs more of."""
+COLOURS = 8
+"""Colours in the style sheet, ``--series-0`` to ``--series-7``; the first is the baseline's."""
 
-Drawn = list[float | None]
-"""Values of one column; None where one is no finite number."""
 
-_DIGITS = 6
-"""Significant digits of a value that is drawn."""
+@dataclass(frozen=True)
+class Look:
+    """One column's look: CSS colour, Vega symbol with its character, dashes. Colour is never the only distinction."""
+
+    name: str
+    colour: str
+    shape: str
+    glyph: str
+    dash: tuple[int, ...]
+
+
+def looks(columns: Sequence[Column]) -> list[Look]:
+    """Return a look for each column. Colours are reused with another shape."""
+    return [_look(place, column.name) for place, column in enumerate(columns)]
+
+
+def _look(place: int, name: str) -> Look:
+    turn = place // COLOURS
+    shape, glyph = _SHAPES[(place + turn) % len(_SHAPES)]
+    return Look(name, f"var(--series-{place % COLOURS})", shape, glyph, _DASHES[(place + turn) % len(_DASHES)])
 
 
 def payload(
-    rows: Sequence[Row], responses: Sequence[Response], looks: Sequence[Mark], samples: Columns | None, plots: Any
+    rows: Sequence[PlottedRow], curves: Sequence[Curve], columns: Sequence[Look], plots: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """JSON-ready; lists instead of objects where there are many, since a page may hold ten thousand values."""
-    drawn = thinned(samples)
+    """Return JSON-ready data, with lists instead of objects, as a page may have ten thousand values."""
     return {
         "columns": [
-            {"variant": look.name, "colour": look.colour, "shape": look.shape, "dash": look.dash} for look in looks
+            {"variant": look.name, "colour": look.colour, "shape": look.shape, "dash": look.dash} for look in columns
         ],
-        "rows": {
-            row.key: _row(row, drawn.get(_key(row.question.workload, row.parameters, row.question.metric)))
-            for row in rows
-        },
-        "responses": {response.key: _response(response, looks) for response in responses},
+        "rows": {row.key: _row(row) for row in rows},
+        "responses": {curve.key: _curve(curve, columns) for curve in curves},
         "plots": plots,
     }
 
 
-def thinned(samples: Columns | None) -> dict[Identity, list[Drawn | None]]:
-    """Sorted samples of each row and column, no more than the page has room for, evenly spaced in rank."""
-    if samples is None:
-        return {}
-    cells = sum(cell is not None for row in samples.rows for cell in row.samples)
-    room = min(max(SAMPLES // max(cells, 1), FEWEST), MOST)
+def _row(row: PlottedRow) -> dict[str, Any]:
     return {
-        _key(row.workload, row.parameters, row.metric): [None if c is None else _thin(c, room) for c in row.samples]
-        for row in samples.rows
+        "measure": measure(row.metric, row.unit),
+        "unit": row.unit,
+        "values": [[v.block, v.column, shortened(v.position), shortened(v.value)] for v in row.values],
+        "samples": row.samples,
     }
 
 
-def _key(workload: str, parameters: Mapping[str, Any], metric: str) -> Identity:
-    """One spelling of the parameters for what was imported and what was measured."""
-    return workload, json.dumps(dict(parameters), sort_keys=True), metric
-
-
-def _thin(values: NDArray[np.float64], room: int) -> Drawn:
-    held = np.sort(values)
-    if len(held) > room:
-        held = held[np.linspace(0, len(held) - 1, room).round().astype(int)]
-    return [_short(value) for value in held.tolist()]
-
-
-def _row(row: Row, samples: list[Drawn | None] | None) -> dict[str, Any]:
+def _curve(curve: Curve, columns: Sequence[Look]) -> dict[str, Any]:
+    places = {look.name: place for place, look in enumerate(columns)}
     return {
-        "measure": row.measure,
-        "unit": row.question.unit,
-        "values": [[v.block, v.column, _short(v.position), _short(v.value)] for v in row.values],
-        "samples": samples,
-    }
-
-
-def _response(response: Response, looks: Sequence[Mark]) -> dict[str, Any]:
-    places = {look.name: place for place, look in enumerate(looks)}
-    return {
-        "measure": response.measure,
-        "parameter": response.parameter,
-        "points": [[point.x, point.label, point.row.key] for point in response.points],
+        "measure": curve.measure,
+        "parameter": curve.parameter,
+        "points": [[point.x, point.label, point.row.key] for point in curve.points],
         "changes": [
-            [point.x, places[verdict.variant], verdict.control, *_changes(verdict.ratio, verdict.low, verdict.high)]
-            for point in response.points
-            for verdict in point.row.verdicts
+            [point.x, places[row.variant], row.control, *map(_percent, (row.ratio, row.low, row.high))]
+            for point in curve.points
+            for row in point.row.verdicts
         ],
     }
 
 
-def _changes(*ratios: float) -> list[float | None]:
-    """Ratios as changes in per cent; None where not known."""
-    return [_short(100 * (ratio - 1)) for ratio in ratios]
-
-
-def _short(value: float) -> float | None:
-    return float(f"{value:.{_DIGITS}g}") if isfinite(value) else None
+def _percent(ratio: float | None) -> float | None:
+    return None if ratio is None else shortened(100 * (ratio - 1))
 
 
 def script_safe(data: Mapping[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in, whatever names it holds (as jinja2's ``tojson`` does)."""
+    """Return JSON that cannot end its script element, whatever names it contains (as jinja2's ``tojson`` does)."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,7 +1,7 @@
-"""The kinds of plot, as Vega-Lite specifications without data: one of each kind serves all rows of the page.
+"""Vega-Lite specifications of the plots without data: one specification of each kind for all rows of the page.
 
 The page fills in texts such as ``@measure`` and the data when a plot comes into view. Colours are CSS variables, so
-that a plot follows the page from light to dark without being drawn again.
+that a plot changes from light to dark with the page without being drawn again.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import altair as alt
 import vl_convert
 
 _HEIGHT = 190
-"""Pixels; the width is the figure's."""
+"""Height in pixels; the width is that of the figure."""
 
 _CONFIG: dict[str, Any] = {
-    # The figure around the plot has the role, the words and a table of the same values.
+    # The figure around the plot has the role, the label and a table of the same values.
     "aria": False,
     "background": "transparent",
     "font": "system-ui, sans-serif",
@@ -39,7 +39,7 @@ _CONFIG: dict[str, Any] = {
 Scale = Literal["linear", "log"]
 
 Layers = alt.LayerChart | alt.FacetChart
-"""What layering gives; of the two, layers without facets."""
+"""Result type of ``altair.layer``."""
 
 _COLOUR = alt.Color("colour:N", scale=None)
 _SHAPE = alt.Shape("shape:N", scale=None)
@@ -48,7 +48,7 @@ _TIP = alt.Tooltip("tip:N")
 
 
 def specifications() -> dict[str, Any]:
-    """Every kind of plot by name."""
+    """Return the specification of every kind of plot by name."""
     charts = {
         "blocks": _blocks(joined=True),
         "dots": _blocks(joined=False),
@@ -64,13 +64,13 @@ def specifications() -> dict[str, Any]:
 
 
 def runtime() -> str:
-    """Vega for the browser, as a script that defines ``vegaEmbed``; made offline from what vl-convert's wheel holds."""
+    """Return Vega as a script that defines ``vegaEmbed``, bundled offline from vl-convert's wheel."""
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.replace("</script", "<\\/script")
 
 
 def _complete(chart: dict[str, Any]) -> dict[str, Any]:
-    """As wide as its figure, and without the schema's address: a file that opens offline should name none."""
+    """Return the specification as wide as its figure, without its schema's address, as the file is for offline use."""
     made = {"width": "container", "height": _HEIGHT} | chart | {"config": _CONFIG}
     return {name: value for name, value in made.items() if name != "$schema"}
 
@@ -86,7 +86,7 @@ def _points(size: int = 42, **encoding: Any) -> alt.Chart:
 
 
 def _blocks(joined: bool) -> Layers:
-    """Block means, a line of dots for each column; ``joined``: a thin line goes through the dots of each block."""
+    """Block means, a row of dots for each column; ``joined``: with a thin line through the dots of each block."""
     x = alt.X("value:Q", title="@measure", scale=alt.Scale(zero=False, nice=False, padding=8))
     y = alt.Y("variant:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
     layers = [_points(x=x, y=y)]
@@ -94,7 +94,7 @@ def _blocks(joined: bool) -> Layers:
         through = _table().mark_line(strokeWidth=1, opacity=0.45)
         line = through.encode(x=x, y=y, order="column:Q", detail="block:N", color=alt.value("var(--ink-3)"))
         layers.insert(0, line)
-    # The page multiplies the step by the columns that the row has.
+    # The page multiplies the step by the number of the row's columns.
     return alt.layer(*layers).properties(height=alt.Step(30))
 
 
@@ -109,7 +109,7 @@ def _distribution() -> alt.Chart:
 
 
 def _order(size: int) -> Layers:
-    """By how much each value differs from its column's mean in its row, over the order of trials."""
+    """Deviation of each value from its column's mean in its row, over the order of trials."""
     x = alt.X("position:Q", title="trial", scale=alt.Scale(zero=False, nice=False, padding=8))
     y = alt.Y("deviation:Q", title="from its own mean [%]")
     deviations = (

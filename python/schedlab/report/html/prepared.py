@@ -1,7 +1,7 @@
-"""What draws the plots is the same in every report, and made once: Vega's script and the kinds of plot.
+"""Vega's script and the plot specifications, which are the same in every report and are therefore cached.
 
-Making it takes four seconds of CPU time, more than the rest of a report over 100,000 samples. It is kept in the cache
-under a name that tells what it was made from.
+Making them takes four seconds of CPU time, more than the rest of a report over 100,000 samples. Their name in the cache
+is a digest of what they are made from.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FILE = "prepared.json"
 
 
 class Prepared(NamedTuple):
-    """``runtime`` is a script that defines ``vegaEmbed``; ``specifications`` are the kinds of plot by name."""
+    """``runtime`` is a script that defines ``vegaEmbed``; ``specifications`` are the plots by name."""
 
     runtime: str
     specifications: dict[str, Any]
@@ -29,27 +29,27 @@ class Prepared(NamedTuple):
 
 @cache
 def prepared() -> Prepared:
-    """From the cache, where it is made if it is not there; where no cache can be kept it is made each time."""
+    """Return the plots from the cache, making them first if necessary. Without a cache they are made each time."""
     try:
-        kept = made_once(folder() / "plots" / _name(), _keep)
-        told = (kept / _FILE).read_bytes()
-    except (OSError, RuntimeError):  # the latter where there is no home at all
+        cached = made_once(folder() / "plots" / _name(), _save)
+        content = (cached / _FILE).read_bytes()
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return _made()
-    digest, _, body = told.partition(b"\n")
+    digest, _, body = content.partition(b"\n")
     if digest != _digest(body):
-        # A disk that was full or lost power: the next report makes it anew.
-        shutil.rmtree(kept, ignore_errors=True)
+        # After a full disk or a loss of power. The next report makes the file again.
+        shutil.rmtree(cached, ignore_errors=True)
         return _made()
     return Prepared(*json.loads(body))
 
 
 def _name() -> str:
-    """Changes with whatever it is made from: the two libraries, and the kinds of plot themselves."""
+    """Return a digest of the two libraries' versions and of the specifications' source."""
     parts = [version("altair"), version("vl-convert-python"), (files(__package__) / "plots.py").read_text("utf-8")]
     return sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _keep(part: Path) -> None:
+def _save(part: Path) -> None:
     body = json.dumps(_made()).encode()
     (part / _FILE).write_bytes(_digest(body) + b"\n" + body)
 
@@ -60,6 +60,6 @@ def _digest(body: bytes) -> bytes:
 
 @cache
 def _made() -> Prepared:
-    from schedlab.report.html import plots  # its libraries take half a second to load
+    from schedlab.report.html import plots  # its libraries load in half a second
 
     return Prepared(plots.runtime(), plots.specifications())

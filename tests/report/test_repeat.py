@@ -8,7 +8,7 @@ import pytest
 
 from schedlab.experiment.load import parse
 from schedlab.findings import Findings
-from schedlab.report import rerun
+from schedlab.report.repeat import run_command
 from schedlab.store.reading import Run
 from schedlab.targets.choosing import name_of
 
@@ -41,7 +41,7 @@ def run(measured: Findings) -> Run:
     ],
 )
 def test_the_target_is_named_where_the_file_says_another(run: Run, table: str, target: str, named: bool) -> None:
-    again = rerun.command(dataclasses.replace(run, experiment_file=ROWS + table, target=target))
+    again = run_command(dataclasses.replace(run, experiment_file=ROWS + table, target=target))
     spec = again[again.index("--target") + 1] if "--target" in again else None
     assert (spec is not None) == named
     assert name_of(spec, parse(ROWS + table, "a.toml"))[0] == target
@@ -49,4 +49,4 @@ def test_the_target_is_named_where_the_file_says_another(run: Run, table: str, t
 
 def test_a_tree_of_files_and_a_quick_run_are_named(run: Run) -> None:
     changed = dataclasses.replace(run, quick=True, fingerprint={"tunables": "/tmp/tree"})
-    assert rerun.command(changed)[2:] == ["test.toml", "--quick", "--sysroot", "/tmp/tree", "--seed", "1"]
+    assert run_command(changed)[2:] == ["test.toml", "--quick", "--sysroot", "/tmp/tree", "--seed", "1"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.analysis.identical import remark
+from schedlab.analysis.duplicates import remark
 from schedlab.analysis.verdicts import Options, Question, judge
 
 ROWS = [Question("w", "{}", metric, "s", "lower") for metric in ("a", "b")]

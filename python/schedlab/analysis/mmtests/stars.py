@@ -1,13 +1,16 @@
-"""MMTests' two rules for a star, kept to read its reports by; neither is how schedlab judges."""
+"""MMTests' two rules for a star, needed to read its reports. schedlab's verdicts use neither."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import isnan, sqrt
 from types import MappingProxyType
+from typing import Literal
 
 from schedlab.analysis.mmtests.formulas import Samples
-from schedlab.analysis.mmtests.model import Stars
+
+Stars = Literal["none", "verdicts", "mmtests-2018", "mmtests-2024"]
+"""Rules for stars: none; the report's verdicts; MMTests' rule from 2018-10 to 2024-11; its rule since 2024-11."""
 
 Rule = Callable[[Samples, Samples], bool]
 
@@ -19,8 +22,8 @@ _NORMAL_975 = 1.959963984540054
 def two_sided_t(baseline: Samples, other: Samples) -> bool:
     """From 2018-10 to 2024-11: p < 0.10 of t = |m₁−m₂| / √(s₁²/n₁ + s₂²/n₂) with n₁+n₂−2 degrees of freedom.
 
-    The means are those that are printed, also harmonic ones; the deviations are around the arithmetic mean, and zero
-    for a single sample. Without any spread every difference is starred.
+    The means are the printed ones, harmonic means included; the deviations are around the arithmetic mean, and zero
+    for a single sample. Without any spread every difference has a star.
     """
     error = sqrt(sum(_or_zero(samples.standard_deviation) ** 2 / samples.n for samples in (baseline, other)))
     difference = abs(baseline.mean - other.mean)
@@ -34,14 +37,14 @@ def two_sided_t(baseline: Samples, other: Samples) -> bool:
 
 
 def intervals_apart(baseline: Samples, other: Samples) -> bool:
-    """Since 2024-11: |m₁−m₂| > 1.96·(s₁+s₂), with deviations of samples where those of means would be wanted.
+    """Since 2024-11: |m₁−m₂| > 1.96·(s₁+s₂). s are deviations of samples, though a test needs those of means.
 
-    Without any spread MMTests holds the difference itself against 1. A cell of a single sample gets no star.
+    Without any spread MMTests compares the difference itself with 1. A cell with a single sample has no star.
     """
     if isnan(baseline.deviation) or isnan(other.deviation):
         return False
     first, second = baseline.mean, other.mean
-    # In MMTests' order of additions: where nothing but rounding is left of the spreads, it decides.
+    # MMTests' order of additions, which decides where the spreads consist of rounding errors.
     if first < second:
         between = (first + _reach(baseline)) - first + second - (second - _reach(other))
     else:

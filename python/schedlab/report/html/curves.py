@@ -1,4 +1,4 @@
-"""Response over a parameter: the rows that differ in one numeric parameter only, as curves."""
+"""Curves over a parameter: rows that differ in one numeric parameter only."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schedlab.report import telling
-from schedlab.report.html.rows import Row
+from schedlab.report.document import PlottedRow
+from schedlab.report.words import measure, parameters
 from schedlab.units import SIZE_BYTES, TIME_NS, split
 
 _LOG_FROM = 8.0
-"""Largest over smallest value from which an axis is logarithmic: 1, 2, 4, 8 shall be evenly spaced."""
+"""Ratio of the largest to the smallest value from which an axis is logarithmic: 1, 2, 4, 8 are then evenly spaced."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One row of the curve: where it lies, and the parameter's value as the experiment gives it."""
+    """One row of the curve, its place on the axis, and the parameter's value in the experiment."""
 
     x: float
     label: str
-    row: Row
+    row: PlottedRow
 
 
 @dataclass(frozen=True)
-class Response:
-    """A metric of a workload over one parameter, the others (``fixed``) held; points in the order of x."""
+class Curve:
+    """A metric of a workload over one parameter; ``fixed`` are the other parameters. Points are in the order of x."""
 
     key: str
     workload: str
@@ -38,39 +38,38 @@ class Response:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether x is better seen on a logarithmic axis."""
+        """Whether the axis of the parameter is logarithmic."""
         low, high = self.points[0].x, self.points[-1].x
         return low > 0 and high / low >= _LOG_FROM
 
 
-def responses(rows: Sequence[Row]) -> list[Response]:
-    """A curve for each numeric parameter with two values or more, in each setting of the others."""
-    groups: dict[tuple[str, str, str, str], list[Row]] = {}
+def curves(rows: Sequence[PlottedRow]) -> list[Curve]:
+    """Return a curve for each numeric parameter with two values or more, in each setting of the others."""
+    groups: dict[tuple[str, str, str, str], list[PlottedRow]] = {}
     for row in rows:
         for name in row.parameters:
             others = {other: value for other, value in row.parameters.items() if other != name}
-            group = row.question.workload, row.question.metric, name, json.dumps(others, sort_keys=True)
+            group = row.workload, row.metric, name, json.dumps(others, sort_keys=True)
             groups.setdefault(group, []).append(row)
-    found: list[Response] = []
-    # The curves over one parameter stand together, whatever the others are.
+    found: list[Curve] = []
+    # The curves over one parameter stand together, for all settings of the others.
     first = {(*key[:3],): place for place, key in reversed([*enumerate(groups)])}
     for (workload, _, name, rest), of_group in sorted(groups.items(), key=lambda group: first[group[0][:3]]):
         places = positions([row.parameters[name] for row in of_group])
         if places is not None:
             points = [Point(x, str(row.parameters[name]), row) for x, row in zip(places, of_group, strict=True)]
             points.sort(key=lambda point: point.x)
-            one = of_group[0]
-            key = f"response-{len(found) + 1}"
-            found.append(
-                Response(key, workload, name, telling.spelled(rest), one.measure, one.question.direction, tuple(points))
-            )
+            row = of_group[0]
+            key, fixed = f"response-{len(found) + 1}", parameters(json.loads(rest))
+            curve = Curve(key, workload, name, fixed, measure(row.metric, row.unit), row.direction, tuple(points))
+            found.append(curve)
     return found
 
 
 def positions(values: Sequence[Any]) -> list[float] | None:
-    """Where the values of a parameter lie, as numbers of one unit; None where they are not two or more of one kind.
+    """Return the values of a parameter as numbers of one unit; None unless there are two or more of one kind.
 
-    Numbers are taken as they are; texts are numbers with a unit of time or of size, or without one.
+    A text is a number, with a unit of time or of size or without a unit.
     """
     if len(set(map(str, values))) < 2:
         return None

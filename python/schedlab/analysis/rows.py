@@ -1,0 +1,52 @@
+"""Rows of a report, switches of a factorial, and the words of a verdict.
+
+The store saves questions and layouts without judging them, so that this module imports no statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+Direction = Literal["lower", "higher"]
+"""Which values of a metric are better."""
+
+
+class Word(StrEnum):
+    """A verdict in one word. ``docs/verdicts.md`` defines each word."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+
+
+DIFFERENT = (Word.BETTER, Word.WORSE)
+"""The words that assert a difference."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One row to judge: a metric of a workload with one set of parameters (canonical JSON).
+
+    ``label`` is the name of the row in an imported source's own report, ``decimals`` the number of digits that the
+    source prints.
+    """
+
+    workload: str
+    parameters: str
+    metric: str
+    unit: str
+    direction: Direction
+    label: str = ""
+    decimals: int | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The switches of a factorial, and their settings in each variant: variant → one truth value for each switch."""
+
+    switches: tuple[str, ...]
+    runs: Mapping[str, tuple[bool, ...]]

@@ -1,0 +1,358 @@
+"""The document of a report: every format renders this one pydantic model and computes nothing.
+
+The descriptions are the documentation: ``docs/make_schema.py`` makes the JSON schema and the tables of
+``docs/report-json.md`` from them. Fields made by :func:`_internal` are for the other formats and are not published.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import isfinite
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from schedlab.analysis.gains import Recomputed
+from schedlab.analysis.mmtests.tables import View
+from schedlab.analysis.rows import Direction, Word
+
+SCHEMA = 2
+"""Version of the JSON schema. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
+
+Known = Annotated[float | None, BeforeValidator(lambda number: number if isfinite(number or 0) else None)]
+"""A number; null if unknown, never 0 instead."""
+
+Verdict = Annotated[Word, WithJsonSchema({"enum": [str(word) for word in Word], "type": "string"})]
+
+Parameters = Annotated[dict[str, Any], Field(description="the workload's parameters")]
+
+_internal = partial(Field, exclude=True)
+"""A field that formats need and that the JSON does not publish."""
+
+
+class Part(BaseModel):
+    """Base of all parts of the document: no fields but the documented ones."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, frozen=True, from_attributes=True)
+
+
+class Run(Part):
+    """A run that the report is made from."""
+
+    id: int = Field(description="its number in the store, or in the path that was read directly")
+    name: str = Field(description="the experiment's name; for an import the name of its column")
+    question: str = Field(description="the question of the experiment")
+    target: str = Field(description="where it ran (`host`), or the format of the import")
+    kind: str = Field(description="origin of the figures: `real`, `simulated`, `scripted`, `imported`, …")
+    state: str = Field(description="`running`, `complete`, `interrupted`")
+    quick: bool = Field(description="run with `--quick`")
+    seed: int = Field(description="random seed of the order of trials")
+    blocks: int = Field(description="planned or imported blocks")
+    iterations: int = Field(description="iterations in each block; for an import the most in any block")
+    planned: int = Field(description="trials in the plan")
+    recorded: int = Field(description="trials in the store")
+    started: float = Field(description="seconds since 1970, UTC; for an import the time of the import")
+    finished: Known = Field(description="seconds since 1970, UTC")
+    fingerprint: str = Field(description="hash of the machine and its configuration, `-` if unknown")
+    machine: str | None = Field(description="the CPU's model")
+    cpus: int | None = Field(description="logical CPUs")
+    kernel: str | None = Field(description="the kernel's release")
+    source: str = Field(description="path of the experiment file or of the imported file")
+    version: str = Field(description="version of schedlab")
+    measured: bool = _internal(description="false for an import, which has no plan")
+    sampled: bool = _internal(description="false for an import of printed tables alone")
+    memory_kib: int | None = _internal(description="the machine's memory")
+    facts: dict[str, str] = _internal(description="the fingerprint, flattened")
+    notes: list[str] = _internal(description="remarks that the run recorded")
+    file: str = _internal(description="the experiment file's text")
+
+
+class Column(Part):
+    """A column of the report and its origin."""
+
+    name: str = Field(description="as in `rows`")
+    run: int = Field(description="number of its run, see `runs`")
+    variant: str = Field(description="its name in that run")
+    control: bool = Field(description="the A/A control: the baseline measured a second time")
+    place: int = _internal(description="index of its run in `runs`")
+    stored: bool = _internal(description="false if it was read from a path")
+
+
+class Judging(Part):
+    """Options of the analysis."""
+
+    alpha: float = Field(description="allowed rate of false alarms, over the family")
+    delta: float = Field(description="relative changes up to which two variants are equivalent")
+    correction: str = Field(description="for many rows: `holm`, `benjamini-hochberg`, `none`")
+    family: str = Field(description="corrected over the rows of each `variant`, or over all of the `run`")
+
+
+class Row(Part):
+    """One row and one column other than the baseline."""
+
+    workload: str = Field(description="the workload's label")
+    metric: str = Field(description="the metric")
+    unit: str = Field(description="of `baseline` and `value`")
+    direction: Direction = Field(description="which values are better")
+    parameters: dict[str, Any] = Field(description="the workload's parameters as in the file, one value each")
+    variant: str = Field(description="the column that is compared with the baseline")
+    control: bool = Field(description="true for the A/A control: its interval is the noise band")
+    method: str = Field(description="`paired` by block, or `unpaired`: two groups that were not measured in turn")
+    n: int = Field(description="paired: blocks in which both were measured; unpaired: values in the smaller group")
+    failed: int = Field(description="failed trials of the baseline and the variant in this row")
+    baseline: Known = Field(description="mean of the baseline over blocks")
+    spread: Known = Field(description="standard deviation of the baseline's block values")
+    value: Known = Field(description="mean of the variant over blocks")
+    ratio: Known = Field(description="variant / baseline, geometric mean; paired by block if `method` is `paired`")
+    low: Known = Field(description="lower end of the ratio's interval at 1 − `level`, not adjusted for many rows")
+    high: Known = Field(description="upper end of the interval")
+    level: Known = Field(description="error level of the interval: alpha, or that of the last interim analysis")
+    p: Known = Field(description="raw, two-sided: sign-flip permutation if paired, Welch on logarithms if not")
+    p_mann_whitney: Known = Field(description="Mann–Whitney's p beside Welch's, unpaired rows only")
+    p_adjusted: Known = Field(description="p after the correction; the verdict follows from it")
+    p_equivalent: Known = Field(description="two one-sided tests against ±delta, corrected likewise")
+    verdict: Verdict = Field(
+        description="`equivalent`: the ratio lies inside ±delta; `inconclusive`: neither a difference nor equivalence"
+    )
+    in_noise_band: bool = Field(description="the ratio lies inside the A/A control's interval in the same row")
+    detectable: Known = Field(description="minimum detectable effect at 80 % power, as a relative change")
+    blocks_needed: int | None = Field(description="blocks that would find a change of delta; null above 100,000")
+    decided: int | None = Field(description="sequential runs: the block after which the row had its verdict")
+    reason: str = Field(description="why numbers are null")
+    kind: str = Field(description="origin of the figures, as of a run; `real/simulated` if the columns differ")
+
+
+class Unmatched(Part):
+    """A row that some columns lack."""
+
+    workload: str = Field(description="the workload's label")
+    metric: str = Field(description="the metric")
+    unit: str = Field(description="its unit in the first column that has it")
+    parameters: Parameters
+    missing: list[str] = Field(description="the columns without it, or with another unit or direction")
+    reason: str = Field(description="why, for each of these columns")
+
+
+class Warning(Part):
+    """One warning."""
+
+    kind: str = Field(description="its name, which does not change")
+    seen: str = Field(description="the observation")
+    todo: str = Field(description="what to do next")
+
+
+class Failure(Part):
+    """A failed trial."""
+
+    position: int = Field(description="in the plan")
+    variant: str = Field(description="its column")
+    workload: str = Field(description="the workload's label")
+    parameters: Parameters
+    state: str = Field(description="`failed` or `timeout`")
+    reason: str = Field(description="what went wrong")
+
+
+class Counter(Part):
+    """Difference of one of the kernel's counters, for one variant in one row."""
+
+    workload: str = Field(description="the workload's label")
+    parameters: Parameters
+    variant: str = Field(description="compared with the baseline")
+    counter: str = Field(description="its name, see [observe.md](observe.md)")
+    n: int = Field(description="blocks with both; blocks with one variant if the other does not have the counter")
+    baseline: Known = Field(description="mean of a trial of the baseline; null if it does not have the counter")
+    value: Known = Field(description="mean of a trial of the variant; null if it does not have the counter")
+    ratio: Known = Field(description="variant / baseline; null if a block counted 0 or a mean is null")
+    low: Known = Field(description="lower end of the ratio's interval at 1 − alpha, not corrected")
+    high: Known = Field(description="upper end of the interval")
+    difference: Known = Field(description="variant − baseline, in the counter's unit")
+    difference_low: Known = Field(description="lower end of the difference's interval")
+    difference_high: Known = Field(description="upper end of the difference's interval")
+    clear: bool = Field(description="the interval excludes no change")
+    headline: bool = _internal(description="shown without being named, and not 0 everywhere")
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether the baseline or the variant does not have this counter."""
+        return self.baseline is None or self.value is None
+
+
+class Effect(Part):
+    """Effect of a part of a change or of a switch on a row; the intervals of a row's effects hold together."""
+
+    name: str = Field(description="of the step or the switch; two that are indistinguishable are named together")
+    n: int = Field(description="blocks")
+    ratio: Known = Field(description="with it / without it; 1 is no effect")
+    low: Known = Field(description="lower end of its interval at 1 − alpha, simultaneous over the row's effects")
+    high: Known = Field(description="upper end of the interval")
+    p: Known = Field(description="adjusted over the row's effects")
+    p_adjusted: Known = Field(description="adjusted over rows too; the verdict follows from it")
+    p_equivalent: Known = Field(description="of two one-sided tests against ±delta, adjusted likewise")
+    verdict: Verdict = Field(description="as of a row")
+    detectable: Known = Field(description="minimum detectable effect at 80 % power, as a relative change")
+    reason: str = Field(description="why numbers are null")
+
+
+class Step(Effect):
+    """One step of a stack."""
+
+    parts: list[str] = Field(description="the variants that it adds: several around one that could not be measured")
+    since: str = Field(description="the variant before it")
+    until: str = Field(description="the variant that has it")
+
+
+class Switch(Effect):
+    """Effect of a switch of a factorial, or interaction of two switches."""
+
+    switches: list[str] = Field(description="one for a main effect, two for an interaction")
+    aliases: list[str] = Field(description="effects that are indistinguishable from it in this design")
+
+
+class EffectsRow(Part):
+    """The row of a stack's steps or a factorial's effects."""
+
+    workload: str = Field(description="the workload's label")
+    metric: str = Field(description="the metric")
+    parameters: Parameters
+    unit: str = _internal(description="of the metric")
+    direction: Direction = _internal(description="which values are better")
+
+
+class Stack(EffectsRow):
+    """A row's stack of changes, step by step."""
+
+    stack: list[str] = Field(description="variants, each with one change more than the one before")
+    steps: list[Step] = Field(description="their ratios multiply to the whole")
+    n: int = Field(description="blocks in which all variants were measured")
+    ratio: Known = Field(description="the whole stack")
+    low: Known = Field(description="lower end of the whole stack's own interval at 1 − alpha")
+    high: Known = Field(description="upper end of the interval")
+    gaps: list[str] = Field(description="variants that could not be measured, and why")
+
+
+class Factorial(EffectsRow):
+    """A row's switches."""
+
+    effects: list[Switch] = Field(description="main effects and interactions")
+
+
+class Course(Part):
+    """Progress of a sequential run."""
+
+    looks: list[int] = Field(description="blocks after which it has an interim analysis, the last its full size")
+    taken: int = Field(description="interim analyses so far")
+    level: Known = Field(description="nominal two-sided level of the last interim analysis")
+    blocks: int = Field(description="blocks that the verdicts are based on")
+    stopped: bool = Field(description="whether it ended before its full size: every row was decided")
+
+
+class PrintedCell(Part):
+    """One figure that a source printed."""
+
+    column: str = Field(description="its column")
+    value: Known = Field(description="the figure, null if none is printed")
+    text: str = Field(description="as printed")
+    spread_percent: Known = Field(description="printed spread, relative to the value")
+    spread_kind: str = Field(description="`standard deviation`, `standard error`, `unknown`, or empty")
+    n: int | None = Field(description="number of repeats, if known")
+    gain: Known = Field(description="printed change against the baseline in per cent, signed as `gains` says")
+    recomputed: Known = Field(description="the same from the values as printed")
+    agrees: bool | None = Field(description="whether rounding explains the difference between `gain` and `recomputed`")
+    star: bool | None = Field(description="whether the source marked it; null in tables without marks")
+    p: Known = Field(description="Welch's test on the printed figures, if n and spread are printed; not corrected")
+    tested: Known = _internal(description="change in per cent that the test is about")
+
+
+class PrintedRow(Part):
+    """One line of a printed table."""
+
+    operation: str = Field(description="`Hmean`, `Min`, `Elapsed`, …")
+    label: str = Field(description="the rest of the row's head as printed")
+    parameters: dict[str, Any] = Field(description="parameters that distinguish the rows, by name")
+    unit: str = Field(description="of its values")
+    direction: Direction | None = Field(description="which values are better; null if unknown")
+    line: int = Field(description="in the source, from 1")
+    cells: list[PrintedCell] = Field(description="one for each column")
+
+
+class PrintedTable(Part):
+    """A table of an imported text, which has figures but no samples."""
+
+    layout: str = Field(description="`mmtests`, `perf-stat`, `0-day`, `runs in rows`, `columns`, `beside`")
+    title: str = Field(description="the words printed above it")
+    workload: str = Field(description="if the text names it")
+    line: int = Field(description="where it begins, from 1")
+    columns: list[str] = Field(description="in the source's order")
+    baseline: str = Field(description="the column that gains are against")
+    gains: Literal["improvement", "change"] = Field(description="positive is better, or positive is larger")
+    rows: list[PrintedRow] = Field(description="in the source's order")
+    baseline_index: int = _internal(description="index of `baseline` in `columns`, whose names may repeat")
+    disagreements: list[Recomputed] = _internal(description="printed gains that do not follow from the values")
+
+
+class BlockValue(Part):
+    """Mean of a column's values in one block."""
+
+    block: int
+    column: int = Field(description="index of the column")
+    position: float = Field(description="mean position in the order of trials")
+    value: float
+
+
+class PlottedRow(Part):
+    """A row with the values behind its verdicts, for plots."""
+
+    key: str = Field(description="its anchor in the page")
+    workload: str
+    metric: str
+    unit: str
+    direction: Direction
+    parameters: dict[str, Any]
+    label: str = Field(description="its name in the report of an imported source")
+    verdicts: list[Row] = Field(description="in the order of the columns; empty without a second column")
+    values: list[BlockValue] = Field(description="in the order of blocks and columns")
+    samples: list[list[float | None] | None] | None = Field(description="sorted, thinned samples of each column")
+
+
+class Report(Part):
+    """The object printed by `schedlab report --format json` and `schedlab compare --format json`."""
+
+    number: int = Field(alias="schema", default=SCHEMA, description=f"{SCHEMA}; the changes are listed above")
+    run: Run = Field(description="the baseline's run")
+    runs: list[Run] = Field(description="all compared runs, the baseline's first")
+    columns: list[Column] = Field(description="the compared columns, the baseline first")
+    paired: bool = Field(description="false if the columns were not measured in turn")
+    judging: Judging = Field(description="options of the analysis")
+    baseline: str = Field(description="name of the first column")
+    rows: list[Row] = Field(description="one object for each row and each column with it, without the baseline")
+    printed: list[PrintedTable] = Field(description="tables of imported texts")
+    stacks: list[Stack] = Field(description="if the experiment names a stack: one object for each row")
+    factorials: list[Factorial] = Field(description="if the experiment has switches: one object for each row")
+    course: Course | None = Field(description="of a sequential run, else null")
+    unmatched: list[Unmatched] = Field(description="rows that some columns lack")
+    warnings: list[Warning] = Field(description="named warnings, each with what to do next")
+    failures: list[Failure] = Field(description="all failed trials")
+    notes: list[str] = Field(description="what was left aside; with `--counters`, what could not be counted")
+    counters: list[Counter] | None = Field(default=None, description="only with `--counters` or `--counter`")
+    counters_named: bool = _internal(default=False, description="whether the counters were selected by their names")
+    commands: list[str] = _internal(description="the commands that repeat the run and the report")
+    mmtests: View | None = _internal(default=None, description="MMTests' tables")
+    plotted: list[PlottedRow] = _internal(default=[], description="the rows of the HTML report")
+    sampled: bool = _internal(default=False, description="whether `plotted` has samples, not only block means")
+
+    def run_of(self, column: Column) -> Run:
+        """Return the run of a column. Numbers are ambiguous where runs lie in several stores."""
+        return self.runs[column.place]
+
+
+class Samples(Part):
+    """Metadata of a Parquet file of samples, with the fields of a report."""
+
+    number: int = Field(alias="schema", default=SCHEMA)
+    runs: list[Run]
+    columns: list[Column]
+
+
+def published(part: type[Part]) -> list[str]:
+    """Return the names of a part's fields in the JSON."""
+    return [name for name, field in part.model_fields.items() if not field.exclude]

@@ -1,0 +1,73 @@
+"""The answer at the top of the page: for each variant the number of rows by verdict, and the largest changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from schedlab.analysis.rows import Word
+from schedlab.report import words
+from schedlab.report.document import Report, Row
+from schedlab.report.numbers import change
+from schedlab.units import counted
+
+_NAMED = 3
+"""Rows that a sentence names; the table has all of them."""
+
+_REASONS = 2
+"""Reasons for unknown numbers that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """The number of rows with a word, and a remark on them."""
+
+    word: Word
+    count: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One variant over all its rows; ``clauses`` are those of the words that occur."""
+
+    variant: str
+    rows: int
+    clauses: tuple[Clause, ...]
+
+
+def answers(report: Report, compared: Sequence[Row]) -> list[Answer]:
+    """Return an answer for each variant with a verdict, in the order of the columns."""
+    found = []
+    for column in report.columns[1:]:
+        of_variant = [row for row in compared if row.variant == column.name]
+        if of_variant:
+            by_word = [(word, [row for row in of_variant if row.verdict is word]) for word in Word]
+            clauses = tuple(Clause(word, len(rows), _remark(word, rows)) for word, rows in by_word if rows)
+            found.append(Answer(column.name, len(of_variant), clauses))
+    return found
+
+
+def _remark(word: Word, rows: Sequence[Row]) -> str:
+    if word is Word.INCONCLUSIVE:
+        return _undetected(rows)
+    if word is Word.EQUIVALENT:
+        return ""
+    largest = sorted(rows, key=lambda row: -abs(log(row.ratio or 1)))
+    return words.listed([f"{words.row_name(row)} {change(row.ratio)}" for row in largest], _NAMED)
+
+
+def _undetected(rows: Sequence[Row]) -> str:
+    """Return the minimum detectable effects, and the number of rows with another reason."""
+    effects = sorted(row.detectable for row in rows if row.detectable is not None and not row.reason)
+    clauses = []
+    if effects:
+        low, high = f"{100 * effects[0]:.1f}", f"{100 * effects[-1]:.1f}"
+        clauses.append(f"MDE {low if low == high else f'{low} to {high}'} %")
+    reasons = Counter(row.reason for row in rows if row.reason)
+    common = reasons.most_common(_REASONS)
+    clauses += [f"{counted(count, 'row')}: {reason}" for reason, count in common]
+    rest = sum(reasons.values()) - sum(count for _, count in common)
+    return "; ".join(clauses) + (f"; {rest} more for other reasons" if rest else "")

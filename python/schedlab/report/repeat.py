@@ -1,0 +1,91 @@
+"""The commands that repeat a run and its report: experiment file, random seed, and options beside the file."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from schedlab.findings import Findings
+from schedlab.store.columns import Chosen
+from schedlab.store.reading import Run
+
+KINDS = ("host", "sim", "vm")
+"""Beginnings of the targets that ``--target`` accepts."""
+
+
+def commands(findings: Findings, store: Path | None) -> list[str]:
+    """Return the commands that measure or import the columns again and print this report."""
+    at = ["--store", str(store)] if store else []
+    run, columns = findings.run, findings.columns
+    if len(findings.runs) == 1 and findings.paired:
+        file = shlex.quote(file_name(run))
+        return [
+            f"{shlex.join(['schedlab', 'runs', '--file', str(run.id), *at])} > {file}",
+            shlex.join(run_command(run)),
+        ]
+    into = ["--to", str(store)] if store else []
+    imported = [column for column in columns if stored(column) and not column.run.design.paired]
+    paths = dict.fromkeys(column.run.experiment_path for column in imported)
+    imports = [shlex.join(["schedlab", "import", path, *into]) for path in paths]
+    if len(findings.runs) == 1 and stored(columns[0]):
+        return [*imports, shlex.join(["schedlab", "report", str(run.id), *at])]
+    return [*imports, shlex.join(["schedlab", "compare", *_words(columns), *at])]
+
+
+def stored(column: Chosen) -> bool:
+    """Return whether a column is in a store, not read from a path."""
+    return column.store is None or column.store.url.database not in (None, "", ":memory:")
+
+
+def _words(columns: Sequence[Chosen]) -> list[str]:
+    """Return the arguments of ``compare`` for these columns. A path includes all of its columns."""
+    words = []
+    for column in columns:
+        if not stored(column):
+            words.append(column.run.experiment_path)
+        elif column.run.design.paired:
+            words.append(f"{column.run.id}:{column.variant}")
+        else:
+            words.append(str(column.run.id))
+    return list(dict.fromkeys(words))
+
+
+def file_name(run: Run) -> str:
+    """Return the experiment file's name without its folder."""
+    return PurePath(run.experiment_path).name or "experiment.toml"
+
+
+def run_command(run: Run) -> list[str]:
+    """Return the words of ``schedlab run FILE --quick --target sim:kunpeng920 --seed 5``."""
+    quick = ["--quick"] if run.quick else []
+    return ["schedlab", "run", file_name(run), *quick, *_target(run), *_sysroot(run), "--seed", str(run.seed)]
+
+
+def _target(run: Run) -> list[str]:
+    """Return ``--target``, unless the file names the same target or the option does not accept it.
+
+    A user's own machine model is a path in the file and a name in the run. Then the file's target is used.
+    """
+    try:
+        in_file = _target_name(tomllib.loads(run.experiment_file).get("target", {}))
+    except tomllib.TOMLDecodeError:
+        in_file = ""  # a report must not depend on the file
+    kind, own_model = run.target.partition(":")[0], ".toml" in in_file
+    same = in_file == run.target or (own_model and in_file.partition(":")[0] == kind)
+    return [] if same or kind not in KINDS else ["--target", run.target]
+
+
+def _target_name(table: Mapping[str, Any]) -> str:
+    """Return the name of a ``[target]`` table's target."""
+    kind = table.get("kind", "host")
+    if kind == "sim":
+        return "sim:" + "/".join(table[part] for part in ("machine", "kernel") if part in table)
+    return f"vm:{table['kernel']}@{table.get('topology')}" if kind == "vm" else "host"
+
+
+def _sysroot(run: Run) -> list[str]:
+    root = run.fingerprint.get("tunables", "/")
+    return [] if root == "/" else ["--sysroot", root]

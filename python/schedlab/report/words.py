@@ -1,0 +1,264 @@
+"""The words of reports, each stated once: names of rows and runs, verdicts with their remarks, explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from schedlab import kinds, units
+from schedlab.analysis.rows import DIFFERENT, Direction, Word
+from schedlab.report.document import Column, Report, Row, Run
+from schedlab.report.numbers import p_value
+
+NOISE_BAND = "noise band"
+"""The verdict column of the A/A control."""
+
+EMULATED = "emulated"
+"""Mark of a verdict on a time or a rate of an emulated machine."""
+
+SYMBOLS = {Word.BETTER: "▲", Word.WORSE: "▼", Word.EQUIVALENT: "=", Word.INCONCLUSIVE: "?"}
+"""A symbol beside each word, so that colour is never the only distinction."""
+
+UNMATCHED = "Not compared throughout"
+"""Heading of the rows that some columns lack."""
+
+MOST_LISTED = 4
+"""Names in a list; the others are counted."""
+
+
+class HasRow(Protocol):
+    """A part of the document about a row."""
+
+    @property
+    def workload(self) -> str: ...
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+
+
+class HasUnit(HasRow, Protocol):
+    """A part of the document with the unit of its row."""
+
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def direction(self) -> Direction: ...
+
+
+def parameters(values: Mapping[str, Any]) -> str:
+    """Format parameters as ``groups=2 loops=250``."""
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def row_name(row: HasRow) -> str:
+    """Name a row: ``hackbench groups=2 loops=250 time``."""
+    return " ".join(part for part in (row.workload, parameters(row.parameters), row.metric) if part)
+
+
+def measure(metric: str, unit: str) -> str:
+    """Name a metric with its unit: ``time [s]``."""
+    return f"{metric} [{unit}]" if unit else metric
+
+
+def better(row: HasUnit) -> str:
+    """Name the direction of a row: ``lower is better``."""
+    return f"{row.direction} is better"
+
+
+def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
+    """Return the first names, and the number of the others."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+# Runs and columns.
+
+
+def origin(run: Run) -> str:
+    """Return the origin of figures that no real kernel produced: `` [simulated]``."""
+    return "" if run.kind == kinds.REAL else f" [{run.kind}]"
+
+
+def subject(report: Report) -> str:
+    """Name the subject of the report: a run, or columns and their baseline."""
+    if len(report.runs) == 1 and report.paired:
+        return f"run {report.run.id}: {report.run.name}{origin(report.run)}"
+    others = [column.name for column in report.columns[1:]]
+    same = origin(report.run) if len({run.kind for run in report.runs}) == 1 else ""
+    return f"{listed(others)} against {report.baseline}{same}" if others else f"{report.baseline}{same}"
+
+
+def machine(run: Run) -> str:
+    """Describe the machine: number of CPUs, their model, memory and kernel; empty if unknown."""
+    parts = (
+        units.counted(run.cpus, "CPU") if run.cpus else None,
+        run.machine,
+        _memory(run.memory_kib) if run.memory_kib else None,
+        f"Linux {run.kernel}" if run.kernel else None,
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _memory(kib: int) -> str:
+    """Format a size of memory; that of a small guest is in MiB."""
+    return f"{kib / (1 << 20):.1f} GiB" if kib >= 1 << 20 else f"{kib >> 10} MiB"
+
+
+def began(run: Run) -> str:
+    """Return the time of the run's start or of the import."""
+    return datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def design(run: Run) -> str:
+    """Describe the design: ``7 blocks × 1, quick, seed 5``; for an import its path and size."""
+    blocks = units.counted(run.blocks, "block")
+    if not run.measured:
+        size = f", {blocks} of up to {run.iterations} samples" if run.sampled else ""
+        return f"imported from {run.source}{size}"
+    return f"{blocks} × {run.iterations}{', quick' if run.quick else ''}, seed {run.seed}"
+
+
+def column_line(report: Report, column: Column) -> str:
+    """Describe a column: ``run 3 "slice", variant batch, 8 blocks × 1, seed 5``."""
+    run = report.run_of(column)
+    if not run.measured:
+        return f"{f'run {run.id}, ' if column.stored else ''}{design(run)}"
+    return f"run {run.id} {run.name!r}{origin(run)}, variant {column.variant}, {design(run)}"
+
+
+# Summaries and lists.
+
+
+def different(row: Row) -> bool:
+    """Return whether the verdict asserts a difference from the baseline."""
+    return row.verdict in DIFFERENT and not row.control
+
+
+def counts(report: Report) -> list[str]:
+    """Count the verdicts of each column: ``new: 2 better, 1 inconclusive``; empty for a single row."""
+    if len({(row.workload, row.metric, parameters(row.parameters)) for row in report.rows}) < 2:
+        return []
+    lines = []
+    for name in dict.fromkeys(row.variant for row in report.rows if not row.control):
+        verdicts = [row.verdict for row in report.rows if row.variant == name]
+        words = [f"{verdicts.count(word)} {word}" for word in Word if word in verdicts]
+        lines.append(f"{name}: {', '.join(words)}")
+    return lines
+
+
+def alone(report: Report) -> str:
+    """Return the remark on a report with a single column; empty for others."""
+    if report.rows or report.printed:
+        return ""
+    return f"There is one column, {report.baseline}: nothing to compare. --format mmtests shows its figures."
+
+
+def notes(report: Report) -> list[str]:
+    """Return the notes, without those on counters, which stand beside the counters."""
+    if report.counters is None:
+        return report.notes
+    return [note for note in report.notes if note not in report.run.notes]
+
+
+def unmatched(report: Report) -> Iterator[str]:
+    """Yield the rows that some columns lack; rows of one workload with the same reason are one line."""
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for row in report.unmatched:
+        groups.setdefault((row.workload, row.reason), []).append(row)
+    for (workload, reason), rows in groups.items():
+        metrics = listed(list(dict.fromkeys(row.metric for row in rows)))
+        places = list(dict.fromkeys(text for row in rows if (text := parameters(row.parameters))))
+        at = f" at {'; '.join(places)}" if places and len(places) <= MOST_LISTED else ""
+        yield f"{workload} {metrics}{at or f' ({len(rows)} rows)'}: {reason}"
+
+
+def failures(report: Report) -> list[str]:
+    """Return a line for each failed trial, with all lines of its reason."""
+    return [f"{one.position}: {one.workload} under {one.variant}: {one.reason.strip()}" for one in report.failures]
+
+
+# Verdicts.
+
+
+def verdict(row: Row, report: Report) -> tuple[str, str]:
+    """Return the verdict's word, and remarks in parentheses, which may be empty."""
+    if row.control:
+        return f"{NOISE_BAND}, off" if control_differs(row, report) else NOISE_BAND, ""
+    remarks = []
+    if emulated_speed(row.kind.split("/"), row.unit):
+        remarks.append(EMULATED)
+    if row.verdict is Word.INCONCLUSIVE:
+        remarks.append(row.reason or mde(row.detectable))
+    elif row.in_noise_band and row.verdict is not Word.EQUIVALENT:
+        remarks.append(f"in the {NOISE_BAND}")
+    if row.method == "paired" and row.n < report.run.blocks:
+        remarks.append(f"n={row.n}")
+    if row.failed and not row.reason:
+        remarks.append(f"{row.failed} failed")
+    return row.verdict, " ".join(f"({remark})" for remark in remarks)
+
+
+def control_differs(row: Row, report: Report) -> bool:
+    """Return whether the A/A control differs from the baseline, at raw alpha."""
+    return row.p is not None and row.p <= report.judging.alpha
+
+
+def emulated_speed(of_columns: Sequence[str], unit: str) -> bool:
+    """Return whether a figure is a time or a rate of an emulated machine; ``of_columns`` are kinds of runs."""
+    return kinds.tells_speed(unit) and any(map(kinds.emulated, of_columns))
+
+
+def mde(detectable: float | None) -> str:
+    """Return the minimum detectable effect: ``MDE 2.9 %``."""
+    return "too few values for any effect" if detectable is None else f"MDE {100 * detectable:.1f} %"
+
+
+def interval_heading(report: Report) -> str:
+    """Return ``95 % interval``, or the level of a sequential run's last interim analysis."""
+    level = next((row.level for row in report.rows if row.level is not None), report.judging.alpha)
+    return f"{100 * (1 - level):.3g} % interval"
+
+
+def evidence_headings(report: Report) -> list[str]:
+    """Return ``p``; for unpaired columns also the p of ranks, and the number of values."""
+    return ["p"] if report.paired else ["p", "ranks", "n"]
+
+
+def evidence(row: Row, report: Report) -> list[str]:
+    """Return the cells below :func:`evidence_headings`."""
+    p = p_value(row.p)
+    return [p] if report.paired else [p, p_value(row.p_mann_whitney), str(row.n)]
+
+
+def family(report: Report) -> str:
+    """Name the rows that are corrected together."""
+    return "all rows" if report.judging.family == "run" else "each variant's rows"
+
+
+def method(report: Report) -> str:
+    """Explain the columns of a table and the method of its verdicts."""
+    judging = report.judging
+    how = (
+        "change: variant against baseline, paired by block. p: sign-flip permutation, raw"
+        if report.paired
+        else "change: ratio of geometric means. p: Welch on logarithms, raw; ranks: Mann–Whitney's; n: the smaller side"
+    )
+    corrected = (
+        f"after {judging.correction} over {family(report)}" if judging.correction != "none" else "without a correction"
+    )
+    text = (
+        f"{how}; verdicts at α = {judging.alpha:g} {corrected}. "
+        f"{Word.EQUIVALENT}: within ±{100 * judging.delta:g} %. MDE: minimum detectable effect, the change that this "
+        f"{'run' if report.paired else 'comparison'} finds with 80 % power."
+    )
+    undecided = [row for row in report.rows if row.verdict is Word.INCONCLUSIVE and not row.control]
+    needed = [row.blocks_needed for row in undecided if row.blocks_needed is not None]
+    if not needed:
+        return text
+    low, high = min(needed), max(needed)
+    span = str(low) if low == high else f"{low} to {high}"
+    return f"{text} Changes of {100 * judging.delta:g} % would need {span} blocks."

@@ -1,0 +1,47 @@
+"""Each verdict word and each warning text is declared once in the package."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import schedlab
+from schedlab.analysis.rows import Word
+from schedlab.analysis.warnings import Kind
+from schedlab.report import words
+
+PACKAGE = Path(schedlab.__file__).parent
+SOURCE = {
+    path.relative_to(PACKAGE): path.read_text(encoding="utf-8")
+    for pattern in ("*.py", "*.j2", "*.js")
+    for path in PACKAGE.rglob(pattern)
+}
+
+COMMAND_LINE = {"worse": 1, "better": 1}
+"""Other uses of these texts as literals: the value of ``--fail-on``, and a heading of ``schedlab simulate``."""
+
+
+def occurrences(pattern: str) -> int:
+    return sum(len(re.findall(pattern, text)) for text in SOURCE.values())
+
+
+@pytest.mark.parametrize("word", [*map(str, Word), words.NOISE_BAND])
+def test_a_verdict_word_is_declared_once(word: str) -> None:
+    assert occurrences(f"[\"']{word}[\"']") == 1 + COMMAND_LINE.get(word, 0)
+    assert occurrences(f">{word}<") == 0
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_text_and_the_advice_of_a_warning_are_declared_once(kind: Kind) -> None:
+    for text in (kind.text, kind.advice):
+        fragment = max(re.split(r"\{[^}]*\}", text), key=len)
+        if fragment:
+            assert sum(body.count(fragment) for body in SOURCE.values()) == 1
+    assert kind.advice
+
+
+def test_a_kind_of_warning_equals_its_published_name() -> None:
+    assert Kind("other-machines") is Kind.MACHINES
+    assert str(Kind.MODES) == "two-modes"
