@@ -127,9 +127,9 @@ def test_a_row_is_told_what_the_design_sees_and_what_it_needs() -> None:
     assert found.blocks is not None
     larger = row_plan(TIME, known(0.04, 0.01), found.blocks, 4, WANTED, 1.0)
     smaller = row_plan(TIME, known(0.04, 0.01), found.blocks - 1, 4, WANTED, 1.0)
-    assert larger.sees <= WANTED.effect < smaller.sees
-    assert row_plan(TIME, known(0.04, 0.01), 3, 4, WANTED, 1.0).sees == inf
-    assert isnan(row_plan(TIME, known(nan, 0.01), 12, 4, WANTED, 1.0).sees)
+    assert larger.detectable <= WANTED.effect < smaller.detectable
+    assert row_plan(TIME, known(0.04, 0.01), 3, 4, WANTED, 1.0).detectable == inf
+    assert isnan(row_plan(TIME, known(nan, 0.01), 12, 4, WANTED, 1.0).detectable)
 
 
 def test_the_blocks_needed_find_the_effect_as_often_as_wanted() -> None:

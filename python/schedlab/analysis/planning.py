@@ -46,14 +46,14 @@ class RowPlan:
     """What is known of one row.
 
     Attributes:
-        sees: the relative change that the design at hand finds with the wanted power; inf for none, nan not known.
+        detectable: minimum detectable effect of the current design at the wanted power; inf for none, nan if unknown.
         blocks: those needed for the wanted effect with the design's iterations; None for more than anybody runs.
         best_iterations: the number a block at which time buys most certainty for this row alone; None if not known.
     """
 
     question: Question
     noise: Noise
-    sees: float
+    detectable: float
     blocks: int | None
     best_iterations: int | None
 
@@ -76,7 +76,7 @@ def row_plan(
     return RowPlan(
         question=question,
         noise=noise,
-        sees=detectable(spread, blocks, wanted.level, wanted.power) if known else spread,
+        detectable=detectable(spread, blocks, wanted.level, wanted.power) if known else spread,
         blocks=blocks_needed(spread, wanted.effect, wanted.level, 1, wanted.power) if known else None,
         best_iterations=best_iterations(noise, cost_ratio),
     )

@@ -64,7 +64,7 @@ def _row(row: RowPlan, iterations: int) -> dict[str, Any]:
         "of_ratio": _known(noise.of_ratio(iterations)),
         "clamped": noise.clamped,
         "measured_blocks": noise.blocks,
-        "sees": _known(row.sees),
+        "sees": _known(row.detectable),
         "blocks": row.blocks,
         "best_iterations": row.best_iterations,
     }

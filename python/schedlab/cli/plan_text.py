@@ -106,7 +106,7 @@ def _show_rows(console: Console, plan: Plan, sizing: Sizing) -> None:
     console.print(f"\nNoise of run {run.id} ({_size(run.design.blocks, run.design.iterations)}, {run.state}):\n")
     table = _table("row", "within", "between", "of ratio", "MDE", "blocks", "best")
     for row in sizing.rows:
-        cells = (row.noise.within, row.noise.between, row.noise.of_ratio(design.iterations), row.sees)
+        cells = (row.noise.within, row.noise.between, row.noise.of_ratio(design.iterations), row.detectable)
         best = "-" if row.best_iterations is None else str(row.best_iterations)
         table.add_row(row_name(row.question), *map(_percent, cells), _blocks(row), best)
     console.print(table)
