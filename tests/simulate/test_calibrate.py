@@ -35,8 +35,8 @@ def test_the_file_of_this_host_is_simulated_and_every_cost_says_where_it_is_from
         told += line
         if not line.startswith("#"):
             key = line.split(" = ")[0]
-            assert "measured: median of 1" in told or "taken over from" in told, line
-            # A difference may be lost in noise, but then the file says so.
+            assert "measured: median of 1" in told or "copied from" in told, line
+            # Noise may exceed a difference, but then the file says so.
             assert key not in MEASURED or "measured" in told or "noise" in told, line
             told = ""
     for key, cost in machine.data["costs"].items():
@@ -54,16 +54,16 @@ def test_figures_stand_in_the_file_with_their_spread_and_what_was_lost_in_noise_
         "b": Figure(-5, -9.0, 1.0, 3, "thus"),
         "d": {"llc": Figure(6, 6.0, 6.0, 1, "how")},
     }
-    written = calibrate._written(text, costs, figures)
+    written = calibrate._with_figures(text, costs, figures)
     assert tomllib.loads(written)["costs"] == {"a": 70, "b": 2, "c": 3, "d": {"core": 4, "llc": 6}}
     assert costs_of(written) == [
         "# measured: median of 3 (60 to 80), so",
         "a = 70",
-        "# taken over from near, for the difference was lost in noise",
-        "b = 2 # taken over from near",
-        "c = 3 # taken over from near",
+        "# copied from near, because noise exceeded the difference",
+        "b = 2 # copied from near",
+        "c = 3 # copied from near",
         "# llc: measured: median of 1 (6 to 6), how",
-        "d = { core = 4, llc = 6 } # the other distances: taken over from near",
+        "d = { core = 4, llc = 6 } # the other distances: copied from near",
     ]
     assert "x" not in written.splitlines()[0].split()
 

@@ -30,7 +30,7 @@ def test_costs_are_those_of_the_nearest_shipped_machine_and_marked_so(recorded: 
     assert "[costs] # laptop-4's, all of them" in text
     assert "NOT measured here" in text
     # No /boot/config in the tree: ticks per second are borrowed, and the line says so.
-    assert "hz = 250 # laptop-4's: this host does not tell" in text
+    assert "hz = 250 # laptop-4's: this host does not show it" in text
 
 
 def test_what_sysfs_knows_nothing_of_is_taken_over_whole(recorded: Callable[[str], Path]) -> None:

@@ -110,7 +110,7 @@ def test_several_files_have_headings_and_json_has_them_all() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--proc", "vmstat"), "'vmstat' is no simulated file"),
+        (("--proc", "vmstat"), "'vmstat' is not a simulated file"),
         (("--proc", "0/sched"), "the program's tasks are 1 to 8"),
         (("--proc", "9/sched"), "the program's tasks are 1 to 8"),
         (("--proc", "1/sched", "--kernel", "linux-2.5.59"), "linux-2.5.59 has no /proc/PID/sched"),

@@ -18,7 +18,7 @@ from schedlab.simulation.running import Pool, Simulation
 from schedlab.simulation.settings import SAMPLES, Settings, attributes, nanoseconds, seed_of, tunable
 
 Name = str | Path
-"""Of a shipped model, or the path of its TOML file."""
+"""The name of a shipped model, or the path of a TOML file."""
 
 
 def simulate(
@@ -48,18 +48,18 @@ def simulate(
             show`` prints it or in rt-app's form.
         machine: a shipped machine (``schedlab machines list``) or the path of a TOML file; or several.
         kernel: a shipped kernel model (``schedlab kernels list``) or the path of a TOML file; or several.
-        parameters: the workload's, as in an experiment file.
-        seed: decides everything that is left to chance; 0 by default. ``seeds``: several.
+        parameters: parameters of the workload, as in an experiment file.
+        seed: random seed; 0 by default. ``seeds``: several seeds.
         tunables: values by name as in an experiment file; or several such sets, each a configuration.
         changes: (virtual time such as "10ms", tunable, value), made while the program runs.
-        command_line: the simulated kernel's, such as ``isolcpus=1-3``.
-        policy, priority, nice, slice, cpus: of all tasks, as in a variant of an experiment file.
+        command_line: command line of the simulated kernel, such as ``isolcpus=1-3``.
+        policy, priority, nice, slice, cpus: attributes of all tasks, as in a variant of an experiment file.
         horizon: virtual time at which a simulation ends at the latest, such as "2s".
-        samples: most samples of a series that are kept; of more, a random selection.
+        samples: the most samples of a series that are kept; of a longer series, a random selection.
         workers: simulations at a time; by default one for each CPU that this process may use.
 
-    Returns data frames; the same arguments give the same frames, whatever ``workers`` is. Raises subclasses of
-    :class:`schedlab.simulation.errors.SimulationError`, before anything runs where that is possible.
+    Returns data frames; the same arguments give the same frames, for any number of ``workers``. Raises subclasses of
+    :class:`schedlab.simulation.errors.SimulationError`, if possible before the first simulation.
     """
     if seed is not None and seeds is not None:
         raise SettingRefused("give seed or seeds, not both", where="seeds")

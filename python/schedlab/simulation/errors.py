@@ -1,4 +1,4 @@
-"""What the simulator refuses and how simulations fail. The extension module raises these by their names."""
+"""Errors of the simulator. The extension module raises these classes by their names."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from schedlab.errors import Exit, SchedlabError
 
 
 class SimulationError(SchedlabError):
-    """Everything that concerns simulations."""
+    """Base of all errors that concern simulations."""
 
 
 class NotBuilt(SimulationError):
-    """The extension module is not there, or is of another version."""
+    """The extension module does not exist, or is of another version."""
 
     exit_code = Exit.CANNOT_RUN
 
 
 class ModelError(SimulationError):
-    """A machine or kernel model that does not exist, cannot be read, or cannot be."""
+    """A machine or kernel model that does not exist, cannot be read, or is not valid."""
 
 
 class ProgramError(SimulationError):
-    """A program that does not exist, cannot be read, or that no executor can run."""
+    """A program that does not exist, cannot be read, or cannot run."""
 
 
 class SettingRefused(SimulationError):
-    """A tunable, a kernel parameter or an attribute that the model lacks, or a value out of its range."""
+    """A tunable, a kernel parameter or an attribute that the model lacks, or a value out of range."""
 
 
 class TimelineError(SimulationError):
@@ -32,14 +32,14 @@ class TimelineError(SimulationError):
 
 
 class SimulationFailed(SimulationError):
-    """A simulation that began and did not end well."""
+    """A simulation that began and failed."""
 
     exit_code = Exit.TRIALS_FAILED
 
 
 class Deadlock(SimulationFailed):
-    """Nobody can ever go on; the text says who waits for whom."""
+    """No task can ever continue; the text says which task waits for which."""
 
 
 class TaskFailed(SimulationFailed):
-    """A task did what its program may not do."""
+    """A task executed an invalid operation."""

@@ -25,7 +25,7 @@ _QUANTILES = ("p50_ns", "p75_ns", "p90_ns", "p95_ns", "p99_ns", "p99.9_ns")
 
 @dataclass(frozen=True)
 class Case:
-    """What one simulation of several was of."""
+    """The arguments of one simulation."""
 
     program: str
     machine: str
@@ -34,16 +34,16 @@ class Case:
     seed: int
 
     def values(self) -> tuple[Any, ...]:
-        """The columns that each frame begins with; tunables as canonical JSON."""
+        """The first columns of each frame; tunables as canonical JSON."""
         tunables = json.dumps(dict(self.tunables), sort_keys=True, separators=(",", ":"))
         return (self.program, self.machine, self.kernel, tunables, self.seed)
 
 
 class Simulated:
-    """Simulated, not measured: what happened in each case, as data frames.
+    """The outcome of each case as data frames: simulated, not measured.
 
     Every frame begins with the columns program, machine, kernel, tunables (JSON) and seed. Times are virtual.
-    ``notes`` say what of an rt-app document has no effect.
+    ``notes`` name the parts of an rt-app document that have no effect.
     """
 
     label = "simulated"
@@ -55,7 +55,7 @@ class Simulated:
 
     @cached_property
     def metrics(self) -> pl.DataFrame:
-        """metric, unit, direction (which is better), value (null where nothing was recorded)."""
+        """metric, unit, direction (of improvement), value (null where nothing was recorded)."""
         columns = {"metric": pl.String, "unit": pl.String, "direction": pl.String, "value": pl.Float64}
         return self._frame(
             columns,
@@ -64,7 +64,7 @@ class Simulated:
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """metric, unit, value: the single observations behind those metrics that are means, in their order."""
+        """metric, unit, value: the observations of those metrics that are means, in their order."""
         columns = {"metric": pl.String, "unit": pl.String, "value": pl.Float64}
         return self._frame(
             columns,
@@ -73,7 +73,7 @@ class Simulated:
 
     @cached_property
     def counters(self) -> pl.DataFrame:
-        """counter, value: the simulated kernel's, and behind them the program's own."""
+        """counter, value: those of the simulated kernel, then those of the program."""
         columns = {"counter": pl.String, "value": pl.Int64}
         return self._frame(
             columns, lambda outcome: [*outcome["counters"].items(), *outcome["program_counters"].items()]
@@ -81,7 +81,7 @@ class Simulated:
 
     @cached_property
     def ledger(self) -> pl.DataFrame:
-        """cpu, account, ns: where each CPU's time went; a CPU's accounts sum to the time when the ledger was closed."""
+        """cpu, account, ns: the use of each CPU's time. A CPU's accounts sum to the time when the ledger was closed."""
         columns = {"cpu": pl.Int64, "account": pl.String, "ns": pl.Int64}
 
         def rows(outcome: Outcome) -> Iterator[tuple[Any, ...]]:
@@ -96,9 +96,9 @@ class Simulated:
     def latencies(self) -> pl.DataFrame:
         """distribution, count, min_ns, mean_ns, quantiles, max_ns; null where nothing was counted.
 
-        ``wakeup``: from a wake-up to the first instruction, of all CPUs and of each (``wakeup.cpu0``); ``idle``: how
-        long CPUs idled; ``balance_cost.*``: of one balancing pass. A quantile is the lower end of its bucket, which is
-        at most a quarter wider than that.
+        ``wakeup``: from a wake-up to the first instruction, on all CPUs and on each (``wakeup.cpu0``). ``idle``: idle
+        times. ``balance_cost.*``: costs of balancing passes. A quantile is the lower end of its bucket, and the upper
+        end is at most a quarter above it.
         """
         names = ("count", "min_ns", "mean_ns", *_QUANTILES, "max_ns")
         columns = {"distribution": pl.String, **dict.fromkeys(names, pl.Int64)}
@@ -109,7 +109,7 @@ class Simulated:
 
     @cached_property
     def histograms(self) -> pl.DataFrame:
-        """distribution, from_ns, count: the buckets that hold something."""
+        """distribution, from_ns, count: the buckets that are not empty."""
         columns = {"distribution": pl.String, "from_ns": pl.Int64, "count": pl.Int64}
         return self._frame(
             columns,
@@ -118,7 +118,7 @@ class Simulated:
 
     @cached_property
     def tasks(self) -> pl.DataFrame:
-        """task, ran_ns, user_ns, switches, migrations, wake-ups and their latencies, of the program's own tasks."""
+        """task, ran_ns, user_ns, switches, migrations, wake-ups and their latencies, for each task of the program."""
         numbers = (
             "ran_ns", "user_ns", "voluntary_switches", "involuntary_switches", "migrations", "wakeups",
             "wakeup_latency_ns", "wakeup_latency_max_ns",
@@ -130,9 +130,9 @@ class Simulated:
 
     @cached_property
     def locks(self) -> pl.DataFrame:
-        """lock, number of locks of that name, how often acquired and waited for, and the waiting in ns.
+        """lock, the number of locks of that name, acquisitions, contended acquisitions, and waiting times in ns.
 
-        Waiting ends when the lock is handed over; ``worst_waited_ns`` is that for the one lock it was longest for.
+        Waiting ends when the lock is handed over. ``worst_waited_ns`` is the total of the lock with the largest total.
         """
         numbers = ("locks", "acquired", "contended", "waited_ns", "longest_ns", "worst_waited_ns")
         columns = {"lock": pl.String, **dict.fromkeys(numbers, pl.Int64)}
@@ -142,7 +142,7 @@ class Simulated:
 
     @cached_property
     def schedstat(self) -> pl.DataFrame:
-        """cpu, counter, value: /proc/schedstat by the names that the host's has; no rows if they were never on."""
+        """cpu, counter, value: /proc/schedstat under the names of a host's; no rows if schedstats were never on."""
         columns = {"cpu": pl.Int64, "counter": pl.String, "value": pl.Int64}
 
         def rows(outcome: Outcome) -> Iterator[tuple[Any, ...]]:
@@ -154,7 +154,7 @@ class Simulated:
 
     @cached_property
     def task_statistics(self) -> pl.DataFrame:
-        """task, statistic, value: of /proc/PID/sched, times in ns; no rows of tasks that lived while it was off."""
+        """task, statistic, value: /proc/PID/sched, times in ns; no rows for tasks that ran with schedstats off."""
         columns = {"task": pl.String, "statistic": pl.String, "value": pl.Int64}
         return self._frame(
             columns,
@@ -167,19 +167,19 @@ class Simulated:
 
     @cached_property
     def ends(self) -> pl.DataFrame:
-        """end (``finished`` or ``horizon``), elapsed_ns, user_ns, system_ns of the program, digest of everything."""
+        """end (``finished`` or ``horizon``), elapsed_ns, user_ns and system_ns of the program, digest of the run."""
         columns = {
             "end": pl.String, "elapsed_ns": pl.Int64, "user_ns": pl.Int64, "system_ns": pl.Int64, "digest": pl.String,
         }  # fmt: skip
         return self._frame(columns, lambda outcome: [tuple(outcome[key] for key in columns)])
 
     def _frame(self, columns: Mapping[str, Any], rows: Any) -> pl.DataFrame:
-        told: Iterable[tuple[Any, ...]] = (
+        lines: Iterable[tuple[Any, ...]] = (
             (*case.values(), *row)
             for case, outcome in zip(self.cases, self.outcomes, strict=True)
             for row in rows(outcome)
         )
-        return pl.DataFrame(list(told), schema={**_CASE, **columns}, orient="row")
+        return pl.DataFrame(list(lines), schema={**_CASE, **columns}, orient="row")
 
     def __repr__(self) -> str:
         return f"<Simulated: {len(self.cases)} simulations; metrics, counters, ledger, latencies, tasks, ends, …>"

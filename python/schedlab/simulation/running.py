@@ -1,4 +1,4 @@
-"""Simulations: models, program and settings in, what happened out; one, or several at a time over the cores."""
+"""Running simulations: models, program and settings in, outcome out; one, or several at a time on several cores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Outcome = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a simulation is a function of."""
+    """The input of a simulation, on which alone its outcome depends."""
 
     machine: Model
     kernel: Model
@@ -31,13 +31,13 @@ class Simulation:
     settings: Settings
 
     def check(self) -> None:
-        """Raise what would keep it from beginning: see :mod:`schedlab.simulation.errors`."""
+        """Raise the error that would prevent it from beginning, see :mod:`schedlab.simulation.errors`."""
         extension().check(*self._plain())
 
     def run(self, timeline: Path | None = None) -> Outcome:
-        """What happened. Other threads run meanwhile.
+        """Return the outcome. Other threads run meanwhile.
 
-        ``timeline``: where a trace for Perfetto's viewer is written while it runs; after an error it is not whole.
+        ``timeline`` is a file for a Perfetto trace, written while the simulation runs; it is incomplete after an error.
         """
         outcome: Outcome = extension().run(*self._plain(), None if timeline is None else str(timeline))
         return outcome
@@ -53,28 +53,29 @@ def cores() -> int:
 
 
 class Running(Future[Outcome]):
-    """A simulation that was given to a pool; ``seconds`` is what running it took, once it has ended."""
+    """A simulation in a pool; ``seconds`` is its real run time, once it has ended."""
 
     seconds: float = 0.0
 
 
 class Pool:
-    """Threads that run simulations in the order in which they were given; the outcomes do not depend on how many.
+    """Threads that run simulations in the order of submission. The number of threads does not affect the outcomes.
 
-    They are daemons, unlike those of :mod:`concurrent.futures`: Ctrl-C, and the end of the process, wait for nobody.
+    They are daemons, unlike the threads of :mod:`concurrent.futures`, so that neither Ctrl-C nor the end of the process
+    waits for them.
     """
 
     def __init__(self, workers: int | None = None) -> None:
         self._queue: SimpleQueue[tuple[Simulation, Path | None, Running] | None] = SimpleQueue()
-        self._given: list[Running] = []
+        self._submitted: list[Running] = []
         self.workers = workers or cores()
         for _ in range(self.workers):
             Thread(target=self._work, daemon=True).start()
 
     def submit(self, simulation: Simulation, timeline: Path | None = None) -> Running:
-        """Have it run, see :meth:`Simulation.run`; ``result()`` waits for the outcome, or raises what it ended with."""
+        """Queue a simulation, see :meth:`Simulation.run`. ``result()`` waits for the outcome, or raises the error."""
         future = Running()
-        self._given = [earlier for earlier in self._given if not earlier.done()] + [future]
+        self._submitted = [earlier for earlier in self._submitted if not earlier.done()] + [future]
         self._queue.put((simulation, timeline, future))
         return future
 
@@ -97,8 +98,8 @@ class Pool:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """What has not begun never will; the threads end."""
-        for future in self._given:
+        """Cancel the simulations that have not begun, and end the threads."""
+        for future in self._submitted:
             future.cancel()
         for _ in range(self.workers):
             self._queue.put(None)

@@ -1,4 +1,4 @@
-"""Scheduler statistics of a simulation: the kernel's files, read by the code that reads a host's."""
+"""Scheduler statistics of a simulation, in the format of the kernel's files and read by the same code."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ _FILE = re.compile(r"(?:/proc/)?(?:(?P<machine>schedstat)|(?P<pid>[0-9]+)/sched)
 
 
 def pids(files: Sequence[str]) -> list[int]:
-    """The PIDs of those files that are tasks'; SettingRefused for what is neither ``schedstat`` nor ``PID/sched``."""
-    found = []
+    """Return the PIDs of the files ``PID/sched``; SettingRefused for a file that is neither these nor ``schedstat``."""
+    numbers = []
     for name in files:
         matched = _FILE.fullmatch(name)
         if matched is None:
-            raise SettingRefused(f"{name!r} is no simulated file", where="proc", todo="schedstat or PID/sched")
+            raise SettingRefused(f"{name!r} is not a simulated file", where="proc", todo="schedstat or PID/sched")
         if matched["pid"]:
-            found.append(int(matched["pid"]))
-    return found
+            numbers.append(int(matched["pid"]))
+    return numbers
 
 
 def files(outcome: Mapping[str, Any], names: Sequence[str]) -> dict[str, str | None]:
-    """The files of these names; None for /proc/schedstat while nothing was ever counted."""
-    told = outcome["schedstats"]
-    return {f"/proc/{name.removeprefix('/proc/')}": _file(told, name) for name in names}
+    """Return the text of these files; None for /proc/schedstat when nothing was ever counted."""
+    statistics = outcome["schedstats"]
+    return {f"/proc/{name.removeprefix('/proc/')}": _file(statistics, name) for name in names}
 
 
-def _file(told: Mapping[str, Any], name: str) -> str | None:
-    of_tasks = pids([name])
-    text: str | None = told["tasks"][of_tasks[0]] if of_tasks else told["file"]
+def _file(statistics: Mapping[str, Any], name: str) -> str | None:
+    of_task = pids([name])
+    text: str | None = statistics["tasks"][of_task[0]] if of_task else statistics["file"]
     return text
 
 
 def note(outcome: Mapping[str, Any]) -> str:
-    """What a reader of the files has to know; empty when they were on throughout."""
-    told = outcome["schedstats"]
-    if not told["switch"]:
+    """Return a remark for readers of the files; empty when schedstats were on throughout."""
+    statistics = outcome["schedstats"]
+    if not statistics["switch"]:
         return NO_SWITCH
-    return {"on": "", "off": OFF, "partly": PARTLY}[told["state"]]
+    return {"on": "", "off": OFF, "partly": PARTLY}[statistics["state"]]
 
 
 def reading(outcome: Mapping[str, Any]) -> Reading:
-    """``schedstat.FIELD`` and ``schedstat.domainN[.IDLENESS].FIELD`` by CPU; empty if they were never on."""
+    """Return ``schedstat.FIELD`` and ``schedstat.domainN[.IDLENESS].FIELD`` by CPU; empty if they were never on."""
     file = outcome["schedstats"]["file"]
     return {} if file is None else parse(b"1\n" + file.encode())
 
 
 def counters(outcome: Mapping[str, Any]) -> dict[str, int]:
-    """The counters by the names that runs on a host give them; none unless they were on throughout."""
+    """Return the counters under the names of runs on a host; empty unless schedstats were on throughout."""
     if outcome["schedstats"]["state"] != "on":
         return {}
     return {name: sum(by_cpu.values()) for name, by_cpu in reading(outcome).items()}

@@ -1,4 +1,4 @@
-"""Everything about a simulation that is neither machine, kernel nor program."""
+"""The settings of a simulation: seed, tunables, command line, and how its tasks are scheduled."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from schedlab.tunables import Setting
 
 SAMPLES = 100_000
-"""Samples of a series that are kept, of more a random selection: as ``schedload`` does."""
+"""Samples of a series that are kept; of a longer series, a random selection, as in ``schedload``."""
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """How all tasks of a program are scheduled; ``cpus`` None: on all that are not isolated."""
+    """The scheduling attributes of all tasks. With ``cpus`` None they may use all CPUs that are not isolated."""
 
     policy: str = "other"
     priority: int | None = None
@@ -29,7 +29,7 @@ class Attributes:
     slice_ns: int | None = None
 
     def plain(self) -> dict[str, Any]:
-        """As the extension module takes them."""
+        """Return the dictionary that the extension module takes."""
         cpus = None if self.cpus is None else list(self.cpus)
         words = {"policy": self.policy, "priority": self.priority, "nice": self.nice}
         return words | {"cpus": cpus, "slice_ns": self.slice_ns}
@@ -37,10 +37,11 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Settings:
-    """``seed`` decides everything left to chance, ``horizon_ns`` when a simulation ends at the latest.
+    """The input of a simulation besides machine, kernel and program.
 
-    ``tunables`` are whole numbers by the kernel's or schedlab's names; ``changes`` are (virtual ns, name, value).
-    ``pids``: whose /proc/PID/sched is wanted; tasks of the program are numbered by their creation, from 1.
+    ``seed`` is the random seed. A simulation ends at ``horizon_ns`` at the latest. ``tunables`` are numbers by name;
+    ``changes`` are (virtual ns, name, value). ``pids`` are the tasks whose /proc/PID/sched is wanted: the tasks of the
+    program are numbered from 1 in the order of their creation.
     """
 
     seed: int = 0
@@ -53,7 +54,7 @@ class Settings:
     pids: Sequence[int] = ()
 
     def plain(self, groups: Sequence[str]) -> dict[str, Any]:
-        """As the extension module takes them, for a program of these groups."""
+        """Return the dictionary that the extension module takes, for a program with these groups."""
         attributes = {} if self.attributes is None else dict.fromkeys(groups, self.attributes.plain())
         return {
             "seed": self.seed,
@@ -68,22 +69,22 @@ class Settings:
 
 
 def numbers(settings: Iterable[Setting]) -> dict[str, int]:
-    """The numbers that kernel models take, by canonical name; SettingRefused for a value that is not a number."""
-    found: dict[str, int] = {}
+    """Return the numbers that kernel models take, by canonical name; SettingRefused for a text."""
+    values: dict[str, int] = {}
     for each in settings:
         try:
-            found[each.name] = each.number
+            values[each.name] = each.number
         except ValueError as error:
             raise SettingRefused(
                 f"{each.text!r} is not a number, and tunables of simulated kernels are numbers",
                 where=each.name,
                 todo="'schedlab kernels show NAME' prints the tunables of a kernel model",
             ) from error
-    return found
+    return values
 
 
 def tunable(name: str, value: object) -> tuple[str, int]:
-    """Canonical name and number for what the command line or a caller gives: ``"0.5ms"``, ``"off"``, 100000.
+    """Return canonical name and number of a value from the command line or a caller: ``"0.5ms"``, ``"off"``, 100000.
 
     A name that the catalogue lacks is taken for a tunable of the kernel model. SettingRefused names a wrong value.
     """
@@ -99,9 +100,9 @@ def tunable(name: str, value: object) -> tuple[str, int]:
 def attributes(
     policy: str, priority: int | None, nice: int, length: str | int | None, cpus: str | None, under: Model
 ) -> Attributes:
-    """The attributes of all tasks under a kernel model; ``length`` is a slice, a text or nanoseconds.
+    """Return the attributes of all tasks under a kernel model. ``length`` is the slice, as text or in nanoseconds.
 
-    SettingRefused for what does not go together, and for a slice of its own under a kernel that has none.
+    SettingRefused for attributes that cannot be combined, and for a slice when the kernel has no slices of tasks.
     """
     realtime = policy in ("fifo", "rr")
     if realtime != (priority is not None):
@@ -121,16 +122,16 @@ def attributes(
 
 
 def has_slices(under: Model) -> bool:
-    """Whether a task may ask for a slice of its own: ``sched_attr::sched_runtime`` of EEVDF (since 6.12)."""
+    """Whether a task can set its slice: ``sched_attr::sched_runtime`` of EEVDF (since 6.12)."""
     return str(under.data["policy"]) == "eevdf"
 
 
 LAST_NS = (1 << 54) - 2
-"""The last moment of virtual time, 208 days: limits of docs/simulator-model.md."""
+"""The end of virtual time, 208 days; see the limits in docs/simulator-model.md."""
 
 
 def nanoseconds(text: str, where: str) -> int:
-    """A time such as ``"0.1ms"``; SettingRefused when it is none, or none within virtual time."""
+    """Return a duration such as ``"0.1ms"``; SettingRefused for any other text, and beyond the end of virtual time."""
     try:
         ns = parse_time_ns(text)
     except ValueError as error:
@@ -141,7 +142,7 @@ def nanoseconds(text: str, where: str) -> int:
 
 
 def seed_of(seed: int) -> int:
-    """The seed; SettingRefused when it is not from 0 to 2^64 - 1."""
+    """Return the seed; SettingRefused when it is not from 0 to 2^64 - 1."""
     if not 0 <= seed < 1 << 64:
-        raise SettingRefused(f"{seed} is no seed: they are from 0 to 2^64 - 1", where="seed")
+        raise SettingRefused(f"{seed} is not a seed: seeds are from 0 to 2^64 - 1", where="seed")
     return seed

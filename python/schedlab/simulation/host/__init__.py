@@ -1,6 +1,6 @@
-"""A machine file of the host: what sysfs tells, and the rest from the shipped machine that is most like it."""
+"""Machine files of the host: the topology from sysfs, and all other values from the most similar shipped machine."""
 
-from schedlab.simulation.host.file import machine_file
+from schedlab.simulation.host.from_host import machine_file
 from schedlab.simulation.host.topology import Topology, read
 
 __all__ = ["Topology", "machine_file", "read"]

@@ -1,6 +1,6 @@
-"""What some things cost on this host: each probe a function that returns nanoseconds of one try.
+"""Probes of costs on this host. Each probe is a function that returns the nanoseconds of one try.
 
-A probe of a call is made from Python, less what calling a function costs that does nothing.
+Probes of calls run in Python; the cost of calling an empty function is subtracted.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from timeit import repeat
 import numpy as np
 
 CALLS = 200
-"""Calls that one try times: tens of microseconds, so that most tries are disturbed by nobody."""
+"""Calls in one try: they take tens of microseconds, so that most tries are undisturbed."""
 
 TRIES = 300
-"""Tries, of which the least counts: what else a machine does adds time to a try, and never takes any away."""
+"""Number of tries. The least counts, because other activity of the machine only adds time."""
 
 BATCH = 16
-"""Messages that are under way at once: fewer than any channel holds."""
+"""Messages in flight: fewer than the capacity of any channel."""
 
 
 def _least(function: Callable[[], object], number: int) -> float:
-    """Least ns of one of ``number`` calls in a row."""
+    """The least mean time of a call in ns, over tries of ``number`` calls."""
     return min(repeat(function, number=number, repeat=TRIES)) / number * 1e9
 
 
 def call(function: Callable[[], object]) -> float:
-    """ns of a call, less that of ``gc.isenabled()``, which takes no arguments either and does nothing."""
+    """Return the ns of a call, less those of ``gc.isenabled()``, which has no arguments and does nothing."""
     return _least(function, CALLS) - _least(gc.isenabled, CALLS)
 
 
 def _nothing() -> object:
-    """A Python function around a call, as those around sending and receiving are."""
+    """A Python function around an empty call, like the functions that send and receive."""
     return gc.isenabled()
 
 
 def messages(send: Callable[[], object], receive: Callable[[], object]) -> tuple[float, float]:
-    """ns of sending and of receiving a message of 4 bytes to oneself, less those of calls that do nothing."""
+    """Return the ns of sending and of receiving a message of 4 bytes to oneself, less those of empty calls."""
     least = [float("inf"), float("inf")]
     for _ in range(TRIES):
         for side, function in enumerate((send, receive)):
@@ -56,7 +56,7 @@ def messages(send: Callable[[], object], receive: Callable[[], object]) -> tuple
 
 
 def pipe() -> tuple[float, float]:
-    """ns of a pipe's write and read."""
+    """Return the ns of writing to a pipe and of reading from it."""
     reader, writer = os.pipe()
     try:
         return messages(lambda: os.write(writer, b"1234"), lambda: os.read(reader, 4))
@@ -66,29 +66,29 @@ def pipe() -> tuple[float, float]:
 
 
 def sockets(kind: str) -> tuple[float, float]:
-    """ns of sending and of receiving over a pair of sockets: ``unix``, ``tcp`` or ``udp`` (over loopback)."""
-    one, other = _pair(kind)
-    with one, other:
-        return messages(lambda: one.send(b"1234"), lambda: other.recv(4))
+    """Return the ns of sending and receiving over a pair of sockets: ``unix``, ``tcp`` or ``udp`` (over loopback)."""
+    sender, receiver = _pair(kind)
+    with sender, receiver:
+        return messages(lambda: sender.send(b"1234"), lambda: receiver.recv(4))
 
 
 def _pair(kind: str) -> tuple[socket.socket, socket.socket]:
     if kind == "unix":
         return socket.socketpair()
     if kind == "udp":
-        one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
-        other.bind(("127.0.0.1", 0))
-        one.connect(other.getsockname())
-        return one, other
+        sender, receiver = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        receiver.bind(("127.0.0.1", 0))
+        sender.connect(receiver.getsockname())
+        return sender, receiver
     with socket.create_server(("127.0.0.1", 0)) as server:
-        one = socket.create_connection(server.getsockname())
-        other, _ = server.accept()
-    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return one, other
+        sender = socket.create_connection(server.getsockname())
+        receiver, _ = server.accept()
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sender, receiver
 
 
 def page_fault(mib: int = 8) -> float:
-    """ns of the first touch of a page of 4 KiB of fresh anonymous memory: of 32 in a row, of which the least count."""
+    """Return the ns of the first touch of a 4 KiB page of new anonymous memory: the least mean of 32 pages in a row."""
     least = float("inf")
     with mmap.mmap(-1, mib << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         memory.madvise(mmap.MADV_NOHUGEPAGE)
@@ -102,14 +102,14 @@ def page_fault(mib: int = 8) -> float:
 
 
 def walk(kib: int) -> float:
-    """ns of reading 1 KiB in order, of a buffer of so many that has been read before; the least of some tries."""
+    """Return the ns of reading 1 KiB, in order, of a warm buffer of ``kib`` KiB; the least of the tries."""
     array = np.ones(kib * 128, dtype=np.uint64)
     tries = max(5, min(TRIES, (256 << 10) // kib))
     return min(repeat(array.sum, number=1, repeat=tries)) * 1e9 / kib
 
 
 def samples(schedload: str, cpu: int, metric: str, *words: str) -> float:
-    """A metric's samples of one of schedload's programs, all of it on one CPU: the least tenth's end."""
+    """Run a program of schedload on one CPU, and return the 10th percentile of a metric's samples."""
     done = subprocess.run(
         [schedload, "--json", *words],
         check=True,
@@ -118,5 +118,5 @@ def samples(schedload: str, cpu: int, metric: str, *words: str) -> float:
         timeout=60,
         preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
     )
-    (found,) = [each["samples"] for each in json.loads(done.stdout)["metrics"] if each["name"] == metric]
-    return float(sorted(found)[len(found) // 10])
+    (series,) = [each["samples"] for each in json.loads(done.stdout)["metrics"] if each["name"] == metric]
+    return float(sorted(series)[len(series) // 10])

@@ -1,7 +1,7 @@
-"""The host's topology as sysfs tells it, in the shape of a machine model: so many of each in each.
+"""The host's topology from sysfs, in the form of a machine model: sockets, nodes, caches, cores, threads.
 
 Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-node and
-Documentation/ABI/testing/sysfs-devices-system-cpu say what the files hold.
+Documentation/ABI/testing/sysfs-devices-system-cpu describe the files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Cpus = frozenset[int]
 
 @dataclass(frozen=True)
 class Topology:
-    """How many of each are in each; ``remarks`` say where this is not quite the host. None: sysfs does not tell."""
+    """The number of units at each level. ``remarks`` list differences to the host. None where sysfs has no value."""
 
     sockets: int
     nodes_per_socket: int
@@ -44,7 +44,7 @@ class Topology:
 
 
 def read(root: Path) -> Topology:
-    """The topology below ``root``. ModelError when there is none, or when its parts are not all alike."""
+    """Read the topology below ``root``. ModelError when there is none, or when units of one level differ."""
     folder = root / "sys/devices/system/cpu"
     try:
         online = parse_cpu_list((folder / "online").read_text())
@@ -66,14 +66,14 @@ def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:
     sockets = packages
     if not _inside(nodes, packages):
         sockets = nodes
-        remarks.append(f"{len(packages)} packages share {len(nodes)} NUMA nodes: a node is taken for a socket")
+        remarks.append(f"{len(packages)} packages share {len(nodes)} NUMA nodes: the model has a socket for each node")
     private, llc = _caches(folder, online, cores)
     shared = _sets(cpus for cpus, _ in llc.values()) if llc else nodes
     if not llc:
-        remarks.append("sysfs tells no shared cache: a node is taken for one")
+        remarks.append("sysfs shows no shared cache: the model has one for each node")
     if not _inside(shared, nodes):
         shared = nodes
-        remarks.append("a last-level cache spans NUMA nodes: each node is taken to have its own")
+        remarks.append("a last-level cache spans NUMA nodes: the model has one for each node")
     counts = {
         "nodes_per_socket": _each(sockets, nodes, "sockets", "NUMA nodes"),
         "caches_per_node": _each(nodes, shared, "NUMA nodes", "last-level caches"),
@@ -82,10 +82,10 @@ def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:
     }
     numbering = "adjacent" if all(max(core) - min(core) == len(core) - 1 for core in cores) else "split"
     if _model_nodes(len(nodes), len(cores), counts["threads_per_core"], numbering) != nodes:
-        remarks.append("CPU numbers are the model's, node by node: this host's are distributed otherwise")
-    if len(nodes) > 1 and not _sound(distances):
+        remarks.append("CPU numbers are the model's, node by node: those of this host are distributed otherwise")
+    if len(nodes) > 1 and not _is_plausible(distances):
         distances = []
-        remarks.append("the distances between nodes tell nothing: 20 is taken for each")
+        remarks.append("the distances between nodes are not plausible: the model has 20 for each")
     return Topology(
         sockets=len(sockets),
         **counts,
@@ -97,22 +97,22 @@ def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:
     )
 
 
-def _sets(found: Iterable[Cpus]) -> list[Cpus]:
-    """Each set once, by its first CPU."""
-    return sorted(set(found), key=min)
+def _sets(sets: Iterable[Cpus]) -> list[Cpus]:
+    """Each set once, ordered by its first CPU."""
+    return sorted(set(sets), key=min)
 
 
 def _inside(inner: list[Cpus], outer: list[Cpus]) -> bool:
-    return all(any(one <= other for other in outer) for one in inner)
+    return all(any(small <= large for large in outer) for small in inner)
 
 
 def _each(outer: list[Cpus], inner: list[Cpus], of: str, what: str) -> int:
-    """How many there are in each; ModelError when that is not one number."""
-    numbers = [sum(one <= other for one in inner) for other in outer]
+    """The number of inner units in each outer unit; ModelError when it is not the same for all."""
+    numbers = [sum(small <= large for small in inner) for large in outer]
     if len(set(numbers)) > 1 or numbers[0] == 0:
-        told = ", ".join(map(str, dict.fromkeys(numbers)))
+        counts = ", ".join(map(str, dict.fromkeys(numbers)))
         raise ModelError(
-            f"this machine's {of} have different numbers of {what} ({told}): a model has one for all",
+            f"this machine's {of} have different numbers of {what} ({counts}): a model has one number for all",
             todo=f"bring all CPUs on line, or {_BY_HAND}",
         )
     return numbers[0]
@@ -120,7 +120,7 @@ def _each(outer: list[Cpus], inner: list[Cpus], of: str, what: str) -> int:
 
 def _siblings(folder: Path, cpu: int, online: list[int]) -> Cpus:
     topology = folder / f"cpu{cpu}/topology"
-    names = ("core_cpus_list", "thread_siblings_list")  # the second is the name before 5.3
+    names = ("core_cpus_list", "thread_siblings_list")  # the second name is that before 5.3
     file = next((topology / name for name in names if (topology / name).exists()), topology / names[0])
     return frozenset(parse_cpu_list(file.read_text())) & frozenset(online)
 
@@ -134,33 +134,33 @@ def _packages(folder: Path, online: list[int]) -> list[Cpus]:
 
 
 def _nodes(root: Path, online: list[int]) -> tuple[list[Cpus], list[list[int]]]:
-    """Nodes with CPUs, by their first CPU, and their distances; one node where the kernel knows none."""
-    folder, found = root / "sys/devices/system/node", {}
+    """The nodes with CPUs, ordered by their first CPU, and their distances; a single node where sysfs shows none."""
+    folder, nodes = root / "sys/devices/system/node", {}
     for path in folder.glob("node[0-9]*"):
         text = (path / "cpulist").read_text().strip()
         cpus = frozenset(parse_cpu_list(text) if text else ()) & frozenset(online)
         if cpus:
-            found[int(path.name.removeprefix("node"))] = cpus
-    if not found:
+            nodes[int(path.name.removeprefix("node"))] = cpus
+    if not nodes:
         return [frozenset(online)], []
-    order = sorted(found, key=lambda node: min(found[node]))
+    order = sorted(nodes, key=lambda node: min(nodes[node]))
     places = {node: place for place, node in enumerate(_present(folder))}
     rows = {node: [int(word) for word in (folder / f"node{node}/distance").read_text().split()] for node in order}
-    return [found[node] for node in order], [[rows[a][places[b]] for b in order] for a in order]
+    return [nodes[node] for node in order], [[rows[a][places[b]] for b in order] for a in order]
 
 
 def _present(folder: Path) -> list[int]:
-    """All nodes, those without CPUs too: a row of distances has a number for each."""
+    """The numbers of all nodes, with and without CPUs: a row of distances has an element for each."""
     return sorted(int(path.name.removeprefix("node")) for path in folder.glob("node[0-9]*"))
 
 
-def _sound(distances: list[list[int]]) -> bool:
+def _is_plausible(distances: list[list[int]]) -> bool:
     nodes = range(len(distances))
     return all((distances[a][b] == 10) == (a == b) and distances[a][b] >= 10 for a in nodes for b in nodes)
 
 
 def _caches(folder: Path, online: list[int], cores: list[Cpus]) -> tuple[int | None, dict[int, tuple[Cpus, int]]]:
-    """KiB of the last private level, and of each CPU the last shared level: who shares it, and its KiB."""
+    """The KiB of the last private level, and for each CPU its last level: the CPUs that share it, and its KiB."""
     private: int | None = None
     last: dict[int, tuple[Cpus, int]] = {}
     for cpu in online:
@@ -183,9 +183,9 @@ def _levels(folder: Path, online: list[int]) -> Iterable[tuple[int, Cpus, int]]:
 
 
 def _model_nodes(nodes: int, cores: int, threads: int, numbering: str) -> list[Cpus]:
-    """The CPUs of each node as a model numbers them: core by core, or all first threads first."""
-    found: list[set[int]] = [set() for _ in range(nodes)]
+    """The CPUs of each node with the numbers of a model: core by core, or all first threads first."""
+    members: list[set[int]] = [set() for _ in range(nodes)]
     for cpu in range(cores * threads):
         core = cpu // threads if numbering == "adjacent" else cpu % cores
-        found[core * nodes // cores].add(cpu)
-    return [frozenset(cpus) for cpus in found]
+        members[core * nodes // cores].add(cpu)
+    return [frozenset(cpus) for cpus in members]

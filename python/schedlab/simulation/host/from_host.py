@@ -1,4 +1,4 @@
-"""A machine file from the host's topology and the costs of the nearest shipped machine."""
+"""A machine file from the host's topology, with the costs of the most similar shipped machine."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from schedlab.simulation.models import Model
 from schedlab.simulation.native import extension
 
 _ARM = ("kunpeng920", "rpi4b")
-"""The shipped machines that are of the Arm architecture; the others are x86."""
+"""The shipped machines of the Arm architecture; the others are x86."""
 
-_WRITTEN = frozenset({
+_OWN_LINES = frozenset({
     "name", "about", "sockets", "nodes_per_socket", "caches_per_node", "cores_per_cache", "threads_per_core",
     "numbering", "distances", "hz", "mhz", "memory_mib", "private_kib", "llc_kib", "idle", "costs",
 })  # fmt: skip
-"""The keys that have a line of their own; any other of the nearest machine's is taken over."""
+"""The keys that `_text_of` writes explicitly; all others are copied from the most similar machine."""
 
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What else the host tells; None where it does not."""
+    """Properties of the host besides its topology; None where the host does not show them."""
 
     arm: bool | None
     model: str | None
@@ -38,29 +38,30 @@ class _Facts:
 
 
 def machine_file(root: Path, name: str | None = None) -> str:
-    """The TOML text of a machine like the host below ``root``; ModelError when no model can be like it."""
+    """Return the TOML text of a machine like the host below ``root``; ModelError when no model can represent it."""
     topology, facts = read(root), _facts(root)
-    nearest = min((models.machine(known) for known in models.machine_names()), key=lambda m: _far(topology, facts, m))
-    text = _written(name or _host_name(root), topology, facts, nearest)
+    shipped = map(models.machine, models.machine_names())
+    nearest = min(shipped, key=lambda model: _distance(topology, facts, model))
+    text = _text_of(name or _host_name(root), topology, facts, nearest)
     try:
         extension().check_machine(text)
     except ModelError as error:
-        raise ModelError(f"no model can be like this machine: {error.what}", todo=error.todo) from error
+        raise ModelError(f"no model can represent this machine: {error.what}", todo=error.todo) from error
     return text
 
 
 def _facts(root: Path) -> _Facts:
     cpuinfo = _text(root / "proc/cpuinfo")
-    found = dict(re.findall(r"^([^\t:]+?)\s*: (.*)$", cpuinfo, re.MULTILINE))
-    arm = True if "CPU implementer" in found else False if "vendor_id" in found else None
+    fields = dict(re.findall(r"^([^\t:]+?)\s*: (.*)$", cpuinfo, re.MULTILINE))
+    arm = True if "CPU implementer" in fields else False if "vendor_id" in fields else None
     highest = _text(root / "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").strip()
-    mhz = int(highest) // 1000 if highest.isdecimal() else round(float(found.get("cpu MHz", 0)))
+    mhz = int(highest) // 1000 if highest.isdecimal() else round(float(fields.get("cpu MHz", 0)))
     memory = re.search(r"^MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"), re.MULTILINE)
     release = _text(root / "proc/sys/kernel/osrelease").strip()
     hz = re.search(r"^CONFIG_HZ=(\d+)$", _text(root / f"boot/config-{release}"), re.MULTILINE)
     return _Facts(
         arm=arm,
-        model=found.get("model name"),
+        model=fields.get("model name"),
         mhz=mhz or None,
         memory_mib=int(memory[1]) // 1024 if memory else None,
         hz=int(hz[1]) if hz else None,
@@ -78,8 +79,8 @@ def _host_name(root: Path) -> str:
     return _NAME.sub("-", _text(root / "proc/sys/kernel/hostname").strip()) or "host"
 
 
-def _far(topology: Topology, facts: _Facts, model: Model) -> float:
-    """How unlike a shipped machine is: doublings of each count and of the clock, and four for the architecture."""
+def _distance(topology: Topology, facts: _Facts, model: Model) -> float:
+    """The difference to a shipped machine: doublings of each count and of the clock, and 4 for the architecture."""
     data = model.data
     pairs = [
         (topology.sockets, data["sockets"]),
@@ -92,18 +93,18 @@ def _far(topology: Topology, facts: _Facts, model: Model) -> float:
     return sum(abs(log2(ours / theirs)) for ours, theirs in pairs) + 4 * other
 
 
-def _written(name: str, topology: Topology, facts: _Facts, nearest: Model) -> str:
-    data, borrowed = nearest.data, f"# {nearest.name}'s: this host does not tell"
+def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> str:
+    data, copied = nearest.data, f"# {nearest.name}'s: this host does not show it"
     memory = None if facts.memory_mib is None else max(1, facts.memory_mib // topology.nodes)
 
-    def line(key: str, own: int | None) -> str:
-        return f"{key} = {data[key]} {borrowed}" if own is None else f"{key} = {own}"
+    def line(key: str, value: int | None) -> str:
+        return f"{key} = {data[key]} {copied}" if value is None else f"{key} = {value}"
 
     about = f"{topology.cpus} CPUs{f', {facts.model}' if facts.model else ''}"
     lines = [
-        "# Made from this host by 'schedlab machines from-host'. Topology, caches, clock and memory are the host's own",
-        f"# where nothing else is said. Idle states and costs are those of {nearest.name},",
-        "# the shipped machine most like it: they were NOT measured here.",
+        "# Made from this host by 'schedlab machines from-host'. Topology, caches, clock and memory are its own,",
+        f"# except where a comment says otherwise. Idle states and costs are those of {nearest.name},",
+        "# the most similar shipped machine: they were NOT measured here.",
         *(f"# {remark[0].upper()}{remark[1:]}." for remark in topology.remarks),
         f"name = {_quoted(name)}",
         f"about = {_quoted(about)}",
@@ -119,7 +120,7 @@ def _written(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
         line("memory_mib", memory),
         line("private_kib", topology.private_kib),
         line("llc_kib", topology.llc_kib),
-        *(f"{key} = {_value(data[key])} {borrowed}" for key in data if key not in _WRITTEN),
+        *(f"{key} = {_value(data[key])} {copied}" for key in data if key not in _OWN_LINES),
         f"idle = [{', '.join(_inline(state) for state in data['idle'])}] # {nearest.name}'s",
         "",
         f"[costs] # {nearest.name}'s, all of them",
@@ -129,7 +130,7 @@ def _written(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
 
 
 def _value(value: bool | int | str) -> str:
-    """As TOML writes it."""
+    """The value as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     return _quoted(value) if isinstance(value, str) else str(value)
@@ -140,6 +141,6 @@ def _inline(table: dict[str, Any]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string; control characters have no place in a name."""
+    """The text as a TOML basic string, without control characters."""
     plain = "".join(character for character in text if character.isprintable())
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
