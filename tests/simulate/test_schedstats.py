@@ -16,9 +16,9 @@ from schedlab.cli.app import app
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.plan import plan
-from schedlab.observe.counters import process
+from schedlab.observe.counters import processes
+from schedlab.observe.counters.schedstat import ALWAYS_ON
 from schedlab.observe.counters.schedstat import parse as parse_schedstat
-from schedlab.observe.counters.schedstat_layout import ALWAYS_ON
 from schedlab.simulation import errors, models
 from schedlab.simulation.schedstats import NO_SWITCH, OFF, PARTLY
 from schedlab.store import writing
@@ -70,7 +70,7 @@ def test_version_17_is_read_too(tmp_path: Path) -> None:
 def test_a_tasks_file_is_read_by_the_hosts_reader(kernel: str, prefix: str) -> None:
     told = run("--kernel", kernel, *ON, "--proc", "2/sched").stdout
     assert f"\n{prefix}wait_sum " in told
-    found = process.parse(told)
+    found = processes.parse_sched(told)
     assert found["process.nr_wakeups"] > 0
     assert found["process.nr_wakeups_local"] + found["process.nr_wakeups_remote"] == found["process.nr_wakeups"]
     assert found["process.wait_count"] >= found["process.nr_wakeups"]

@@ -19,7 +19,7 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, Trial, permutation, plan
 from schedlab.measurement import Measurement
-from schedlab.observe.fingerprint.kernel import _sched_ext
+from schedlab.observe.fingerprint import _sched_ext
 from schedlab.store import reading
 from schedlab.targets.host import Host
 from schedlab.targets.sched_ext import missing_requirements, scheduler

@@ -19,8 +19,8 @@ from schedlab.targets.vm.scripts import GuestRow
 from schedlab.targets.vm.session import Booting
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.kernels.kernel_files import bzimage, kernel
+from tests.kernels.test_pvh import ENTRY, elf
 from tests.targets.vm import fake_qemu
-from tests.targets.vm.test_entry import ENTRY, elf
 
 pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
 

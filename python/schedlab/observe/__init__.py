@@ -1,1 +1,1 @@
-"""What is read around a trial, and what a machine is."""
+"""Counters, conditions and the machine fingerprint, read around a trial."""

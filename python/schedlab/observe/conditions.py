@@ -1,4 +1,4 @@
-"""The conditions of a trial: how loaded, how robbed by a hypervisor, how fast the CPUs were while it ran."""
+"""The conditions of a trial: load, CPU time stolen by a hypervisor or used by others, CPU frequencies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORTEST = 0.1
 
 @dataclass(frozen=True)
 class CpuTime:
-    """Seconds since boot over all CPUs: at work for anybody, and stolen by the hypervisor (proc_stat(5))."""
+    """Seconds since boot over all CPUs: busy with any task, and stolen by the hypervisor (proc_stat(5))."""
 
     busy: float
     steal: float
@@ -26,7 +26,7 @@ class CpuTime:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One look at the machine; ``frequencies`` are kHz by CPU, empty where the kernel tells none."""
+    """State of the machine; ``frequencies`` are kHz by CPU, empty where the kernel does not report them."""
 
     cpu: CpuTime
     load: float
@@ -36,7 +36,7 @@ class Snapshot:
 
 
 class Watch:
-    """Looks at one machine; files that stay the same are found once, when it is made."""
+    """Reads the state of one machine; the paths of its files are found once."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._stat = root / "proc/stat"
@@ -45,7 +45,7 @@ class Watch:
         self._frequencies = sorted(root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"))
 
     def snapshot(self) -> Snapshot:
-        """A snapshot now; about 0.1 ms."""
+        """Read the state now, in about 0.1 ms."""
         load, _, _, tasks, *_ = self._load.read_text().split()
         return Snapshot(
             cpu=self._cpu_time(),
@@ -56,7 +56,7 @@ class Watch:
         )
 
     def frequencies(self) -> tuple[int, ...]:
-        """kHz of each CPU now; empty where cpufreq is absent, as in most virtual machines."""
+        """Return the kHz of each CPU now; empty without cpufreq, as in most virtual machines."""
         return tuple(int(path.read_text()) for path in self._frequencies)
 
     def _cpu_time(self) -> CpuTime:
@@ -69,24 +69,30 @@ class Watch:
 def between(
     before: Snapshot, after: Snapshot, during: Sequence[int], elapsed: float, own: float, cpus: int
 ) -> Conditions:
-    """The conditions of a trial that took ``elapsed`` seconds and used ``own`` CPU seconds itself.
+    """Return the conditions of a trial between two snapshots.
 
-    ``during`` holds further frequencies, in kHz, seen while it ran.
+    Args:
+        before: snapshot before the trial.
+        after: snapshot after the trial.
+        during: further frequencies in kHz, read during the trial.
+        elapsed: seconds of the trial.
+        own: CPU seconds that the trial used.
+        cpus: number of CPUs.
 
-    Shares of trials below 0.1 s are not known: /proc/stat counts in ticks of 10 ms.
+    Shares of CPU time are None for trials below 0.1 s, since /proc/stat counts in ticks of 10 ms.
     """
-    whole = elapsed * cpus if elapsed >= SHORTEST else None
+    total = elapsed * cpus if elapsed >= SHORTEST else None
     other = after.cpu.busy - before.cpu.busy - own
-    seen = [*before.frequencies, *during, *after.frequencies]
+    frequencies = [*before.frequencies, *during, *after.frequencies]
     return Conditions(
         load=before.load,
-        steal_percent=_share(after.cpu.steal - before.cpu.steal, whole),
-        other_percent=_share(other, whole),
-        mhz_min=round(min(seen) / 1000) if seen else None,
-        mhz_max=round(max(seen) / 1000) if seen else None,
+        steal_percent=_share(after.cpu.steal - before.cpu.steal, total),
+        other_percent=_share(other, total),
+        mhz_min=round(min(frequencies) / 1000) if frequencies else None,
+        mhz_max=round(max(frequencies) / 1000) if frequencies else None,
         clocksource=after.clocksource,
     )
 
 
-def _share(seconds: float, whole: float | None) -> float | None:
-    return None if whole is None else round(min(100.0, 100 * max(seconds, 0.0) / whole), 3)
+def _share(seconds: float, total: float | None) -> float | None:
+    return None if total is None else round(min(100.0, 100 * max(seconds, 0.0) / total), 3)

@@ -11,7 +11,7 @@ from schedlab.experiment.model import Variant
 from schedlab.experiment.rows import Row
 from schedlab.launcher import LARGEST_OUTPUT, Launched
 from schedlab.measurement import State
-from schedlab.observe.counters import process
+from schedlab.observe.counters import processes
 from schedlab.targets.protocol import naming
 from schedlab.workloads.base import AnyAdapter, Command, Metric, NotUnderstood, Output, Parameters
 from schedlab.workloads.registry import adapter
@@ -106,8 +106,8 @@ def cpu_seconds(launched: Launched) -> float:
 
 
 def process_counters(launched: Launched) -> dict[str, float]:
-    """Scheduler counters of the command's first process; see :mod:`schedlab.observe.counters.process`."""
-    return process.parse(launched.report.get("sched", "")) if launched.report else {}
+    """Scheduler counters of the command's first process; see :mod:`schedlab.observe.counters.processes`."""
+    return processes.parse_sched(launched.report.get("sched", "")) if launched.report else {}
 
 
 class Remarks:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from schedlab.observe.counters import perf
-from schedlab.observe.counters.difference import between
-from schedlab.observe.counters.perf import Migrations, parse, probe
-from schedlab.observe.counters.perf_event import CpuCounter
+from schedlab.observe.counters.collection import between
+from schedlab.observe.counters.perf import CpuCounter, Migrations, parse, probe
 
 NONE: frozenset[str] = frozenset()
 

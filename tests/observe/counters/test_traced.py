@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.observe.counters import traced
+from schedlab.observe.counters import histograms
 
 MIGRATE = """# event histogram
 #
@@ -44,14 +44,14 @@ def guest(tmp_path: Path) -> Path:
         node.mkdir(parents=True)
         (node / "cpulist").write_text(f"{cpu}\n")
     for event, text in (("sched/sched_migrate_task", MIGRATE), ("workqueue/workqueue_execute_start", WORKS)):
-        folder = tmp_path / traced.EVENTS / event
+        folder = tmp_path / histograms.EVENTS / event
         folder.mkdir(parents=True)
         (folder / "hist").write_text(text)
     return tmp_path
 
 
 def read(root: Path) -> dict[str, dict[str, int]]:
-    source = traced.probe(root).source
+    source = histograms.probe(root).source
     assert source is not None
     assert source.by_cpu == {"works", "works.vmstat_update"}
     return {name: dict(parts) for name, parts in source.parse(source.read()).items()}
@@ -73,7 +73,7 @@ def test_a_kernel_without_nodes_has_works_of_the_whole_machine(guest: Path) -> N
 
 
 def test_a_table_that_was_too_small_is_not_believed(guest: Path) -> None:
-    (guest / traced.EVENTS / "workqueue/workqueue_execute_start/hist").write_text(WORKS.replace("ped: 0", "ped: 3"))
-    probed = traced.probe(guest)
+    (guest / histograms.EVENTS / "workqueue/workqueue_execute_start/hist").write_text(WORKS.replace("ped: 0", "ped: 3"))
+    probed = histograms.probe(guest)
     assert probed.source is None
     assert "workqueue/workqueue_execute_start dropped 3 events" in probed.notes[0]

@@ -1,9 +1,9 @@
-"""What changed while a trial ran: the kernel's own counters, read before and after it.
+"""Counters of the kernel, read before and after a trial.
 
     probe ──▶ Counters ──▶ snapshot (raw bytes) … trial … snapshot ──▶ delta: name → number
 
-One source a file; each says which names it gives. All of them count the whole machine, not the trial's processes
-alone, except ``tree.*`` and ``process.*``.
+Each source has a ``probe`` function and documents its counters' names. All sources count the whole machine, except
+``tree.*`` and ``process.*``, which count the trial's processes.
 """
 
 from schedlab.observe.counters.collection import Counters, Snapshot

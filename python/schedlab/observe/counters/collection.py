@@ -1,4 +1,4 @@
-"""All sources together: opened for a run, looked at before and after each trial."""
+"""All sources of counters: opened for a run, read before and after each trial, and subtracted."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from schedlab.observe.counters import interrupts, perf, pressure, proc_stat, schedstat, softirqs, tree, vmstat
-from schedlab.observe.counters.difference import between
-from schedlab.observe.counters.source import NotUnderstood, Probed, Source
+from schedlab.observe.counters import perf, proc, processes, schedstat
+from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, Source
 
 _PROBES: tuple[Callable[[Path], Probed], ...] = (
     perf.probe,
-    tree.probe,
-    proc_stat.probe,
+    processes.probe_tree,
+    proc.probe_stat,
     schedstat.probe,
-    vmstat.probe,
-    interrupts.probe,
-    softirqs.probe,
-    pressure.probe,
+    proc.probe_vmstat,
+    proc.probe_interrupts,
+    proc.probe_softirqs,
+    proc.probe_pressure,
 )
 
 SHOWN = 3
@@ -28,15 +27,15 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Raw bytes by source; None where it could not be read."""
+    """Raw bytes by source; None where the source could not be read."""
 
     raw: Mapping[str, bytes | None]
 
 
 class Counters:
-    """The counters of one machine, held open for a run.
+    """The counters of one machine, open for a run.
 
-    ``notes`` says what is missing and what would turn it on; :meth:`delta` adds to it what it had to leave out.
+    ``notes`` names missing counters and how to enable them; :meth:`delta` adds the counters that it leaves out.
     """
 
     def __init__(self, sources: Sequence[Source], notes: Iterable[str] = ()) -> None:
@@ -45,11 +44,11 @@ class Counters:
 
     @classmethod
     def open(cls, root: Path = Path("/")) -> Counters:
-        """Probe what there is below ``root``; nothing missing is an error, everything missing is in ``notes``."""
+        """Probe all sources below ``root``. A missing source is a note, not an error."""
         probed = [probe(root) for probe in _PROBES]
         return cls(
-            [found.source for found in probed if found.source is not None],
-            [note for found in probed for note in found.notes],
+            [each.source for each in probed if each.source is not None],
+            [note for each in probed for note in each.notes],
         )
 
     def __enter__(self) -> Counters:
@@ -61,28 +60,28 @@ class Counters:
         self.close()
 
     def close(self) -> None:
-        """Give back the perf counters' file descriptors."""
+        """Close the perf counters' file descriptors."""
         for source in self._sources:
             source.close()
 
     def snapshot(self) -> Snapshot:
-        """A look now: well below 2 ms, since nothing is parsed yet."""
+        """Read all sources now, in well below 2 ms, since nothing is parsed yet."""
         return Snapshot({source.name: _read(source) for source in self._sources})
 
-    def remarks(self, look: Snapshot) -> list[str]:
-        """What was turned off at this look, and what would turn it on."""
-        seen = ((source, look.raw.get(source.name)) for source in self._sources)
-        return [remark for source, raw in seen if raw is not None and (remark := source.remark(raw))]
+    def remarks(self, snapshot: Snapshot) -> list[str]:
+        """Return what was switched off at this snapshot, and how to switch it on."""
+        pairs = ((source, snapshot.raw.get(source.name)) for source in self._sources)
+        return [remark for source, raw in pairs if raw is not None and (remark := source.remark(raw))]
 
     def delta(self, before: Snapshot, after: Snapshot) -> dict[str, float]:
-        """Counter → rise between two snapshots, JSON-ready; call it after the trial.
+        """Return each counter's rise between two snapshots in a form for JSON; to be called after the trial.
 
-        A counter that wrapped, was reset, switched on or off, or lost a CPU in between is left out, with a note.
+        A counter that wrapped, was reset, was switched on or off, or lost a CPU is left out, with a note.
         """
-        found: dict[str, float] = {}
+        rises: dict[str, float] = {}
         for source in self._sources:
-            found |= self._delta(source, before.raw.get(source.name), after.raw.get(source.name))
-        return dict(sorted(found.items()))
+            rises |= self._delta(source, before.raw.get(source.name), after.raw.get(source.name))
+        return dict(sorted(rises.items()))
 
     def _delta(self, source: Source, before: bytes | None, after: bytes | None) -> dict[str, float]:
         if before is None or after is None:
@@ -109,3 +108,36 @@ def _read(source: Source) -> bytes | None:
         return source.read()
     except OSError:
         return None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """``values``: rise by counter. ``dropped``: by counter, the reason why its rise is unknown."""
+
+    values: dict[str, float]
+    dropped: dict[str, str]
+
+
+def between(before: Reading, after: Reading, by_cpu: frozenset[str]) -> Difference:
+    """Return the rise of each counter from one reading to the next, without any counter in doubt.
+
+    Counters only rise. A counter that fell has wrapped (many have 32 bits) or was reset. If the readings have
+    different CPUs, the counts of a CPU are lost. Counters in ``by_cpu`` are also returned for each CPU.
+    """
+    values: dict[str, float] = {}
+    dropped: dict[str, str] = {}
+    for name in before.keys() | after.keys():
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None:
+            dropped[name] = "was switched on or off"
+            continue
+        rises = {part: new[part] - old[part] for part in old.keys() & new.keys()}
+        if old.keys() != new.keys():
+            dropped[name] = "lost or gained a CPU"
+        elif any(rise < 0 for rise in rises.values()):
+            dropped[name] = "went backwards"
+        else:
+            values[name] = sum(rises.values())
+        if name in by_cpu:
+            values |= {f"{name}.cpu{part}": rise for part, rise in rises.items() if part and rise >= 0}
+    return Difference(values, dropped)

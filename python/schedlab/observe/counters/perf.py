@@ -1,45 +1,115 @@
-"""CPU migrations of the whole machine, from perf's software event: no file of the kernel tells them.
+"""CPU migrations of the whole machine, from perf's software event: no file of the kernel shows them.
 
-A counter for each CPU stays open for the run, so a look costs microseconds. It belongs to the CPU, not to the command:
-``perf stat COMMAND`` counts with inherited counters, which the kernel copies at every fork and folds back at every
-exit, a cost that lands in the very figures of a workload that forks. perf's events for context switches and page
-faults are not used for a like reason: they cost tens of nanoseconds at each switch or fault, and the kernel counts both
-anyway, in /proc/stat and /proc/vmstat. A migration is rare and dear enough not to notice.
+A counter for each CPU stays open for the run, so that a read costs microseconds. It belongs to the CPU, not to the
+command: ``perf stat COMMAND`` counts with inherited counters, which the kernel copies at every fork and folds back at
+every exit. That cost would distort a workload that forks. perf's events for context switches and page faults are not
+used for a similar reason: they cost tens of nanoseconds at each switch or fault, and the kernel counts both anyway, in
+/proc/stat and /proc/vmstat. A migration is so rare and expensive that counting it does not matter.
+
+The counters are opened by perf_event_open(2) directly from libc, so that no process runs beside the trial.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import os
+import platform
 import struct
 from pathlib import Path
 
 from schedlab.cpulist import parse_cpu_list
-from schedlab.observe.counters import traced
-from schedlab.observe.counters.perf_event import CPU_MIGRATIONS, CpuCounter
+from schedlab.observe.counters import histograms
 from schedlab.observe.counters.source import Probed, Reading, Source, contents
 
 NAME = "cpu-migrations"
 
+CPU_MIGRATIONS = 4
+_DUMMY = 9
+"""PERF_COUNT_SW_* of <linux/perf_event.h>. The dummy counts nothing and costs nothing; see :class:`CpuCounter`."""
+
+_TYPE_SOFTWARE = 1
+_FORMAT_GROUP = 1 << 3
+_FLAG_FD_CLOEXEC = 1 << 3
+
+_SYSCALL = {
+    "x86_64": 298, "i686": 336, "aarch64": 241, "armv7l": 364, "riscv64": 241, "loongarch64": 241, "ppc64le": 319,
+    "ppc64": 319, "s390x": 331,
+}  # fmt: skip
+"""The call's number by machine (syscall tables of the kernel; 241 is the generic number of newer machines)."""
+
+_ATTR = struct.Struct("=IIQQQQQIIQ")
+"""struct perf_event_attr in its first published size, PERF_ATTR_SIZE_VER0: 64 bytes, which every kernel accepts."""
+
+_GROUP = struct.Struct("=QQQ")
+"""Result of reading a group of two: their number, then their counts."""
+
 _RECORD = struct.Struct("=QQQ")
 """Generation, CPU, count."""
 
+_NO_PROCESS, _NO_GROUP = -1, -1
+
 
 def probe(root: Path) -> Probed:
-    """perf's software events of this machine; a tree of files has none, but may hold what a guest has traced."""
+    """Probe this machine's perf events. A tree of files has none, but may contain a guest's histograms."""
     if root != Path("/"):
-        return traced.probe(root)
+        return histograms.probe(root)
     try:
         migrations = Migrations(root / "sys/devices/system/cpu/online")
     except OSError as error:
-        return Probed(None, [_why(error, root)])
+        return Probed(None, [_reason(error, root)])
     return Probed(Source("perf software events", migrations.read, parse, close=migrations.close))
 
 
+class CpuCounter:
+    """A software event of one CPU, in a group with the dummy event.
+
+    When its CPU goes offline, the kernel stops the event for good, without an error, and dissolves the group
+    (``__perf_event_exit_context`` in kernel/events/core.c). The size of the group shows this; the count does not.
+    """
+
+    def __init__(self, cpu: int, event: int) -> None:
+        """Open the event and start counting. Raises OSError (perf_event_open(2), "ERRORS")."""
+        self.cpu = cpu
+        self._files = [_open(cpu, event, _NO_GROUP)]
+        try:
+            self._files.append(_open(cpu, _DUMMY, self._files[0]))
+        except OSError:
+            self.close()
+            raise
+
+    def read(self) -> int | None:
+        """Return the count since the opening; None once the CPU was offline."""
+        data = os.read(self._files[0], _GROUP.size)
+        if len(data) != _GROUP.size:
+            return None
+        members, count, _dummy = _GROUP.unpack(data)
+        return int(count) if members == 2 else None
+
+    def close(self) -> None:
+        """Stop counting."""
+        while self._files:
+            os.close(self._files.pop())
+
+
+def _open(cpu: int, event: int, group: int) -> int:
+    number = _SYSCALL.get(platform.machine())
+    if number is None:
+        raise OSError(errno.ENOSYS, f"the system call's number is unknown for {platform.machine()}")
+    attr = _ATTR.pack(_TYPE_SOFTWARE, _ATTR.size, event, 0, 0, _FORMAT_GROUP, 0, 0, 0, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    file = int(libc.syscall(ctypes.c_long(number), attr, _NO_PROCESS, cpu, group, ctypes.c_ulong(_FLAG_FD_CLOEXEC)))
+    if file < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return file
+
+
 class Migrations:
-    """The counters of all online CPUs; opened anew when CPUs came or went, for instance when SMT is switched."""
+    """The counters of all online CPUs, reopened when CPUs came or went, for instance after SMT was switched."""
 
     def __init__(self, online: Path) -> None:
-        """``online`` is the file with the list of online CPUs. Raises OSError as perf_event_open(2) does."""
+        """``online`` is the file with the list of online CPUs. Raises OSError like perf_event_open(2)."""
         self._path = str(online)
         self._online = b""
         self._generation = 0
@@ -47,13 +117,13 @@ class Migrations:
         self._reopen(contents(self._path))
 
     def read(self) -> bytes:
-        """A record a CPU. Counts of different generations do not compare, and :func:`parse` tells them apart."""
+        """Return a record for each CPU. Counts of different generations are not comparable, see :func:`parse`."""
         online = contents(self._path)
         if online != self._online:
             self._reopen(online)
         counts = [(counter.cpu, counter.read()) for counter in self._counters]
         if any(count is None for _, count in counts):
-            # A CPU was off and on again: its counter stays silent for good. New ones serve the next trial.
+            # A CPU was off and on again, and its counter has stopped for good. The next read opens new counters.
             self._online = b""
         return b"".join(_RECORD.pack(self._generation, cpu, count) for cpu, count in counts if count is not None)
 
@@ -76,13 +146,13 @@ class Migrations:
 
 
 def parse(raw: bytes) -> Reading:
-    """``cpu-migrations`` by CPU; the generation is part of the CPU's name: a counter opened anew does not compare."""
+    """Return ``cpu-migrations`` by CPU and generation, so that reopened counters are not compared with old ones."""
     counts = {f"{cpu}.{generation}": count for generation, cpu, count in _RECORD.iter_unpack(raw)}
     return {NAME: counts} if counts else {}
 
 
-def _why(error: OSError, root: Path) -> str:
-    """The reason in words, with what would mend it (perf_event_open(2), "ERRORS" and "perf_event_paranoid")."""
+def _reason(error: OSError, root: Path) -> str:
+    """Explain the error, with a remedy (perf_event_open(2), "ERRORS" and "perf_event_paranoid")."""
     if error.errno in (errno.EACCES, errno.EPERM):
         try:
             level = contents(root / "proc/sys/kernel/perf_event_paranoid").decode().strip()
@@ -95,5 +165,5 @@ def _why(error: OSError, root: Path) -> str:
     if error.errno in (errno.ENOSYS, errno.ENOENT):
         return f"{NAME} is not known: this kernel has no perf software events, they need CONFIG_PERF_EVENTS=y"
     if error.errno == errno.EMFILE:
-        return f"{NAME} is not known: perf needs two open files a CPU, raise 'ulimit -n'"
+        return f"{NAME} is not known: perf needs two open files for each CPU, raise 'ulimit -n'"
     return f"{NAME} is not known: perf events cannot be opened ({error.strerror})"

@@ -1,4 +1,4 @@
-"""What every source of counters offers: a cheap look now, and its meaning later."""
+"""The interface of a source of counters: a cheap read now, and its interpretation later."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 Reading = Mapping[str, Mapping[str, int]]
-"""Counter → part → value since some fixed moment. Parts are CPU numbers as text, or "" for the whole machine: a
-counter is compared part by part, so that one CPU's wrap or absence cannot hide in a sum."""
+"""Counter → part → value since some fixed moment. A part is a CPU number as text, or "" for the whole machine. Parts
+are compared one by one, so that the wrap or absence of one CPU cannot hide in a sum."""
 
 
 class NotUnderstood(ValueError):
-    """A file of the kernel is not laid out as documented; the text names the line."""
+    """A kernel file with an undocumented layout; the text quotes the line."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Source:
 
     Args:
         name: for notes, usually the file's path.
-        read: takes the look: raw bytes, as cheap as can be, since it runs beside the trial. May raise OSError.
-        parse: what those bytes say; runs after the trial. Raises NotUnderstood.
-        by_cpu: the counters that are also given CPU by CPU (``interrupts.RES.cpu0``).
-        close: gives back what is held open.
-        remark: what is turned off at such a look, and what would turn it on; empty where nothing is. Trials of one
-            experiment may differ in that.
+        read: returns raw bytes, as cheaply as possible, since it runs next to the trial. May raise OSError.
+        parse: interprets these bytes after the trial. Raises NotUnderstood.
+        by_cpu: counters that are also reported for each CPU (``interrupts.RES.cpu0``).
+        close: closes open files.
+        remark: names what is switched off in these bytes and how to switch it on, else returns an empty text. Trials of
+            one experiment may differ in this.
     """
 
     name: str
@@ -39,14 +39,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Probed:
-    """What probing found: the source, None where there is none, and what is missing and would turn it on."""
+    """A probe's result: the source, None if it does not exist, and notes on missing counters and how to enable them."""
 
     source: Source | None
     notes: list[str] = field(default_factory=list)
 
 
 def contents(path: Path | str) -> bytes:
-    """The whole file, unbuffered: /proc hands out a page at a time anyway. Raises OSError."""
+    """Read a whole file without buffering, since /proc returns a page at a time. Raises OSError."""
     with open(path, "rb", buffering=0) as file:
         return file.read()
 
@@ -59,9 +59,9 @@ def probe_source(
     by_cpu: frozenset[str] = frozenset(),
     off: str = "",
 ) -> Probed:
-    """A source that could be read and understood once; else the note says why and what would mend it.
+    """Return a source that could be read and parsed once, else a note with the reason and a remedy.
 
-    ``absent`` is the note for a kernel that has no such file, ``off`` the remark on a :func:`switched` one that is off.
+    ``absent`` is the note for a kernel without such a file, ``off`` the remark on a :func:`switched` file that is off.
     """
     try:
         parse(read())
@@ -75,10 +75,10 @@ def probe_source(
 
 
 def switched(switch: Path, path: Path) -> Callable[[], bytes]:
-    """Reads a file whose counters a sysctl turns on and off: the switch's line, then the file.
+    """Return a function that reads the line of a sysctl and then the file whose counters it switches on and off.
 
-    The switch is read at every look, since it may well be what an experiment's variants differ in. A kernel without
-    the switch always counts.
+    The sysctl is read every time, because variants of an experiment may differ in it. A kernel without it always
+    counts.
     """
     switch_path, file_path = str(switch), str(path)
 

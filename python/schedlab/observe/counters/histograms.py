@@ -1,7 +1,7 @@
-"""Events that a kernel counted in its own histograms (Documentation/trace/histogram.rst).
+"""Events that a guest's kernel counted in its own histograms (Documentation/trace/histogram.rst).
 
-Guests are set up so before their first trial. A histogram counts in the kernel and costs a table look-up at each
-event, and tells what no file does: from which CPU to which, so that migrations between NUMA nodes are known.
+Guests enable them before their first trial. A histogram counts in the kernel and costs a table look-up at each event.
+Unlike files of /proc it has source and destination CPU, so that migrations between NUMA nodes are known.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _DROPPED = re.compile(r"^ +Dropped: (\d+)$", re.MULTILINE)
 
 _MIGRATE = "sched/sched_migrate_task"
 _NUMA = {"sched/sched_move_numa": "numa-task-moves", "sched/sched_swap_numa": "numa-task-swaps"}
-"""NUMA balancing moves a task to its preferred node, or has two tasks change places for it."""
+"""NUMA balancing moves a task to its preferred node, or swaps two tasks for it."""
 
 _WORKS = "workqueue/workqueue_execute_start"
-_TOLD = ("vmstat_update",)
-"""Functions of kernel workers that are also told by themselves; the sum over all of them always is."""
+_SINGLE_WORKS = ("vmstat_update",)
+"""Functions of kernel workers that are also counted separately."""
 
-BY_CPU = frozenset({"works", *(f"works.{function}" for function in _TOLD)})
+BY_CPU = frozenset({"works", *(f"works.{function}" for function in _SINGLE_WORKS)})
 
 ABSENT = (
-    "cpu-migrations are not known: a tree of files has no perf events, and this one no histogram of them "
+    "cpu-migrations are not known: a tree of files has no perf events, and this tree has no histogram of them "
     "(a guest's kernel needs CONFIG_HIST_TRIGGERS=y)"
 )
 
 
 def probe(root: Path) -> Probed:
-    """The histograms below ``root``; in the order of the events' names."""
+    """Probe the histograms below ``root``."""
     more = [name for name in (*_NUMA, _WORKS) if (root / EVENTS / name / "hist").exists()]
     paths = {name: str(root / EVENTS / name / "hist") for name in (_MIGRATE, *more)}
     node_of = {
@@ -56,7 +56,7 @@ def probe(root: Path) -> Probed:
 
 
 def _counters(text: str, node_of: dict[int, str]) -> Iterator[tuple[str, dict[str, int]]]:
-    """Migrations, those of them from a node to another, NUMA moves and swaps, and workers' works by CPU."""
+    """Yield migrations, migrations between nodes, NUMA moves and swaps, and kernel workers' functions by CPU."""
     for part in re.split(r"^# (?=sched/|workqueue/)", text, flags=re.MULTILINE)[1:]:
         event = part.partition("\n")[0].strip()
         dropped = _DROPPED.search(part)
@@ -67,24 +67,24 @@ def _counters(text: str, node_of: dict[int, str]) -> Iterator[tuple[str, dict[st
         if event == _WORKS:
             yield from _works(part, node_of)
             continue
-        entries = [(int(one), int(other), int(times)) for one, other, times in _ENTRY.findall(part)]
-        total = sum(times for _, _, times in entries)
+        entries = [(int(source), int(target), int(hits)) for source, target, hits in _ENTRY.findall(part)]
+        total = sum(hits for _, _, hits in entries)
         if event in _NUMA:
             yield _NUMA[event], {"": total}
             continue
         yield "cpu-migrations", {"": total}
         if node_of:
-            across = (times for one, other, times in entries if node_of.get(one) != node_of.get(other))
+            across = (hits for source, target, hits in entries if node_of.get(source) != node_of.get(target))
             yield "node-migrations", {"": sum(across)}
 
 
 def _works(part: str, cpus: Collection[int]) -> Iterator[tuple[str, dict[str, int]]]:
-    """What workers did, by CPU where CPUs are known: all of it, and each of :data:`_TOLD`; 0 where none came by."""
+    """Yield counts of all workers' functions, and of each of :data:`_SINGLE_WORKS`; by CPU if CPUs are known."""
     entries = _WORK.findall(part)
-    for told in (None, *_TOLD):
+    for selected in (None, *_SINGLE_WORKS):
         counts = {str(cpu): 0 for cpu in cpus} or {"": 0}
-        for function, cpu, times in entries:
-            if told in (None, function):
-                part_of = cpu if cpus else ""
-                counts[part_of] = counts.get(part_of, 0) + int(times)
-        yield f"works.{told}" if told else "works", counts
+        for function, cpu, hits in entries:
+            if selected in (None, function):
+                key = cpu if cpus else ""
+                counts[key] = counts.get(key, 0) + int(hits)
+        yield f"works.{selected}" if selected else "works", counts
