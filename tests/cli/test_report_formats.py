@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.cli import files
+from schedlab.cli import output_file
 from schedlab.experiment.plan import Trial
 from schedlab.measurement import Measurement
 from schedlab.results import Import, Series
@@ -203,25 +203,25 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "report"
     path.write_text("old")
     path.chmod(0o640)
-    files.write_whole(path, "new")
+    output_file.write_whole(path, "new")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "fsync", fail)
-    with pytest.raises(files.OutputError, match="No space left"):
-        files.write_whole(path, "half")
+    monkeypatch.setattr(output_file.os, "fsync", fail)
+    with pytest.raises(output_file.OutputError, match="No space left"):
+        output_file.write_whole(path, "half")
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_link_is_written_through_and_a_device_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    files.write_whole(tmp_path / "link", b"x")
+    output_file.write_whole(tmp_path / "link", b"x")
     assert (tmp_path / "real").read_bytes() == b"x"
     assert (tmp_path / "link").is_symlink()
-    files.write_whole(Path("/dev/null"), "gone")
+    output_file.write_whole(Path("/dev/null"), "gone")
     assert not Path("/dev/null").is_file()
 
 
