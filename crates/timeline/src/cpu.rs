@@ -1,4 +1,4 @@
-//! The kernel's events of a CPU, and the numbers of tasks in them.
+//! Kernel events of each CPU, and the numbers of tasks in the trace.
 
 use std::io::Write;
 
@@ -17,19 +17,19 @@ const MOST: usize = 128;
 /// The number of the idle task of each CPU, as in the kernel.
 const IDLE: i32 = 0;
 
-/// What is known of a task.
+/// State of a task in the trace.
 #[derive(Clone, Copy, Default)]
 struct Task {
-    /// Its number in the trace. The simulator uses numbers of its tasks again, the trace does not.
+    /// Number in the trace. The simulator reuses the numbers of its tasks; the trace does not.
     pid: i32,
-    /// It has not been woken yet.
+    /// Whether the task has not been woken yet.
     new: bool,
-    /// When it last left a CPU.
+    /// Time at which the task last left a CPU.
     left_at: Ns,
     leaving: Leaving,
 }
 
-/// Why a task leaves its CPU.
+/// Reason why a task leaves its CPU.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Leaving {
     #[default]
@@ -38,7 +38,7 @@ enum Leaving {
     Ends,
 }
 
-/// All tasks alive.
+/// All live tasks.
 #[derive(Default)]
 pub(crate) struct Tasks {
     tasks: Vec<Task>,
@@ -46,7 +46,7 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// A new task gets a number.
+    /// Assigns a number to a new task.
     pub fn add(&mut self, birth: &Birth<'_>) {
         let at = birth.task as usize;
         self.tasks.resize(self.tasks.len().max(at + 1), Task::default());
@@ -54,12 +54,12 @@ impl Tasks {
         self.tasks[at] = Task { pid: self.last, new: birth.parent.is_some(), ..Task::default() };
     }
 
-    /// The task will leave its CPU for good.
+    /// Records that the task will exit when it leaves its CPU.
     pub fn end(&mut self, task: TaskIx) {
         self.tasks[task as usize].leaving = Leaving::Ends;
     }
 
-    /// The current task of a CPU will leave it for another one.
+    /// Records that the current task of a CPU will move to another CPU.
     pub fn moved(&mut self, task: TaskIx) {
         self.tasks[task as usize].leaving = Leaving::Moves;
     }
@@ -69,7 +69,7 @@ impl Tasks {
     }
 }
 
-/// A CPU's events that are not written yet.
+/// A CPU's events that are not yet written.
 pub(crate) struct Cpu {
     number: usize,
     current: Option<TaskIx>,
@@ -90,19 +90,19 @@ impl Cpu {
         self.current == Some(task)
     }
 
-    /// The current task makes another.
+    /// Records that the current task creates a task.
     pub fn born<W: Write>(&mut self, at: Ns, birth: Birth<'_>, tasks: &Tasks, sink: &mut Sink<W>) {
         let new = TaskNewtask {
             pid: Some(tasks.pid(birth.task)),
             comm: Some((birth.name)()),
             clone_flags: Some(if birth.thread { CLONE_THREAD } else { 0 }),
         };
-        // Its process is its parent's, whom the event's own task stands for.
+        // The new thread belongs to its parent's process; the event's own task is the parent.
         let parent = birth.parent.map_or(IDLE, |parent| tasks.pid(parent));
         self.add(at, parent, 0, What::TaskNewtask(new), sink);
     }
 
-    /// The CPU changes to another task, or to none.
+    /// Records a switch to another task or to idle.
     pub fn switch<W: Write>(
         &mut self,
         at: Ns,
@@ -134,7 +134,7 @@ impl Cpu {
         }
     }
 
-    /// The CPU makes a task runnable.
+    /// Records a wake-up by this CPU.
     pub fn wake<W: Write>(
         &mut self,
         at: Ns,
@@ -151,13 +151,13 @@ impl Cpu {
         } else {
             What::SchedWaking(waking)
         };
-        // A CPU's kernel work is told ahead of others' events, so that a task's wake-up can lie before its leaving. A
-        // viewer would take it for a wake-up of a running task.
+        // A CPU's kernel work is recorded ahead of other CPUs' events, so a task's wake-up can precede its switch. A viewer
+        // would show the wake-up of a running task.
         let at = if it.left_at >= at { it.left_at + 1 } else { at };
         self.add(at, self.pid, if interrupt { HARD_INTERRUPT } else { 0 }, what, sink);
     }
 
-    /// A task comes to this CPU.
+    /// Records the migration of a task to this CPU.
     pub fn migrate<W: Write>(
         &mut self,
         at: Ns,
@@ -183,7 +183,7 @@ impl Cpu {
         }
     }
 
-    /// Writes the events that have been collected.
+    /// Writes the collected events.
     pub fn write<W: Write>(&mut self, sink: &mut Sink<W>) {
         if self.events.is_empty() {
             return;
@@ -192,7 +192,7 @@ impl Cpu {
         let bundle = Bundle { cpu: Some(self.number as u32), event };
         let packet = Packet { data: Some(Data::FtraceEvents(bundle)), ..Packet::default() };
         sink.packet(&packet);
-        // The vector is used again.
+        // Reuses the vector.
         if let Some(Data::FtraceEvents(bundle)) = packet.data {
             self.events = bundle.event;
             self.events.clear();

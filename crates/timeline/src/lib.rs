@@ -5,11 +5,11 @@
 //!                                 └─► slices of kernel work, a track a CPU    track.rs ─┴─► packets ─► impl Write
 //!                                                                           schema.rs
 //! ```
-//! Tasks are told in the kernel's own events (`sched_switch`, `sched_waking`, `task_newtask`, …), because the viewer makes
-//! of those its CPU tracks, the states of threads, the arrows of wake-ups and the tables for queries. What the kernel model
-//! spends time on is told as slices on a track of each CPU.
+//! Tasks appear as kernel events (`sched_switch`, `sched_waking`, `task_newtask`, …), because the viewer derives its CPU
+//! tracks, thread states, wake-up arrows and query tables from them. The kernel model's work appears as slices on a track of
+//! each CPU.
 //!
-//! What is kept in memory is a buffer for each CPU and two numbers for each task alive, however long the simulation is.
+//! Memory use is a buffer for each CPU and two numbers for each live task, whatever the length of the simulation.
 
 mod cpu;
 pub mod schema;

@@ -2,20 +2,20 @@
 //!
 //! Names, numbers and types of the fields are those of the format's definition (Perfetto's
 //! `protos/perfetto/trace/perfetto_trace.proto`, v59); a test of the Python package reads timelines with the official
-//! definition. Messages are derived with `prost` rather than generated: so building needs neither a protobuf compiler nor
-//! a copy of the definition, and tests read with the same types what is written with them.
+//! definition. Messages are derived with `prost` instead of generated, so that the build needs neither a protobuf compiler nor
+//! a copy of the definition, and tests read traces with the types that write them.
 
 use prost::{Message, Oneof};
 
 /// A trace: its packets.
 #[derive(Clone, PartialEq, Message)]
 pub struct Trace {
-    /// In the order in which they were written.
+    /// Packets in the order of writing.
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<Packet>,
 }
 
-/// The tag of [`Trace::packet`], as it stands before each packet of a file.
+/// Encoded tag of [`Trace::packet`], which precedes each packet in a file.
 pub const PACKET_TAG: u8 = (1 << 3) | 2;
 
 /// One packet of a trace (`TracePacket`).
@@ -24,29 +24,29 @@ pub struct Packet {
     /// Virtual time in nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// The sequence that names and defaults belong to.
+    /// Sequence to which names and defaults belong.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
-    /// Names that later packets of the sequence give by number.
+    /// Names that later packets of the sequence reference by number.
     #[prost(message, optional, tag = "12")]
     pub interned_data: Option<InternedData>,
-    /// [`CLEARED`], [`NEEDED`].
+    /// Flags: [`CLEARED`], [`NEEDED`].
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
-    /// What later packets of the sequence leave out.
+    /// Default values for later packets of the sequence.
     #[prost(message, optional, tag = "59")]
     pub trace_packet_defaults: Option<Defaults>,
-    /// What it tells.
+    /// Content of the packet.
     #[prost(oneof = "Data", tags = "1, 11, 45, 60")]
     pub data: Option<Data>,
 }
 
-/// A sequence begins: what was said before about names and defaults is void.
+/// The sequence begins: earlier names and defaults are void.
 pub const CLEARED: u32 = 1;
-/// The packet can be read only with what was said before.
+/// The packet depends on earlier names and defaults.
 pub const NEEDED: u32 = 2;
 
-/// What a packet tells.
+/// Content of a packet.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Data {
     /// Events of the kernel on one CPU.
@@ -86,18 +86,18 @@ pub struct Event {
     /// [`HARD_INTERRUPT`] or 0.
     #[prost(uint32, optional, tag = "5")]
     pub common_flags: Option<u32>,
-    /// What happened.
+    /// Kind of event.
     #[prost(oneof = "What", tags = "4, 20, 114, 235, 240, 491")]
     pub what: Option<What>,
 }
 
-/// The event is an interrupt's, not the task's (`TRACE_FLAG_HARDIRQ`, include/linux/trace_events.h).
+/// The event comes from an interrupt, not from the task (`TRACE_FLAG_HARDIRQ`, include/linux/trace_events.h).
 pub const HARD_INTERRUPT: u32 = 8;
 
-/// What happened.
+/// Kind of event.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum What {
-    /// A CPU changes from a task to another.
+    /// A CPU switches tasks.
     #[prost(message, tag = "4")]
     SchedSwitch(SchedSwitch),
     /// A task is woken.
@@ -106,10 +106,10 @@ pub enum What {
     /// A new task is made runnable.
     #[prost(message, tag = "114")]
     SchedWakeupNew(Waking),
-    /// A task is made.
+    /// A task is created.
     #[prost(message, tag = "235")]
     TaskNewtask(TaskNewtask),
-    /// A task is no more.
+    /// A task has exited.
     #[prost(message, tag = "240")]
     SchedProcessFree(ProcessFree),
     /// A task changes its CPU.
@@ -120,33 +120,33 @@ pub enum What {
 /// `sched_switch`. Names of tasks are left out: `task_newtask` has them.
 #[derive(Clone, PartialEq, Message)]
 pub struct SchedSwitch {
-    /// Who leaves; 0 is idle.
+    /// Previous task; 0 is idle.
     #[prost(int32, optional, tag = "2")]
     pub prev_pid: Option<i32>,
-    /// In which state, see [`RUNNABLE`] and its like.
+    /// State of the previous task: [`RUNNABLE`] and the following constants.
     #[prost(int64, optional, tag = "4")]
     pub prev_state: Option<i64>,
-    /// Who comes; 0 is idle.
+    /// Next task; 0 is idle.
     #[prost(int32, optional, tag = "6")]
     pub next_pid: Option<i32>,
 }
 
-/// It could go on, elsewhere (`TASK_RUNNING`, include/linux/sched.h, as the next ones).
+/// Runnable (`TASK_RUNNING`, include/linux/sched.h, as the following constants).
 pub const RUNNABLE: i64 = 0;
-/// It waits (`TASK_INTERRUPTIBLE`).
+/// Sleeping (`TASK_INTERRUPTIBLE`).
 pub const SLEEPING: i64 = 1;
-/// It has ended (`EXIT_DEAD`).
+/// Exited (`EXIT_DEAD`).
 pub const DEAD: i64 = 0x10;
-/// It has been preempted (`TASK_REPORT_MAX`).
+/// Preempted (`TASK_REPORT_MAX`).
 pub const PREEMPTED: i64 = 0x100;
 
 /// `sched_waking`, `sched_wakeup_new`.
 #[derive(Clone, PartialEq, Message)]
 pub struct Waking {
-    /// Who is woken.
+    /// The woken task.
     #[prost(int32, optional, tag = "2")]
     pub pid: Option<i32>,
-    /// The CPU on whose queue it is put.
+    /// CPU whose queue receives the task.
     #[prost(int32, optional, tag = "5")]
     pub target_cpu: Option<i32>,
 }
@@ -157,7 +157,7 @@ pub struct TaskNewtask {
     /// The new task.
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
-    /// Its name.
+    /// Name.
     #[prost(string, optional, tag = "2")]
     pub comm: Option<String>,
     /// [`CLONE_THREAD`] or 0.
@@ -182,53 +182,53 @@ pub struct MigrateTask {
     /// The task.
     #[prost(int32, optional, tag = "2")]
     pub pid: Option<i32>,
-    /// From this CPU,
+    /// Source CPU.
     #[prost(int32, optional, tag = "4")]
     pub orig_cpu: Option<i32>,
-    /// to this one.
+    /// Destination CPU.
     #[prost(int32, optional, tag = "5")]
     pub dest_cpu: Option<i32>,
 }
 
-/// A track that is not a CPU's or a thread's own.
+/// A track that belongs neither to a CPU nor to a thread.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
-    /// Its number.
+    /// Number of the track.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// Its name.
+    /// Name.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
-    /// The track that it lies under.
+    /// Parent track.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
-    /// [`BY_RANK`]: the order of the tracks under it.
+    /// Order of the child tracks: [`BY_RANK`].
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
-    /// Its place among its siblings.
+    /// Rank among its siblings.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
 }
 
-/// Tracks under this one stand by their ranks (`ChildTracksOrdering::EXPLICIT`).
+/// Child tracks are ordered by rank (`ChildTracksOrdering::EXPLICIT`).
 pub const BY_RANK: i32 = 3;
 
 /// An event on a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
-    /// Numbers and texts that belong to it.
+    /// Annotations of the event.
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<Annotation>,
     /// [`BEGIN`], [`END`] or [`INSTANT`].
     #[prost(int32, optional, tag = "9")]
     pub r#type: Option<i32>,
-    /// Its name by number.
+    /// Number of its name.
     #[prost(uint64, optional, tag = "10")]
     pub name_iid: Option<u64>,
-    /// Its track, unless that is the sequence's.
+    /// Track, if it differs from the sequence's default.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
-    /// Its name.
+    /// Name.
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
 }
@@ -237,13 +237,13 @@ pub struct TrackEvent {
 pub const BEGIN: i32 = 1;
 /// The slice ends.
 pub const END: i32 = 2;
-/// Something happens that takes no time.
+/// An instant.
 pub const INSTANT: i32 = 3;
 
-/// What else belongs to an event (`DebugAnnotation`).
+/// Annotation of an event (`DebugAnnotation`).
 #[derive(Clone, PartialEq, Message)]
 pub struct Annotation {
-    /// What the value is.
+    /// Name of the value.
     #[prost(string, optional, tag = "10")]
     pub name: Option<String>,
     /// A number.
@@ -270,15 +270,15 @@ pub struct EventName {
     pub name: Option<String>,
 }
 
-/// What packets of a sequence leave out (`TracePacketDefaults`).
+/// Default values of a sequence's packets (`TracePacketDefaults`).
 #[derive(Clone, PartialEq, Message)]
 pub struct Defaults {
-    /// Of events on tracks.
+    /// Defaults of events on tracks.
     #[prost(message, optional, tag = "11")]
     pub track_event_defaults: Option<TrackEventDefaults>,
 }
 
-/// What events on tracks leave out.
+/// Default values of events on tracks.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEventDefaults {
     /// Their track.
@@ -289,7 +289,7 @@ pub struct TrackEventDefaults {
 /// The machine.
 #[derive(Clone, PartialEq, Message)]
 pub struct SystemInfo {
-    /// What it calls itself.
+    /// System information.
     #[prost(message, optional, tag = "1")]
     pub utsname: Option<Utsname>,
     /// Number of CPUs.
@@ -297,16 +297,16 @@ pub struct SystemInfo {
     pub num_cpus: Option<u32>,
 }
 
-/// What a machine calls itself (uname(2)).
+/// System information (uname(2)).
 #[derive(Clone, PartialEq, Message)]
 pub struct Utsname {
-    /// The system.
+    /// Name of the system.
     #[prost(string, optional, tag = "1")]
     pub sysname: Option<String>,
-    /// Its version.
+    /// Version.
     #[prost(string, optional, tag = "2")]
     pub version: Option<String>,
-    /// Its release.
+    /// Release.
     #[prost(string, optional, tag = "3")]
     pub release: Option<String>,
     /// The machine.

@@ -10,12 +10,12 @@ use crate::schema::{
 };
 use crate::writer::{Ns, Sink};
 
-/// Numbers of tracks: the simulation, kernel work, and from here on the CPUs below it.
+/// Numbers of tracks: the simulation, kernel work, and the first of the CPUs below kernel work.
 const SIMULATION: u64 = 1;
 const KERNEL: u64 = 2;
 const CPUS: u64 = 16;
 
-/// Numbers of sequences of packets, likewise.
+/// Numbers of packet sequences, in the same order.
 const GENERAL: u32 = 1;
 
 /// Describes all tracks.
@@ -37,7 +37,7 @@ pub(crate) fn describe<W: Write>(sink: &mut Sink<W>, cpus: usize) {
     }
 }
 
-/// Something that takes no time and concerns the whole machine.
+/// An instant on the track of the whole machine.
 pub(crate) fn instant(at: Ns, name: &str, value: Option<i64>) -> Packet {
     let annotation = value.map(|value| Annotation { name: Some("value".to_owned()), int_value: Some(value) });
     let event = TrackEvent {
@@ -54,7 +54,7 @@ fn general(timestamp: Option<Ns>, data: Data) -> Packet {
     Packet { timestamp, trusted_packet_sequence_id: Some(GENERAL), data: Some(data), ..Packet::default() }
 }
 
-/// Whether a task's own track shows the time well enough: it asked for this work.
+/// Whether the work belongs to a task's own track: the task requested it.
 fn is_tasks_own(account: Account) -> bool {
     matches!(
         account,
@@ -73,7 +73,7 @@ fn is_tasks_own(account: Account) -> bool {
 pub(crate) struct Track {
     cpu: usize,
     begun: bool,
-    /// Work that may go on: its account, from when, and until when.
+    /// Work that can continue: account, start and end.
     open: Option<(Account, Ns, Ns)>,
 }
 
@@ -82,7 +82,7 @@ impl Track {
         Self { cpu, begun: false, open: None }
     }
 
-    /// The CPU spends time; beside a task's own work, or while it has none and all work is the kernel's.
+    /// Records time of a CPU that is not a task's own work, and all time while the CPU has no task.
     pub fn spend<W: Write>(&mut self, from: Ns, account: Account, ns: Ns, idle: bool, sink: &mut Sink<W>) {
         if ns == 0 || account == Account::Idle || (!idle && is_tasks_own(account)) {
             return;
@@ -96,7 +96,7 @@ impl Track {
         }
     }
 
-    /// What is next is another slice.
+    /// Ends the present slice.
     pub fn close<W: Write>(&mut self, sink: &mut Sink<W>) {
         let Some((account, from, until)) = self.open.take() else { return };
         if !std::mem::replace(&mut self.begun, true) {
@@ -118,7 +118,7 @@ impl Track {
         }
     }
 
-    /// What the track's packets leave out: their track, and the accounts' names.
+    /// Writes the defaults of the track's packets: their track, and the accounts' names.
     fn names(&self) -> Packet {
         let name = |account: &Account| EventName {
             iid: Some(*account as u64 + 1),

@@ -1,4 +1,4 @@
-//! The observer, and how packets get into a file.
+//! The observer, and the encoding of packets into a file.
 
 use std::io::{self, Write};
 
@@ -13,9 +13,9 @@ use crate::track::{self, Track};
 /// Virtual time in nanoseconds.
 pub(crate) type Ns = u64;
 
-/// Writes what it is told of a simulation as a trace in Perfetto's format.
+/// Writes a simulation as a trace in Perfetto's format.
 ///
-/// A write that fails is kept until [`Timeline::finish`] returns it, and ends the writing; the simulation goes on.
+/// After a failed write the timeline writes no more, and the simulation continues. [`Timeline::finish`] returns the error.
 pub struct Timeline<W: Write> {
     sink: Sink<W>,
     cpus: Vec<Cpu>,
@@ -24,7 +24,7 @@ pub struct Timeline<W: Write> {
 }
 
 impl<W: Write> Timeline<W> {
-    /// A timeline of a simulation of this machine and kernel, which goes to `out` in small pieces.
+    /// Timeline of a simulation of this machine and kernel. Writes to `out` in small pieces.
     pub fn new(out: W, machine: &Machine, kernel: &Kernel) -> Self {
         let mut sink = Sink { out, bytes: Vec::new(), error: None };
         sink.packet(&about(machine, kernel));
@@ -37,7 +37,7 @@ impl<W: Write> Timeline<W> {
         }
     }
 
-    /// Writes what is left of a simulation that ended at `closed_ns`, and tells the first write that failed, if any did.
+    /// Writes the remaining events of a simulation that ended at `closed_ns`. Returns the first failed write, if any.
     pub fn finish(mut self, closed_ns: Ns) -> io::Result<W> {
         self.tracks.iter_mut().for_each(|track| track.close(&mut self.sink));
         self.cpus.iter_mut().for_each(|cpu| cpu.write(&mut self.sink));
@@ -85,7 +85,7 @@ impl<W: Write> Observer for Timeline<W> {
     }
 }
 
-/// What the viewer shows as the traced system: that it is none.
+/// Name of the traced system in the viewer, which states that it is a simulation.
 fn about(machine: &Machine, kernel: &Kernel) -> Packet {
     let utsname = Utsname {
         sysname: Some("SIMULATED".to_owned()),
@@ -97,7 +97,7 @@ fn about(machine: &Machine, kernel: &Kernel) -> Packet {
     Packet { data: Some(Data::SystemInfo(info)), ..Packet::default() }
 }
 
-/// Where packets go.
+/// Destination of packets.
 pub(crate) struct Sink<W: Write> {
     out: W,
     bytes: Vec<u8>,
@@ -113,7 +113,7 @@ impl<W: Write> Sink<W> {
         self.bytes.clear();
         self.bytes.push(PACKET_TAG);
         let encoded = packet.encode_length_delimited(&mut self.bytes);
-        debug_assert!(encoded.is_ok(), "a vector takes everything");
+        debug_assert!(encoded.is_ok(), "a vector has room for every packet");
         self.error = self.out.write_all(&self.bytes).err();
     }
 }
