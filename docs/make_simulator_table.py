@@ -13,9 +13,10 @@ from typing import Any
 from schedlab.cli.simulating import totals
 from schedlab.report.numbers import figure
 from schedlab.simulation import models
-from schedlab.simulation.programs import Program, native_names, program
+from schedlab.simulation.programs import Program, program
 from schedlab.simulation.running import Outcome, Pool, Simulation
 from schedlab.simulation.settings import Settings
+from schedlab.workloads.native import names as native_names
 
 PAGE = Path(__file__).parent / "simulator.md"
 BEGIN, END = "<!-- Made by docs/make_simulator_table.py -->", "<!-- end of the table -->"

@@ -13,10 +13,12 @@ import polars as pl
 import pytest
 
 import schedlab
-from schedlab.simulation import errors, models, native
+from schedlab.extension import NotBuilt, _require_functions
+from schedlab.simulation import errors, models
 from schedlab.simulation.errors import SettingRefused
-from schedlab.simulation.programs import native_names, program
+from schedlab.simulation.programs import program
 from schedlab.simulation.settings import tunable
+from schedlab.workloads.native import names as native_names
 
 SMALL: dict[str, dict[str, Any]] = {
     "hackbench": {"groups": 1, "fds": 3, "loops": 10},
@@ -252,6 +254,6 @@ def test_what_of_an_rt_app_document_has_no_effect_is_noted(tmp_path: Path) -> No
 
 
 def test_an_extension_without_a_function_asks_to_be_built_again() -> None:
-    with pytest.raises(errors.NotBuilt, match="another version") as caught:
-        native._require_functions(ModuleType("schedlab._sim"))
+    with pytest.raises(NotBuilt, match="another version") as caught:
+        _require_functions(ModuleType("schedlab._sim"))
     assert caught.value.todo == "make build"

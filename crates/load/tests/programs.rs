@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Family, Scratch, json, output, stderr, success};
+use support::{Family, Scratch, json, metric, output, stderr, success};
 
 #[test]
 fn hackbench_prints_the_lines_of_the_known_tool() {
@@ -49,13 +49,13 @@ fn pipetest_records_every_round_trip() {
     for options in [&[][..], &["--threads"]] {
         let mut command = Family::new().schedload(&["--json", "pipetest", "--loops", "500"]);
         let document = json(command.args(options));
-        let metrics = document["metrics"].as_array().expect("metrics");
-        let samples = metrics[0]["samples"].as_array().expect("samples");
+        let latency = metric(&document, "latency");
+        let samples = latency["samples"].as_array().expect("samples");
         assert_eq!(samples.len(), 500);
         let sum: f64 = samples.iter().filter_map(Value::as_f64).sum();
-        let mean = metrics[0]["value"].as_f64().expect("a mean");
+        let mean = latency["value"].as_f64().expect("a mean");
         assert!((sum / 500.0 - mean).abs() < 1e-6 * mean);
-        let per_op = metrics[1]["value"].as_f64().expect("a time per operation");
+        let per_op = metric(&document, "usecs-per-op")["value"].as_f64().expect("a time per operation");
         assert!(per_op >= mean, "the run lasts at least as long as its operations: {per_op} < {mean}");
         assert_eq!(document["counters"]["operations"], 500);
     }
@@ -101,12 +101,39 @@ fn parameters_out_of_range_are_a_usage_error() {
 }
 
 #[test]
+fn parameters_have_the_names_of_experiment_files_and_the_options_of_known_tools() {
+    let parameters = |arguments: &[&str]| {
+        json(
+            &mut Family::new()
+                .schedload(&[&["--json", "hackbench", "-l", "1", "-g", "1"], arguments].concat()),
+        )["parameters"]
+            .clone()
+    };
+    let short = parameters(&["-f", "2", "-s", "50", "-T", "-p"]);
+    assert_eq!(short, parameters(&["--fds", "2", "--datasize", "50", "--threads", "--pipe"]));
+    assert_eq!(short, parameters(&["--fds=2", "--size=50", "--mode=thread", "--ipc=pipe"]));
+    // The last of two options for one parameter counts.
+    assert_eq!(short, parameters(&["-f2", "-s50", "-P", "-T", "-i", "-p"]));
+    assert_eq!((&short["mode"], &short["ipc"]), (&Value::from("thread"), &Value::from("pipe")));
+}
+
+#[test]
+fn parameters_that_exclude_each_other_are_a_usage_error() {
+    let refused = output(&mut Family::new().schedload(&["stream", "--bytes", "1000", "--duration", "1s"]));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("cannot be used with '--duration"), "{}", stderr(&refused));
+}
+
+#[test]
 fn list_names_every_program_with_parameters_and_metrics() {
     let document = json(&mut Family::new().schedload(&["list", "--json"]));
     let programs = document["programs"].as_array().expect("programs");
     let hackbench = programs.iter().find(|program| program["name"] == "hackbench").expect("hackbench");
-    let groups = &hackbench["parameters"].as_array().expect("parameters")[2];
-    assert_eq!((&groups["option"], &groups["default"]), (&Value::from("--groups"), &Value::from("10")));
+    let parameters = hackbench["parameters"].as_array().expect("parameters");
+    let groups = parameters.iter().find(|parameter| parameter["option"] == "--groups").expect("--groups");
+    assert_eq!(groups["default"], "10");
+    let carrier = parameters.iter().find(|parameter| parameter["option"] == "--ipc").expect("--ipc");
+    assert_eq!(carrier["default"], "socket");
     assert_eq!(hackbench["metrics"][0]["unit"], "s");
 }
 

@@ -1,10 +1,11 @@
-//! The simulator for Python: text and plain values in, plain values out.
+//! The simulator and the registry of native workloads for Python: text and plain values in, plain values out.
 //!
 //! ```text
 //! machine, kernel (TOML), program (JSON) ─► setup ─► Simulation::run, without the GIL ─► outcome ─► dict
 //! settings (dict)                              └───────────── error ─────────────► schedlab.simulation.errors
 //! ```
-//! Nothing here decides anything: names of workloads, defaults and data frames are Python's business.
+//! Nothing here decides anything: defaults of settings and data frames belong to Python, workloads to
+//! `schedlab_workload::library`.
 
 mod error;
 mod outcome;
@@ -14,15 +15,16 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use schedlab_workload::rtapp;
+use schedlab_workload::{library, rtapp};
 
 use crate::error::raise;
 use crate::setup::{Settings, kernel_of, machine_of, simulation};
 
-/// Simulates a program and returns what is known about it; see `schedlab.simulation.native` for the keys. A timeline is
-/// written to a file as it goes.
+/// Simulates a program and returns its outcome; see `schedlab.simulation.native` for the keys. A timeline is written to
+/// a file while the simulation runs.
 #[pyfunction]
 #[pyo3(signature = (machine, kernel, program, settings, timeline=None))]
 fn run<'py>(
@@ -53,12 +55,36 @@ fn check(py: Python<'_>, machine: &str, kernel: &str, program: &str, settings: S
     checked.map_err(|error| raise(py, error))
 }
 
-/// The program that an rt-app document makes, as JSON, and what of the document has no effect.
+/// The program that an rt-app document makes, as JSON, and notes on the parts of the document that have no effect.
 #[pyfunction]
 fn read_rt_app(py: Python<'_>, name: &str, text: &str) -> PyResult<(String, Vec<String>)> {
     let reading = rtapp::read(name, text, None).map_err(|error| raise(py, error.into()))?;
     let program = serde_json::to_string(&reading.program).map_err(|error| raise(py, error.into()))?;
     Ok((program, reading.notes))
+}
+
+/// All native workloads as a JSON list of `schedlab_workload::library::Definition`.
+#[pyfunction]
+fn workloads() -> PyResult<String> {
+    serde_json::to_string(&library::workloads()).map_err(value_error)
+}
+
+/// Makes a native workload's program for a machine of `cpus` CPUs from the parameters of a JSON object.
+///
+/// Returns the program as JSON, the words of the command line with which `schedload` runs it, and an estimate of the
+/// seconds that a run takes. ValueError names the parameter that is wrong.
+#[pyfunction]
+fn native_program(name: &str, parameters: &str, cpus: u32) -> PyResult<(String, Vec<String>, f64)> {
+    let known = library::workloads().into_iter().find(|workload| workload.name == name);
+    let workload = known.ok_or_else(|| value_error(format!("no native workload is called `{name}`")))?;
+    let parameters = serde_json::from_str(parameters).map_err(value_error)?;
+    let prepared = workload.prepare(parameters, cpus).map_err(value_error)?;
+    let program = serde_json::to_string(&prepared.program).map_err(value_error)?;
+    Ok((program, workload.arguments(&prepared.parameters), prepared.seconds))
+}
+
+fn value_error(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 /// Raises what is wrong with a machine's definition.
@@ -92,6 +118,8 @@ fn _sim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(read_rt_app, module)?)?;
+    module.add_function(wrap_pyfunction!(workloads, module)?)?;
+    module.add_function(wrap_pyfunction!(native_program, module)?)?;
     module.add_function(wrap_pyfunction!(check_machine, module)?)?;
     module.add_function(wrap_pyfunction!(check_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(machines, module)?)?;

@@ -2,12 +2,12 @@
 
 use thiserror::Error;
 
-/// A parameter of a library program is out of its range.
+/// A parameter of a workload is unknown, or its value is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{parameter} = {value}: {reason}")]
 pub struct ParameterError {
-    /// Name of the parameter, as in the parameter struct.
-    pub parameter: &'static str,
+    /// Name of the parameter, as in an experiment file.
+    pub parameter: String,
     /// The refused value.
     pub value: String,
     /// The accepted values.
@@ -15,9 +15,14 @@ pub struct ParameterError {
 }
 
 impl ParameterError {
+    /// An error for the value of a parameter.
+    pub fn new(parameter: &str, value: impl ToString, reason: impl Into<String>) -> Self {
+        Self { parameter: parameter.to_owned(), value: value.to_string(), reason: reason.into() }
+    }
+
     /// `Ok` when `value` lies in `range`, else an error that states the range.
     pub fn check<T>(
-        parameter: &'static str,
+        parameter: &str,
         value: T,
         range: std::ops::RangeInclusive<T>,
     ) -> Result<(), ParameterError>
@@ -27,8 +32,7 @@ impl ParameterError {
         if range.contains(&value) {
             return Ok(());
         }
-        let reason = format!("must be from {} to {}", range.start(), range.end());
-        Err(ParameterError { parameter, value: value.to_string(), reason })
+        Err(Self::new(parameter, value, format!("must be from {} to {}", range.start(), range.end())))
     }
 }
 

@@ -146,9 +146,11 @@ mod tests {
             ..Observed::default()
         };
         let measured = metrics(&program, &observed);
-        assert_eq!(measured[0].value, Some(2.622));
-        assert_eq!(measured[0].samples, Some(vec![2.621, 2.623]));
-        assert_eq!((measured[1].value, measured[1].unit.as_str()), (Some(3.0), "us"));
+        let named = |name| measured.iter().find(|metric| metric.name == name).unwrap();
+        assert_eq!(named("latency").value, Some(2.622));
+        assert_eq!(named("latency").samples, Some(vec![2.621, 2.623]));
+        let per_operation = named("usecs-per-op");
+        assert_eq!((per_operation.value, per_operation.unit.as_str()), (Some(3.0), "us"));
         let nothing = Observed { counters: vec![0], series: vec![vec![]], ..Observed::default() };
         assert!(metrics(&program, &nothing).iter().all(|metric| metric.value.is_none()));
     }

@@ -1,4 +1,4 @@
-//! Every library program ends, whatever its parameters, and its books balance.
+//! Every program of the library ends, whatever its parameters, and receives what it sends; the registry is complete.
 
 mod support;
 
@@ -16,8 +16,10 @@ use schedlab_workload::library::scripts::Scripts;
 use schedlab_workload::library::stream::{Protocol, Stream};
 use schedlab_workload::library::tbench::Tbench;
 use schedlab_workload::library::wakeup::Wakeup;
+use schedlab_workload::library::workloads;
 use schedlab_workload::library::yielding::Yielding;
 use schedlab_workload::program::Mode;
+use serde_json::{Map, Value, json};
 use support::{Books, run};
 
 /// Runs a program and checks that every byte sent was received.
@@ -160,24 +162,74 @@ fn the_same_program_has_the_same_books() {
 
 #[test]
 fn every_program_survives_json() {
-    let programs = [
-        Hackbench::default().program(),
-        Pipetest::default().program(),
-        Stream::default().program(),
-        Rr::default().program(),
-        Tbench::default().program(),
-        Pgbench { mode: Script::ReadWrite, ..Pgbench::default() }.program(),
-        Kernbench::default().program(),
-        Scripts::default().program(),
-        Schedbench::default().program(),
-        Wakeup::default().program(),
-        Yielding::default().program(),
-        Futex::default().program(),
-        Forkstorm { exec: true, ..Forkstorm::default() }.program(),
-    ];
-    for program in programs {
-        let program = program.unwrap();
+    for workload in workloads() {
+        let program = workload.prepare(Map::new(), 4).unwrap().program;
         let json = serde_json::to_string(&program).unwrap();
         assert_eq!(serde_json::from_str::<Program>(&json).unwrap(), program);
     }
+}
+
+#[test]
+fn every_workload_is_documented_and_has_defaults_within_its_ranges() {
+    for workload in workloads() {
+        assert!(!workload.summary.is_empty() && !workload.summary.ends_with('.'), "{}", workload.name);
+        let metrics = &workload.metrics;
+        assert!(metrics.iter().any(|metric| metric.judged), "{} judges nothing", workload.name);
+        for parameter in &workload.parameters {
+            let place = format!("{} {}", workload.name, parameter.name);
+            assert!(!parameter.summary.is_empty(), "{place}");
+            assert!(parameter.default.is_some() || place == "stream bytes", "{place}");
+        }
+        let prepared = workload.prepare(Map::new(), 4).unwrap();
+        assert!(prepared.seconds > 0.0);
+        let reported = prepared.program.metrics.iter().map(|metric| metric.name.as_str());
+        assert!(reported.into_iter().all(|name| metrics.iter().any(|metric| metric.name == name)));
+    }
+}
+
+#[test]
+fn wrong_values_are_refused_with_name_and_range() {
+    let refused = |workload: &str, key: &str, value: Value| {
+        let definition = workloads().into_iter().find(|each| each.name == workload).unwrap();
+        let given = Map::from_iter([(key.to_owned(), value)]);
+        definition.prepare(given, 1).map(drop).unwrap_err().to_string()
+    };
+    assert_eq!(refused("hackbench", "fds", json!(0)), "fds = 0: must be from 1 to 10000");
+    assert_eq!(refused("wakeup", "duration", json!(5)), "duration = 5ns: must be from 1ms to 86400s");
+    assert!(refused("rr", "sizes", json!(5)).contains("no such parameter: protocol, request"));
+    assert!(refused("hackbench", "ipc", json!("smoke")).contains("unknown variant `smoke`"));
+}
+
+#[test]
+fn jobs_depend_on_the_cpus_unless_they_are_given() {
+    let kernbench = workloads().into_iter().find(|each| each.command == "kernbench").unwrap();
+    let jobs = |given: Value, cpus| {
+        let given = given.as_object().cloned().unwrap();
+        kernbench.prepare(given, cpus).unwrap().parameters["jobs"].as_u64()
+    };
+    assert_eq!(jobs(json!({ "jobs_per_cpu": 3 }), 16), Some(48));
+    assert_eq!(jobs(json!({ "jobs": 5 }), 16), Some(5));
+}
+
+#[test]
+fn arguments_name_every_value_that_counts() {
+    let find = |name: &str| workloads().into_iter().find(|each| each.name == name).unwrap();
+    let arguments = |name: &str, given: Value| {
+        let definition = find(name);
+        let prepared = definition.prepare(given.as_object().cloned().unwrap(), 2).unwrap();
+        definition.arguments(&prepared.parameters).join(" ")
+    };
+    assert_eq!(
+        arguments("hackbench", json!({ "ipc": "pipe", "fifo": true, "size": 7 })),
+        "hackbench --groups=10 --fds=20 --loops=100 --datasize=7 --ipc=pipe --mode=process --fifo"
+    );
+    assert_eq!(
+        arguments("stream", json!({ "bytes": 1000 })),
+        "stream --protocol=tcp --size=16384 --pairs=1 --bytes=1000"
+    );
+    let kernbench = arguments("kernbench-native", json!({}));
+    assert!(
+        kernbench.starts_with("kernbench --jobs=4 ") && kernbench.contains("--compile-time=8ms"),
+        "{kernbench}"
+    );
 }

@@ -90,8 +90,8 @@ def _guests(console: Console) -> None:
 
 
 def _simulator(console: Console) -> None:
+    from schedlab.extension import NotBuilt
     from schedlab.simulation import models
-    from schedlab.simulation.errors import NotBuilt
     from schedlab.simulation.native import extension
 
     try:

@@ -16,9 +16,10 @@ from schedlab.report.numbers import figure
 from schedlab.simulation import models, schedstats
 from schedlab.simulation.errors import ProgramError, SettingRefused, TimelineError
 from schedlab.simulation.native import build, extension
-from schedlab.simulation.programs import Program, native_names, program, program_file
+from schedlab.simulation.programs import Program, program, program_file
 from schedlab.simulation.running import Outcome, Pool, Simulation
 from schedlab.simulation.settings import Settings, attributes, nanoseconds, seed_of, tunable
+from schedlab.workloads.native import names as native_names
 
 QUANTILES = ("p50_ns", "p90_ns", "p99_ns", "p99.9_ns")
 """Those that fit a terminal's width; JSON has more."""

@@ -9,12 +9,6 @@ class SimulationError(SchedlabError):
     """Base of all errors that concern simulations."""
 
 
-class NotBuilt(SimulationError):
-    """The extension module does not exist, or is of another version."""
-
-    exit_code = Exit.CANNOT_RUN
-
-
 class ModelError(SimulationError):
     """A machine or kernel model that does not exist, cannot be read, or is not valid."""
 

@@ -1,35 +1,34 @@
-"""From a workload's name and parameters, or a file, to a program, by the code that ``schedload`` runs it with."""
+"""Programs of the simulator: of a native workload with its parameters, or from a file."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic import ValidationError
 
-from schedlab.simulation.errors import NotBuilt, ProgramError
+from schedlab.simulation.errors import ProgramError
 from schedlab.simulation.native import extension
-from schedlab.workloads import registry
-from schedlab.workloads.base import AnyAdapter, Metric, NotUnderstood, Output, Parameters
-from schedlab.workloads.native import Native
-from schedlab.workloads.tools import SCHEDLOAD, find
+from schedlab.workloads import native, registry
+from schedlab.workloads.base import Output
+from schedlab.workloads.metrics import Metric, NotUnderstood
+from schedlab.workloads.native import Native, NativeParameters
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program as JSON text, with the workload and parameters that it comes from, if it does.
+    """A program as JSON text; of a native workload also its adapter, and its parameters as they were given.
 
-    ``notes`` say what of an rt-app document has no effect.
+    ``notes`` name the parts of an rt-app document that have no effect.
     """
 
     text: str = field(repr=False)
-    adapter: Native[Parameters] | None = None
-    parameters: Parameters | None = None
+    adapter: Native | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -39,7 +38,7 @@ class Program:
 
     @property
     def name(self) -> str:
-        """The workload's name, or the program's own."""
+        """The workload's name, or the name in the file."""
         return self.adapter.name if self.adapter else str(self.data["name"])
 
     @property
@@ -48,46 +47,36 @@ class Program:
         return [str(group["name"]) for group in self.data["groups"]]
 
     def metrics(self, outcome: Mapping[str, Any]) -> list[Metric]:
-        """The workload's metrics of an outcome, read as those of ``schedload`` are; NotUnderstood as there."""
-        if self.adapter is None or self.parameters is None:
+        """The workload's metrics of an outcome; NotUnderstood as for the output of ``schedload``."""
+        if self.adapter is None:
             raise NotUnderstood("a program from a file has no workload to read its metrics")
         elapsed, user, system = (outcome[name] / 1e9 for name in ("elapsed_ns", "user_ns", "system_ns"))
-        told = json.dumps({"metrics": outcome["metrics"]})
-        return self.adapter.parse(self.parameters, Output(told, "", elapsed, user, system, 0))
-
-
-def native_names() -> list[str]:
-    """The workloads that are programs."""
-    return [name for name in registry.names() if isinstance(registry.adapter(name), Native)]
-
-
-def native(adapter: AnyAdapter) -> Native[Parameters] | None:
-    """The adapter if it is one of a program."""
-    return cast("Native[Parameters]", adapter) if isinstance(adapter, Native) else None
+        reported = json.dumps({"metrics": outcome["metrics"]})
+        parameters = self.adapter.parameters.model_validate(dict(self.given))
+        return self.adapter.parse(cast(NativeParameters, parameters), Output(reported, "", elapsed, user, system, 0))
 
 
 def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
     """The program of a native workload for a machine of so many CPUs.
 
-    ``parameters`` are those of an experiment file. ProgramError tells which name or value is wrong.
+    ``parameters`` are those of an experiment file. ProgramError names the workload or the parameter that is wrong.
     """
-    if name not in native_names():
-        todo = f"programs: {', '.join(native_names())}"
+    if name not in native.names():
+        todo = f"programs: {', '.join(native.names())}"
         what = "is a tool, and the simulator runs programs" if name in registry.names() else "is no workload"
         raise ProgramError(f"{name!r} {what}", todo=todo)
-    adapter = native(registry.adapter(name))
-    assert adapter is not None
+    adapter = native.adapter(name)
     try:
-        given = adapter.parameters.model_validate(dict(parameters))
+        validated = cast(NativeParameters, adapter.parameters.model_validate(dict(parameters)))
     except ValidationError as error:
         raise _wrong(name, adapter, error) from error
-    return Program(_shown(tuple(adapter.options_on(given, cpus))), adapter, given)
+    return Program(validated.prepared(cpus).program, adapter, dict(parameters))
 
 
 def program_file(path: Path) -> Program:
     """The program in a JSON file, as ``schedload show`` prints it or in rt-app's form.
 
-    ProgramError when it cannot be read, with the place in the file. The simulator checks what is in it.
+    ProgramError when it cannot be read, with the place in the file. The simulator checks the contents.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -104,7 +93,7 @@ def program_file(path: Path) -> Program:
 
 
 def _is_program(text: str) -> bool:
-    """Whether it is a document of ``schedload``, which says the version of its layout; rt-app's says none."""
+    """Whether it is a document of ``schedload``, which states the version of its layout; rt-app's does not."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -113,24 +102,12 @@ def _is_program(text: str) -> bool:
     return isinstance(groups, list) and "schema" in document and all("name" in group for group in groups)
 
 
-@cache
-def _shown(options: tuple[str, ...]) -> str:
-    """What ``schedload show`` prints for these options: the same parameters make the same program there and here."""
-    found = find(SCHEDLOAD)
-    if found is None:
-        raise NotBuilt(
-            "the load generator, which makes the programs, is not built", where="schedload", todo="make build"
-        )
-    shown = subprocess.run([str(found), "show", *options], capture_output=True, text=True, check=False)
-    if shown.returncode != 0:
-        raise ProgramError(shown.stderr.strip().removeprefix("schedload: "), where=options[0])
-    return shown.stdout
-
-
-def _wrong(name: str, adapter: Native[Parameters], error: ValidationError) -> ProgramError:
+def _wrong(name: str, adapter: Native, error: ValidationError) -> ProgramError:
     """Every wrong parameter with its reason."""
-    told = []
+    reasons = []
     for item in error.errors():
         key = ".".join(map(str, item["loc"])) or "parameters"
-        told.append(f"{key}: {'no such parameter' if item['type'] == 'extra_forbidden' else item['msg']}")
-    return ProgramError("; ".join(told), where=name, todo=f"parameters: {', '.join(adapter.parameters.model_fields)}")
+        reasons.append(f"{key}: {'no such parameter' if item['type'] == 'extra_forbidden' else item['msg']}")
+    return ProgramError(
+        "; ".join(reasons), where=name, todo=f"parameters: {', '.join(adapter.parameters.model_fields)}"
+    )

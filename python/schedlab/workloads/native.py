@@ -1,112 +1,165 @@
-"""Adapters of ``schedload``'s own programs: parameters become options, one JSON object comes back."""
+"""The native workloads: adapters derived from the registry of ``crates/workload/src/library``.
+
+Each workload is declared in one Rust file: its parameters with ranges, defaults and documentation, its metrics, and the
+program that it runs. ``schedload`` runs the program on a real kernel, the simulator in virtual time.
+"""
 
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Any, Generic, Literal, TypeVar
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
+from schedlab.extension import extension
 from schedlab.units import parse_time_ns
-from schedlab.workloads.base import Adapter, Command, Metric, MetricSpec, NotUnderstood, Output, P, Parameters, Place
+from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
+from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.tools import SCHEDLOAD, need
 
-Nanoseconds = Annotated[int, BeforeValidator(parse_time_ns), Field(ge=0, le=3600 * 10**9)]
-"""A short time, written with its unit: ``"30us"``."""
 
-Mode = Literal["process", "thread"]
+@dataclass(frozen=True)
+class Prepared:
+    """A workload with its parameters: the program as JSON, the words of ``schedload``'s command line, an estimate.
 
-Tasks = Annotated[int, Field(ge=1, le=100_000)]
+    ``metrics`` are the names of the metrics that the program reports.
+    """
 
-LATENCIES = tuple(
-    MetricSpec(name, "us", "lower", judged=False) for name in ("latency", "latency-p50", "latency-p99", "latency-p99.9")
-)
-"""What programs with a recorded latency give: its mean and percentiles."""
-
-
-class TimedParameters(Parameters):
-    """Of programs that run for a time."""
-
-    duration: Annotated[int, Field(ge=1, le=86_400, description="timed seconds")] = 10
-    warmup: Annotated[int, Field(ge=0, le=3600, description="seconds before them that are not counted")] = 1
-
-    def timing(self) -> list[str]:
-        """The options that these programs share."""
-        return ["--warmup", f"{self.warmup}s", "--duration", f"{self.duration}s"]
-
-    def seconds(self) -> float:
-        """How long a run takes."""
-        return self.warmup + self.duration + 0.1
+    program: str
+    arguments: tuple[str, ...]
+    seconds: float
+    metrics: frozenset[str]
 
 
-T = TypeVar("T", bound=TimedParameters)
+@lru_cache(maxsize=1024)
+def _prepared(workload: str, parameters: str, cpus: int) -> Prepared:
+    program, arguments, seconds = extension().native_program(workload, parameters, cpus)
+    metrics = frozenset(metric["name"] for metric in json.loads(program)["metrics"])
+    return Prepared(program, tuple(arguments), seconds, metrics)
 
 
-def mode_flag(mode: Mode) -> str:
-    """Whether tasks are processes or threads, for programs that have a default of their own."""
-    return "--threads" if mode == "thread" else "--process"
+class NativeParameters(Parameters):
+    """Base of the derived models; times are whole nanoseconds."""
+
+    workload: ClassVar[str]
+
+    def prepared(self, cpus: int) -> Prepared:
+        """Prepare the workload for a machine of ``cpus`` CPUs; ValueError names the parameter that is wrong."""
+        return _prepared(self.workload, self.model_dump_json(exclude_unset=True), cpus)
+
+    @model_validator(mode="after")
+    def _make_a_program(self) -> Self:
+        self.prepared(1)
+        return self
 
 
-def words(options: Mapping[str, object]) -> list[str]:
-    """Options and their values as the words of a command line."""
-    return [str(word) for pair in options.items() for word in pair]
-
-
-class Native(Adapter[P], Generic[P]):
-    """A program of ``schedload``; subclasses say its options."""
+class Native(Adapter[NativeParameters]):
+    """A workload of ``schedload``. Subclasses are made by :func:`adapter`."""
 
     tools = (SCHEDLOAD,)
+    samples: ClassVar[Mapping[str, str]]
+    """The metrics that are stored with samples, each with the reported metric that carries these samples."""
 
-    @abstractmethod
-    def options(self, parameters: P) -> list[str]:
-        """The subcommand and its options, without ``--json``."""
+    def command(self, parameters: NativeParameters, place: Place) -> Command:
+        """``schedload --json SUBCOMMAND OPTIONS``, for the CPUs that this process may use."""
+        arguments = parameters.prepared(len(os.sched_getaffinity(0))).arguments
+        return Command((need(SCHEDLOAD), "--json", *arguments))
 
-    def options_on(self, parameters: P, cpus: int) -> list[str]:
-        """The same for a machine of so many CPUs; another list only where a parameter counts in CPUs."""
-        return self.options(parameters)
-
-    def command(self, parameters: P, place: Place) -> Command:
-        """``schedload --json SUBCOMMAND OPTIONS``."""
-        return Command((need(SCHEDLOAD), "--json", *self.options(parameters)))
-
-    def parse(self, parameters: P, output: Output) -> list[Metric]:
-        """Every declared metric of the JSON object on standard output, with its samples."""
-        told = self.told(output)
-        return [self.metric(told, spec) for spec in self.metrics]
-
-    def told(self, output: Output) -> Mapping[str, Any]:
-        """The output's metrics by name; NotUnderstood when it is not schedload's JSON object."""
+    def parse(self, parameters: NativeParameters, output: Output) -> list[Metric]:
+        """The program's metrics in the JSON object on standard output."""
         try:
-            return {metric["name"]: metric for metric in json.loads(output.stdout)["metrics"]}
+            reported = {metric["name"]: metric for metric in json.loads(output.stdout)["metrics"]}
         except (ValueError, KeyError, TypeError) as error:
             raise NotUnderstood(f"schedload's output is not its JSON object: {error}") from error
+        expected = parameters.prepared(1).metrics
+        return [self._metric(reported, spec) for spec in self.metrics if spec.name in expected]
 
-    def metric(self, told: Mapping[str, Any], spec: MetricSpec, told_as: str = "") -> Metric:
-        """One metric; NotUnderstood when it is missing, in another unit, or nothing was recorded for it.
+    def _metric(self, reported: Mapping[str, Any], spec: MetricSpec) -> Metric:
+        """One metric; NotUnderstood when it is missing, in another unit, or without a value."""
+        if spec.name not in reported:
+            raise NotUnderstood(f"schedload's output has no metric {spec.name!r}")
+        metric = reported[spec.name]
+        if metric["unit"] != spec.unit:
+            raise NotUnderstood(f"schedload reports {spec.name!r} in {metric['unit']!r}, not in {spec.unit!r}")
+        if metric["value"] is None:
+            raise NotUnderstood(f"schedload recorded nothing for {spec.name!r}: the run was too short")
+        samples = reported[self.samples[spec.name]].get("samples") if spec.name in self.samples else None
+        return Metric(spec, float(metric["value"]), samples)
 
-        schedload calls it ``told_as``, by default its name with ``_`` in place of ``-``.
-        """
-        name = told_as or spec.name.replace("-", "_")
-        if name not in told:
-            raise NotUnderstood(f"schedload's output has no metric {name!r}")
-        found = told[name]
-        if found["unit"] != spec.unit:
-            raise NotUnderstood(f"schedload gives {name!r} in {found['unit']!r}, not in {spec.unit!r}")
-        if found["value"] is None:
-            raise NotUnderstood(f"schedload recorded nothing for {name!r}: the run was too short")
-        return Metric(spec, float(found["value"]), found.get("samples"))
+    def seconds(self, parameters: NativeParameters) -> float:
+        """The estimate that the workload declares."""
+        return parameters.prepared(len(os.sched_getaffinity(0))).seconds
 
 
-class Timed(Native[T], Generic[T]):
-    """A program that runs for a time."""
+@cache
+def _definitions() -> dict[str, Any]:
+    """The registry's entries by name, in the order of the documentation."""
+    return {each["name"]: each for each in json.loads(extension().workloads())}
 
-    def seconds(self, parameters: T) -> float:
-        """Warm-up and timed part."""
-        return parameters.seconds()
 
-    def parse(self, parameters: T, output: Output) -> list[Metric]:
-        """Every declared metric. Samples of latencies, up to 100 000 a trial, are not kept: the percentiles are."""
-        return [replace(metric, samples=None) for metric in super().parse(parameters, output)]
+def names() -> list[str]:
+    """Names of the native workloads, in the order of the documentation."""
+    return list(_definitions())
+
+
+@cache
+def adapter(name: str) -> Native:
+    """The adapter of a native workload; KeyError when there is none of this name."""
+    definition = _definitions()[name]
+    metrics = [
+        MetricSpec(each["name"], each["unit"], each["direction"], each["judged"]) for each in definition["metrics"]
+    ]
+    attributes = {
+        "__doc__": definition["summary"],
+        "name": name,
+        "summary": definition["summary"],
+        "note": definition["note"],
+        "parameters": _model(definition),
+        "metrics": tuple(metrics),
+        "samples": {each["name"]: each["samples"] for each in definition["metrics"] if each["samples"]},
+    }
+    return cast(Native, type(f"Native[{name}]", (Native,), attributes)())
+
+
+def _model(definition: Mapping[str, Any]) -> type[NativeParameters]:
+    """The model of a workload's parameters, with the keys of an experiment file."""
+    fields: dict[str, Any] = {each["name"]: _field(each) for each in definition["parameters"]}
+    model = create_model(f"{definition['name']} parameters", __base__=NativeParameters, **fields)
+    model.workload = definition["name"]
+    return model
+
+
+def _field(parameter: Mapping[str, Any]) -> tuple[Any, Any]:
+    """A parameter's type and field."""
+    kind, default, about = parameter["kind"], parameter["default"], parameter["summary"]
+    annotation: Any
+    if kind == "time":
+        annotation = Annotated[int, BeforeValidator(_time_parser(parameter))]
+    elif kind == "flag":
+        annotation = bool
+    elif kind == "choice":
+        names = tuple(choice["name"] for choice in parameter["choices"])
+        annotation = Literal[names]
+        about += f" ({'; '.join('{name}: {summary}'.format_map(choice) for choice in parameter['choices'])})"
+    else:
+        number = Annotated[int, Field(ge=parameter["minimum"], le=parameter["maximum"])]
+        annotation = number if default is not None else number | None
+    return annotation, Field(default=default, description=about, validate_default=kind == "time")
+
+
+def _time_parser(parameter: Mapping[str, Any]) -> Callable[[object], int]:
+    """The function that reads a time with a unit, or a number of seconds where the parameter allows it."""
+    shortest, longest = parameter["minimum"], parameter["maximum"]
+
+    def parse(value: object) -> int:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        ns = parse_time_ns(f"{value:f}s" if is_number and parameter["seconds"] else value)
+        if not parse_time_ns(shortest) <= ns <= parse_time_ns(longest):
+            raise ValueError(f"{value!r} is not from {shortest} to {longest}")
+        return ns
+
+    return parse

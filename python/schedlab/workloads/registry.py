@@ -62,25 +62,7 @@ BENCHMARKS = (
     Benchmark("command", {"command": "CommandLine"}, log=False),
 )
 
-_NATIVE = {
-    "hackbench": "hackbench.native:Hackbench",
-    "pipetest": "pipetest:Pipetest",
-    "stream": "stream:Stream",
-    "rr": "rr:Rr",
-    "tbench-native": "tbench_native:TbenchNative",
-    "pgbench-native": "pgbench_native:PgbenchNative",
-    "kernbench-native": "kernbench_native:KernbenchNative",
-    "scripts": "scripts:Scripts",
-    "schedbench": "schedbench:Schedbench",
-    "wakeup": "wakeup:Wakeup",
-    "yield": "yielding:Yielding",
-    "futex": "futex:Futex",
-    "forkstorm": "forkstorm:Forkstorm",
-    "busyloop": "busyloop:BusyLoop",
-}
-"""Adapters of schedload's programs as ``module:class``."""
-
-_ADAPTERS = _NATIVE | {
+_ADAPTERS = {
     name: f"{benchmark.folder}.adapter:{cls}" for benchmark in BENCHMARKS for name, cls in benchmark.adapters.items()
 }
 _MMTESTS = {
@@ -97,20 +79,26 @@ class UnknownWorkload(LookupError):
     """No adapter has this name; ``nearest`` lists similar names."""
 
     def __init__(self, name: str) -> None:
-        self.nearest = get_close_matches(name, _ADAPTERS, n=3, cutoff=0.6)
+        self.nearest = get_close_matches(name, names(), n=3, cutoff=0.6)
         super().__init__(f"unknown workload {name!r}")
 
 
 def names() -> list[str]:
     """Return every name that ``use =`` may have, in the order of the documentation."""
-    return list(_ADAPTERS)
+    from schedlab.workloads import native
+
+    return [*native.names(), *_ADAPTERS]
 
 
 def adapter(name: str) -> AnyAdapter:
     """Return the adapter of this name; raises :class:`UnknownWorkload`."""
-    if name not in _ADAPTERS:
-        raise UnknownWorkload(name)
-    return cast("AnyAdapter", _load(_ADAPTERS[name])())
+    from schedlab.workloads import native
+
+    if name in _ADAPTERS:
+        return cast("AnyAdapter", _load(_ADAPTERS[name])())
+    if name in native.names():
+        return cast("AnyAdapter", native.adapter(name))
+    raise UnknownWorkload(name)
 
 
 @cache

@@ -1,43 +1,26 @@
-//! Subcommands, one a file. Only this module and the ones under it print.
+//! Subcommands. Only this module and the ones under it print.
 //!
 //! Exit status: 0 success; 1 a run failed; 2 wrong usage; 128 + n stopped by signal n. `exec` has its own, see
 //! [`exec`].
 
-mod busyloop;
 mod exec;
-mod forkstorm;
-mod futex;
-mod hackbench;
+mod file;
 mod image;
-mod kernbench;
 mod list;
-mod pgbench;
-mod pipetest;
-mod program;
-mod rr;
-mod rtapp;
-mod run;
-mod schedbench;
-mod scripts;
-mod show;
-mod stream;
-mod tbench;
-mod timing;
-mod wakeup;
-mod yielding;
+mod workload;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use schedlab_workload::library::{Definition, workloads};
 
 use crate::error::LoadError;
 use crate::executor;
-pub use program::ProgramCommand;
 
 /// Runs scheduler workloads on this machine's kernel.
 #[derive(Debug, Parser)]
-#[command(name = "schedload", version, about, max_term_width = 100)]
-pub struct Cli {
+#[command(name = "schedload", version, about, max_term_width = 100, subcommand_required = true)]
+struct Options {
     /// Print one JSON object instead of text.
     #[arg(long, global = true)]
     json: bool,
@@ -48,50 +31,81 @@ pub struct Cli {
     /// Keep at most so many samples of each series; of more, a random selection.
     #[arg(long, global = true, value_name = "NUM", default_value_t = 100_000)]
     samples: u64,
-    #[command(subcommand)]
-    command: Command,
 }
 
+/// Subcommands that are not workloads.
 #[derive(Debug, Subcommand)]
-enum Command {
-    #[command(flatten)]
-    Program(ProgramCommand),
-    Run(run::Arguments),
-    RtApp(rtapp::Arguments),
-    Show(show::Arguments),
-    List(list::Arguments),
+enum Other {
+    Run(file::ProgramFile),
+    RtApp(file::RtAppFile),
+    /// Lists the workloads with their parameters and metrics.
+    List,
     Exec(Box<exec::Arguments>),
     #[command(name = executor::image::SUBCOMMAND, hide = true)]
     Image(image::Arguments),
 }
 
+const SHOW: &str = "show";
+
 /// Reads the command line, runs the chosen subcommand and gives the exit status.
 pub fn main() -> ExitCode {
-    match Cli::try_parse() {
-        Ok(cli) => dispatch(cli),
-        Err(error) => {
-            let _ = error.print();
-            let launching = std::env::args().nth(1).is_some_and(|first| first == "exec");
-            match error.exit_code() {
-                0 => ExitCode::SUCCESS,
-                _ if launching => ExitCode::from(crate::launcher::LAUNCHER_FAILED),
-                code => ExitCode::from(code as u8),
-            }
-        }
+    let definitions = workloads();
+    let parsed = command(&definitions).try_get_matches();
+    match parsed.and_then(|matches| Ok((Options::from_arg_matches(&matches)?, matches))) {
+        Ok((options, matches)) => dispatch(&definitions, &options, &matches),
+        Err(error) => usage(&error),
     }
 }
 
-fn dispatch(cli: Cli) -> ExitCode {
-    let rate = cli.rounds_per_us.filter(|rate| *rate > 0.0).map(executor::Rate);
-    let settings = executor::Settings { rate, samples: cli.samples };
-    let done = match cli.command {
-        Command::Exec(arguments) => return exec::execute(&arguments),
-        Command::Program(program) => program::execute(&program, &settings, cli.json),
-        Command::Run(arguments) => run::execute(&arguments, &settings, cli.json),
-        Command::RtApp(arguments) => rtapp::execute(&arguments, &settings, cli.json),
-        Command::Show(arguments) => show::execute(&arguments),
-        Command::List(arguments) => list::execute(&arguments, cli.json),
-        Command::Image(arguments) => image::execute(&arguments),
+/// The command line: workloads, `show` with the same workloads, and the other subcommands.
+fn command(definitions: &[Definition]) -> Command {
+    let commands = || definitions.iter().map(workload::command);
+    let show = Command::new(SHOW)
+        .about("Prints the program that a workload with these parameters runs, as JSON for `schedload run`")
+        .subcommand_required(true)
+        .subcommands(commands());
+    Other::augment_subcommands(Options::command().subcommands(commands())).subcommand(show)
+}
+
+/// Prints an error of the command line, or help; the exit status that it stands for.
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    let launching = std::env::args().nth(1).is_some_and(|first| first == "exec");
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if launching => ExitCode::from(crate::launcher::LAUNCHER_FAILED),
+        code => ExitCode::from(code as u8),
+    }
+}
+
+fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches) -> ExitCode {
+    let rate = options.rounds_per_us.filter(|rate| *rate > 0.0).map(executor::Rate);
+    let settings = executor::Settings { rate, samples: options.samples };
+    let chosen = |matches: &ArgMatches| {
+        let (name, matches) = matches.subcommand()?;
+        let definition = definitions.iter().find(|definition| definition.command == name)?;
+        Some((definition, matches.clone()))
+    };
+    let done = match (matches.subcommand_matches(SHOW), chosen(matches)) {
+        (Some(show), _) => chosen(show).map(|(definition, matches)| {
+            workload::prepare(definition, &matches)
+                .and_then(|prepared| crate::output::print_json(&prepared.program))
+        }),
+        (None, Some((definition, matches))) => {
+            Some(workload::execute(definition, &matches, &settings, options.json))
+        }
+        (None, None) => None,
+    };
+    let done = match done {
+        Some(done) => done,
+        None => match Other::from_arg_matches(matches) {
+            Ok(Other::Exec(arguments)) => return exec::execute(&arguments),
+            Ok(Other::Run(file)) => file.execute(&settings, options.json),
+            Ok(Other::RtApp(file)) => file.execute(&settings, options.json),
+            Ok(Other::List) => list::execute(definitions, options.json),
+            Ok(Other::Image(arguments)) => image::execute(&arguments),
+            Err(error) => return usage(&error),
+        },
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -99,13 +113,13 @@ fn dispatch(cli: Cli) -> ExitCode {
     }
 }
 
-/// Shows an error.
+/// Prints an error.
 #[expect(clippy::print_stderr, reason = "the edge of the program")]
 fn complain(error: &LoadError) {
     eprintln!("schedload: {error}");
 }
 
-/// Reports an error; the exit status that it stands for.
+/// Prints an error; the exit status that it stands for.
 fn fail(error: &LoadError) -> ExitCode {
     complain(error);
     match error {

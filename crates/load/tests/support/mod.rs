@@ -125,6 +125,12 @@ pub fn json(command: &mut Command) -> Value {
     serde_json::from_str(&success(command)).expect("one JSON document")
 }
 
+/// The metric of a run's document with this name.
+pub fn metric<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let metrics = document["metrics"].as_array().expect("metrics");
+    metrics.iter().find(|metric| metric["name"] == name).expect("the metric")
+}
+
 /// A directory that is removed at the end of the test.
 pub struct Scratch(pub PathBuf);
 

@@ -2,26 +2,35 @@
 //!
 //! One operation is one round trip: two wake-ups and two waits.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DURATION_NS, MOST, WARMUP_NS, empty, latency, names};
+use super::parameter::{DURATION_NS, Duration, MAX_TASKS, WARMUP_NS, Warmup, check_fields};
+use super::{Workload, empty, latency, names};
 use crate::error::ParameterError;
 use crate::program::{
     Mode, Program, Quantity, Resources, Scope, Window, count, down, group, higher, lap, semaphores, slots,
     stamp, up, within_window,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Pairs of tasks wake each other in turn through futexes.
+///
+/// One operation is one round trip: two wake-ups, two waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Futex {
     /// Pairs of tasks.
+    #[schemars(range(min = 1, max = MAX_TASKS))]
     pub pairs: u32,
-    /// Threads of one process, or processes.
+    /// Processes, or threads of one process.
     pub mode: Mode,
-    /// Length of the warm-up.
+    /// Time before the recorded part.
+    #[serde(rename = "warmup")]
+    #[schemars(with = "Warmup")]
     pub warmup_ns: u64,
     /// Length of the recorded part.
+    #[serde(rename = "duration")]
+    #[schemars(with = "Duration")]
     pub duration_ns: u64,
 }
 
@@ -31,11 +40,16 @@ impl Default for Futex {
     }
 }
 
+impl Workload for Futex {
+    const NAME: &'static str = "futex";
+    const JUDGED: &'static [&'static str] = &["operations"];
+}
+
 impl Futex {
-    /// The program; an error names the parameter that is out of range. Each side gives once more at its end what the
-    /// other may be waiting for.
+    /// The program; an error names the parameter that is out of range. At its end each task raises the semaphore that
+    /// the other may wait for once more.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("pairs", self.pairs, 1..=MOST)?;
+        check_fields(self)?;
         let first = vec![
             stamp("turn"),
             within_window(vec![

@@ -1,50 +1,67 @@
 //! kernbench: a build like `make -j N` of a kernel: a tree of directories, each with files to compile and an archive to
 //! make of them, and a final link.
 //!
-//! As with GNU make's job server, N tokens lie in a pipe; whoever starts a job takes one and gives it back at its end.
+//! As with GNU make's job server, a pipe contains N tokens; a job takes a token at its start and returns it at its end.
 //! A compilation is a driver process that starts the compiler as a fresh image, which fills memory and computes.
-//! Elapsed, user, system time and CPU share are what kernbench (and `time make`) reports.
+//! The metrics are those of kernbench and of `time make`: elapsed, user and system time, and the CPU share.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::empty;
+use super::parameter::{Time, check_fields};
+use super::{Workload, empty};
 use crate::error::ParameterError;
 use crate::program::{
     ChannelKind, Expr, Image, Mode, Op, Program, Quantity, Resources, channels, fork, group, higher, lower,
     receive, send, times, wait_all,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A build like `make -j N`, of short processes that fork, execute, fill memory and compute.
+///
+/// It shares kernbench's shape (fork, exec, memory, CPU, wait, a job server), not its figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Kernbench {
-    /// Jobs at a time.
+    /// Jobs at a time on each CPU.
+    #[schemars(range(min = 1, max = 1024))]
+    pub jobs_per_cpu: u32,
+    /// Jobs at a time; 0: as many as jobs_per_cpu gives on the CPUs that the load may use.
+    #[schemars(range(min = 0, max = MAX_JOBS), extend("short" = "j", "instead_of" = ["jobs_per_cpu"]))]
     pub jobs: u32,
     /// Directories.
+    #[schemars(range(min = 1, max = 100_000))]
     pub directories: u32,
     /// Files to compile in each directory.
+    #[schemars(range(min = 1, max = 100_000))]
     pub files: u32,
-    /// Mean computation of a compilation, in nanoseconds; each draws from half to one and a half of it.
+    /// Mean computation of a compilation, each of which draws from half to one and a half of it.
+    #[serde(rename = "compile_time")]
+    #[schemars(with = "Time", range(min = 1000))]
     pub compile_ns: u64,
-    /// Memory that a compilation fills, in KiB.
+    /// Memory that a compilation fills.
+    #[serde(rename = "memory")]
+    #[schemars(range(min = 0, max = 1 << 26), extend("unit" = "KiB"))]
     pub memory_kib: u64,
-    /// Computation of the final link, in nanoseconds.
+    /// Computation of the final link.
+    #[serde(rename = "link_time")]
+    #[schemars(with = "Time")]
     pub link_ns: u64,
-    /// Seed of the draws.
+    /// Seed of the differences between compilations.
     pub seed: u64,
 }
 
-/// Bytes of tokens that a pipe holds at least (pipe(7): 16 pages of 4096 bytes).
-const MOST_JOBS: u32 = 65_536;
+/// Capacity of a pipe in tokens of one byte (pipe(7): 16 pages of 4096 bytes).
+const MAX_JOBS: u32 = 65_536;
 
-/// Computation of making an archive per file in it, as a part of a compilation.
+/// Computation of a compilation divided by that of adding its file to an archive.
 const ARCHIVE_PART: u64 = 20;
 
 impl Default for Kernbench {
     /// About 2 s of CPU time: 20 directories of 12 files at 8 ms. A compiler of C fills some 16 MiB.
     fn default() -> Self {
         Self {
-            jobs: 4,
+            jobs_per_cpu: 2,
+            jobs: 0,
             directories: 20,
             files: 12,
             compile_ns: 8_000_000,
@@ -55,22 +72,41 @@ impl Default for Kernbench {
     }
 }
 
+impl Workload for Kernbench {
+    const NAME: &'static str = "kernbench-native";
+    const COMMAND: &'static str = "kernbench";
+    const JUDGED: &'static [&'static str] = &["elapsed"];
+
+    fn resolve(&mut self, cpus: u32) {
+        if self.jobs == 0 {
+            self.jobs = self.jobs_per_cpu.saturating_mul(cpus).clamp(1, MAX_JOBS);
+        }
+    }
+
+    /// The computation, and 0.4 ms for each MiB that is filled (page faults).
+    fn seconds(&self, cpus: u32) -> f64 {
+        let files = f64::from(self.directories) * f64::from(self.files);
+        let each = self.compile_ns as f64 * 1.05e-9 + self.memory_kib as f64 / 1024.0 * 0.4e-3;
+        files * each / f64::from(self.jobs().min(cpus)) + self.link_ns as f64 * 1e-9
+    }
+}
+
 impl Kernbench {
+    /// Jobs at a time; on one CPU where [`Workload::resolve`] was not called.
+    fn jobs(&self) -> u32 {
+        if self.jobs == 0 { self.jobs_per_cpu } else { self.jobs }
+    }
+
     /// The program; an error names the parameter that is out of range.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("jobs", self.jobs, 1..=MOST_JOBS)?;
-        ParameterError::check("directories", self.directories, 1..=100_000)?;
-        ParameterError::check("files", self.files, 1..=100_000)?;
-        ParameterError::check("compile_ns", self.compile_ns, 1000..=1_000_000_000_000)?;
-        ParameterError::check("memory_kib", self.memory_kib, 0..=1 << 26)?;
-        ParameterError::check("link_ns", self.link_ns, 0..=1_000_000_000_000)?;
+        check_fields(self)?;
         let compile_ns = Expr::random(self.compile_ns / 2, self.compile_ns * 3 / 2 + 1);
         let compile = job(vec![fork(vec![work(compile_ns, self.memory_kib << 10)]), wait_all()]);
         let archive_ns = self.compile_ns / ARCHIVE_PART * u64::from(self.files);
         let archive = job(vec![fork(vec![work(archive_ns.into(), 0)]), wait_all()]);
         let directory = [vec![times(self.files, compile), wait_all()], archive, vec![wait_all()]].concat();
         let make = vec![
-            times(self.jobs, vec![send("tokens", 1u64)]),
+            times(self.jobs(), vec![send("tokens", 1u64)]),
             times(self.directories, vec![fork(directory)]),
             wait_all(),
             fork(vec![work(self.link_ns.into(), self.memory_kib << 10)]),
@@ -94,7 +130,7 @@ impl Kernbench {
     }
 }
 
-/// A job: takes a token, runs `body` in a child, which gives the token back.
+/// A job: takes a token and runs `body` in a child, which returns the token.
 fn job(body: Vec<Op>) -> Vec<Op> {
     let body = [body, vec![send("tokens", 1u64)]].concat();
     vec![receive("tokens", 1u64), fork(body)]

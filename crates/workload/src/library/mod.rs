@@ -1,10 +1,15 @@
-//! Workloads: each a function from a parameter struct to a [`Program`].
+//! Workloads: each a struct of parameters from which a [`Program`] is made.
+//!
+//! A workload is one file: its struct declares names, ranges, defaults and documentation of the parameters, and
+//! [`Workload`] says what else there is to know of it. [`workloads`] is the registry, from which the command line, the
+//! Python adapters and the reference documentation are derived.
 
 pub mod busyloop;
 pub mod forkstorm;
 pub mod futex;
 pub mod hackbench;
 pub mod kernbench;
+pub mod parameter;
 pub mod pgbench;
 pub mod pipetest;
 pub mod rr;
@@ -15,16 +20,221 @@ pub mod tbench;
 pub mod wakeup;
 pub mod yielding;
 
-use crate::program::{Gate, Metric, Program, Quantity, Resources, SCHEMA, lower};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-/// Default length of a warm-up, in nanoseconds: connections, page tables and frequencies settle well within 1 s.
-pub const WARMUP_NS: u64 = 1_000_000_000;
+use crate::error::ParameterError;
+use crate::measure::Measured;
+use crate::program::{Better, Gate, Metric, Program, Quantity, Resources, SCHEMA, lower};
+pub use parameter::{DURATION_NS, Parameter, WARMUP_NS};
 
-/// Default length of the recorded part, in nanoseconds.
-pub const DURATION_NS: u64 = 5_000_000_000;
+/// All workloads, in the order of the documentation.
+pub fn workloads() -> Vec<Definition> {
+    vec![
+        define(hackbench::Hackbench::program),
+        define(pipetest::Pipetest::program),
+        define(stream::Stream::program),
+        define(rr::Rr::program),
+        define(tbench::Tbench::program),
+        define(pgbench::Pgbench::program),
+        define(kernbench::Kernbench::program),
+        define(scripts::Scripts::program),
+        define(schedbench::Schedbench::program),
+        define(wakeup::Wakeup::program),
+        define(yielding::Yielding::program),
+        define(futex::Futex::program),
+        define(forkstorm::Forkstorm::program),
+        define(busyloop::BusyLoop::program),
+    ]
+}
 
-/// Most tasks, clients or pairs that a library program accepts.
-const MOST: u32 = 100_000;
+/// A struct of parameters as a workload.
+///
+/// The struct's documentation is the workload's: the first paragraph says what it does, the others what a reader of its
+/// figures must know.
+pub trait Workload: Default + Serialize + DeserializeOwned + JsonSchema + 'static {
+    /// Name in experiment files (`use = "NAME"`).
+    const NAME: &'static str;
+    /// Subcommand of `schedload`.
+    const COMMAND: &'static str = Self::NAME;
+    /// Metrics that get a verdict unless an experiment names others.
+    const JUDGED: &'static [&'static str];
+    /// A metric that is stored with samples, and the metric of the same series that reports them. Other samples are not
+    /// stored: there are up to 100 000 in a trial.
+    const SAMPLES: Option<(&'static str, &'static str)> = None;
+    /// Commands that must be in `PATH`.
+    const COMMANDS: &'static [&'static str] = &[];
+
+    /// Files that must be in the working directory: name and contents.
+    fn files() -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Parameters that between them make programs with all of the workload's metrics.
+    fn examples() -> Vec<Self> {
+        vec![Self::default()]
+    }
+
+    /// Derives the parameters that depend on the number of CPUs.
+    fn resolve(&mut self, _cpus: u32) {}
+
+    /// Estimate of the seconds that a run takes on `cpus` CPUs, without the window.
+    fn seconds(&self, _cpus: u32) -> f64 {
+        0.1
+    }
+
+    /// Lines that are printed before a run.
+    fn heading(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Lines that are printed after a run, where a known tool prints others than all metrics.
+    fn lines(_metrics: &[Measured]) -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// A workload as data: what the command line, the Python adapters and the documentation are derived from.
+#[derive(Serialize)]
+pub struct Definition {
+    /// Name in experiment files.
+    pub name: &'static str,
+    /// Subcommand of `schedload`.
+    pub command: &'static str,
+    /// One line of documentation.
+    pub summary: String,
+    /// What a reader of the figures must know; may be empty.
+    pub note: String,
+    /// Parameters, in the order of the documentation.
+    pub parameters: Vec<Parameter>,
+    /// Metrics; the first is the headline.
+    pub metrics: Vec<MetricDefinition>,
+    /// Commands that must be in `PATH`.
+    #[serde(skip)]
+    pub commands: &'static [&'static str],
+    /// Files that must be in the working directory: name and contents.
+    #[serde(skip)]
+    pub files: fn() -> Vec<(&'static str, String)>,
+    /// Lines that replace the metrics in the text of a run.
+    #[serde(skip)]
+    pub lines: fn(&[Measured]) -> Option<Vec<String>>,
+    #[serde(skip)]
+    prepare: Box<dyn Fn(Map<String, Value>, u32) -> Result<Prepared, ParameterError>>,
+}
+
+/// A metric of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetricDefinition {
+    /// Name.
+    pub name: String,
+    /// Unit of its values and samples.
+    pub unit: String,
+    /// Which direction is an improvement.
+    pub direction: Better,
+    /// Whether it gets a verdict unless an experiment names other metrics.
+    pub judged: bool,
+    /// The reported metric whose samples are stored with this one.
+    pub samples: Option<String>,
+}
+
+/// A workload with values for all of its parameters.
+pub struct Prepared {
+    /// The program.
+    pub program: Program,
+    /// The values by name; times in nanoseconds.
+    pub parameters: Map<String, Value>,
+    /// Estimate of the seconds that a run takes.
+    pub seconds: f64,
+    /// Lines that are printed before a run.
+    pub heading: Vec<String>,
+}
+
+impl Definition {
+    /// Makes the program for a machine of `cpus` CPUs from the given values; other parameters keep their defaults.
+    ///
+    /// An error names the parameter that is unknown or out of range.
+    pub fn prepare(&self, given: Map<String, Value>, cpus: u32) -> Result<Prepared, ParameterError> {
+        parameter::check(&self.parameters, &given)?;
+        (self.prepare)(given, cpus)
+    }
+
+    /// The words of a command line of `schedload` that runs the workload with these values.
+    pub fn arguments(&self, values: &Map<String, Value>) -> Vec<String> {
+        let given =
+            |parameter: &&Parameter| values.get(&parameter.name).is_some_and(|value| !value.is_null());
+        let replaced = |name: &String| {
+            let mut others = self.parameters.iter().filter(|other| other.instead_of.contains(name));
+            others.any(|other| given(&other))
+        };
+        let mut words = vec![self.command.to_owned()];
+        for parameter in self.parameters.iter().filter(given).filter(|each| !replaced(&each.name)) {
+            match &values[&parameter.name] {
+                Value::Bool(true) => words.push(format!("--{}", parameter.option)),
+                Value::Bool(false) => {}
+                value => words.push(format!("--{}={}", parameter.option, parameter.show(value))),
+            }
+        }
+        words
+    }
+}
+
+/// The definition of a workload; `program` makes the program of its parameters.
+fn define<T: Workload>(program: fn(&T) -> Result<Program, ParameterError>) -> Definition {
+    let (summary, note) = documentation::<T>();
+    let prepare = move |given: Map<String, Value>, cpus: u32| {
+        let mut fields: T = serde_json::from_value(Value::Object(given))
+            .map_err(|error| ParameterError::new(T::NAME, "parameters", error.to_string()))?;
+        fields.resolve(cpus);
+        let program = program(&fields)?;
+        let window = program.window.map_or(0.0, |window| window.end_ns() as f64 / 1e9);
+        let parameters = serde_json::to_value(&fields).unwrap_or_default();
+        Ok(Prepared {
+            program,
+            parameters: parameters.as_object().cloned().unwrap_or_default(),
+            seconds: window + fields.seconds(cpus),
+            heading: fields.heading(),
+        })
+    };
+    Definition {
+        name: T::NAME,
+        command: T::COMMAND,
+        summary,
+        note,
+        parameters: parameter::parameters::<T>(),
+        metrics: metrics(program),
+        commands: T::COMMANDS,
+        files: T::files,
+        lines: T::lines,
+        prepare: Box::new(prepare),
+    }
+}
+
+/// The first paragraph of a struct's documentation, and the others.
+fn documentation<T: Workload>() -> (String, String) {
+    let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
+    let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let (summary, note) = text.split_once("\n\n").unwrap_or((text, ""));
+    let plain = |text: &str| text.trim().trim_end_matches('.').replace('\n', " ");
+    (plain(summary), plain(note))
+}
+
+/// All metrics that the programs of a workload report.
+fn metrics<T: Workload>(program: fn(&T) -> Result<Program, ParameterError>) -> Vec<MetricDefinition> {
+    let mut metrics: Vec<MetricDefinition> = Vec::new();
+    let programs = T::examples().into_iter().filter_map(|example| program(&example).ok());
+    for Metric { name, unit, direction, .. } in programs.flat_map(|program| program.metrics) {
+        if metrics.iter().all(|metric| metric.name != name) {
+            let judged = T::JUDGED.contains(&name.as_str());
+            let samples = T::SAMPLES.filter(|(stored, _)| *stored == name).map(|(_, from)| from.to_owned());
+            metrics.push(MetricDefinition { name, unit, direction, judged, samples });
+        }
+    }
+    let judged = metrics.iter().filter(|metric| metric.judged).count();
+    debug_assert_eq!(judged, T::JUDGED.len(), "every judged metric of {} is reported", T::NAME);
+    metrics
+}
 
 /// A program with nothing in it.
 fn empty(name: &str) -> Program {
@@ -43,14 +253,18 @@ fn empty(name: &str) -> Program {
     }
 }
 
-/// The mean of a series as `latency`, with its samples, and percentiles as `latency_p50`, `_p99`, `_p99.9`, in µs.
+/// The mean of a series as `latency`, with its samples, and percentiles as `latency-p50`, `-p99`, `-p99.9`, in µs.
 fn latency(series: &str) -> Vec<Metric> {
     let mut metrics = vec![lower("latency", "us", Quantity::Mean(series.to_owned()), 1e-3)];
     for percent in [50.0, 99.0, 99.9] {
-        let quantity = Quantity::Percentile(series.to_owned(), percent);
-        metrics.push(lower(&format!("latency_p{percent}"), "us", quantity, 1e-3));
+        metrics.push(latency_percentile(&format!("latency-p{percent}"), series, percent));
     }
     metrics
+}
+
+/// A percentile of a series, in µs.
+fn latency_percentile(name: &str, series: &str, percent: f64) -> Metric {
+    lower(name, "us", Quantity::Percentile(series.to_owned(), percent), 1e-3)
 }
 
 fn names<const N: usize>(names: [&str; N]) -> Vec<String> {

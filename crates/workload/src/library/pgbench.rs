@@ -1,13 +1,14 @@
 //! pgbench: clients of a database, each with a backend process, which contend for locks and buffers.
 //!
-//! The shape of pgbench's built-in select-only and TPC-B-like scripts (pgbench(1)) on PostgreSQL: queries go over a
-//! Unix socket; a backend parses and plans (computation), finds pages by their buffer partition's lock, reads them in
-//! shared memory, and for writes also logs and, in TPC-B, holds the branch's row lock from its update to the commit.
-//! It is a model: numbers of transactions are those of the model, not of PostgreSQL on the same machine.
+//! The shape of pgbench's built-in select-only and TPC-B-like scripts (pgbench(1)) on PostgreSQL. Queries go over a
+//! Unix socket. A backend parses and plans (computation), finds pages by their buffer partition's lock, and reads them in
+//! shared memory. A write also logs and, in TPC-B, keeps the branch's row lock from its update to the commit.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DURATION_NS, MOST, WARMUP_NS, empty, latency, names};
+use super::parameter::{DURATION_NS, Duration, MAX_TASKS, Time, WARMUP_NS, Warmup, check_fields};
+use super::{Workload, empty, latency, names};
 use crate::error::ParameterError;
 use crate::program::{
     ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, Window, at, await_reply, channels,
@@ -15,35 +16,50 @@ use crate::program::{
     until_closed, with, within_window,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Clients and backends with lock and buffer contention, as a database has them (pgbench's built-in scripts).
+///
+/// It is a model: a transaction costs what query_time says, not what PostgreSQL's costs on the same machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pgbench {
-    /// Clients, each with a backend.
+    /// Clients, each with a backend process.
+    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]
     pub clients: u32,
     /// Kind of transaction.
     pub mode: Script,
-    /// Number of branches, as pgbench's scale factor: row locks in TPC-B.
+    /// Branches, each with a row lock (pgbench's scale factor).
+    #[schemars(range(min = 1, max = 100_000), extend("short" = "s"))]
     pub scale: u32,
-    /// Shared buffers, in MiB.
+    /// Shared buffers.
+    #[serde(rename = "buffers")]
+    #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "MiB"))]
     pub buffers_mib: u64,
-    /// Computation of a backend per query, in nanoseconds.
+    /// Computation of a backend for each query: parsing, planning and executing.
+    #[serde(rename = "query_time")]
+    #[schemars(with = "Time")]
     pub query_ns: u64,
-    /// How long a commit takes to reach the disk, in nanoseconds; 0 for a disk that is memory.
+    /// Time of a commit to reach the disk; 0s for a disk in memory.
+    #[serde(rename = "flush_time")]
+    #[schemars(with = "Time")]
     pub flush_ns: u64,
-    /// Length of the warm-up.
+    /// Time before the recorded part.
+    #[serde(rename = "warmup")]
+    #[schemars(with = "Warmup")]
     pub warmup_ns: u64,
     /// Length of the recorded part.
+    #[serde(rename = "duration")]
+    #[schemars(with = "Duration")]
     pub duration_ns: u64,
 }
 
 /// Kind of transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Script {
     /// Select-only: one query.
+    #[serde(rename = "ro")]
     ReadOnly,
     /// TPC-B-like: seven queries, three of them updates and one an insert.
+    #[serde(rename = "rw")]
     ReadWrite,
 }
 
@@ -56,10 +72,10 @@ const LOG_LOCKS: u32 = 8;
 /// Size of a page (`BLCKSZ`, PostgreSQL's default).
 const PAGE: u64 = 8192;
 
-/// Pages of a row access: three levels of an index of 10^5 to 10^7 rows, and the row's own.
+/// Pages of a row access: three levels of an index of 10^5 to 10^7 rows, and the page of the row.
 const PAGES: u64 = 4;
 
-/// Bytes of a page that a binary search and a row touch: about eight cache lines.
+/// Bytes of a page that a binary search and a row access touch: about eight cache lines.
 const SEARCHED: u64 = 512;
 
 /// Computation under a partition's lock, in nanoseconds: a hash lookup and a pin.
@@ -87,14 +103,16 @@ impl Default for Pgbench {
     }
 }
 
+impl Workload for Pgbench {
+    const NAME: &'static str = "pgbench-native";
+    const COMMAND: &'static str = "pgbench";
+    const JUDGED: &'static [&'static str] = &["tps"];
+}
+
 impl Pgbench {
     /// The program; an error names the parameter that is out of range.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("clients", self.clients, 1..=MOST)?;
-        ParameterError::check("scale", self.scale, 1..=100_000)?;
-        ParameterError::check("buffers_mib", self.buffers_mib, 1..=1 << 20)?;
-        ParameterError::check("query_ns", self.query_ns, 0..=10_000_000_000)?;
-        ParameterError::check("flush_ns", self.flush_ns, 0..=10_000_000_000)?;
+        check_fields(self)?;
         let (client, backend) = match self.mode {
             Script::ReadOnly => self.read_only(),
             Script::ReadWrite => self.read_write(),
@@ -135,7 +153,7 @@ impl Pgbench {
     }
 
     /// `BEGIN; UPDATE accounts; SELECT; UPDATE tellers; UPDATE branches; INSERT history; END`, with message sizes of the
-    /// simple protocol. The backend draws the branch once and keeps its row locked until the end.
+    /// simple protocol. The backend draws the branch once and keeps its row locked until the commit.
     fn read_write(&self) -> (Vec<Op>, Vec<Op>) {
         let query = |request, reply, work| Query { request, reply, work };
         let branch = || at("branch", Expr::loop_index(0));
@@ -153,7 +171,7 @@ impl Pgbench {
         // Starting and ending a transaction needs no plan: a tenth of a query's computation.
         let answered =
             queries.iter().flat_map(|(query, part)| query.answered(self.query_ns / part)).collect();
-        // The draw is made when a transaction's first query can be read; an end of the session leaves the loop.
+        // The branch is drawn when the first query of a transaction can be read. The end of the session ends the loop.
         (asked, vec![with(Expr::random(0u64, self.scale), answered)])
     }
 
@@ -170,7 +188,7 @@ impl Pgbench {
             write,
         };
         let lookup = |write| {
-            // The same partition is locked and unlocked: its number is drawn once.
+            // One draw for both, so that the partition that is unlocked is the one that was locked.
             let numbered = at("partition", Expr::loop_index(0));
             let pin = with(partition.index.clone(), locked(numbered, vec![compute(PIN_NS)]));
             vec![pin, look(write)]
@@ -194,7 +212,7 @@ impl Pgbench {
     }
 }
 
-/// A query: sizes of its messages in bytes, and what the backend does besides computing.
+/// A query: sizes of its messages in bytes, and the operations of the backend besides its computation.
 struct Query {
     request: u64,
     reply: u64,

@@ -1,26 +1,35 @@
 //! pipetest: two tasks pass a message back and forth over two pipes.
 //!
 //! The shape of `perf bench sched pipe` (perf-bench(1)): in one operation the first task writes to one pipe and reads
-//! from the other while the second reads and then writes, so an operation is one round trip with two wake-ups. Every
-//! operation's time is recorded, not only their mean.
+//! from the other while the second reads and then writes, so an operation is one round trip with two wake-ups. The time
+//! of every operation is recorded, not only the mean.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::parameter::check_fields;
+use super::{Workload, empty, latency_percentile, names};
 use crate::error::ParameterError;
 use crate::program::{
-    ChannelKind, Gate, Mode, Program, Quantity, Resources, SCHEMA, Scope, channels, count, group, lap, lower,
-    receive, send, slots, stamp, times,
+    ChannelKind, Mode, Program, Quantity, Resources, Scope, channels, count, group, lap, lower, receive,
+    send, slots, stamp, times,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Two tasks pass a message back and forth over two pipes; every round trip is timed (`perf bench sched pipe`).
+///
+/// One operation is one round trip: two wake-ups, two context switches. The median is judged, because a few pauses of
+/// milliseconds, which hypervisors and interrupts cause, double the mean of 100 000 trips of microseconds. usecs-per-op is
+/// the time of the whole run divided by the operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pipetest {
     /// Round trips.
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "l"))]
     pub loops: u64,
-    /// Bytes per message.
+    /// Bytes of a message.
+    #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "bytes", "short" = "s"))]
     pub size: u64,
-    /// Processes or threads.
+    /// Processes, or threads of one process.
     pub mode: Mode,
 }
 
@@ -32,11 +41,26 @@ impl Default for Pipetest {
     }
 }
 
+impl Workload for Pipetest {
+    const NAME: &'static str = "pipetest";
+    const JUDGED: &'static [&'static str] = &["latency-p50"];
+    const SAMPLES: Option<(&'static str, &'static str)> = Some(("latency-p50", "latency"));
+
+    /// About 8 µs for a round trip between two CPUs.
+    fn seconds(&self, _cpus: u32) -> f64 {
+        self.loops as f64 * 8e-6
+    }
+
+    fn heading(&self) -> Vec<String> {
+        let tasks = if self.mode == Mode::Thread { "threads" } else { "processes" };
+        vec![format!("{} round trips of {} bytes between two {tasks}", self.loops, self.size)]
+    }
+}
+
 impl Pipetest {
     /// The program; an error names the parameter that is out of range.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("loops", self.loops, 1..=1_000_000_000)?;
-        ParameterError::check("size", self.size, 1..=1 << 20)?;
+        check_fields(self)?;
         let first = vec![
             stamp("turn"),
             times(
@@ -48,24 +72,21 @@ impl Pipetest {
         let second = vec![times(self.loops, vec![receive("there", self.size), send("back", self.size)])];
         let pipe = |name| channels(name, ChannelKind::Pipe, 1);
         Ok(Program {
-            schema: SCHEMA,
-            name: "pipetest".to_owned(),
-            seed: 0,
-            replicas: 1,
-            gate: Gate::default(),
-            window: None,
             resources: Resources {
                 channels: vec![pipe("there"), pipe("back")],
                 slots: vec![slots("turn", 1, Scope::Task)],
                 ..Default::default()
             },
-            counters: vec!["operations".to_owned()],
-            series: vec!["round_trip".to_owned()],
+            counters: names(["operations"]),
+            series: names(["round_trip"]),
             groups: vec![group("first", 1, self.mode, first), group("second", 1, self.mode, second)],
             metrics: vec![
+                latency_percentile("latency-p50", "round_trip", 50.0),
                 lower("latency", "us", Quantity::Mean("round_trip".to_owned()), 1e-3),
-                lower("usecs_per_op", "us", Quantity::ElapsedPer("operations".to_owned()), 1e6),
+                latency_percentile("latency-p99", "round_trip", 99.0),
+                lower("usecs-per-op", "us", Quantity::ElapsedPer("operations".to_owned()), 1e6),
             ],
+            ..empty("pipetest")
         })
     }
 }

@@ -1,32 +1,41 @@
-//! rr: a client sends a request, a server replies, again and again; the shape of netperf's TCP_RR and UDP_RR tests.
+//! rr: a client sends a request and a server replies, in a loop; the shape of netperf's TCP_RR and UDP_RR tests.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::stream::Protocol;
-use super::{DURATION_NS, MOST, WARMUP_NS, empty, latency, names};
+use super::parameter::{DURATION_NS, Duration, MAX_TASKS, WARMUP_NS, Warmup, check_fields};
+use super::stream::{LARGEST_DATAGRAM, Protocol};
+use super::{Workload, empty, latency, names};
 use crate::error::ParameterError;
 use crate::program::{
     Channel, Mode, Program, Quantity, Resources, Scope, Window, await_reply, channels, count, group, higher,
     lap, receive, reply, send, slots, stamp, until_closed, within_window,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Request and reply over loopback TCP or UDP (netperf's TCP_RR and UDP_RR).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rr {
-    /// TCP or UDP.
+    /// Transport protocol.
     pub protocol: Protocol,
-    /// Bytes per request.
+    /// Bytes of a request.
+    #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes"))]
     pub request: u64,
-    /// Bytes per reply.
+    /// Bytes of a reply.
+    #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes"))]
     pub reply: u64,
     /// Clients, each with a server.
+    #[schemars(range(min = 1, max = MAX_TASKS))]
     pub pairs: u32,
-    /// Send segments at once (`TCP_NODELAY`); TCP only.
+    /// Send small segments at once (`TCP_NODELAY`); TCP only.
     pub no_delay: bool,
-    /// Length of the warm-up.
+    /// Time before the recorded part.
+    #[serde(rename = "warmup")]
+    #[schemars(with = "Warmup")]
     pub warmup_ns: u64,
     /// Length of the recorded part.
+    #[serde(rename = "duration")]
+    #[schemars(with = "Duration")]
     pub duration_ns: u64,
 }
 
@@ -45,12 +54,15 @@ impl Default for Rr {
     }
 }
 
+impl Workload for Rr {
+    const NAME: &'static str = "rr";
+    const JUDGED: &'static [&'static str] = &["transactions"];
+}
+
 impl Rr {
     /// The program; an error names the parameter that is out of range.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("request", self.request, 1..=65_507)?;
-        ParameterError::check("reply", self.reply, 1..=65_507)?;
-        ParameterError::check("pairs", self.pairs, 1..=MOST)?;
+        check_fields(self)?;
         let client = vec![
             stamp("turn"),
             within_window(vec![

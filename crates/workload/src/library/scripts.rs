@@ -1,32 +1,37 @@
 //! scripts: several streams of short UNIX command scripts at once, as a time-sharing system runs them.
 //!
-//! It is neither SPEC's SDET nor comparable to it: other scripts, other commands, other files. What it shares is the
-//! kind of load: fork, exec, small files, pipes, exit.
+//! It shares the kind of load with SPEC's SDET: fork, exec, small files, pipes, exit. Scripts, commands and files differ.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST, empty, names};
+use super::parameter::{MAX_TASKS, check_fields};
+use super::{Workload, empty, names};
 use crate::error::ParameterError;
 use crate::program::{
     Branch, Image, Mode, Op, Program, Quantity, Resources, Scope, count, fork, group, higher, lower, record,
     slots, stamp, times, wait_all,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Streams of short UNIX command scripts.
+///
+/// It is neither SPEC's SDET nor comparable to it: other scripts, other commands, other files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scripts {
     /// Streams at once.
+    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "s"))]
     pub streams: u32,
     /// Scripts that each stream runs, one after the other.
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "n"))]
     pub scripts: u64,
-    /// Seed of the streams' choice of scripts.
+    /// Seed of the choice of scripts.
     pub seed: u64,
 }
 
-/// The scripts: relative frequency, text for `sh -c`, and about how long it computes, in nanoseconds, for simulators.
+/// The scripts: relative frequency, text for `sh -c`, and approximate computation in nanoseconds, for simulators.
 ///
-/// They run in a directory with [`files`], and name their own files by the shell's process number.
+/// They run in a directory with the file `words`, and name the files that they make by the shell's process number.
 const MIX: [(u32, &str, u64); 6] = [
     (3, "ls -l . | sort | wc -l > /dev/null", 3_000_000),
     (3, "cp words w.$$ && sort w.$$ > s.$$ && cmp words s.$$ > /dev/null; rm -f w.$$ s.$$", 4_000_000),
@@ -36,29 +41,37 @@ const MIX: [(u32, &str, u64); 6] = [
     (1, "tr a-z A-Z < words | sort -r | uniq | tail -n 3 > /dev/null", 4_000_000),
 ];
 
-/// Commands that the scripts need in `PATH`.
-pub const COMMANDS: [&str; 15] = [
-    "sh", "cat", "cmp", "cp", "expr", "grep", "head", "ls", "mkdir", "rm", "sort", "tail", "tr", "uniq", "wc",
-];
-
-/// Files that the scripts need in their directory: name and contents.
-pub fn files() -> [(&'static str, String); 1] {
-    // 500 different lines in no particular order: the multiples of a number prime to 1009 modulo it.
-    let words = (1..=500).map(|n| format!("line {:04} of the words\n", n * 617 % 1009)).collect();
-    [("words", words)]
-}
-
 impl Default for Scripts {
     fn default() -> Self {
         Self { streams: 4, scripts: 50, seed: 0 }
     }
 }
 
+impl Workload for Scripts {
+    const NAME: &'static str = "scripts";
+    const JUDGED: &'static [&'static str] = &["throughput"];
+    const SAMPLES: Option<(&'static str, &'static str)> = Some(("script", "script"));
+    const COMMANDS: &'static [&'static str] = &[
+        "sh", "cat", "cmp", "cp", "expr", "grep", "head", "ls", "mkdir", "rm", "sort", "tail", "tr", "uniq",
+        "wc",
+    ];
+
+    fn files() -> Vec<(&'static str, String)> {
+        // 500 different lines in no particular order: 617 generates the numbers modulo the prime 1009.
+        let words = (1..=500).map(|n| format!("line {:04} of the words\n", n * 617 % 1009)).collect();
+        vec![("words", words)]
+    }
+
+    /// About 5 ms of CPU time for a script.
+    fn seconds(&self, cpus: u32) -> f64 {
+        0.1 + f64::from(self.streams) * self.scripts as f64 * 5e-3 / f64::from(self.streams.min(cpus))
+    }
+}
+
 impl Scripts {
-    /// The program, to be run in a directory with [`files`]; an error names the parameter that is out of range.
+    /// The program, which runs in a directory with the workload's files; an error names the parameter that is out of range.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("streams", self.streams, 1..=MOST)?;
-        ParameterError::check("scripts", self.scripts, 1..=1_000_000_000)?;
+        check_fields(self)?;
         let branch = |(weight, text, model_ns): &(u32, &str, u64)| {
             let argv = ["sh", "-c", *text].map(str::to_owned).to_vec();
             let run = vec![Op::Exec { image: Image::Command { argv, model_ns: *model_ns } }];
@@ -82,9 +95,9 @@ impl Scripts {
             metrics: vec![
                 higher("throughput", "scripts/hour", Quantity::Rate("scripts".to_owned()), 3600.0),
                 lower("script", "ms", Quantity::Mean("script".to_owned()), 1e-6),
-                percentile("script_p5", 5.0),
-                percentile("script_p50", 50.0),
-                percentile("script_p95", 95.0),
+                percentile("script-p5", 5.0),
+                percentile("script-p50", 50.0),
+                percentile("script-p95", 95.0),
             ],
             ..empty("scripts")
         })

@@ -1,39 +1,56 @@
 //! stream: one task sends as fast as it can, another receives; the shape of netperf's TCP_STREAM and UDP_STREAM tests.
 //!
-//! As there, the size is that of the sender's messages; the receiver of a TCP stream takes whatever is there, up to
-//! the default receive buffer. Only what happens within the window counts, or with `bytes` the whole run.
+//! As in netperf, the size is that of the sender's messages. The receiver of a TCP stream reads whatever has arrived, up
+//! to the default receive buffer. Bytes count that arrive within the window, or with `bytes` in the whole run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DURATION_NS, MOST, WARMUP_NS, empty, names};
+use super::parameter::{DURATION_NS, Duration, MAX_TASKS, WARMUP_NS, Warmup, check_fields};
+use super::{Workload, empty, names};
 use crate::error::ParameterError;
 use crate::program::{
     Channel, ChannelKind, Mode, Op, Program, Quantity, Resources, Window, channels, count, drain, group,
     higher, send, times, until_closed, within_window,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Messages over loopback TCP or UDP as fast as possible (netperf's TCP_STREAM and UDP_STREAM).
+///
+/// A TCP receiver reads whatever has arrived, whatever the size; sent is reported for UDP only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stream {
-    /// TCP or UDP.
+    /// Transport protocol.
     pub protocol: Protocol,
-    /// Bytes per message.
+    /// Bytes of a message.
+    #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes", "short" = "s"))]
     pub size: u64,
     /// Senders, each with a receiver.
+    #[schemars(range(min = 1, max = MAX_TASKS))]
     pub pairs: u32,
-    /// Send segments at once (`TCP_NODELAY`); TCP only.
+    /// Send small segments at once (`TCP_NODELAY`); TCP only.
     pub no_delay: bool,
-    /// Length of the warm-up.
+    /// Time before the recorded part.
+    #[serde(rename = "warmup")]
+    #[schemars(with = "Warmup")]
     pub warmup_ns: u64,
     /// Length of the recorded part.
+    #[serde(rename = "duration")]
+    #[schemars(with = "Duration")]
     pub duration_ns: u64,
-    /// Send so many bytes per sender instead, with everything recorded.
+    /// Bytes that each sender sends, instead of sending for a time; everything is recorded.
+    #[schemars(range(min = 1, max = MAX_BYTES), extend("unit" = "bytes", "instead_of" = ["warmup", "duration"]))]
     pub bytes: Option<u64>,
 }
 
+/// Largest payload of an IPv4 UDP datagram: 65 535 bytes less the headers of IP and UDP (RFC 791, RFC 768).
+pub(super) const LARGEST_DATAGRAM: u64 = 65_507;
+
+/// Largest number of bytes that a sender accepts.
+const MAX_BYTES: u64 = 1 << 50;
+
 /// Transport protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// TCP over IPv4 loopback.
@@ -54,7 +71,7 @@ impl Protocol {
 /// Size of a TCP receiver's reads: the default receive buffer of Linux (`net.ipv4.tcp_rmem`, tcp(7): 131 072 bytes).
 const READ_BYTES: u64 = 131_072;
 
-/// Bytes that are sent between two looks at the clock, so that the clock costs next to nothing.
+/// Bytes that are sent between two readings of the clock, so that the cost of the clock is negligible.
 const BATCH_BYTES: u64 = 65_536;
 
 impl Default for Stream {
@@ -71,16 +88,26 @@ impl Default for Stream {
     }
 }
 
+impl Workload for Stream {
+    const NAME: &'static str = "stream";
+    const JUDGED: &'static [&'static str] = &["received"];
+
+    fn examples() -> Vec<Self> {
+        [Protocol::Tcp, Protocol::Udp].map(|protocol| Self { protocol, ..Self::default() }).to_vec()
+    }
+
+    /// With `bytes`, about 1 GB/s.
+    fn seconds(&self, _cpus: u32) -> f64 {
+        0.1 + self.bytes.unwrap_or_default() as f64 * f64::from(self.pairs) * 1e-9
+    }
+}
+
 impl Stream {
     /// The program; an error names the parameter that is out of range.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("size", self.size, 1..=65_507)?;
-        ParameterError::check("pairs", self.pairs, 1..=MOST)?;
+        check_fields(self)?;
         let (sender, window) = match self.bytes {
-            Some(bytes) => {
-                ParameterError::check("bytes", bytes, 1..=1 << 50)?;
-                (self.messages(bytes.div_ceil(self.size)), None)
-            }
+            Some(bytes) => (self.messages(bytes.div_ceil(self.size)), None),
             None => {
                 let batch = (BATCH_BYTES / self.size).max(1);
                 let window = Window::new(self.warmup_ns, self.duration_ns)?;
@@ -108,8 +135,8 @@ impl Stream {
                 group("sender", 1, Mode::Process, sender),
             ],
             metrics: match self.protocol {
-                Protocol::Tcp => vec![rate("throughput", "received")],
-                Protocol::Udp => vec![rate("receive", "received"), rate("send", "sent")],
+                Protocol::Tcp => vec![rate("received", "received")],
+                Protocol::Udp => vec![rate("received", "received"), rate("sent", "sent")],
             },
             ..empty("stream")
         })

@@ -1,36 +1,49 @@
 //! tbench: clients that send a file server's requests over TCP and wait for its replies.
 //!
-//! tbench (of dbench 4.0) replays a recorded load file: for each operation a client sends one message, the server takes
-//! a length of 4 bytes and then the rest, and sends one reply, which the client takes the same way, throwing the rest
-//! away uncopied. This program does the same with [`MIX`], a cycle of 200 operations in the load file's proportions.
+//! tbench (of dbench 4.0) replays a recorded load file. For each operation a client sends one message. The server reads
+//! a length of 4 bytes and then the rest, and sends one reply. The client reads the reply in the same way, but discards the
+//! rest without copying it. This program does the same with [`MIX`], a cycle of 200 operations in the load file's
+//! proportions.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DURATION_NS, MOST, WARMUP_NS, empty, latency, names};
+use super::parameter::{DURATION_NS, Duration, MAX_TASKS, Time, WARMUP_NS, Warmup, check_fields};
+use super::{Workload, empty, latency, latency_percentile, names};
 use crate::error::ParameterError;
 use crate::program::{
     Channel, ChannelKind, Direction, Mode, Op, Program, Quantity, Resources, Scope, Take, Window, channels,
-    compute, count, group, higher, lower, receive_by, record, reply, send, slots, stamp, until_closed,
+    compute, count, group, higher, receive_by, record, reply, send, slots, stamp, until_closed,
     within_window,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A file server's requests over loopback TCP and its replies (tbench of dbench).
+///
+/// latency and its percentiles are of all operations; for each kind of operation there is the median, where tbench
+/// prints means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tbench {
     /// Clients, each with a server process.
+    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]
     pub clients: u32,
-    /// Computation of a client before each operation, in nanoseconds.
+    /// Computation of a client before each operation (tbench reads a line of its load file).
+    #[serde(rename = "client_time")]
+    #[schemars(with = "Time")]
     pub client_ns: u64,
-    /// Length of the warm-up.
+    /// Time before the recorded part.
+    #[serde(rename = "warmup")]
+    #[schemars(with = "Warmup")]
     pub warmup_ns: u64,
     /// Length of the recorded part.
+    #[serde(rename = "duration")]
+    #[schemars(with = "Duration")]
     pub duration_ns: u64,
 }
 
-/// Default computation of a client per operation: tbench 4.0 spends 0.9 µs of user time on reading a line of its load
-/// file (measured with perf on a 2.5 GHz Xeon of the Cascade Lake generation), of which this program's bookkeeping makes
-/// up for about 0.2.
+/// Default computation of a client before an operation: tbench 4.0 spends 0.9 µs of user time on reading a line of its
+/// load file (measured with perf on a 2.5 GHz Xeon of the Cascade Lake generation). This program's bookkeeping takes about
+/// 0.2 µs of them.
 const CLIENT_NS: u64 = 700;
 
 /// A kind of operation.
@@ -38,13 +51,13 @@ const CLIENT_NS: u64 = 700;
 struct Kind {
     /// Operation of the load file.
     name: &'static str,
-    /// How often it occurs in a cycle.
+    /// Occurrences in a cycle.
     often: u32,
     /// Bytes of the request, with the length.
     request: u64,
     /// Bytes of the reply, with the length.
     reply: u64,
-    /// Bytes of file data in either of them, which is what throughput counts.
+    /// Bytes of file data in request and reply, which throughput counts.
     data: u64,
 }
 
@@ -52,7 +65,7 @@ const fn kind(name: &'static str, often: u32, request: u64, reply: u64, data: u6
     Kind { name, often, request, reply, data }
 }
 
-/// Bytes around the data of a read's reply and of a write's request (seen in tbench's system calls).
+/// Bytes around the data of a read's reply and of a write's request (observed in tbench's system calls).
 const AROUND: u64 = 59;
 
 const fn read(often: u32, bytes: u64) -> Kind {
@@ -64,8 +77,8 @@ const fn write(often: u32, bytes: u64) -> Kind {
 }
 
 /// The mix: frequencies per 200 from the 458 344 operations of `client.txt` in Debian's dbench 4.0-2.1 (27.1 % ReadX,
-/// 17.3 % NTCreateX, 15.7 % QUERY_PATH_INFORMATION, 12.7 % Close, 8.6 % WriteX, …, with the sizes of reads and writes
-/// that occur most; the rest of them at their mean), message sizes as tbench and tbench_srv exchange them.
+/// 17.3 % NTCreateX, 15.7 % QUERY_PATH_INFORMATION, 12.7 % Close, 8.6 % WriteX, …). Reads and writes have the most
+/// frequent sizes, and the mean size of all others. Message sizes are those that tbench and tbench_srv exchange.
 const MIX: [Kind; 22] = [
     read(36, 4096),
     read(7, 61_440),
@@ -97,11 +110,16 @@ impl Default for Tbench {
     }
 }
 
+impl Workload for Tbench {
+    const NAME: &'static str = "tbench-native";
+    const COMMAND: &'static str = "tbench";
+    const JUDGED: &'static [&'static str] = &["throughput"];
+}
+
 impl Tbench {
     /// The program; an error names the parameter that is out of range.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("clients", self.clients, 1..=MOST)?;
-        ParameterError::check("client_ns", self.client_ns, 0..=1_000_000_000)?;
+        check_fields(self)?;
         let cycle = cycle();
         let mut client = Vec::new();
         let mut server = Vec::new();
@@ -119,8 +137,7 @@ impl Tbench {
         for kind in &MIX {
             if !series.iter().any(|name| name == kind.name) {
                 series.push(kind.name.to_owned());
-                let median = Quantity::Percentile(kind.name.to_owned(), 50.0);
-                metrics.push(lower(&format!("{}_p50", kind.name), "us", median, 1e-3));
+                metrics.push(latency_percentile(&format!("latency-{}-p50", kind.name), kind.name, 50.0));
             }
         }
         Ok(Program {
@@ -164,7 +181,7 @@ impl Tbench {
     }
 }
 
-/// Bytes of the length at the head of each message.
+/// Bytes of the length with which each message begins.
 const LENGTH: u64 = 4;
 
 fn answer(kind: &Kind) -> [Op; 3] {

@@ -1,33 +1,44 @@
-//! wakeup: message threads that wake worker threads, which record how long it took until they ran; the shape of
-//! schbench.
+//! wakeup: message threads wake worker threads, which record the time until they run; the shape of schbench.
 //!
-//! A message thread stamps and wakes all its workers, each records the time since the stamp, computes a request's worth
-//! and reports back; when all have, the next round begins.
+//! A message thread stamps and wakes all its workers. Each worker records the time since the stamp, computes for one
+//! request and reports back. When all workers have reported, the next round begins.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DURATION_NS, MOST, WARMUP_NS, empty, latency, names};
+use super::parameter::{DURATION_NS, Duration, MAX_TASKS, Time, WARMUP_NS, Warmup, check_fields};
+use super::{Workload, empty, latency, names};
 use crate::error::ParameterError;
 use crate::program::{
     Expr, Mode, Program, Quantity, Resources, Scope, Window, at, compute, count, down, group, higher, record,
     semaphores, slots, stamp, times, up, within_window,
 };
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Message tasks wake workers, which record the time until they run (schbench).
+///
+/// schbench's workers do other work between wake-ups: do not compare its figures with these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wakeup {
-    /// Message threads.
+    /// Message tasks.
+    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "m"))]
     pub messages: u32,
-    /// Workers of each message thread.
+    /// Workers of each message task.
+    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "w"))]
     pub workers: u32,
-    /// Computation of a request, in nanoseconds.
+    /// Computation of a worker for each wake-up.
+    #[serde(rename = "request_time")]
+    #[schemars(with = "Time")]
     pub request_ns: u64,
-    /// Threads of one process, or processes.
+    /// Processes, or threads of one process.
     pub mode: Mode,
-    /// Length of the warm-up.
+    /// Time before the recorded part.
+    #[serde(rename = "warmup")]
+    #[schemars(with = "Warmup")]
     pub warmup_ns: u64,
     /// Length of the recorded part.
+    #[serde(rename = "duration")]
+    #[schemars(with = "Duration")]
     pub duration_ns: u64,
 }
 
@@ -45,15 +56,18 @@ impl Default for Wakeup {
     }
 }
 
+impl Workload for Wakeup {
+    const NAME: &'static str = "wakeup";
+    const JUDGED: &'static [&'static str] = &["latency-p99"];
+}
+
 impl Wakeup {
     /// The program; an error names the parameter that is out of range.
     ///
-    /// Both sides leave their loops by the clock, and neither knows when the other does. So each gives once more at its
-    /// end what the other may be waiting for.
+    /// Message tasks and workers leave their loops by the clock, at different times. So at its end each raises once more
+    /// the semaphore that the other may wait for.
     pub fn program(&self) -> Result<Program, ParameterError> {
-        ParameterError::check("messages", self.messages, 1..=MOST)?;
-        ParameterError::check("workers", self.workers, 1..=MOST)?;
-        ParameterError::check("request_ns", self.request_ns, 0..=10_000_000_000)?;
+        check_fields(self)?;
         let each = || Expr::loop_index(0);
         let wake = times(self.workers, vec![stamp(at("woken", each())), up(at("wake", each()), 1u64)]);
         let message = vec![

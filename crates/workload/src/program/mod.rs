@@ -7,6 +7,9 @@ mod metric;
 mod op;
 mod resource;
 
+use std::ops::RangeInclusive;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ParameterError;
@@ -84,13 +87,15 @@ pub struct TaskGroup {
 }
 
 /// Address space of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// A forked process.
     #[default]
+    #[schemars(extend("flag" = "P/process"))]
     Process,
     /// A thread; all threads of a program share one process.
+    #[schemars(extend("flag" = "T/threads"))]
     Thread,
 }
 
@@ -130,10 +135,16 @@ pub struct Window {
 }
 
 impl Window {
-    /// Window with checked lengths: at most an hour of warm-up, 1 ms to a day of recording.
+    /// Accepted lengths of a warm-up: up to an hour.
+    pub const WARMUP_NS: RangeInclusive<u64> = 0..=3_600_000_000_000;
+
+    /// Accepted lengths of the recorded part: from 1 ms to a day.
+    pub const DURATION_NS: RangeInclusive<u64> = 1_000_000..=86_400_000_000_000;
+
+    /// Window with checked lengths.
     pub fn new(warmup_ns: u64, duration_ns: u64) -> Result<Self, ParameterError> {
-        ParameterError::check("warmup_ns", warmup_ns, 0..=3_600_000_000_000)?;
-        ParameterError::check("duration_ns", duration_ns, 1_000_000..=86_400_000_000_000)?;
+        ParameterError::check("warmup_ns", warmup_ns, Self::WARMUP_NS)?;
+        ParameterError::check("duration_ns", duration_ns, Self::DURATION_NS)?;
         Ok(Self { warmup_ns, duration_ns })
     }
 

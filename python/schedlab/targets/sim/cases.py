@@ -17,9 +17,10 @@ from schedlab.experiment.rows import Row
 from schedlab.simulation import models
 from schedlab.simulation.errors import ProgramError
 from schedlab.simulation.models import Model
-from schedlab.simulation.programs import Program, native, program
+from schedlab.simulation.programs import Program, program
 from schedlab.simulation.running import Simulation
 from schedlab.simulation.settings import Attributes, Settings, attributes, numbers
+from schedlab.workloads import native
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.registry import adapter
 
@@ -49,7 +50,7 @@ def row_program(row: Row, machine: Model) -> RowProgram:
     """Return the row's program on this machine; ProgramError for a tool without a native equivalent."""
     tool = adapter(row.use)
     parameters = tool.parameters.model_validate(row.parameters)
-    if native(tool) is not None:
+    if row.use in native.names():
         return RowProgram(tool, program(row.use, row.parameters, machine.cpus), None)
     equivalent = tool.equivalent(parameters)
     if equivalent is None:

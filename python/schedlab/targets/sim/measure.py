@@ -99,8 +99,8 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
 def repeat(simulation: Simulation, row: RowProgram) -> Sequence[str]:
     """Return the command that repeats the simulation, for shipped models."""
     settings, attributes = simulation.settings, simulation.settings.attributes
-    parameters = row.program.parameters.model_dump(exclude_unset=True) if row.program.parameters else {}
-    words = ["schedlab", "simulate", row.program.name, *(f"{key}={_word(value)}" for key, value in parameters.items())]
+    parameters = row.program.given.items()
+    words = ["schedlab", "simulate", row.program.name, *(f"{key}={_word(value)}" for key, value in parameters)]
     words += ["--machine", simulation.machine.name, "--kernel", simulation.kernel.name, "--seed", str(settings.seed)]
     for name, number in settings.tunables.items():
         words += ["--set", f"{name}={number}"]

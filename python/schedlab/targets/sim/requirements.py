@@ -9,15 +9,16 @@ from typing import Any
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import CONTROL, Plan
-from schedlab.simulation.errors import NotBuilt, SettingRefused
+from schedlab.extension import NotBuilt
+from schedlab.simulation.errors import SettingRefused
 from schedlab.simulation.models import Model, kernels_with
 from schedlab.simulation.native import extension
-from schedlab.simulation.programs import native_names
 from schedlab.simulation.running import Simulation
 from schedlab.simulation.settings import Settings, numbers
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.targets.sim.cases import RowProgram, attributes_of, kernel_of, row_program
 from schedlab.tunables import Setting
+from schedlab.workloads.native import names as native_names
 
 
 def missing_requirements(plan: Plan, machine: Model, target_kernel: Model) -> Iterator[MissingRequirement]:

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+from schedlab.workloads import native
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place, Tool
 from schedlab.workloads.hackbench.log import TIME, TIME_LINE
-from schedlab.workloads.hackbench.native import HackbenchParameters
 from schedlab.workloads.metrics import Metric, NotUnderstood
+from schedlab.workloads.native import NativeParameters
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("hackbench", "rt-tests")
 
 
-class HackbenchRtTests(Adapter[HackbenchParameters]):
+class HackbenchRtTests(Adapter[NativeParameters]):
     """hackbench of rt-tests, with the parameters of the native one."""
 
     name = "hackbench-rt-tests"
     summary = "hackbench of the rt-tests package"
-    parameters = HackbenchParameters
+    parameters = native.adapter("hackbench").parameters
     metrics = (TIME,)
     tools = (_TOOL,)
 
-    def command(self, parameters: HackbenchParameters, place: Place) -> Command:
+    def command(self, parameters: NativeParameters, place: Place) -> Command:
         """``hackbench`` with the options that both programs share."""
-        return Command((need(_TOOL), *parameters.options()))
+        given = parameters.model_dump()
+        numbers = {"-g": "groups", "-f": "fds", "-l": "loops", "-s": "size"}
+        words = [word for option, name in numbers.items() for word in (option, str(given[name]))]
+        words.append("-T" if given["mode"] == "thread" else "-P")
+        words += {"pipe": ["-p"], "inet": ["-i"]}.get(given["ipc"], [])
+        return Command((need(_TOOL), *words, *(["-F"] if given["fifo"] else [])))
 
-    def parse(self, parameters: HackbenchParameters, output: Output) -> list[Metric]:
+    def parse(self, parameters: NativeParameters, output: Output) -> list[Metric]:
         """The seconds after ``Time:``."""
         match = TIME_LINE.search(output.stdout)
         if match is None:
             raise NotUnderstood('hackbench printed no line "Time: SECONDS"')
         return [Metric(TIME, float(match[1]))]
 
-    def seconds(self, parameters: HackbenchParameters) -> float:
-        """See :meth:`HackbenchParameters.seconds`."""
-        return parameters.seconds()
+    def seconds(self, parameters: NativeParameters) -> float:
+        """As long as the native hackbench."""
+        return native.adapter("hackbench").seconds(parameters)
 
-    def equivalent(self, parameters: HackbenchParameters) -> Equivalent:
+    def equivalent(self, parameters: NativeParameters) -> Equivalent:
         """The native hackbench."""
         return Equivalent("hackbench", parameters.model_dump(exclude_unset=True), {"time": "time"})

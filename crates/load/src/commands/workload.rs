@@ -1,0 +1,192 @@
+//! The workloads of the library as subcommands, derived from their definitions.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use schedlab_workload::Program;
+use schedlab_workload::library::parameter::{Choice, Kind};
+use schedlab_workload::library::{Definition, Parameter, Prepared};
+use schedlab_workload::measure::Measured;
+use serde_json::{Map, Value};
+
+use crate::error::LoadError;
+use crate::executor::{self, Settings};
+use crate::notation;
+use crate::output::{self, Document};
+
+/// The subcommand of a workload.
+pub fn command(definition: &Definition) -> Command {
+    Command::new(definition.command)
+        .about(definition.summary.clone())
+        .after_help(definition.note.clone())
+        .args(definition.parameters.iter().flat_map(arguments))
+}
+
+/// The options of a parameter: one for its value, and one for each value that has an option of its own.
+fn arguments(parameter: &Parameter) -> Vec<Arg> {
+    let named = parameter.name.replace('_', "-");
+    let option = Arg::new(parameter.name.clone())
+        .long(parameter.option.clone())
+        .short(parameter.short)
+        .conflicts_with_all(&parameter.instead_of)
+        .help(parameter.summary.clone());
+    let option = if named == parameter.option { option } else { option.alias(named) };
+    let option = match &parameter.default {
+        Some(default) if parameter.kind != Kind::Flag => option.default_value(parameter.show(default)),
+        _ => option,
+    };
+    match &parameter.kind {
+        Kind::Flag => vec![option.action(ArgAction::SetTrue)],
+        Kind::Number { unit, .. } => {
+            let unit = unit.as_ref().map_or_else(|| "NUM".to_owned(), |unit| unit.to_uppercase());
+            vec![option.value_name(unit).value_parser(value_parser!(u64))]
+        }
+        Kind::Time { .. } => vec![option.value_name("DURATION").value_parser(nanoseconds)],
+        Kind::Choice { choices } => {
+            let names = choices.iter().map(|choice| choice.name.clone()).collect::<Vec<_>>();
+            let option = option.value_name(parameter.option.to_uppercase()).value_parser(names);
+            let flags = choices.iter().filter_map(|choice| flag(parameter, choice));
+            std::iter::once(option).chain(flags).collect()
+        }
+    }
+}
+
+/// The option that stands for one value of a choice. The last option of a choice counts.
+fn flag(parameter: &Parameter, choice: &Choice) -> Option<Arg> {
+    let (short, long) = choice.flag.clone()?;
+    let Kind::Choice { choices } = &parameter.kind else { return None };
+    let others = choices.iter().filter(|other| other.name != choice.name && other.flag.is_some());
+    let others = others.map(|other| flag_id(parameter, other)).chain([parameter.name.clone()]);
+    Some(
+        Arg::new(flag_id(parameter, choice))
+            .short(short)
+            .long(long)
+            .overrides_with_all(others.collect::<Vec<_>>())
+            .action(ArgAction::SetTrue)
+            .help(format!("{} ({}={})", choice.summary, parameter.option, choice.name)),
+    )
+}
+
+fn flag_id(parameter: &Parameter, choice: &Choice) -> String {
+    format!("{}={}", parameter.name, choice.name)
+}
+
+fn nanoseconds(text: &str) -> Result<u64, String> {
+    Ok(notation::duration(text)?.as_nanos() as u64)
+}
+
+/// The values that a command line gives.
+fn given(definition: &Definition, matches: &ArgMatches) -> Map<String, Value> {
+    let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let value = |parameter: &Parameter| {
+        let id = &parameter.name;
+        if let Kind::Choice { choices } = &parameter.kind {
+            let flagged =
+                choices.iter().find(|each| each.flag.is_some() && is_given(&flag_id(parameter, each)));
+            if let Some(choice) = flagged {
+                return Some(Value::from(choice.name.clone()));
+            }
+        }
+        is_given(id).then(|| match &parameter.kind {
+            Kind::Flag => Value::Bool(true),
+            Kind::Number { .. } | Kind::Time { .. } => matches.get_one::<u64>(id).copied().into(),
+            Kind::Choice { .. } => matches.get_one::<String>(id).cloned().into(),
+        })
+    };
+    let values = definition.parameters.iter().map(|parameter| (parameter.name.clone(), value(parameter)));
+    values.filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// The workload with the values of a command line, for the CPUs that this process may use.
+pub fn prepare(definition: &Definition, matches: &ArgMatches) -> Result<Prepared, LoadError> {
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
+    Ok(definition.prepare(given(definition, matches), cpus)?)
+}
+
+/// Runs a workload and prints its metrics.
+pub fn execute(
+    definition: &Definition,
+    matches: &ArgMatches,
+    settings: &Settings,
+    json: bool,
+) -> Result<(), LoadError> {
+    let prepared = prepare(definition, matches)?;
+    let _workplace = Workplace::enter(definition)?;
+    let parameters = Value::Object(prepared.parameters);
+    perform(prepared.program, parameters, &prepared.heading, definition.lines, settings, json)
+}
+
+/// Runs a program and prints its metrics; `lines` may replace them in the text.
+pub fn perform(
+    program: Program,
+    parameters: Value,
+    heading: &[String],
+    lines: fn(&[Measured]) -> Option<Vec<String>>,
+    settings: &Settings,
+    json: bool,
+) -> Result<(), LoadError> {
+    if !json {
+        output::print(heading)?;
+    }
+    let outcome = executor::run(program.clone(), settings)?;
+    if json {
+        return output::print_json(&Document::new(&program, parameters, outcome));
+    }
+    output::print(&lines(&outcome.metrics).unwrap_or_else(|| output::text(&outcome)))
+}
+
+/// The directory with a workload's files, removed when dropped.
+#[derive(Debug)]
+struct Workplace(PathBuf);
+
+impl Workplace {
+    /// Makes the directory the current one; `None` for a workload without files. An error names the commands that are
+    /// not in `PATH`.
+    fn enter(definition: &Definition) -> Result<Option<Self>, LoadError> {
+        let missing: Vec<&str> =
+            definition.commands.iter().copied().filter(|command| !in_path(command)).collect();
+        if !missing.is_empty() {
+            let (name, missing) = (definition.command, missing.join(", "));
+            return Err(LoadError::Usage(format!("{name} needs commands that are not in PATH: {missing}")));
+        }
+        let files = (definition.files)();
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let name = format!("schedload-{}-{}", definition.command, std::process::id());
+        let memory = Path::new("/dev/shm").join(&name);
+        let path = match fs::create_dir(&memory) {
+            Ok(()) => memory,
+            Err(_) => {
+                let temporary = std::env::temp_dir().join(&name);
+                let failed = LoadError::system(format!("making {}", temporary.display()));
+                fs::create_dir(&temporary).map_err(failed)?;
+                temporary
+            }
+        };
+        let place = Self(path);
+        for (name, contents) in files {
+            fs::write(place.0.join(name), contents).map_err(LoadError::system(format!("writing {name}")))?;
+        }
+        let failed = LoadError::system(format!("entering {}", place.0.display()));
+        std::env::set_current_dir(&place.0).map_err(failed)?;
+        Ok(Some(place))
+    }
+}
+
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn in_path(command: &str) -> bool {
+    let executable = |folder: PathBuf| {
+        let metadata = fs::metadata(folder.join(command));
+        metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(executable))
+}
