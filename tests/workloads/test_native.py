@@ -1,12 +1,16 @@
-"""Every program of schedload runs once, small, and gives the metrics that its adapter declares."""
+"""Every native workload runs once, small, and reports the metrics that its adapter declares."""
 
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from schedlab.workloads.base import NotUnderstood, Output
+from schedlab.simulation.programs import program
+from schedlab.workloads.base import NotUnderstood, Output, Place
 from schedlab.workloads.registry import adapter
 from tests.workloads.conftest import Measure
 
@@ -45,8 +49,8 @@ def test_programs(measure: Measure, use: str, parameters: dict[str, object]) -> 
     assert set(found) == {spec.name for spec in adapter(use).metrics} - absent
 
 
-def told(*metrics: tuple[str, str, float | None]) -> Output:
-    """What schedload prints: metrics by name, unit and value."""
+def reported(*metrics: tuple[str, str, float | None]) -> Output:
+    """The output of schedload: metrics by name, unit and value."""
     listed = [{"name": name, "unit": unit, "direction": "higher", "value": value} for name, unit, value in metrics]
     return Output(json.dumps({"schema": 1, "metrics": listed}), "", 1.0, 1.0, 0.0, 0)
 
@@ -54,23 +58,81 @@ def told(*metrics: tuple[str, str, float | None]) -> Output:
 def test_a_metric_of_another_unit_or_without_a_value_is_not_understood() -> None:
     found = adapter("yield")
     parameters = found.parameters.model_validate({})
-    assert found.parse(parameters, told(("yields", "ops/s", 5.0)))[0].value == 5.0
-    for wrong in (told(("yields", "s", 5.0)), told(("yields", "ops/s", None)), told(("forks", "ops/s", 1.0)), told()):
+    assert found.parse(parameters, reported(("yields", "ops/s", 5.0)))[0].value == 5.0
+    faults = (("yields", "s", 5.0),), (("yields", "ops/s", None),), (("forks", "ops/s", 1.0),), ()
+    for metrics in faults:
         with pytest.raises(NotUnderstood, match="yields"):
-            found.parse(parameters, wrong)
+            found.parse(parameters, reported(*metrics))
+    with pytest.raises(NotUnderstood, match="not its JSON object"):
+        found.parse(parameters, Output("", "", 1.0, 1.0, 0.0, 0))
 
 
-def test_udp_senders_and_receivers_are_told_apart() -> None:
+def test_sent_is_a_metric_of_udp_only() -> None:
     found = adapter("stream")
-    both = told(("receive", "Mbit/s", 5.0), ("send", "Mbit/s", 7.0))
+    both = reported(("received", "Mbit/s", 5.0), ("sent", "Mbit/s", 7.0))
     metrics = found.parse(found.parameters.model_validate({"protocol": "udp"}), both)
     assert {metric.spec.name: metric.value for metric in metrics} == {"received": 5.0, "sent": 7.0}
-    with pytest.raises(NotUnderstood):
-        found.parse(found.parameters.model_validate({"protocol": "tcp"}), both)
+    metrics = found.parse(found.parameters.model_validate({"protocol": "tcp"}), both)
+    assert [metric.spec.name for metric in metrics] == ["received"]
 
 
-def test_times_need_a_unit() -> None:
-    found = adapter("wakeup")
-    assert found.parameters.model_validate({"request_time": "0.5ms"}).request_time == 500_000  # type: ignore[attr-defined]
+def test_samples_of_round_trips_are_stored_with_the_judged_median() -> None:
+    found = adapter("pipetest")
+    names = ("latency-p50", "latency", "latency-p99", "usecs-per-op")
+    listed: list[dict[str, Any]] = [{"name": name, "unit": "us", "direction": "lower", "value": 2.0} for name in names]
+    listed[1]["samples"] = [1.0, 2.0, 3.0]
+    output = Output(json.dumps({"metrics": listed}), "", 1.0, 1.0, 0.0, 0)
+    metrics = found.parse(found.parameters.model_validate({}), output)
+    assert {metric.spec.name: metric.samples for metric in metrics} == {
+        "latency-p50": [1.0, 2.0, 3.0], "latency": None, "latency-p99": None, "usecs-per-op": None,
+    }  # fmt: skip
+
+
+def validated(use: str, **values: object) -> dict[str, Any]:
+    return adapter(use).parameters.model_validate(values).model_dump()
+
+
+def test_times_need_a_unit_and_durations_may_be_seconds() -> None:
+    assert validated("wakeup", request_time="0.5ms")["request_time"] == 500_000
     with pytest.raises(ValueError, match="unit"):
-        found.parameters.model_validate({"request_time": 500_000})
+        validated("wakeup", request_time=500_000)
+    for duration, nanoseconds in ((2, 2 * 10**9), (0.5, 5 * 10**8), ("2.5s", 25 * 10**8), ("20ms", 2 * 10**7)):
+        assert validated("wakeup", duration=duration, warmup=duration)["duration"] == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("use", "values", "message"),
+    [
+        ("hackbench", {"groups": 0}, "groups\n.*greater than or equal to 1"),
+        ("hackbench", {"size": "100"}, "size\n.*valid integer"),
+        ("hackbench", {"ipc": "smoke"}, "ipc\n.*'socket', 'pipe' or 'inet'"),
+        ("hackbench", {"groups": 100_000, "fds": 10_000}, "groups x fds x 2 = 2000000000: must be from 1 to 4194304"),
+        ("yield", {"duration": 0}, "duration\n.*0 is not from 1ms to 86400s"),
+        ("yield", {"warmup": "2h"}, "warmup\n.*'2h' is not from 0s to 3600s"),
+        ("yield", {"task": 1}, "task\n.*not permitted"),
+        ("stream", {"bytes": 1000, "duration": 5}, "bytes = 1000: cannot be given together with duration"),
+    ],
+)
+def test_wrong_values_are_refused_with_the_key_and_the_accepted_values(
+    use: str, values: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        validated(use, **values)
+
+
+def test_the_command_line_has_every_parameter_with_its_option() -> None:
+    found = adapter("hackbench")
+    parameters = found.parameters.model_validate({"size": 50, "ipc": "pipe"})
+    words = found.command(parameters, Place(Path("/"), Path("/"))).argv
+    assert words[1:3] == ("--json", "hackbench")
+    assert {"--groups=10", "--fds=20", "--loops=100", "--datasize=50", "--ipc=pipe", "--mode=process"} == set(words[3:])
+
+
+def test_jobs_per_cpu_counts_the_cpus_of_this_process_or_of_the_simulated_machine() -> None:
+    found = adapter("kernbench-native")
+    parameters = found.parameters.model_validate({"jobs_per_cpu": 3})
+    command = found.command(parameters, Place(Path("/"), Path("/")))
+    assert f"--jobs={3 * len(os.sched_getaffinity(0))}" in command.argv
+    assert program("kernbench-native", {"jobs_per_cpu": 3}, 64).data["groups"][0]["body"][0]["loop"]["repeat"] == {
+        "count": 192
+    }

@@ -8,9 +8,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use schedlab_workload::Program;
 use schedlab_workload::library::parameter::{Choice, Kind};
-use schedlab_workload::library::{Definition, Parameter, Prepared};
+use schedlab_workload::library::{Definition, Parameter, Prepared, Values};
 use schedlab_workload::measure::Measured;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::LoadError;
 use crate::executor::{self, Settings};
@@ -79,7 +79,7 @@ fn nanoseconds(text: &str) -> Result<u64, String> {
 }
 
 /// The values that a command line gives.
-fn given(definition: &Definition, matches: &ArgMatches) -> Map<String, Value> {
+fn given(definition: &Definition, matches: &ArgMatches) -> Values {
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let value = |parameter: &Parameter| {
         let id = &parameter.name;

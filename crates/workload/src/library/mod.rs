@@ -23,12 +23,12 @@ pub mod yielding;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::ParameterError;
 use crate::measure::Measured;
 use crate::program::{Better, Gate, Metric, Program, Quantity, Resources, SCHEMA, lower};
-pub use parameter::{DURATION_NS, Parameter, WARMUP_NS};
+pub use parameter::{Parameter, Values};
 
 /// All workloads, in the order of the documentation.
 pub fn workloads() -> Vec<Definition> {
@@ -121,8 +121,10 @@ pub struct Definition {
     #[serde(skip)]
     pub lines: fn(&[Measured]) -> Option<Vec<String>>,
     #[serde(skip)]
-    prepare: Box<dyn Fn(Map<String, Value>, u32) -> Result<Prepared, ParameterError>>,
+    prepare: Prepare,
 }
+
+type Prepare = Box<dyn Fn(Values, u32) -> Result<Prepared, ParameterError>>;
 
 /// A metric of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,8 +145,8 @@ pub struct MetricDefinition {
 pub struct Prepared {
     /// The program.
     pub program: Program,
-    /// The values by name; times in nanoseconds.
-    pub parameters: Map<String, Value>,
+    /// The values of all parameters.
+    pub parameters: Values,
     /// Estimate of the seconds that a run takes.
     pub seconds: f64,
     /// Lines that are printed before a run.
@@ -155,13 +157,13 @@ impl Definition {
     /// Makes the program for a machine of `cpus` CPUs from the given values; other parameters keep their defaults.
     ///
     /// An error names the parameter that is unknown or out of range.
-    pub fn prepare(&self, given: Map<String, Value>, cpus: u32) -> Result<Prepared, ParameterError> {
+    pub fn prepare(&self, given: Values, cpus: u32) -> Result<Prepared, ParameterError> {
         parameter::check(&self.parameters, &given)?;
         (self.prepare)(given, cpus)
     }
 
     /// The words of a command line of `schedload` that runs the workload with these values.
-    pub fn arguments(&self, values: &Map<String, Value>) -> Vec<String> {
+    pub fn arguments(&self, values: &Values) -> Vec<String> {
         let given =
             |parameter: &&Parameter| values.get(&parameter.name).is_some_and(|value| !value.is_null());
         let replaced = |name: &String| {
@@ -183,7 +185,7 @@ impl Definition {
 /// The definition of a workload; `program` makes the program of its parameters.
 fn define<T: Workload>(program: fn(&T) -> Result<Program, ParameterError>) -> Definition {
     let (summary, note) = documentation::<T>();
-    let prepare = move |given: Map<String, Value>, cpus: u32| {
+    let prepare = move |given: Values, cpus: u32| {
         let mut fields: T = serde_json::from_value(Value::Object(given))
             .map_err(|error| ParameterError::new(T::NAME, "parameters", error.to_string()))?;
         fields.resolve(cpus);

@@ -31,6 +31,9 @@ pub(super) const MAX_TASKS: u32 = 100_000;
 /// Longest computation, sleep or threshold that a workload accepts, in nanoseconds.
 const MAX_TIME_NS: u64 = 1000 * 1_000_000_000;
 
+/// Values of parameters by name; times in nanoseconds.
+pub type Values = Map<String, Value>;
+
 /// A parameter of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parameter {
@@ -150,7 +153,7 @@ fn one_line(schema: &Value) -> String {
 }
 
 /// Checks values by name: unknown names, numbers out of range, parameters that exclude each other.
-pub fn check(parameters: &[Parameter], values: &Map<String, Value>) -> Result<(), ParameterError> {
+pub fn check(parameters: &[Parameter], values: &Values) -> Result<(), ParameterError> {
     for (name, value) in values {
         let Some(parameter) = parameters.iter().find(|parameter| parameter.name == *name) else {
             let names = parameters.iter().map(|parameter| parameter.name.as_str()).collect::<Vec<_>>();
@@ -199,7 +202,8 @@ impl Parameter {
 /// Nanoseconds as a whole number of the largest unit that expresses them exactly, such as `700ns` or `10s`.
 fn time(ns: u64) -> String {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)];
-    let (unit, size) = units.into_iter().find(|(_, size)| ns > 0 && ns % size == 0).unwrap_or(("s", 1));
+    let (unit, size) =
+        units.into_iter().find(|(_, size)| ns > 0 && ns.is_multiple_of(*size)).unwrap_or(("s", 1));
     format!("{}{unit}", ns / size)
 }
 
