@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from schedlab.simulation.programs import program
-from schedlab.workloads.base import NotUnderstood, Output, Place
+from schedlab.workloads.base import Output, Place
+from schedlab.workloads.metrics import NotUnderstood
 from schedlab.workloads.registry import adapter
 from tests.workloads.conftest import Measure
 
