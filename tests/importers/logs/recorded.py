@@ -1,4 +1,4 @@
-"""Outputs that real tools printed on a two-CPU machine, and short ways to what was read of them."""
+"""Recorded output of real tools on a two-CPU machine, and helpers that read it."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ READER = {reader.name: reader for reader in readers()}
 
 
 def read(name: str) -> Import:
-    """A sample, its format found by content."""
+    """Import a sample; the format follows from its content."""
     return detect.read(SAMPLES / name)
 
 
 def text(name: str) -> str:
-    """A sample's text."""
+    """Return the text of a sample."""
     return (SAMPLES / name).read_text()
 
 
 def reading(form: str, content: str) -> Reading:
-    """What one reader makes of a text."""
+    """Return the content of a text in the format of one reader."""
     return READER[form].read(Log("log", content, "log"))
 
 
 def row(
-    found: Import, metric: str, workload: str | None = None, column: str | None = None, **parameters: object
+    imported: Import, metric: str, workload: str | None = None, column: str | None = None, **parameters: object
 ) -> Series:
-    """The one row of this metric; further words narrow it down."""
+    """Return the only series of a metric; the other arguments select among several series."""
     (series,) = [
-        one
-        for one in found.series
-        if one.metric == metric
-        and workload in (None, one.workload)
-        and column in (None, one.column)
-        and parameters.items() <= dict(one.parameters).items()
+        series
+        for series in imported.series
+        if series.metric == metric
+        and workload in (None, series.workload)
+        and column in (None, series.column)
+        and parameters.items() <= dict(series.parameters).items()
     ]
     return series
 
 
 def values(
-    found: Import, metric: str, workload: str | None = None, column: str | None = None, **parameters: object
+    imported: Import, metric: str, workload: str | None = None, column: str | None = None, **parameters: object
 ) -> list[float]:
-    """That row's samples."""
-    return row(found, metric, workload, column, **parameters).values.tolist()
+    """Return the samples of :func:`row`."""
+    return row(imported, metric, workload, column, **parameters).values.tolist()

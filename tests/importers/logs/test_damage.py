@@ -1,4 +1,4 @@
-"""A log that is cut off, or of a run that failed, is named with its line; nothing of it is imported."""
+"""A log that is cut off, or of a failed run, is reported with its line, and nothing of it is imported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedlab.results import ImportProblem
 from tests.importers.logs.recorded import SAMPLES, text
 
 CUT = {
-    # sample, lines that are kept, what is said, where
+    # sample: number of lines kept, message, line of the problem
     "hackbench.log": (8, 'without the line "Time', 8),
     "tbench.log": (9, "Throughput", 9),
     "pgbench-progress.log": (10, "tps = N", 10),
@@ -27,16 +27,16 @@ CUT = {
 
 @pytest.mark.parametrize("name", CUT)
 def test_a_log_that_is_cut_off_is_named_with_its_line(name: str, tmp_path: Path) -> None:
-    lines, said, where = CUT[name]
+    lines, message, line = CUT[name]
     path = tmp_path / name
     path.write_text("\n".join(text(name).split("\n")[:lines]))
-    with pytest.raises(ImportProblem, match=said) as problem:
+    with pytest.raises(ImportProblem, match=message) as problem:
         detect.read(path)
-    assert problem.value.where == f"{path}:{where}"
+    assert problem.value.where == f"{path}:{line}"
     assert problem.value.todo
 
 
-def test_a_figure_that_is_cut_off_is_no_figure(tmp_path: Path) -> None:
+def test_a_truncated_figure_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "hackbench.log"
     path.write_text(text("hackbench.log").rstrip()[:-2])  # "Time: 0.2"
     with pytest.raises(ImportProblem, match="cut off"):
@@ -47,7 +47,7 @@ def test_a_figure_that_is_cut_off_is_no_figure(tmp_path: Path) -> None:
         detect.read(path)
 
 
-def test_a_line_of_transactions_that_is_none_is_named(tmp_path: Path) -> None:
+def test_a_foreign_line_among_transactions_is_named(tmp_path: Path) -> None:
     lines = text("pgbench-transactions.7140").split("\n")
     lines[70] = "0 35 4"
     path = tmp_path / "pgbench_log.1"
@@ -57,12 +57,12 @@ def test_a_line_of_transactions_that_is_none_is_named(tmp_path: Path) -> None:
     assert problem.value.where == f"{path}:71"
 
 
-def test_a_test_that_failed_says_what_the_tool_said() -> None:
+def test_a_failed_test_is_refused_with_the_tools_message() -> None:
     with pytest.raises(ImportProblem, match="Connection refused"):
         detect.read(SAMPLES / "iperf3-error.json")
 
 
-def test_json_that_breaks_off_in_a_line_of_perf_is_named(tmp_path: Path) -> None:
+def test_truncated_json_of_perf_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "perf.json"
     path.write_text(text("perf-stat.json")[:-60])
     with pytest.raises(ImportProblem, match="no whole JSON object") as problem:
@@ -77,17 +77,17 @@ def test_counts_that_are_all_missing_are_no_results(tmp_path: Path) -> None:
         detect.read(path)
 
 
-def test_a_run_without_a_time_between_others_is_left_out_and_said(tmp_path: Path) -> None:
+def test_a_run_without_a_time_between_others_is_left_out_with_a_note(tmp_path: Path) -> None:
     lines = text("hackbench.log").split("\n")
     path = tmp_path / "hackbench.log"
     path.write_text("\n".join(lines[:5] + lines[6:]))
-    found = detect.read(path)
-    assert found.series[0].values.tolist() == [0.288, 0.264]
-    assert any("printed no time" in note for note in found.notes)
+    imported = detect.read(path)
+    assert imported.series[0].values.tolist() == [0.288, 0.264]
+    assert any("printed no time" in note for note in imported.notes)
 
 
-def test_schbench_without_its_last_report_says_so(tmp_path: Path) -> None:
+def test_a_note_says_that_schbench_lacks_its_last_report(tmp_path: Path) -> None:
     path = tmp_path / "schbench.log"
     path.write_text("\n".join(text("schbench.log").split("\n")[:57]))
-    found = detect.read(path)
-    assert any("its last report is taken" in note for note in found.notes)
+    imported = detect.read(path)
+    assert any("its last report is taken" in note for note in imported.notes)

@@ -1,4 +1,4 @@
-"""Output below headings such as ``before:`` and ``after:`` is two columns, never one column of everything."""
+"""Output below headings such as ``before:`` and ``after:`` becomes two columns."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_what_stands_below_two_headings_is_two_columns(name: str, tmp_path: Path) -> None:
+def test_output_below_two_headings_is_two_columns(name: str, tmp_path: Path) -> None:
     path = tmp_path / "mail.txt"
     path.write_text(f"Some words.\n\nBefore the patch:\n\n{text(name)}\n\n=== After the patch ===\n\n{text(name)}\n")
-    found = detect.read(path)
-    assert found.columns == ("before the patch", "after the patch")
+    imported = detect.read(path)
+    assert imported.columns == ("before the patch", "after the patch")
     metric = SAMPLES[name]
-    rows = {one.column: one.values.tolist() for one in found.series if one.metric == metric}
+    rows = {series.column: series.values.tolist() for series in imported.series if series.metric == metric}
     assert rows["before the patch"] == rows["after the patch"]
 
 
@@ -43,12 +43,12 @@ def test_a_problem_below_a_heading_keeps_its_line(tmp_path: Path) -> None:
 def test_one_heading_alone_does_not_split(tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.write_text(f"base\n{text('netperf-tcp-rr.log')}")
-    found = detect.read(path)
-    assert found.columns == ("log",)
-    assert values(found, "transactions") == [45018.38]
+    imported = detect.read(path)
+    assert imported.columns == ("log",)
+    assert values(imported, "transactions") == [45018.38]
 
 
-def test_a_scripts_log_of_several_tools_is_read_by_the_readers_of_all(tmp_path: Path) -> None:
+def test_a_scripts_log_of_several_tools_is_read_by_all_their_readers(tmp_path: Path) -> None:
     path = tmp_path / "all.log"
     names = (
         "hackbench.log",
@@ -59,14 +59,14 @@ def test_a_scripts_log_of_several_tools_is_read_by_the_readers_of_all(tmp_path: 
         "perf-stat.csv",
     )
     path.write_text("".join(f"### {name}\n{text(name)}\n" for name in names))
-    found = detect.read(path)
-    assert set(found.format.split(", ")) == {"hackbench", "netperf", "dbench", "perf-bench", "pgbench", "perf-stat"}
-    assert values(found, "time", "hackbench") == [0.288, 0.261, 0.264]
-    assert values(found, "transactions") == [45018.38]
-    assert values(found, "task-clock") == [1.69]
+    imported = detect.read(path)
+    assert set(imported.format.split(", ")) == {"hackbench", "netperf", "dbench", "perf-bench", "pgbench", "perf-stat"}
+    assert values(imported, "time", "hackbench") == [0.288, 0.261, 0.264]
+    assert values(imported, "transactions") == [45018.38]
+    assert values(imported, "task-clock") == [1.69]
 
 
-def test_lines_of_others_beside_counts_are_told(tmp_path: Path) -> None:
+def test_a_note_counts_lines_of_other_programs(tmp_path: Path) -> None:
     path = tmp_path / "perf.csv"
     path.write_text("said\nsaid\n" + text("perf-stat.csv"))
     assert any("2 lines that perf stat did not print" in note for note in detect.read(path).notes)
@@ -78,6 +78,6 @@ def test_tables_of_a_mail_are_not_lost_beside_a_tools_output(mail: str, tmp_path
     table = "tbench4\n                 vanilla            patched\nHmean  1   500.85 (  0.00%)   510.20 (  1.87%)\n"
     table += "Hmean  2   900.85 (  0.00%)   910.20 (  1.04%)\n"
     path.write_text(f"{mail}{table}\n\n{text('netperf-tcp-rr.log')}\n")
-    found = detect.read(path)
-    assert [len(one.rows) for one in found.tables] == [2]
-    assert any("left out: output of netperf" in note for note in found.notes)
+    imported = detect.read(path)
+    assert [len(table.rows) for table in imported.tables] == [2]
+    assert any("left out: output of netperf" in note for note in imported.notes)

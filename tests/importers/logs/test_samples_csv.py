@@ -31,7 +31,9 @@ def imported(tmp_path: Path, content: str) -> Import:
 def test_the_export_of_samples_is_read_back(tmp_path: Path) -> None:
     found = imported(tmp_path, EXPORT)
     assert found.columns == ("base", "patched")
-    assert [(one.column, one.block, one.values.tolist()) for one in found.series if one.metric == "time"] == [
+    assert [
+        (series.column, series.block, series.values.tolist()) for series in found.series if series.metric == "time"
+    ] == [
         ("base", 1, [1.5, 1.6]),
         ("base", 2, [1.7]),
         ("patched", 1, [1.4]),

@@ -1,4 +1,4 @@
-"""stress-ng's log and YAML, will-it-scale's CSV; the figures are made up, the lines as the tools print them."""
+"""stress-ng's log and YAML, will-it-scale's CSV; invented figures in the formats of the tools."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def _written(folder: Path, name: str, text: str) -> Path:
 
 
 def test_stress_ngs_log_has_a_rate_for_each_stressor_and_its_instances(tmp_path: Path) -> None:
-    found = detect.read(_written(tmp_path, "run.log", STRESS + STRESS.replace("4567.80", "4600.00")))
-    assert found.format == "stress-ng"
-    assert values(found, "bogo-ops", stressor="cpu", instances=4) == [4567.8, 4600]
-    assert values(found, "bogo-ops", stressor="switch", instances=2) == [123333.37, 123333.37]
-    assert row(found, "bogo-ops", stressor="cpu").direction == "higher"
+    imported = detect.read(_written(tmp_path, "run.log", STRESS + STRESS.replace("4567.80", "4600.00")))
+    assert imported.format == "stress-ng"
+    assert values(imported, "bogo-ops", stressor="cpu", instances=4) == [4567.8, 4600]
+    assert values(imported, "bogo-ops", stressor="switch", instances=2) == [123333.37, 123333.37]
+    assert row(imported, "bogo-ops", stressor="cpu").direction == "higher"
 
 
-def test_stress_ngs_yaml_tells_the_same_rates(tmp_path: Path) -> None:
+def test_stress_ngs_yaml_has_the_same_rates(tmp_path: Path) -> None:
     assert values(detect.read(_written(tmp_path, "run.yaml", YAML)), "bogo-ops", stressor="cpu") == [4567.8]
 
 
 def test_will_it_scales_csv_has_rows_by_model_and_tasks(tmp_path: Path) -> None:
-    found = detect.read(_written(tmp_path, "page_fault1.csv", SCALE))
-    assert [(dict(one.parameters), one.values.tolist(), one.direction) for one in found.series] == [
+    imported = detect.read(_written(tmp_path, "page_fault1.csv", SCALE))
+    assert [(dict(series.parameters), series.values.tolist(), series.direction) for series in imported.series] == [
         ({"case": "page_fault1", "model": "processes", "tasks": 1}, [1234567], "higher"),
         ({"case": "page_fault1", "model": "threads", "tasks": 1}, [1200000], "higher"),
         ({"case": "page_fault1", "model": "processes", "tasks": 2}, [2400000], "higher"),
@@ -74,7 +74,7 @@ def test_will_it_scales_csv_has_rows_by_model_and_tasks(tmp_path: Path) -> None:
         ("open2.csv", SCALE[:-9], 4),
     ],
 )
-def test_what_is_cut_off_is_told_with_its_line(tmp_path: Path, name: str, text: str, line: int) -> None:
+def test_truncated_output_is_refused_with_its_line(tmp_path: Path, name: str, text: str, line: int) -> None:
     path = _written(tmp_path, name, text)
     with pytest.raises(ImportProblem) as problem:
         detect.read(path)

@@ -1,4 +1,4 @@
-"""UnixBench's output, made up in its format: tests, indices, scores, and what is cut off."""
+"""UnixBench's output with invented figures: tests, indices, scores, and a truncated run."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ System Benchmarks Index Score (Partial Only)                         3215.4
 def test_tests_and_scores_of_each_number_of_copies(tmp_path: Path) -> None:
     log = tmp_path / "unixbench.txt"
     log.write_text(LOG)
-    found = detect.read(log)
-    assert found.format == "unixbench"
-    assert found.tables == ()
-    assert values(found, "rate", "unixbench", copies=1, test="System Call Overhead") == [600000.0]
-    assert values(found, "index", "unixbench", copies=4, test="Pipe Throughput") == [3215.4]
-    assert values(found, "score", "unixbench", copies=1) == [567.1]
-    assert {series.direction for series in found.series} == {"higher"}
+    imported = detect.read(log)
+    assert imported.format == "unixbench"
+    assert imported.tables == ()
+    assert values(imported, "rate", "unixbench", copies=1, test="System Call Overhead") == [600000.0]
+    assert values(imported, "index", "unixbench", copies=4, test="Pipe Throughput") == [3215.4]
+    assert values(imported, "score", "unixbench", copies=1) == [567.1]
+    assert {series.direction for series in imported.series} == {"higher"}
 
 
-def test_runs_below_headings_are_columns_of_their_own(tmp_path: Path) -> None:
+def test_runs_below_headings_are_columns(tmp_path: Path) -> None:
     log = tmp_path / "mail.txt"
-    one = LOG.partition("----\nBenchmark Run: Thu Jan 01 2026 10:10")[0]
-    log.write_text(f"before:\n{one}\nafter:\n{one.replace('567.1', '601.3')}\n")
-    found = detect.read(log)
-    assert found.columns == ("before", "after")
-    assert [list(s.values) for s in found.series if s.metric == "score"] == [[567.1], [601.3]]
+    run = LOG.partition("----\nBenchmark Run: Thu Jan 01 2026 10:10")[0]
+    log.write_text(f"before:\n{run}\nafter:\n{run.replace('567.1', '601.3')}\n")
+    imported = detect.read(log)
+    assert imported.columns == ("before", "after")
+    assert [list(s.values) for s in imported.series if s.metric == "score"] == [[567.1], [601.3]]
 
 
 def test_a_run_without_its_score_is_cut_off(tmp_path: Path) -> None:

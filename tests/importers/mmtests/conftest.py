@@ -1,4 +1,4 @@
-"""Trees as MMTests leaves them, written once; and a run of one benchmark with logs as told."""
+"""Trees in the layout of MMTests, written once a session, and a run of one benchmark with the logs of a test."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def y2016(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Write logs of a benchmark by name, and give the run's folder."""
+    """Function that writes the logs of a benchmark by their names and returns the run's folder."""
 
-    def written(benchmark: str, logs: Mapping[str, str]) -> Path:
+    def write_run(benchmark: str, logs: Mapping[str, str]) -> Path:
         for name, text in logs.items():
             trees.write(tmp_path / "base" / "iter-0" / benchmark / "logs" / name, text)
         return tmp_path / "base"
 
-    return written
+    return write_run

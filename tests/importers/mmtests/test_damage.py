@@ -1,4 +1,4 @@
-"""A log that cannot be understood whole is named with its line, and nothing of its tree is imported."""
+"""A log that cannot be read in full is reported with its line, and nothing of its tree is imported."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path / "base" / "iter-0"
 
 
-def filled(folder: Path, age: str, benchmark: str) -> list[Path]:
-    """A run's logs in a format, uncompressed so that they can be cut by the letter."""
+def written_logs(folder: Path, age: str, benchmark: str) -> list[Path]:
+    """Write a run's logs, uncompressed so that a test can cut them at any byte; return the logs with samples."""
     path = folder / benchmark / "logs"
     {"now": NOW, "old": OLD}[age][benchmark](path, RUNS[2], Noise(RUNS[2], benchmark))
     for packed in [*path.glob("*.xz"), *path.glob("*.gz")]:
@@ -44,19 +44,19 @@ def problem_of(path: Path) -> ImportProblem:
 
 
 @pytest.mark.parametrize(("age", "benchmark"), FORMATS)
-def test_a_cut_log_is_a_problem_or_leaves_only_whole_samples(logs: Path, age: str, benchmark: str) -> None:
-    cut = filled(logs, age, benchmark)[0]
+def test_a_cut_log_is_refused_or_only_loses_samples(logs: Path, age: str, benchmark: str) -> None:
+    cut = written_logs(logs, age, benchmark)[0]
     content = cut.read_bytes()
-    whole = {series.label: series for series in read(logs).series}
+    complete = {series.label: series for series in read(logs).series}
     pick = random.Random(benchmark)
     for end in [0, 1, len(content) // 2, *(pick.randrange(len(content)) for _ in range(25))]:
         cut.write_bytes(content[:end])
-        found = attempted(logs)
-        if isinstance(found, ImportProblem):
-            assert found.where.startswith(str(cut))
+        imported = attempted(logs)
+        if isinstance(imported, ImportProblem):
+            assert imported.where.startswith(str(cut))
         else:
-            for series in found.series:
-                assert_whole(series, whole[series.label])
+            for series in imported.series:
+                assert_subsequence(series, complete[series.label])
 
 
 def attempted(path: Path) -> Import | ImportProblem:
@@ -66,23 +66,25 @@ def attempted(path: Path) -> Import | ImportProblem:
         return problem
 
 
-def assert_whole(series: Series, whole: Series) -> None:
-    """Only samples of the end may lack, and no other number may have come of the cut."""
-    values = iter(whole.values.tolist())
-    assert all(value in values for value in series.values.tolist()), (series.values, whole.values)
+def assert_subsequence(series: Series, complete: Series) -> None:
+    """Require that the cut removed samples at most, and changed no value."""
+    values = iter(complete.values.tolist())
+    assert all(value in values for value in series.values.tolist()), (series.values, complete.values)
 
 
 @pytest.mark.parametrize(("age", "benchmark"), FORMATS)
 @pytest.mark.parametrize(
     "content", [b"", b"\n\n", b"\x7fELF\x02\x01\x00\x00" * 40, b'{"a": 1}\n', bytes(range(128, 256))]
 )
-def test_empty_binary_and_foreign_logs_are_named(logs: Path, age: str, benchmark: str, content: bytes) -> None:
-    log = filled(logs, age, benchmark)[-1]
+def test_empty_binary_and_foreign_logs_are_refused_by_name(
+    logs: Path, age: str, benchmark: str, content: bytes
+) -> None:
+    log = written_logs(logs, age, benchmark)[-1]
     log.write_bytes(content)
     assert problem_of(logs).where.startswith(f"{log}:")
 
 
-def test_the_line_is_the_one_that_is_wrong(run: Run) -> None:
+def test_the_problem_names_the_wrong_line(run: Run) -> None:
     path = run("wis-sched", {"benchlog-a_threads-1": "min:1 max:2 total:3\nmin:1 max:2 total:x\nmin:1 max:2 total:3\n"})
     problem = problem_of(path)
     assert problem.where.endswith("benchlog-a_threads-1:2")
@@ -90,14 +92,14 @@ def test_the_line_is_the_one_that_is_wrong(run: Run) -> None:
     assert problem.todo
 
 
-def test_a_number_that_lacks_its_end_is_no_number(run: Run) -> None:
+def test_a_truncated_number_is_refused(run: Run) -> None:
     problem = problem_of(run("hackbench-pipes", {"hackbench-1-1": rt_tests(1, 0.345), "hackbench-1-2": "Time: 0.3"}))
     assert problem.where.endswith("hackbench-1-2:1")
 
 
-def test_a_whole_last_line_needs_no_newline(run: Run) -> None:
-    found = read(run("hackbench-pipes", {"hackbench-1-1": "Time: 0.345"}))
-    np.testing.assert_array_equal(found.series[0].values, [0.345])
+def test_a_complete_last_line_needs_no_newline(run: Run) -> None:
+    imported = read(run("hackbench-pipes", {"hackbench-1-1": "Time: 0.345"}))
+    np.testing.assert_array_equal(imported.series[0].values, [0.345])
 
 
 @pytest.mark.parametrize("suffix", ["gz", "xz"])
@@ -116,7 +118,7 @@ def test_a_packed_log_that_is_cut_off_or_damaged_is_named(run: Run, suffix: str)
     assert "damaged" in problem_of(path).what
 
 
-def test_a_log_that_may_not_be_read_is_named(run: Run) -> None:
+def test_an_unreadable_log_is_named(run: Run) -> None:
     path = run("perfpipe", {})
     log = path / "iter-0" / "perfpipe" / "logs" / "benchlog-_-_-1"
     log.parent.mkdir(parents=True)
@@ -124,7 +126,7 @@ def test_a_log_that_may_not_be_read_is_named(run: Run) -> None:
     assert problem_of(path).where == str(log)
 
 
-def test_one_bad_log_is_the_end_of_the_whole_import(now: Path, tmp_path: Path) -> None:
+def test_one_bad_log_stops_the_whole_import(now: Path, tmp_path: Path) -> None:
     copy = tmp_path / "log"
     shutil.copytree(now, copy)
     bad = copy / RUNS[2] / "iter-0" / "stressng" / "logs" / "stressng-4-3.log"
@@ -133,11 +135,11 @@ def test_one_bad_log_is_the_end_of_the_whole_import(now: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("stamp", "said"), [(lambda n: 1717200000, "stand still"), (lambda n: 1717200000 - n, "go back")]
+    ("stamp", "message"), [(lambda n: 1717200000, "stand still"), (lambda n: 1717200000 - n, "go back")]
 )
-def test_seconds_that_do_not_pass_are_no_rate(run: Run, stamp: Callable[[int], int], said: str) -> None:
+def test_time_stamps_that_do_not_advance_are_refused(run: Run, stamp: Callable[[int], int], message: str) -> None:
     log = "".join(f"{stamp(number)} 10 1 2 3 4\n" for number in range(40))
-    assert said in problem_of(run("pgbench", {"pgbench-transactions-1.log": log})).what
+    assert message in problem_of(run("pgbench", {"pgbench-transactions-1.log": log})).what
 
 
 def test_a_pgbench_log_by_transaction_is_not_taken_for_one_by_second(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Each benchmark's logs: which figures they are, in which unit, and which direction is better."""
+"""Logs of each benchmark: metrics, units, directions and samples."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.importers.mmtests.conftest import Run
 from tests.importers.mmtests.trees import perf_messaging, rt_tests
 
 
-def by_label(found: Import) -> dict[str, Series]:
-    return {series.label: series for series in found.series}
+def by_label(imported: Import) -> dict[str, Series]:
+    return {series.label: series for series in imported.series}
 
 
-def values(found: Import) -> dict[str, list[float]]:
-    return {series.label: series.values.tolist() for series in found.series}
+def values(imported: Import) -> dict[str, list[float]]:
+    return {series.label: series.values.tolist() for series in imported.series}
 
 
 def test_directions_and_units_of_every_benchmark(now: Path) -> None:
@@ -52,18 +52,18 @@ def test_directions_and_units_of_every_benchmark(now: Path) -> None:
     }
 
 
-def test_every_series_says_where_it_came_from(now: Path) -> None:
+def test_every_series_names_its_file(now: Path) -> None:
     for series in read(now).series:
         assert Path(series.source).is_file()
         assert f"/iter-{series.block - 1}/{series.workload}/logs/" in series.source
 
 
 def test_hackbench_of_perf_keeps_all_repetitions_in_one_file(run: Run) -> None:
-    failed = perf_messaging(4, 0.1).partition("\n\n")[0] + "\n"  # ran into the time limit, then tried again
+    failed = perf_messaging(4, 0.1).partition("\n\n")[0] + "\n"  # exceeded the time limit; MMTests tries again
     log = perf_messaging(4, 0.401) + failed + perf_messaging(4, 0.402)
-    found = read(run("hackbench-thread-sockets", {"hackbench-4": log, "hackbench-16": perf_messaging(16, 1.5)}))
-    assert values(found) == {"time-4": [0.401, 0.402], "time-16": [1.5]}
-    assert by_label(found)["time-16"].parameters == {"groups": 16}
+    imported = read(run("hackbench-thread-sockets", {"hackbench-4": log, "hackbench-16": perf_messaging(16, 1.5)}))
+    assert values(imported) == {"time-4": [0.401, 0.402], "time-16": [1.5]}
+    assert by_label(imported)["time-16"].parameters == {"groups": 16}
 
 
 def test_hackbench_of_rt_tests_has_a_file_for_each_repetition_in_their_order(run: Run) -> None:
@@ -77,10 +77,10 @@ def test_perf_pipe_takes_microseconds_an_operation(run: Run) -> None:
     assert values(read(run("perfpipe", logs))) == {"usecs-op": [5.154] * 3}
 
 
-def test_pipetest_keeps_what_was_measured(run: Run) -> None:
+def test_pipetest_keeps_times_as_measured(run: Run) -> None:
     # MMTests rounded to half microseconds for some years.
-    found = read(run("pipetest", {"pipetest.log": "4.13 usecs/loop.\r\n4.38 usecs/loop.\r\n"}))
-    assert values(found) == {"Time": [4.13, 4.38]}
+    imported = read(run("pipetest", {"pipetest.log": "4.13 usecs/loop.\r\n4.38 usecs/loop.\r\n"}))
+    assert values(imported) == {"Time": [4.13, 4.38]}
 
 
 TBENCH = """\
@@ -102,18 +102,18 @@ Throughput 880.749 MB/sec  2 clients  2 procs  max_latency=5.348 ms
 
 
 @pytest.mark.parametrize("name", ["tbench-2.log", "tbench-2.log.gz", "dbench-2.log.xz"])
-def test_a_whole_tbench_log_holds_throughput_loads_and_operations(run: Run, name: str) -> None:
-    found = read(run("tbench4", {name: TBENCH}))
-    assert values(found) == {
+def test_an_unsplit_tbench_log_contains_throughput_loads_and_operations(run: Run, name: str) -> None:
+    imported = read(run("tbench4", {name: TBENCH}))
+    assert values(imported) == {
         "loadfile-2": [12],
         "op-Flush-2": [0],
         "op-NTCreateX-2": [0.010],
         "tput-2": [669.49, 809.07],
     }
-    assert by_label(found)["op-Flush-2"].parameters == {"operation": "Flush", "clients": 2}
+    assert by_label(imported)["op-Flush-2"].parameters == {"operation": "Flush", "clients": 2}
 
 
-def test_split_tbench_logs_are_read_and_the_whole_one_beside_them_is_not_read_twice(run: Run) -> None:
+def test_split_tbench_logs_are_read_and_the_unsplit_log_beside_them_is_not(run: Run) -> None:
     lines = TBENCH.splitlines(keepends=True)
     logs = {
         "benchlog-tput-2.xz": "".join(line for line in lines if "execute" in line),
@@ -137,26 +137,26 @@ bytes   bytes    secs            #      #   10^6bits/sec
 """
 
 
-def test_netperf_tells_what_was_sent_from_what_was_received(run: Run) -> None:
-    found = read(run("netperf-ipv4-udp", {"protocols": "UDP_STREAM\n", "UDP_STREAM-1024.1": UDP}))
-    assert values(found) == {"udpstream-send-1024": [4980.78], "udpstream-recv-1024": [4881.16]}
+def test_netperf_distinguishes_sent_from_received(run: Run) -> None:
+    imported = read(run("netperf-ipv4-udp", {"protocols": "UDP_STREAM\n", "UDP_STREAM-1024.1": UDP}))
+    assert values(imported) == {"udpstream-send-1024": [4980.78], "udpstream-recv-1024": [4881.16]}
 
 
-def test_netperf_knows_its_test_from_file_names_too(run: Run) -> None:
+def test_netperf_takes_its_test_from_file_names_too(run: Run) -> None:
     log = "bytes  bytes   bytes    secs.    10^6bits/sec\n\n 87380  16384    64    10.00    650.66   \n"
-    found = read(run("netperf-unix", {"STREAM_STREAM-64.1": log, "procnetdev-STREAM_STREAM-64-1.log": "?"}))
-    assert values(found) == {"streamstream-send-64": [650.66]}
+    imported = read(run("netperf-unix", {"STREAM_STREAM-64.1": log, "procnetdev-STREAM_STREAM-64-1.log": "?"}))
+    assert values(imported) == {"streamstream-send-64": [650.66]}
 
 
 def test_pgbench_averages_four_seconds_after_its_warm_up(run: Run) -> None:
-    # The first 7 lines are left out, the next 4 only say when the first sample begins; 3 lines at the end are too few.
+    # MMTests skips 7 lines, uses 4 only as the start of the first sample, and needs 4 for a sample, not the last 3.
     counts = [10**6] * 11 + [100, 200, 300, 400] + [8, 8, 8, 8] + [10**6] * 3
     log = "".join(f"{1717200000 + second} {count} 1 2 3 4\n" for second, count in enumerate(counts))
-    found = read(run("pgbench", {"pgbench-transactions-8.log.gz": log}))
-    assert values(found) == {"txn-8": [250.0, 8.0]}
+    imported = read(run("pgbench", {"pgbench-transactions-8.log.gz": log}))
+    assert values(imported) == {"txn-8": [250.0, 8.0]}
 
 
-def test_pgbench_that_ran_too_short_for_samples_has_its_summary(run: Run) -> None:
+def test_a_pgbench_run_too_short_for_samples_has_its_summary(run: Run) -> None:
     summary = "number of clients: 8\ntps = 34447.847554 (without initial connection time)\n"
     logs = {"pgbench-transactions-8.log": "1717200000 10 1 2 3 4\n" * 12, "pgbench-8.log": summary}
     assert values(read(run("pgbench", logs))) == {"txn-8": [34447.847554]}
@@ -164,8 +164,8 @@ def test_pgbench_that_ran_too_short_for_samples_has_its_summary(run: Run) -> Non
 
 def test_times_of_builds_may_have_hours(run: Run) -> None:
     log = "911.30user 88.83system {}elapsed 399%CPU (0avgtext+0avgdata 1maxresident)k\n0inputs+0outputs 0swaps\n"
-    found = read(run("kernbench", {"time-4-1": log.format("4:10.64"), "time-4-2": log.format("1:02:03")}))
-    assert values(found) == {"Elapsed-4": [250.64, 3723], "System-4": [88.83] * 2, "User-4": [911.30] * 2}
+    imported = read(run("kernbench", {"time-4-1": log.format("4:10.64"), "time-4-2": log.format("1:02:03")}))
+    assert values(imported) == {"Elapsed-4": [250.64, 3723], "System-4": [88.83] * 2, "User-4": [911.30] * 2}
 
 
 SCHBENCH = """\
@@ -179,35 +179,35 @@ RPS percentiles (requests) runtime {0} (s) (3 total samples)
 """
 
 
-def test_schbench_counts_the_reports_at_intervals_and_not_their_sum(run: Run) -> None:
+def test_schbench_takes_the_reports_of_intervals_and_not_the_summary(run: Run) -> None:
     log = "".join(f"{SCHBENCH.format(second, second)}current rps: 201.00\n" for second in (10, 20))
     log += f"{SCHBENCH.format(30, 99)}average rps: 488.00\nsched delay: message 0 (usec) worker 0 (usec)\n"
-    found = read(run("schbench", {"schbench-8.log": log}))
-    assert values(found) == {
+    imported = read(run("schbench", {"schbench-8.log": log}))
+    assert values(imported) == {
         "Wakeup-50.0th-8": [10, 20],
         "Wakeup-99.0th-8": [7, 7],
         "RPS-50.0th-8": [485, 485],
     }
-    assert by_label(found)["Wakeup-99.0th-8"].parameters == {"percentile": 99.0, "workers": 8}
+    assert by_label(imported)["Wakeup-99.0th-8"].parameters == {"percentile": 99.0, "workers": 8}
 
 
-def test_schbench_without_intervals_has_its_sum(run: Run) -> None:
-    found = read(run("schbench", {"schbench-8.log": f"{SCHBENCH.format(30, 4)}average rps: 488.00\n"}))
-    assert values(found)["Wakeup-50.0th-8"] == [4]
+def test_schbench_without_intervals_has_its_summary(run: Run) -> None:
+    imported = read(run("schbench", {"schbench-8.log": f"{SCHBENCH.format(30, 4)}average rps: 488.00\n"}))
+    assert values(imported)["Wakeup-50.0th-8"] == [4]
 
 
 def test_old_schbench_prints_cumulative_latencies_and_the_last_ones_count(run: Run) -> None:
     block = "Latency percentiles (usec) runtime {} (s)\n\t50.0000th: {}\n\t*99.0000th: 190\n\tmin=0, max=2345\n"
-    found = read(run("schbench", {"schbench-2.log": block.format(10, 9) + block.format(20, 8)}))
-    assert values(found) == {"50.00th-qrtle-2": [8], "99.00th-qrtle-2": [190]}
+    imported = read(run("schbench", {"schbench-2.log": block.format(10, 9) + block.format(20, 8)}))
+    assert values(imported) == {"50.00th-qrtle-2": [8], "99.00th-qrtle-2": [190]}
 
 
 @pytest.mark.parametrize("name", ["benchlog-sched_yield_threads-4", "wis-sched_yield-threads-4.log"])
 def test_will_it_scale_takes_the_total_of_each_second(run: Run, name: str) -> None:
     log = "measurement\nmin:1 max:9 total:30\nmin:2 max:9 total:31\naverage:30\n"
-    found = read(run("wis-sched", {name: log}))
-    assert values(found) == {"ops-sched_yield_threads-4": [30, 31]}
-    assert found.series[0].parameters == {"case": "sched_yield", "model": "threads", "tasks": 4}
+    imported = read(run("wis-sched", {name: log}))
+    assert values(imported) == {"ops-sched_yield_threads-4": [30, 31]}
+    assert imported.series[0].parameters == {"case": "sched_yield", "model": "threads", "tasks": 4}
 
 
 STRESS = """\
@@ -223,5 +223,5 @@ stress-ng: info:  [11709] successful run completed in 1.00s
 
 
 def test_stress_ng_takes_the_rate_of_real_time_and_no_line_below_its_table(run: Run) -> None:
-    found = read(run("stressng", {"stressng-1-1.log": STRESS, "stressng-1-2.log": STRESS}))
-    assert values(found) == {"bops-context-1": [2167.36] * 2, "bops-sock-many-1": [167.36] * 2}
+    imported = read(run("stressng", {"stressng-1-1.log": STRESS, "stressng-1-2.log": STRESS}))
+    assert values(imported) == {"bops-context-1": [2167.36] * 2, "bops-sock-many-1": [167.36] * 2}

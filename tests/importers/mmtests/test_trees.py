@@ -15,31 +15,31 @@ from tests.importers.mmtests.trees import NOW, OLD, OLDER, RUNS, rt_tests, write
 ONE_LOG = {"hackbench-1": rt_tests(1, 0.5)}
 
 
-def told(found: Import) -> set[tuple[str, int]]:
-    return {(series.column, series.block) for series in found.series}
+def columns_and_blocks(imported: Import) -> set[tuple[str, int]]:
+    return {(series.column, series.block) for series in imported.series}
 
 
 def test_a_folder_of_runs_is_a_column_a_run_and_a_block_an_iteration(now: Path) -> None:
-    found = read(now)
-    assert found.format == "mmtests"
-    assert found.columns == RUNS
-    assert told(found) == {(RUNS[0], 1), (RUNS[0], 2), (RUNS[1], 1), (RUNS[1], 2), (RUNS[2], 1)}
-    assert {series.workload for series in found.series} == set(NOW)
-    assert found.notes == ()
+    imported = read(now)
+    assert imported.format == "mmtests"
+    assert imported.columns == RUNS
+    assert columns_and_blocks(imported) == {(RUNS[0], 1), (RUNS[0], 2), (RUNS[1], 1), (RUNS[1], 2), (RUNS[2], 1)}
+    assert {series.workload for series in imported.series} == set(NOW)
+    assert imported.notes == ()
 
 
 @pytest.mark.parametrize("level", ["", "iter-1", "iter-1/tbench", "iter-1/tbench/logs"])
-def test_a_part_of_a_run_still_knows_its_run_and_block(now: Path, level: str) -> None:
+def test_a_part_of_a_run_keeps_its_run_and_block(now: Path, level: str) -> None:
     path = now / RUNS[1] / level
     assert looks_like(path)
-    found = read(path)
-    assert found.columns == (RUNS[1],)
-    assert told(found) == ({(RUNS[1], 2)} if level else {(RUNS[1], 1), (RUNS[1], 2)})
-    assert ("tbench" in level) == ({series.workload for series in found.series} == {"tbench"})
+    imported = read(path)
+    assert imported.columns == (RUNS[1],)
+    assert columns_and_blocks(imported) == ({(RUNS[1], 2)} if level else {(RUNS[1], 1), (RUNS[1], 2)})
+    assert ("tbench" in level) == ({series.workload for series in imported.series} == {"tbench"})
 
 
 @pytest.mark.parametrize("above", ["work/log", "log"])
-def test_mmtests_own_folder_holds_its_runs_in_work_log(tmp_path: Path, above: str) -> None:
+def test_the_folder_of_mmtests_contains_its_runs_in_work_log(tmp_path: Path, above: str) -> None:
     for name in ("old", "new"):
         write(tmp_path / above / name / "iter-0" / "hackbench" / "logs" / "hackbench-1", rt_tests(1, 0.5))
     assert looks_like(tmp_path)
@@ -47,20 +47,20 @@ def test_mmtests_own_folder_holds_its_runs_in_work_log(tmp_path: Path, above: st
 
 
 def test_trees_of_2019_have_no_time_stamps_and_the_same_columns(y2019: Path) -> None:
-    found = read(y2019)
-    assert found.columns == RUNS
-    assert {series.workload for series in found.series} == set(OLD)
+    imported = read(y2019)
+    assert imported.columns == RUNS
+    assert {series.workload for series in imported.series} == set(OLD)
 
 
 def test_trees_of_2016_have_benchmark_and_run_in_one_name(y2016: Path) -> None:
     assert looks_like(y2016)
-    found = read(y2016)
-    assert found.columns == RUNS[:2]
-    assert {series.workload for series in found.series} == set(OLDER)
+    imported = read(y2016)
+    assert imported.columns == RUNS[:2]
+    assert {series.workload for series in imported.series} == set(OLDER)
     assert read(y2016 / f"hackbench-pipes-{RUNS[0]}").columns == RUNS[:1]
 
 
-def test_what_is_no_tree_does_not_look_like_one(tmp_path: Path) -> None:
+def test_other_folders_are_not_taken_for_trees(tmp_path: Path) -> None:
     (tmp_path / "iter-0" / "notes").mkdir(parents=True)
     write(tmp_path / "tbench" / "results.txt", "none")
     for path in (tmp_path, tmp_path / "tbench", tmp_path / "missing", tmp_path / "tbench" / "results.txt"):
@@ -76,7 +76,7 @@ def test_a_folder_beside_the_runs_does_not_hide_them(run: Run) -> None:
     assert read(path.parent).columns == ("base",)
 
 
-def test_a_path_need_not_be_absolute(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(run("hackbench-process-pipes", ONE_LOG))
     assert read(Path()).columns == ("base",)
 
@@ -90,7 +90,7 @@ def test_benchmarks_without_a_reader_are_named_and_the_rest_is_read(run: Run) ->
     assert "monitors" in second
 
 
-def test_a_tree_of_unknown_benchmarks_alone_is_no_import(run: Run) -> None:
+def test_a_tree_of_unknown_benchmarks_is_refused(run: Run) -> None:
     path = run("sysbench-mutex", {"log": "?"})
     assert not looks_like(path)
     with pytest.raises(ImportProblem, match="no reader for sysbench-mutex"):
@@ -105,11 +105,11 @@ def test_a_benchmark_without_logs_is_a_problem_with_its_folder(run: Run) -> None
     assert problem.value.where.endswith("iter-0/schbench/logs")
 
 
-def test_runs_are_ordered_by_when_they_began(tmp_path: Path) -> None:
-    moments = {"vanilla": 1_700_000_300, "a": 1_700_000_200, "later": 1_700_000_900}
+def test_runs_are_ordered_by_their_start(tmp_path: Path) -> None:
+    starts = {"vanilla": 1_700_000_300, "a": 1_700_000_200, "later": 1_700_000_900}
     times = {}
-    for name, moment in moments.items():
-        write(tmp_path / name, f"file start :: /proc/vmstat\ntest begin :: tbench {moment + 50}\nstart :: {moment}\n")
+    for name, start in starts.items():
+        write(tmp_path / name, f"file start :: /proc/vmstat\ntest begin :: tbench {start + 50}\nstart :: {start}\n")
         times[name] = [tmp_path / name]
     assert column_order(times) == ["a", "vanilla", "later"]
 
@@ -126,10 +126,10 @@ def test_runs_are_ordered_by_when_they_began(tmp_path: Path) -> None:
         (["threshold", "new", "old"], ["old", "new", "threshold"]),
     ],
 )
-def test_without_time_stamps_names_tell_the_baseline(names: list[str], ordered: list[str]) -> None:
+def test_without_time_stamps_the_baseline_follows_from_the_names(names: list[str], ordered: list[str]) -> None:
     assert column_order({name: [] for name in names}) == ordered
 
 
-def test_one_run_without_a_time_stamp_leaves_it_to_the_names(tmp_path: Path) -> None:
+def test_one_run_without_a_time_stamp_orders_all_runs_by_name(tmp_path: Path) -> None:
     write(tmp_path / "stamp", "start :: 1700000000\n")
     assert column_order({"new": [tmp_path / "stamp"], "base": [tmp_path / "none"]}) == ["base", "new"]

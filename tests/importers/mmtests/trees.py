@@ -1,7 +1,7 @@
-"""Small result trees in the formats of MMTests' logs, made from a seed: the same on every machine.
+"""Small result trees in the formats of MMTests' logs, generated from random seeds and equal on every machine.
 
 ``python -m tests.importers.mmtests.trees FOLDER`` writes ``FOLDER/now``, ``FOLDER/2019`` and ``FOLDER/2016``, so that
-MMTests of those years can be run on them: that is where the figures in ``tests/analysis/mmtests_printed`` come from.
+MMTests of those years can run on the trees. Its output is in ``tests/analysis/mmtests_printed``.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def tbench(logs: Path, run: str, noise: Noise) -> None:
         write(logs / f"benchlog-op-{clients}.xz", _operations(noise))
 
 
-def tbench_whole(clients: int, noise: Noise) -> str:
+def tbench_unsplit(clients: int, noise: Noise) -> str:
     return (
         "dbench version 4.00 - Copyright Andrew Tridgell 1999-2004\n\n"
         "Running for 15 seconds with load 'client-tiny.txt' and minimum warmup 3 secs\n"
@@ -122,13 +122,13 @@ def tbench_whole(clients: int, noise: Noise) -> str:
 
 
 def netperf(protocol: str, sizes: tuple[int, ...]) -> Callable[[Path, str, Noise], None]:
-    def written(logs: Path, run: str, noise: Noise) -> None:
+    def fill(logs: Path, run: str, noise: Noise) -> None:
         write(logs / "protocols", f"{protocol}\n")
         for size in sizes[: len(_counts(run))]:
             for number in range(1, 6):
                 write(logs / f"{protocol}-{size}.{number}", _netperf(protocol, size, noise))
 
-    return written
+    return fill
 
 
 def _netperf(protocol: str, size: int, noise: Noise) -> str:
@@ -264,11 +264,11 @@ def old_perfpipe(logs: Path, run: str, noise: Noise) -> None:
 
 
 def old_tbench(suffix: str) -> Callable[[Path, str, Noise], None]:
-    def written(logs: Path, run: str, noise: Noise) -> None:
+    def fill(logs: Path, run: str, noise: Noise) -> None:
         for clients in _counts(run):
-            write(logs / f"tbench-{clients}.log{suffix}", tbench_whole(clients, noise))
+            write(logs / f"tbench-{clients}.log{suffix}", tbench_unsplit(clients, noise))
 
-    return written
+    return fill
 
 
 def pipetest(logs: Path, run: str, noise: Noise) -> None:
@@ -323,7 +323,7 @@ OLDER: dict[str, Callable[[Path, str, Noise], None]] = {
 
 
 def write_now(log: Path) -> Path:
-    """Trees as MMTests leaves them today, two iterations of the first two runs."""
+    """Write trees in the layout of 2026, with two iterations of the first two runs."""
     for start, run in enumerate(RUNS):
         for iteration in range(1 if run == RUNS[2] else 2):
             folder = log / run / f"iter-{iteration}"
@@ -333,14 +333,17 @@ def write_now(log: Path) -> Path:
 
 
 def write_old(log: Path) -> Path:
-    """Trees as of 2019, one iteration, without time stamps."""
+    """Write trees in the layout of 2019, with one iteration and without time stamps."""
     for run in RUNS:
         _fill(OLD, lambda benchmark, run=run: log / run / "iter-0" / benchmark / "logs", run, "old")
     return log
 
 
 def write_older(log: Path) -> Path:
-    """Trees as of 2016: benchmark and run in one folder's name. MMTests then matched rows by number: none may lack."""
+    """Write trees in the layout of 2016: one folder for benchmark and run.
+
+    MMTests of that time matched rows by number, so every run has all rows.
+    """
     for start, run in enumerate(RUNS[:2]):
         write(log / f"tests-timestamp-{run}", f"start :: {1_450_000_000 + start}\narch :: x86_64\n")
         _fill(OLDER, lambda benchmark, run=run: log / f"{benchmark}-{run}" / "noprofile", run, "older")
