@@ -1,4 +1,4 @@
-"""Running adapters for real, as the host target does."""
+"""Fixtures that run adapters for real, as the host target does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Measure = Callable[..., dict[str, Metric]]
 
 
 def recorded(name: str) -> Output:
-    """What a real tool printed, kept in files; the times are made up."""
+    """Return the recorded output of a real tool, with invented times."""
 
     def text(suffix: str) -> str:
         path = OUTPUTS / f"{name}.{suffix}"
@@ -32,14 +32,14 @@ def recorded(name: str) -> Output:
 
 
 def require(use: str) -> None:
-    """Skip the test when a tool of this adapter is missing, and say which."""
-    if lacking := missing(adapter(use)):
-        pytest.skip(f"{use} needs {', '.join(tool.program for tool in lacking)}: {install_line(lacking)}")
+    """Skip the test, with the name of the tool, when a tool of this adapter is missing."""
+    if absent := missing(adapter(use)):
+        pytest.skip(f"{use} needs {', '.join(tool.program for tool in absent)}: {install_line(absent)}")
 
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    """The cache that runs on this machine use (it holds the unpacked kernel source), and a scratch folder."""
+    """The cache of runs on this machine, which contains the unpacked kernel source, and a scratch folder."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     with tempfile.TemporaryDirectory(prefix="schedlab-test-", dir=root()) as scratch:
         yield Place(Path(home) / "schedlab", Path(scratch))
@@ -47,20 +47,20 @@ def place() -> Iterator[Place]:
 
 @pytest.fixture
 def measure(place: Place) -> Measure:
-    """Takes a workload and its parameters through one trial; its metrics by name."""
+    """Function that runs one trial of a workload and returns its metrics by name."""
 
     def run(use: str, **values: object) -> dict[str, Metric]:
         require(use)
-        found = adapter(use)
-        parameters = found.parameters.model_validate(values)
-        assert not found.missing_requirements(parameters)
-        with found.prepared(parameters, place):
-            found.before_trial(parameters, place)
-            launched = launch(found.command(parameters, place), Variant(name="v"), 60)
-        state, metrics, reason = interpret(found, parameters, launched, 60)
+        workload = adapter(use)
+        parameters = workload.parameters.model_validate(values)
+        assert not workload.missing_requirements(parameters)
+        with workload.prepared(parameters, place):
+            workload.before_trial(parameters, place)
+            launched = launch(workload.command(parameters, place), Variant(name="v"), 60)
+        state, metrics, reason = interpret(workload, parameters, launched, 60)
         assert state == "ok", f"{reason}\n{launched.stdout[-2000:]}\n{launched.stderr[-2000:]}"
-        assert {metric.spec.name for metric in metrics} <= {spec.name for spec in found.metrics}
-        assert {spec.name for spec in found.metrics if spec.judged} <= {metric.spec.name for metric in metrics}
+        assert {metric.spec.name for metric in metrics} <= {spec.name for spec in workload.metrics}
+        assert {spec.name for spec in workload.metrics if spec.judged} <= {metric.spec.name for metric in metrics}
         return {metric.spec.name: metric for metric in metrics}
 
     return run

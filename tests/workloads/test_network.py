@@ -1,4 +1,4 @@
-"""A network of a run's own: shared by its rows, gone with it."""
+"""The private network of a run is shared by its rows and disappears with the run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from schedlab.workloads.network import inside, is_possible, network
 pytestmark = pytest.mark.skipif(not is_possible(), reason="no network namespace can be made here")
 
 
-def look(folder: Path) -> str:
-    """Which network a command sees that is started in the folder's."""
+def network_seen(folder: Path) -> str:
+    """Return the network of a command that was started in the folder's network."""
     argv = [*inside(folder), "readlink", "/proc/self/ns/net"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
-def test_commands_start_in_a_network_of_their_own_with_a_loopback_that_is_up(tmp_path: Path) -> None:
+def test_commands_start_in_a_private_network_whose_loopback_is_up(tmp_path: Path) -> None:
     with network(tmp_path):
-        assert look(tmp_path) != look(tmp_path / "elsewhere")
+        assert network_seen(tmp_path) != network_seen(tmp_path / "elsewhere")
         links = subprocess.run([*inside(tmp_path), "ip", "-o", "link"], capture_output=True, text=True, check=True)
         assert "LOOPBACK,UP" in links.stdout
         assert len(links.stdout.splitlines()) == 1
@@ -28,19 +28,19 @@ def test_commands_start_in_a_network_of_their_own_with_a_loopback_that_is_up(tmp
 
 def test_rows_of_a_run_share_one_network_until_the_first_leaves(tmp_path: Path) -> None:
     with network(tmp_path):
-        first = look(tmp_path)
+        first = network_seen(tmp_path)
         with network(tmp_path):
-            assert look(tmp_path) == first
-        assert look(tmp_path) == first
+            assert network_seen(tmp_path) == first
+        assert network_seen(tmp_path) == first
     assert inside(tmp_path) == ()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_network_commands_start_as_they_are(tmp_path: Path) -> None:
+def test_without_a_network_commands_start_unchanged(tmp_path: Path) -> None:
     assert inside(tmp_path) == ()
 
 
-def test_a_user_without_rights_gets_one_through_a_user_namespace(
+def test_an_unprivileged_user_gets_a_network_through_a_user_namespace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("schedlab.workloads.network.os.geteuid", lambda: 1000)
@@ -50,6 +50,6 @@ def test_a_user_without_rights_gets_one_through_a_user_namespace(
             pytest.skip("this kernel has no user namespaces for ordinary users")
         with network(tmp_path):
             assert any(word.startswith("--user=") for word in inside(tmp_path))
-            assert look(tmp_path) != look(tmp_path / "elsewhere")
+            assert network_seen(tmp_path) != network_seen(tmp_path / "elsewhere")
     finally:
         is_possible.cache_clear()

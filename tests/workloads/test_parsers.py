@@ -1,4 +1,4 @@
-"""Parsers against what the real tools printed: every figure is the right one, and half an output is no measurement."""
+"""Parsers return the figures of recorded output, and refuse half of an output."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ JUDGED = {
 
 def values(name: str, output: Output | None = None) -> dict[str, float]:
     use, parameters = RECORDED[name]
-    found = adapter(use)
-    metrics = found.parse(found.parameters.model_validate(parameters), output or recorded(name))
+    workload = adapter(use)
+    metrics = workload.parse(workload.parameters.model_validate(parameters), output or recorded(name))
     return {metric.spec.name: metric.value for metric in metrics}
 
 
@@ -68,7 +68,7 @@ def test_the_judged_figure_has_the_right_value_unit_and_direction(name: str) -> 
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_garbage_and_nothing_are_not_understood(name: str) -> None:
+def test_garbage_and_empty_output_are_refused(name: str) -> None:
     for text in ("", "Segmentation fault\n", "{}", '{"end": []}', "\0\xff 12 34 56\n" * 5):
         with pytest.raises(NotUnderstood):
             values(name, replace(recorded(name), stdout=text, stderr=text))
@@ -76,15 +76,15 @@ def test_garbage_and_nothing_are_not_understood(name: str) -> None:
 
 @pytest.mark.parametrize("name", RECORDED)
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
-def test_a_truncated_output_is_not_understood(name: str, share: float) -> None:
-    whole = recorded(name)
+def test_a_truncated_output_is_refused(name: str, share: float) -> None:
+    complete = recorded(name)
     cut = replace(
-        whole,
-        stdout=whole.stdout[: int(len(whole.stdout) * share)],
-        stderr=whole.stderr[: int(len(whole.stderr) * share)],
+        complete,
+        stdout=complete.stdout[: int(len(complete.stdout) * share)],
+        stderr=complete.stderr[: int(len(complete.stderr) * share)],
     )
     if name in ("perfstat", "perfstat-repeat") and "duration_time" in cut.stderr:
-        # perf prints the elapsed time first; the counters behind it may be absent on any machine.
+        # perf prints the elapsed time first; the counters after it may be absent on any machine.
         assert values(name, cut)["elapsed"] == values(name)["elapsed"]
         return
     with pytest.raises(NotUnderstood):
@@ -92,41 +92,41 @@ def test_a_truncated_output_is_not_understood(name: str, share: float) -> None:
 
 
 def test_tbench_latency_is_the_mean_over_all_operations() -> None:
-    found = values("tbench")
-    assert found["latency"] == pytest.approx(10.7124, abs=1e-4)
-    assert found["latency-max"] == 5348
-    assert found["latency-writex"] == 14
-    assert len(found) == 3 + 16
+    metrics_by_name = values("tbench")
+    assert metrics_by_name["latency"] == pytest.approx(10.7124, abs=1e-4)
+    assert metrics_by_name["latency-max"] == 5348
+    assert metrics_by_name["latency-writex"] == 14
+    assert len(metrics_by_name) == 3 + 16
 
 
-def test_tbench_that_measured_nothing_is_not_understood() -> None:
+def test_tbench_without_throughput_is_refused() -> None:
     output = recorded("tbench")
     with pytest.raises(NotUnderstood):
         values("tbench", replace(output, stdout=output.stdout.replace("Throughput 880.752", "Throughput 0")))
 
 
-def test_udp_senders_and_receivers_are_told_apart() -> None:
+def test_udp_senders_and_receivers_are_distinguished() -> None:
     assert values("netperf-udp")["sent"] == 3015.78
-    found = values("iperf3-udp")
-    assert found["sent"] == pytest.approx(3801.991, abs=1e-3)
-    assert found["received"] < found["sent"]
+    metrics_by_name = values("iperf3-udp")
+    assert metrics_by_name["sent"] == pytest.approx(3801.991, abs=1e-3)
+    assert metrics_by_name["received"] < metrics_by_name["sent"]
 
 
-def test_iperf3_own_error_is_the_reason() -> None:
+def test_the_error_of_iperf3_is_the_reason() -> None:
     output = replace(recorded("iperf3-tcp"), stdout='{"start": {}, "error": "unable to connect to server"}')
     with pytest.raises(NotUnderstood, match="unable to connect"):
         values("iperf3-tcp", output)
 
 
 def test_pgbench_keeps_each_second_as_a_sample() -> None:
-    found = adapter("pgbench")
-    tps, *_ = found.parse(found.parameters.model_validate({}), recorded("pgbench-ro"))
+    workload = adapter("pgbench")
+    tps, *_ = workload.parse(workload.parameters.model_validate({}), recorded("pgbench-ro"))
     assert tps.samples == [36152.7, 32643.6]
     assert values("pgbench-ro")["latency"] == pytest.approx(56)
     assert values("pgbench-ro")["latency-stddev"] == pytest.approx(28)
 
 
-def test_pgbench_before_version_14_is_understood() -> None:
+def test_pgbench_before_version_14_is_read() -> None:
     output = recorded("pgbench-ro")
     older = output.stdout.replace(
         "tps = 34447.847554 (without initial connection time)",
@@ -135,27 +135,27 @@ def test_pgbench_before_version_14_is_understood() -> None:
     assert values("pgbench-ro", replace(output, stdout=older))["tps"] == 34447.8
 
 
-def test_cyclictest_percentiles_are_those_of_all_threads_together() -> None:
-    # 2 × 1000 cycles, 8 of them beyond the histogram's 120 µs.
-    found = values("cyclictest")
-    assert found["latency-mean"] == 58
-    assert found["latency-max"] == 3227
-    assert found["latency-p50"] < found["latency-p99"] < 120
-    assert found["latency-p99.9"] == 3227
+def test_cyclictest_percentiles_cover_all_threads_together() -> None:
+    # 2 × 1000 cycles; 8 are above the 120 µs of the histogram.
+    metrics_by_name = values("cyclictest")
+    assert metrics_by_name["latency-mean"] == 58
+    assert metrics_by_name["latency-max"] == 3227
+    assert metrics_by_name["latency-p50"] < metrics_by_name["latency-p99"] < 120
+    assert metrics_by_name["latency-p99.9"] == 3227
 
 
 def test_schbench_takes_each_kind_of_latency_from_its_own_block() -> None:
-    found = values("schbench")
-    assert (found["wakeup-p50"], found["wakeup-p99.9"]) == (3, 93)
-    assert (found["request-p50"], found["request-p99"]) == (4068, 4408)
-    assert found["requests"] == 488
+    metrics_by_name = values("schbench")
+    assert (metrics_by_name["wakeup-p50"], metrics_by_name["wakeup-p99.9"]) == (3, 93)
+    assert (metrics_by_name["request-p50"], metrics_by_name["request-p99"]) == (4068, 4408)
+    assert metrics_by_name["requests"] == 488
 
 
 def test_counters_that_the_machine_lacks_are_absent_not_zero() -> None:
-    found = values("perfstat")
-    assert {"cycles", "instructions", "branch-misses"}.isdisjoint(found)
-    assert found["context-switches"] == 5
-    assert found["task-clock"] == 1.27
+    metrics_by_name = values("perfstat")
+    assert {"cycles", "instructions", "branch-misses"}.isdisjoint(metrics_by_name)
+    assert metrics_by_name["context-switches"] == 5
+    assert metrics_by_name["task-clock"] == 1.27
 
 
 @pytest.mark.parametrize(("name", "error"), [("perfstat-repeat", 0.30), ("perfstat-null", 0.27)])
@@ -167,17 +167,17 @@ def test_one_run_has_no_standard_error() -> None:
     assert "elapsed-error" not in values("perfstat")
 
 
-def test_counters_of_a_user_without_rights_are_understood() -> None:
+def test_counters_of_an_unprivileged_user_are_read() -> None:
     output = recorded("perfstat")
-    found = values(
+    metrics_by_name = values(
         "perfstat", replace(output, stderr=output.stderr.replace("context-switches;", "context-switches:u;"))
     )
-    assert found["context-switches"] == 5
+    assert metrics_by_name["context-switches"] == 5
 
 
 def test_kernbench_reports_the_launchers_times() -> None:
-    found = adapter("kernbench")
-    metrics = found.parse(found.parameters.model_validate({}), Output("", "", 2.0, 3.0, 0.5, 0))
+    workload = adapter("kernbench")
+    metrics = workload.parse(workload.parameters.model_validate({}), Output("", "", 2.0, 3.0, 0.5, 0))
     assert {metric.spec.name: metric.value for metric in metrics} == {
         "elapsed": 2.0, "user": 3.0, "system": 0.5, "cpu": 175.0,
     }  # fmt: skip

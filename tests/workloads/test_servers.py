@@ -1,4 +1,4 @@
-"""Servers of a trial are gone after it, however it ended; what stands in their way is a clear reason."""
+"""Servers end with their trial however the trial ends; a server that cannot start is a clear reason."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
 from schedlab.workloads.pgbench.postgres import Cluster
 from schedlab.workloads.registry import adapter
 use, scratch = sys.argv[1:3]
-found, place = adapter(use), Place(Path(scratch), Path(scratch))
-parameters = found.parameters.model_validate(eval(sys.argv[3]) | {"duration": 60})
-with found.prepared(parameters, place):
-    launch(found.command(parameters, place), Variant(name="v"), 100)
+workload, place = adapter(use), Place(Path(scratch), Path(scratch))
+parameters = workload.parameters.model_validate(eval(sys.argv[3]) | {"duration": 60})
+with workload.prepared(parameters, place):
+    launch(workload.command(parameters, place), Variant(name="v"), 100)
 """
 
 
 @pytest.fixture(autouse=True)
 def marked(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that a test starts, directly or not, inherits the name of its scratch folder."""
+    """Pass the name of the scratch folder to every process of a test by its environment."""
     monkeypatch.setenv("SCHEDLAB_TEST", str(place.scratch))
 
 
 def running(name: str, place: Place) -> bool:
-    """Whether a process of this name that this test has started is there."""
+    """Return whether a process of this name runs that this test has started."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            told = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-            if (process / "comm").read_text().strip() == name and str(place.scratch).encode() in told:
+            text = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+            if (process / "comm").read_text().strip() == name and str(place.scratch).encode() in text:
                 return True
         except OSError:
             continue
@@ -78,14 +78,14 @@ def eventually(condition: Callable[[], object], seconds: float = 10) -> bool:
 
 
 def trial(use: str, place: Place, edit: Callable[[Command], Command] = lambda command: command) -> Launched:
-    found = adapter(use)
-    parameters = found.parameters.model_validate(SMALL[use])
-    with found.prepared(parameters, place):
-        return launch(edit(found.command(parameters, place)), Variant(name="v"), 30)
+    workload = adapter(use)
+    parameters = workload.parameters.model_validate(SMALL[use])
+    with workload.prepared(parameters, place):
+        return launch(edit(workload.command(parameters, place)), Variant(name="v"), 30)
 
 
 @pytest.mark.parametrize("use", SMALL)
-def test_servers_are_gone_after_a_good_trial_and_after_a_failed_one(use: str, place: Place) -> None:
+def test_servers_end_after_a_good_and_after_a_failed_trial(use: str, place: Place) -> None:
     require(use)
     assert trial(use, place).status == 0
     assert not running(SERVERS[use], place)
@@ -96,7 +96,7 @@ def test_servers_are_gone_after_a_good_trial_and_after_a_failed_one(use: str, pl
 
 @contextmanager
 def killed_when(use: str, place: Place, more: dict[str, object], moment: Callable[[], object]) -> Iterator[None]:
-    """A run of its own process, killed with SIGKILL at a moment."""
+    """Start a run in another process, and kill it with SIGKILL at a moment."""
     argv = [sys.executable, "-c", RUN, use, str(place.scratch), repr(SMALL[use] | more)]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as run:
         try:
@@ -108,32 +108,32 @@ def killed_when(use: str, place: Place, more: dict[str, object], moment: Callabl
 
 
 @pytest.mark.parametrize("use", ["tbench", "pgbench"])
-def test_servers_are_gone_after_the_run_was_killed(use: str, place: Place) -> None:
+def test_servers_end_after_the_run_was_killed(use: str, place: Place) -> None:
     require(use)
     with killed_when(use, place, {}, lambda: running(SERVERS[use], place) and running(use, place)):
         assert eventually(lambda: not running(SERVERS[use], place))
         assert eventually(lambda: not running(use, place))
 
 
-def test_the_server_is_gone_after_the_run_was_killed_while_it_loaded(place: Place) -> None:
+def test_the_server_ends_when_the_run_is_killed_while_loading(place: Place) -> None:
     require("pgbench")
     with killed_when("pgbench", place, {"scale": 100}, lambda: running("pgbench", place)):
         assert eventually(lambda: not running("postgres", place))
 
 
-def test_a_server_that_cannot_start_is_the_trials_reason(place: Place) -> None:
+def test_the_error_of_a_server_is_the_trials_reason(place: Place) -> None:
     require("pgbench")
-    found, parameters = Pgbench(), PgbenchParameters(clients=2, scale=1, duration=1)
-    with found.prepared(parameters, place):
+    workload, parameters = Pgbench(), PgbenchParameters(clients=2, scale=1, duration=1)
+    with workload.prepared(parameters, place):
         (parameters.cluster(place).pristine / "PG_VERSION").write_text("1\n")
-        launched = launch(found.command(parameters, place), Variant(name="v"), 30)
+        launched = launch(workload.command(parameters, place), Variant(name="v"), 30)
     assert launched.report is None
     assert "ended before it was ready" in launched.stderr
     assert "not compatible with this version" in launched.stderr
 
 
 @pytest.mark.skipif(not network.is_possible(), reason="no network namespace can be made here")
-def test_tbench_runs_while_somebody_else_has_its_port(place: Place) -> None:
+def test_tbench_runs_while_another_process_has_its_port(place: Place) -> None:
     require("tbench")
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -143,14 +143,12 @@ def test_tbench_runs_while_somebody_else_has_its_port(place: Place) -> None:
         assert trial("tbench", place).status == 0
 
 
-def test_tbench_without_a_network_of_its_own_says_who_is_in_the_way(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tbench_without_a_private_network_reports_the_used_port(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     require("tbench")
     monkeypatch.setattr(tbench, "is_possible", lambda: False)
     monkeypatch.setattr(network, "is_possible", lambda: False)
-    found = adapter("tbench")
-    parameters = found.parameters.model_validate(SMALL["tbench"])
+    workload = adapter("tbench")
+    parameters = workload.parameters.model_validate(SMALL["tbench"])
     if tbench.loopback.is_taken(tbench.PORT):
         pytest.skip(f"port {tbench.PORT} is taken by another program")
     assert trial("tbench", place).status == 0
@@ -158,7 +156,7 @@ def test_tbench_without_a_network_of_its_own_says_who_is_in_the_way(
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("", tbench.PORT))
         other.listen()
-        assert "7003" in found.missing_requirements(parameters)[0]
+        assert "7003" in workload.missing_requirements(parameters)[0]
         launched = trial("tbench", place)
         assert launched.report is None
         assert "TCP port 7003 is already in use" in launched.stderr

@@ -1,4 +1,4 @@
-"""What is made once: folders of the cache, kernel trees; and finding tools."""
+"""Folders of the cache, kernel trees, and the search for tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_folder_is_made_once(tmp_path: Path) -> None:
     assert len(made) == 1
 
 
-def test_a_folder_that_could_not_be_made_is_made_the_next_time(tmp_path: Path) -> None:
+def test_a_folder_that_failed_is_made_the_next_time(tmp_path: Path) -> None:
     def fail(part: Path) -> None:
         (part / "half").touch()
         raise CannotRunHere("no room")
@@ -37,19 +37,19 @@ def test_a_folder_that_could_not_be_made_is_made_the_next_time(tmp_path: Path) -
     assert list(made_once(tmp_path / "b", lambda part: (part / "whole").touch()).iterdir()) == [tmp_path / "b/whole"]
 
 
-def test_a_tree_that_cannot_be_built_is_told_before_the_start(tmp_path: Path) -> None:
-    def told() -> str:
+def test_a_tree_that_cannot_be_built_is_a_missing_requirement(tmp_path: Path) -> None:
+    def reasons() -> str:
         return " ".join(Kernbench().missing_requirements(KernbenchParameters(tree=str(tmp_path))))
 
-    assert "no kernel tree" in told()
+    assert "no kernel tree" in reasons()
     for name in ("Kconfig", "Makefile", ".config"):
         (tmp_path / name).touch()
-    assert "mrproper" in told()
+    assert "mrproper" in reasons()
     (tmp_path / ".config").unlink()
-    assert told() == ""
+    assert reasons() == ""
 
 
-def test_a_broken_tree_is_refused_with_makes_words(tmp_path: Path) -> None:
+def test_a_broken_tree_is_refused_with_the_error_of_make(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "Kconfig").touch()
@@ -64,7 +64,7 @@ def test_a_broken_tree_is_refused_with_makes_words(tmp_path: Path) -> None:
     assert list(place.scratch.iterdir()) == []
 
 
-def test_no_kernel_source_is_told_with_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_kernel_source_is_reported_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(source, "TARBALLS", f"{tmp_path}/*")
     assert "apt-get install linux-source" in Kernbench().missing_requirements(KernbenchParameters())[0]
 
@@ -83,7 +83,7 @@ def test_the_newest_version_of_a_tool_is_found(tmp_path: Path) -> None:
     assert find(tool) == tmp_path / "15" / "no-such-program"
 
 
-def test_the_install_line_is_one_command_and_names_what_no_package_brings() -> None:
+def test_the_install_line_is_one_command_and_names_tools_without_a_package() -> None:
     elsewhere = [Tool(name, "x", source="from https://example.org") for name in ("x", "y")]
     tools = [Tool("b", "bb"), *elsewhere, SCHEDLOAD, Tool("a", "aa")]
     assert install_line(tools) == "make build && apt-get install aa bb\n# x, y: from https://example.org"
