@@ -8,14 +8,14 @@ from schedlab import kinds
 from schedlab.workloads.registry import adapter, names
 
 
-def test_every_unit_of_a_workload_s_metrics_tells_speed() -> None:
+def test_every_unit_of_a_workload_s_metrics_is_speed() -> None:
     units = {spec.unit for name in names() for spec in adapter(name).metrics}
-    assert {unit for unit in units if not kinds.tells_speed(unit)} <= {"events"}
+    assert {unit for unit in units if not kinds.is_speed(unit)} <= {"events"}
 
 
 @pytest.mark.parametrize("unit", ["", "events", "MiB", "migrations", "pages"])
 def test_counts_and_sizes_do_not(unit: str) -> None:
-    assert not kinds.tells_speed(unit)
+    assert not kinds.is_speed(unit)
 
 
 def test_only_real_time_has_drift_in_it() -> None:

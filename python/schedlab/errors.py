@@ -1,7 +1,7 @@
-"""The errors that a user meets: what is wrong, where, and what to do about it.
+"""The errors that users see: what is wrong, where, and what to do.
 
-Every error that schedlab raises on purpose derives from :class:`SchedlabError` and carries the exit code that
-the command line ends with, so the edge needs no table of its own.
+Every error that schedlab raises on purpose derives from :class:`SchedlabError` and has the exit code of the command
+line, so that the command line needs no table of them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class SchedlabError(Exception):
 
     Args:
         what: what is wrong, one sentence.
-        where: file, line, key path or device that it concerns; shown first when given.
-        todo: what the user can do about it.
+        where: file, line, key path or device; shown first.
+        todo: what the user can do.
     """
 
     exit_code: Exit = Exit.USAGE
@@ -43,7 +43,7 @@ class SchedlabError(Exception):
 
 
 class ExperimentError(SchedlabError):
-    """An experiment file that cannot be understood; may hold several findings, one a line."""
+    """An experiment file with mistakes; the message has one finding a line."""
 
 
 class StoreError(SchedlabError):
@@ -51,10 +51,10 @@ class StoreError(SchedlabError):
 
 
 class CannotRunHere(SchedlabError):
-    """What was asked for cannot run on this target; nothing was started."""
+    """The plan cannot run on this target; nothing was started."""
 
     exit_code = Exit.CANNOT_RUN
 
 
 class TrialFailure(Exception):
-    """A trial that did not yield a measurement; becomes a recorded row with this reason, never an end of the run."""
+    """A trial without a measurement. It is recorded with this reason, and the run continues."""

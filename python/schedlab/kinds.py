@@ -1,4 +1,4 @@
-"""How a run's figures came to be, and what follows from it for those who read them."""
+"""The origin of a run's figures (real, emulated, simulated), and its consequences for their meaning."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import re
 
 REAL, SIMULATED = "real", "simulated"
 EMULATED, VIRTUAL, DETERMINISTIC = "real, emulated", "real, virtual machine", "real, emulated, deterministic"
-"""Kinds of runs in virtual machines: a real kernel on an emulated CPU, on a virtualised one, and on an emulated one
+"""Kinds of runs in virtual machines: a real kernel on an emulated CPU, on a virtualised CPU, and on an emulated CPU
 whose clock counts instructions."""
 
 _SPEED = re.compile(r"(ns|us|ms|s|min|h)(/\w+)?|.+/(s|min|hour|op)|%")
 
 
 def in_time(kind: str) -> bool:
-    """Whether trials follow each other in time, so that their order can tell of drift and disturbances."""
+    """Whether trials follow each other in real time, so that drift and disturbances are possible."""
     return kind not in (SIMULATED, DETERMINISTIC)
 
 
 def emulated(kind: str) -> bool:
-    """Whether the kernel was real and its CPUs were not: right in what it does, wrong in how long it takes."""
+    """Whether a real kernel ran on emulated CPUs: its behaviour is real, its times are not."""
     return kind in (EMULATED, DETERMINISTIC)
 
 
-def tells_speed(unit: str) -> bool:
-    """Whether a figure of this unit is a time, a rate or a share of time."""
+def is_speed(unit: str) -> bool:
+    """Whether a figure in this unit is a time, a rate or a share of time."""
     return _SPEED.fullmatch(unit) is not None

@@ -209,7 +209,7 @@ def control_differs(row: Row, report: Report) -> bool:
 
 def emulated_speed(of_columns: Sequence[str], unit: str) -> bool:
     """Return whether a figure is a time or a rate of an emulated machine; ``of_columns`` are kinds of runs."""
-    return kinds.tells_speed(unit) and any(map(kinds.emulated, of_columns))
+    return kinds.is_speed(unit) and any(map(kinds.emulated, of_columns))
 
 
 def mde(detectable: float | None) -> str:

@@ -1,12 +1,12 @@
-"""How a kernel file shows its value and how one is written to it.
+"""Codecs: the formats in which kernel files show their values and take new ones.
 
-A codec turns what a read returns into the value in canonical form (`decode`), and a canonical value into what
-is to be written (`encode`). The two differ wherever a file shows more than the value: a list with the current
-choice in brackets, or sixteen scheduler features in one line. A codec is named by a short text, so that a
-journal can hold the name and a later start of the program can undo what it finds there.
+`decode` turns the text of a file into the canonical value, and `encode` turns a canonical value into the text to
+write. The two differ where a file shows more than the value: a list with the current choice in brackets, or sixteen
+scheduler features in one line. A codec has a short name, which a journal records so that a later start of the program
+can undo the write.
 
-`emulate` is for trees of plain files that stand in for a kernel: it says what the file would show after the
-write, because a plain file would show the written text only.
+`emulate` serves trees of plain files in place of a kernel. It returns the text that the kernel's file would show after
+the write, where a plain file would show the written text only.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _WRAP_32 = 1 << 32
 
 
 class Codec:
-    """Whole decimal numbers, as nearly all sysctl and debugfs files hold; also the base of the others."""
+    """Whole decimal numbers, the format of nearly all sysctl and debugfs files; also the base class of the others."""
 
     steady = True
-    """False when the kernel itself keeps changing the value, so that reading back proves nothing."""
+    """False when the kernel itself changes the value, so that reading back proves nothing."""
 
     def __init__(self, name: str = "int") -> None:
         self.name = name
 
     def decode(self, raw: str) -> str | None:
-        """Canonical value in `raw`, or None when the file does not show one of this kind."""
+        """Return the canonical value in `raw`; None when the text has another format."""
         text = raw.strip()
         try:
             return str(int(text))
@@ -36,26 +36,26 @@ class Codec:
             return text or None
 
     def encode(self, value: str) -> str:
-        """What to write for the canonical `value`."""
+        """Return the text to write for the canonical `value`."""
         return value
 
     def options(self, raw: str) -> tuple[str, ...] | None:
-        """Values that the file itself offers, or None when it does not list any."""
+        """Return the values that the file offers; None when the format has no list of them."""
         return None
 
     def emulate(self, raw: str, written: str) -> str:
-        """What the file would show after `written`, when it showed `raw` before."""
+        """Return the text that the file shows after `written`, when it showed `raw` before."""
         return written + "\n"
 
 
 class VolatileCodec(Codec):
-    """A number that the kernel adapts by itself, such as a domain's measured balancing cost."""
+    """A number that the kernel itself adapts, such as the measured balancing cost of a domain."""
 
     steady = False
 
 
 class Unsigned32Codec(Codec):
-    """A number kept signed by the kernel behind a debugfs file that takes unsigned ones only.
+    """A signed number of the kernel behind a debugfs file that takes unsigned numbers only.
 
     Writing -1 there fails with EINVAL (debugfs refuses a sign since 5.10), while 4294967295 means the same.
     """
@@ -89,8 +89,8 @@ class ChoiceCodec(Codec):
     _marked = re.compile(r"[(\[]([^)\]]+)[)\]]")
 
     def decode(self, raw: str) -> str | None:
-        found = self._marked.search(raw)
-        return found[1] if found else None
+        match = self._marked.search(raw)
+        return match[1] if match else None
 
     def options(self, raw: str) -> tuple[str, ...] | None:
         return tuple(re.sub(r"[()\[\]]", " ", raw).split())
@@ -102,7 +102,7 @@ class ChoiceCodec(Codec):
 
 
 class FeatureCodec(Codec):
-    """One flag of the scheduler's feature list. Canonical: `NAME` when on, `NO_NAME` when off."""
+    """A flag of the scheduler's feature list. Canonical: `NAME` when on, `NO_NAME` when off."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -138,5 +138,5 @@ CODEC_NAMES: tuple[str, ...] = tuple(_CODECS)
 
 @cache
 def codec(name: str) -> Codec:
-    """The codec of that name (`int`, `choice`, `feature:PLACE_LAG`, …); KeyError for any other name."""
+    """Return the codec of that name (`int`, `choice`, `feature:PLACE_LAG`, …); KeyError for any other name."""
     return _CODECS[name.partition(":")[0]](name)

@@ -8,13 +8,13 @@ from schedlab.errors import Exit, SchedlabError
 
 
 class TunableError(SchedlabError):
-    """Base of every error here; its text says what is wrong and, where it is known, what to do."""
+    """Base of these errors. The text says what is wrong and, if possible, what to do."""
 
     exit_code = Exit.CANNOT_RUN
 
 
 class UnknownTunable(TunableError):
-    """A name that the catalogue does not have. `nearest` holds the right names that look most like it."""
+    """A name that the catalogue lacks. `nearest` contains the most similar names."""
 
     exit_code = Exit.USAGE
 
@@ -26,7 +26,7 @@ class UnknownTunable(TunableError):
 
 
 class BadValue(TunableError):
-    """A value that the tunable cannot take. `allowed` says what it can, with units and special values."""
+    """A value that the tunable cannot take. `allowed` describes the valid values, with units and special values."""
 
     exit_code = Exit.USAGE
 
@@ -38,7 +38,7 @@ class BadValue(TunableError):
 
 
 class Unavailable(TunableError):
-    """The tunable cannot be set on this system. `resolution` is what `System.resolve` answered."""
+    """The tunable cannot be set on this system. `resolution` is the result of `System.resolve`."""
 
     def __init__(self, name: str, resolution: object, why: str) -> None:
         self.name = name
@@ -47,23 +47,23 @@ class Unavailable(TunableError):
 
 
 class ChangedMeanwhile(TunableError):
-    """Somebody else changed a value between two variants of this run; it was left as it is."""
+    """Somebody else changed a value during this run. The value is left alone."""
 
-    def __init__(self, name: str, path: Path, ours: str, found: str) -> None:
+    def __init__(self, name: str, path: Path, ours: str, current: str) -> None:
         self.name = name
         self.path = path
         super().__init__(
-            f"{name}: somebody else changed {path} from {ours} to {found} during this run; it was left alone"
+            f"{name}: somebody else changed {path} from {ours} to {current} during this run; it was left alone"
         )
 
 
 class NotTaken(TunableError):
-    """The kernel accepted a write and then showed another value (rounding, clamping, a racing writer)."""
+    """The kernel accepted a write and then showed another value (rounding, clamping, a concurrent writer)."""
 
-    def __init__(self, name: str, path: Path, wrote: str, found: str | None) -> None:
+    def __init__(self, name: str, path: Path, wrote: str, current: str | None) -> None:
         self.name = name
         self.path = path
-        shown = "nothing" if found is None else found
+        shown = "nothing" if current is None else current
         super().__init__(f"{name}: wrote {wrote} to {path}, but it reads {shown}; choose a value it keeps")
 
 
@@ -78,11 +78,11 @@ class WriteFailed(TunableError):
 
 
 class JournalError(TunableError):
-    """The journal cannot be used: another run holds it, or its directory cannot be written."""
+    """The journal cannot be used: another run has it, or its folder cannot be written."""
 
 
 class JournalDamaged(JournalError):
-    """A journal whose middle cannot be read. Nothing was changed and nothing deleted."""
+    """A damaged journal. Nothing was changed and nothing deleted."""
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         self.path = path

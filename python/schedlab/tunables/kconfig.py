@@ -1,4 +1,4 @@
-"""The options a kernel was built with, where it or its distribution tells."""
+"""The options that a kernel was built with, from its configuration file."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 
 
 def read(root: Path, release: str) -> dict[str, str] | None:
-    """Options set in the configuration of the kernel `release`, without those that are not set.
+    """Return the options that the configuration of the kernel `release` sets; None when there is no such file.
 
-    Looks at /proc/config.gz, /boot/config-RELEASE and /lib/modules/RELEASE/config below `root`; None when none of
-    them can be read.
+    The files are /proc/config.gz, /boot/config-RELEASE and /lib/modules/RELEASE/config below `root`.
     """
     places = (f"boot/config-{release}", f"lib/modules/{release}/config", f"lib/modules/{release}/build/.config")
     for name in ("proc/config.gz", *places):
@@ -25,6 +24,6 @@ def read(root: Path, release: str) -> dict[str, str] | None:
 
 
 def options(text: str) -> dict[str, str]:
-    """The options that the text of a ``.config`` sets, with their names (``CONFIG_SMP``), strings without quotes."""
+    """Return the options that the text of a ``.config`` sets, by name (``CONFIG_SMP``); strings without quotes."""
     pairs = (line.partition("=") for line in text.splitlines() if line.startswith("CONFIG_"))
     return {name: value.strip('"') for name, _, value in pairs}

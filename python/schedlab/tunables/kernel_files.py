@@ -1,4 +1,4 @@
-"""Reading and writing kernel files, and the same on a tree of plain files that stands in for a kernel."""
+"""Reading and writing the files of the kernel, or of a tree of plain files in its place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .codecs import Codec
 
 
 class Files(Protocol):
-    """What the rest of the package needs of a file system; tests inject failures through it."""
+    """The file operations that this package needs. Tests inject failures through it."""
 
     def read(self, path: Path) -> str:
         """The file's text; OSError when it cannot be read."""
@@ -19,11 +19,11 @@ class Files(Protocol):
         """Write `text` (already encoded by `codec`); OSError when the kernel refuses."""
 
     def check_writable(self, path: Path) -> None:
-        """Return when the file may be opened for writing, raise OSError otherwise; changes nothing."""
+        """Raise OSError when the file cannot be opened for writing. Changes nothing."""
 
 
 def _read(path: Path) -> str:
-    # Unbuffered and whole: a kernel file answers one read, and a text layer would cost more than the read.
+    # Read without buffers: a text layer would cost more than the read itself.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []
@@ -48,13 +48,13 @@ class KernelFiles:
             os.close(handle)
 
     def check_writable(self, path: Path) -> None:
-        # os.access() tells root "yes" for files whose kernel side refuses; only opening tells the truth,
-        # and opening without O_TRUNC changes nothing.
+        # os.access() is always true for root, even where the kernel refuses to open the file. Opening without O_TRUNC
+        # changes nothing.
         os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
 
 
 class PlainFiles:
-    """Ordinary files under another root; a write leaves behind what the kernel would then show."""
+    """Plain files under another root. A write leaves the text that the kernel's file would show after it."""
 
     def read(self, path: Path) -> str:
         return _read(path)

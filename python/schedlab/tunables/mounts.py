@@ -1,8 +1,8 @@
-"""debugfs: mounting it for as long as it is needed, and unmounting what a killed run left behind.
+"""Mounting debugfs while it is needed, and unmounting it after a killed run.
 
-Several runs may need it at once, so each holds a shared lock on one file while it does, and only the one that can
-turn its lock into an exclusive one unmounts. What schedlab mounted is told from anybody else's mount by the mount's
-source, `schedlab`: this mark cannot outlive the mount, and a killed run cannot lose it.
+Several runs may need debugfs at once. Each holds a shared lock on one file meanwhile, and only a run that can turn its
+lock into an exclusive one unmounts. Mounts of schedlab have the source `schedlab`: this mark exists exactly as long as
+the mount, even if the run is killed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UMOUNT_NOFOLLOW = 8
 
 
 def source() -> str | None:
-    """Source of the debugfs mounted at its usual place (`schedlab` if it is ours); None when none is."""
+    """Return the source of the debugfs at its usual place (`schedlab` for our mount); None when it is not mounted."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -40,10 +40,10 @@ def source() -> str | None:
 
 @contextmanager
 def debugfs() -> Iterator[Path]:
-    """Have debugfs mounted in the block; gives the mount point. Needs root.
+    """Mount debugfs for the block, and yield the mount point. Needs root.
 
-    Mounts only when nobody has, and unmounts at the end what schedlab mounted, unless it is in use. OSError when
-    the kernel refuses the mount (a container, or a boot with debugfs=off).
+    An existing mount is used. At the end a mount of schedlab is unmounted, unless it is in use. OSError when the kernel
+    refuses the mount (a container, or a boot with debugfs=off).
     """
     with locked(LOCK, 0o600, shared=True) as handle:
         if source() is None:
@@ -55,7 +55,7 @@ def debugfs() -> Iterator[Path]:
 
 
 def unmount_leftover() -> bool:
-    """Unmount what a killed run mounted and nobody uses; True when there was such a mount and it is gone now."""
+    """Unmount a debugfs that a killed run mounted and nobody uses; True when it was unmounted."""
     if source() != SOURCE:
         return False
     try:
@@ -70,10 +70,10 @@ def unmount_leftover() -> bool:
 
 def _unmount_ours(handle: int) -> bool:
     if not try_lock(handle):
-        return False  # another run still needs it, and unmounts it at its own end
+        return False  # another run needs it, and unmounts it at its own end
     if source() != SOURCE:
         return False
-    # An error means that somebody looks around in there, or that we may not: the next start tries again.
+    # An error means that the mount is in use, or that the user lacks the right. The next start tries again.
     return int(ctypes.CDLL(None).umount2(os.fsencode(DEBUGFS), _UMOUNT_NOFOLLOW)) == 0
 
 

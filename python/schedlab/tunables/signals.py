@@ -1,4 +1,4 @@
-"""Signals become exceptions, so that `finally` blocks run; and an undo under way is not cut short by another."""
+"""Signals as exceptions, so that `finally` blocks run, and blocks that no signal interrupts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the run to end. Like KeyboardInterrupt it is no `Exception`, so that nothing swallows it."""
+    """A signal asked the run to end. It is not an `Exception`, so that no handler swallows it."""
 
     def __init__(self, signum: int) -> None:
         self.signum = signum
@@ -22,7 +22,7 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """What a shell reports for a process that this signal ended: 128 + its number."""
+        """The exit status that a shell reports for a process ended by this signal: 128 + its number."""
         return 128 + self.signum
 
 
@@ -30,8 +30,8 @@ class Interrupted(KeyboardInterrupt):
 def restore_on_signals() -> Iterator[None]:
     """In the block, SIGINT, SIGTERM and SIGHUP raise `Interrupted` in the main thread.
 
-    Handlers are as before at the end. Outside the main thread it does nothing: Python runs handlers in the main
-    thread only. A SIGHUP that the process was started to ignore (nohup) stays ignored.
+    The previous handlers are restored at the end. Outside the main thread this does nothing, because Python runs
+    handlers in the main thread only. A SIGHUP that the process ignores from its start (nohup) stays ignored.
     """
 
     def interrupt(signum: int, frame: FrameType | None) -> NoReturn:
@@ -53,10 +53,10 @@ def restore_on_signals() -> Iterator[None]:
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """In the block, ending signals are noted and delivered after it, to whatever handled them before.
+    """Defer ending signals to the end of the block, where their previous handlers get them.
 
-    It works by handlers and not by a signal mask, because a mask holds for one thread: another would take the
-    signal, and Python would still run its handler in the main thread, in the middle of the block.
+    A signal mask would not do, because it concerns a single thread: another thread would take the signal, and Python
+    would run its handler in the main thread, in the middle of the block.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

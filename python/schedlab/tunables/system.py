@@ -1,4 +1,4 @@
-"""The machine whose tunables are looked at: the running one, or a tree of plain files in its place."""
+"""A machine with tunables: the running one, or a tree of plain files in its place."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class System:
     """A kernel's files below `root`.
 
-    With another root than `/`, the files are plain ones (see `PlainFiles`) and nothing is ever mounted. `uid` is
-    the user whom the answers are for, and only changes their words and whether debugfs is mounted; `files` lets
-    tests inject failures.
+    With another root than `/`, the files are plain ones (see `PlainFiles`) and nothing is ever mounted. `uid` is the
+    user for whom the answers are; it decides their wording and whether debugfs is mounted. Tests inject failures
+    through `files`.
     """
 
     root: Path = Path("/")
@@ -55,7 +55,7 @@ class System:
 
     @cached_property
     def release(self) -> str:
-        """What `uname -r` says."""
+        """The release that `uname -r` prints."""
         return self._text("proc/sys/kernel/osrelease") or os.uname().release
 
     @cached_property
@@ -65,7 +65,7 @@ class System:
 
     @cached_property
     def boot_id(self) -> str:
-        """Identity of this boot; empty when the tree has none."""
+        """Identity of this boot; empty when the tree has no boot id."""
         return self._text("proc/sys/kernel/random/boot_id") or ""
 
     @cached_property
@@ -75,23 +75,23 @@ class System:
 
     @cached_property
     def command_line(self) -> tuple[str, ...]:
-        """Words that the kernel was booted with."""
+        """Words of the kernel's command line."""
         return tuple((self._text("proc/cmdline") or "").split())
 
     @cached_property
     def config(self) -> Mapping[str, str] | None:
-        """Options that the kernel was built with (`CONFIG_…` to `y`, `m` or a value); None when not to be read."""
+        """Options that the kernel was built with (`CONFIG_…` to `y`, `m` or a value); None when they cannot be read."""
         return kconfig.read(self.root, self.release)
 
     @cached_property
     def lockdown(self) -> str | None:
-        """`none`, `integrity` or `confidentiality`; None when the kernel does not say (no securityfs mounted)."""
+        """`none`, `integrity` or `confidentiality`; None when securityfs is not mounted."""
         state = self._text("sys/kernel/security/lockdown")
         return codec("choice").decode(state) if state else None
 
     @property
     def debugfs_root(self) -> Path | None:
-        """Where debugfs is, or None while it is not mounted; in a fake tree it is where the directory is."""
+        """The root of debugfs; None while it is not mounted, or when a tree of plain files lacks the directory."""
         place = self.root / "sys/kernel/debug"
         if self.real:
             return place if mounts.source() is not None else None
@@ -99,10 +99,10 @@ class System:
 
     @contextmanager
     def debugfs(self) -> Iterator[None]:
-        """Have debugfs mounted in the block, where this is the running kernel and the user is root.
+        """Mount debugfs for the block, if this is the running kernel and the user is root.
 
-        It is unmounted at the end if schedlab mounted it and nobody else uses it. A mount that the kernel
-        refuses is no error here: `resolve` then says why a tunable cannot be reached.
+        It is unmounted at the end if schedlab mounted it and nobody else uses it. When the kernel refuses the mount,
+        there is no error here: `resolve` then gives the reason for each tunable.
         """
         with ExitStack() as stack:
             if self.real and self.is_root:
@@ -113,10 +113,10 @@ class System:
             yield
 
     def resolve(self, tunable: Tunable | str) -> Resolution:
-        """Whether the tunable (or name of one) can be set here; changes nothing, and never mounts."""
+        """Return whether a tunable, given by any of its names, can be set here. Changes nothing, and never mounts."""
         tunable = lookup(tunable) if isinstance(tunable, str) else tunable
         refused: Refused | None = None
-        # The file itself is the truth, a version only a hint: vendors bring things back to older kernels.
+        # Vendors backport tunables, so the version decides only the order in which places are tried.
         for place in sorted(tunable.places, key=lambda place: self.version not in place.range):
             if place.kind is PlaceKind.BOOT:
                 continue
@@ -130,9 +130,9 @@ class System:
         return self._not_here(tunable)
 
     def check(self, wanted: Mapping[str, object]) -> dict[str, Resolution]:
-        """Resolutions of those tunables of `wanted` that cannot be set here; empty when all can.
+        """Return the resolutions of those tunables of `wanted` that cannot be set here.
 
-        One that another of `wanted` makes appear (domains by sched.verbose) is not complained about. Raises
+        A tunable that another of `wanted` makes appear (domains, by sched.verbose) is not among them. Raises
         UnknownTunable and BadValue.
         """
         settings = {name: setting(name, value) for name, value in wanted.items()}
@@ -147,7 +147,7 @@ class System:
         return problems
 
     def accept(self, wanted: Setting, here: Available) -> None:
-        """Raise BadValue when the value, which the tunable can take, is not a choice of this kernel."""
+        """Raise BadValue when the value is valid, but this kernel lacks that choice."""
         tunable, text = wanted.catalogued, wanted.text
         if tunable.kind is not Kind.CHOICE:
             return
@@ -158,7 +158,7 @@ class System:
             raise BadValue(tunable.name, text, "is not among this kernel's choices", ", ".join(options))
 
     def _try_place(self, tunable: Tunable, place: Place) -> Resolution | None:
-        """The answer that this place gives, or None when the kernel has nothing there."""
+        """The resolution for this place; None when the kernel has nothing there."""
         expected = self.version in place.range
         try:
             paths = self._paths(place)
@@ -175,17 +175,17 @@ class System:
     def _state_of(
         self, tunable: Tunable, place: Place, paths: tuple[Path, ...], values: tuple[str | None, ...]
     ) -> Resolution | None:
-        known = tuple(value for value in values if value is not None)
-        if not paths or len(known) != len(paths):
+        shown = tuple(value for value in values if value is not None)
+        if not paths or len(shown) != len(paths):
             return None
-        for path, value in zip(paths, known, strict=True):
+        for path, value in zip(paths, shown, strict=True):
             if tunable.kind is Kind.CHOICE and value not in {choice.value for choice in tunable.choices}:
-                return ReadOnly(path, value, 0, "the machine cannot do it, by what the file says")
+                return ReadOnly(path, value, 0, "the machine does not support it, according to the file")
             try:
                 self.files.check_writable(path)
             except OSError as error:
                 return ReadOnly(path, value, error.errno or 0, self._why_refused(error, place))
-        return Available(place, paths, known)
+        return Available(place, paths, shown)
 
     def _paths(self, place: Place) -> tuple[Path, ...]:
         match place.kind:
@@ -200,7 +200,7 @@ class System:
                 base, below = here, place.where
         if "*" not in below:
             return (base / below,)
-        # Path.glob takes what it may not read for empty; asking for the fixed part first tells the difference.
+        # Path.glob ignores folders that it may not read, so the fixed part is opened first to get the error.
         os.scandir(base / _fixed(below)).close()
         return tuple(sorted(base.glob(below), key=_natural))
 
@@ -231,35 +231,35 @@ class System:
         if not self.is_root:
             return "needs root"
         if self.lockdown in {"integrity", "confidentiality"}:
-            return f"kernel lockdown is at {self.lockdown}, and keeps even root from it"
+            return f"kernel lockdown is at {self.lockdown}, and denies it even to root"
         if place.kind is PlaceKind.DEBUGFS:
             return (
                 "kernel lockdown or a locked-down debugfs (CONFIG_SECURITY_LOCKDOWN_LSM with lockdown=integrity, "
-                "or Secure Boot; debugfs=no-mount or off) keeps even root from it"
+                "or Secure Boot; debugfs=no-mount or off) denies it even to root"
             )
-        return "a container or a security module keeps even root from it, or the kernel made it read-only"
+        return "a container or a security module denies it even to root, or the kernel made it read-only"
 
     def _not_here(self, tunable: Tunable) -> Resolution:
         boot = [p for p in tunable.places if p.kind is PlaceKind.BOOT and self.version in p.range]
         run_time = [p for p in tunable.places_in(self.version) if p.kind is not PlaceKind.BOOT]
         if boot and not run_time:
             return BootOnly(boot[0].where, self._booted_with(boot[0]))
-        found = tunable.range
+        range_ = tunable.range
         if not run_time:
-            text = f"kernel {self.version} does not have it: it is in kernels {found}"
-            if tunable.successor and self.version > (found.until or self.version):
+            text = f"kernel {self.version} does not have it: it is in kernels {range_}"
+            if tunable.successor and self.version > (range_.until or self.version):
                 text += f"; see {tunable.successor}"
-            return Absent(text, found)
+            return Absent(text, range_)
         for need in tunable.config:
             if self.version in need.range and self.config is not None and need.option not in self.config:
-                return Absent(f"this kernel is built without {need.option}", found, need.option)
+                return Absent(f"this kernel is built without {need.option}", range_, need.option)
         if tunable.enabled_by:
-            return Absent(f"appears once {tunable.enabled_by} is true (and with more than one CPU)", found)
+            return Absent(f"appears once {tunable.enabled_by} is true (and with more than one CPU)", range_)
         where = " or ".join(place.text for place in run_time)
         if (needs := [n.option for n in tunable.config if self.version in n.range]) and self.config is None:
             text = f"no {where}: the kernel is perhaps built without {' and '.join(needs)}"
-            return Absent(f"{text} (its configuration cannot be read)", found, needs[0])
-        return Absent(f"no {where}, although kernel {self.version} should have it", found)
+            return Absent(f"{text} (its configuration cannot be read)", range_, needs[0])
+        return Absent(f"no {where}, although kernel {self.version} should have it", range_)
 
     def _booted_with(self, place: Place) -> str | None:
         for word in reversed(self.command_line):
