@@ -31,7 +31,7 @@ impl Bench {
     }
 
     fn pick(&mut self, previous: Option<u32>) -> Option<u32> {
-        self.policy.pick(&mut self.queue, &mut self.all, previous, self.now)
+        self.policy.pick_next_task(&mut self.queue, &mut self.all, previous, self.now)
     }
 
     /// So many ticks, each a millisecond later; whether the last one asks for a reschedule.
@@ -40,7 +40,7 @@ impl Bench {
         for _ in 0..many {
             assert!(!asks, "only the last tick ends a turn");
             self.now += MS;
-            asks = self.policy.tick(&mut self.queue, &mut self.all, current, self.now);
+            asks = self.policy.task_tick(&mut self.queue, &mut self.all, current, self.now);
         }
         asks
     }
@@ -50,11 +50,11 @@ impl Bench {
     }
 
     fn fork(&mut self, parent: u32, child: u32) {
-        self.policy.fork(&self.queue, &mut self.all, Some(parent), child, self.now);
+        self.policy.task_fork(&self.queue, &mut self.all, Some(parent), child, self.now);
     }
 
     fn preempts(&mut self, current: u32, woken: u32) -> bool {
-        self.policy.preempts(&mut self.queue, &mut self.all, current, woken)
+        self.policy.check_preempt(&mut self.queue, &mut self.all, current, woken)
     }
 
     /// A task that has slept so long becomes current.
@@ -369,7 +369,7 @@ fn a_task_that_yields_waits_for_everybody() {
     let mut bench = Bench::new(&[], &[-10, 10]);
     bench.slept(0, 0);
     bench.enqueue(1, WAKE);
-    bench.policy.yields(&mut bench.queue, &mut bench.all, 0, bench.now);
+    bench.policy.yield_task(&mut bench.queue, &mut bench.all, 0, bench.now);
     assert!(bench.has_expired(0));
     assert_eq!(bench.pick(Some(0)), Some(1));
 }

@@ -30,15 +30,15 @@ impl<P: Policy> Bench<P> {
     }
 
     fn pick(&mut self, previous: Option<u32>) -> Option<u32> {
-        self.policy.pick(&mut self.queue, &mut self.all, previous, 0)
+        self.policy.pick_next_task(&mut self.queue, &mut self.all, previous, 0)
     }
 
     fn charge(&mut self, current: u32, ns: u64) -> bool {
-        self.policy.charge(&mut self.queue, &mut self.all, current, ns)
+        self.policy.update_curr(&mut self.queue, &mut self.all, current, ns)
     }
 
     fn tick(&mut self, current: u32) -> bool {
-        self.policy.tick(&mut self.queue, &mut self.all, current, 0)
+        self.policy.task_tick(&mut self.queue, &mut self.all, current, 0)
     }
 
     fn block(&mut self, current: u32) {
@@ -50,7 +50,7 @@ impl<P: Policy> Bench<P> {
     }
 
     fn preempts(&mut self, current: u32, woken: u32) -> bool {
-        self.policy.preempts(&mut self.queue, &mut self.all, current, woken)
+        self.policy.check_preempt(&mut self.queue, &mut self.all, current, woken)
     }
 }
 
@@ -242,7 +242,7 @@ fn with_a_sleeper_in_debt() -> Bench<Eevdf> {
     assert_eq!(bench.pick(None), Some(0));
     bench.charge(0, 600_000);
     bench.sleep(0);
-    assert!(Eevdf::lingers(&bench.all[0]));
+    assert!(Eevdf::sched_delayed(&bench.all[0]));
     assert_eq!(bench.pick(None), Some(1));
     bench
 }
@@ -254,7 +254,7 @@ fn eevdf_lets_a_sleeper_in_debt_leave_when_it_would_be_chosen() {
     // 75000 is lost.
     assert!(bench.charge(1, 750_000), "one that lingers competes");
     assert_eq!(bench.pick(Some(1)), Some(1));
-    assert!(!Eevdf::lingers(&bench.all[0]));
+    assert!(!Eevdf::sched_delayed(&bench.all[0]));
     bench.charge(1, 50_000);
     bench.enqueue(0, WAKE);
     assert_eq!((bench.all[0].vruntime(), bench.all[0].deadline()), (800_000, 1_550_000));
@@ -267,7 +267,7 @@ fn eevdf_wakes_a_lingering_sleeper_where_it_is_while_it_is_in_debt() {
     bench.charge(1, 200_000);
     bench.enqueue(0, WAKE);
     assert_eq!((bench.all[0].vruntime(), bench.all[0].deadline()), (600_000, 750_000));
-    assert!(!Eevdf::lingers(&bench.all[0]));
+    assert!(!Eevdf::sched_delayed(&bench.all[0]));
     assert!(!bench.preempts(1, 0));
 }
 
@@ -302,5 +302,5 @@ fn eevdf_lets_a_sleeper_with_credit_leave_at_once() {
     bench.enqueue(1, WAKE);
     assert_eq!(bench.pick(None), Some(0));
     bench.sleep(0);
-    assert!(!Eevdf::lingers(&bench.all[0]));
+    assert!(!Eevdf::sched_delayed(&bench.all[0]));
 }

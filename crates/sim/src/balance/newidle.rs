@@ -8,10 +8,11 @@ use crate::observe::Observer;
 use crate::time::{Ns, SECOND};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Looks for work for a CPU that has none (`newidle_balance()`); whether there is some now.
+    /// Looks for work for a CPU that is about to become idle. Returns whether it has work (`newidle_balance()`,
+    /// kernel/sched/fair.c, v5.14 and v6.12; `idle_balance()` in v4.5).
     pub(super) fn newidle_balance(&mut self, cpu: usize) -> bool {
         let average = self.cpus[cpu].avg_idle;
-        let first = self.cpus[cpu].domains.first().map(|domain| domain.newidle_cost);
+        let first = self.cpus[cpu].domains.first().map(|domain| domain.max_newidle_lb_cost);
         let Some(first) = first else { return false };
         let threshold = match self.world.kernel.newidle_gate {
             NewidleGate::MigrationCost => self.tunables.migration_cost().into(),
@@ -19,30 +20,30 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         };
         if average < threshold || !self.rq.overload {
             self.records.counters.newidle_skipped += 1;
-            self.balance_sooner(cpu, 0);
+            self.update_next_balance(cpu, 0);
             return false;
         }
         self.settle(cpu);
         let mut spent = 0;
         for level in 0..self.cpus[cpu].domains.len() {
-            self.balance_sooner(cpu, level);
-            if average < spent + self.cpus[cpu].domains[level].newidle_cost {
+            self.update_next_balance(cpu, level);
+            if average < spent + self.cpus[cpu].domains[level].max_newidle_lb_cost {
                 break;
             }
-            let passed = self.pass(cpu, cpu, level, Kind::Newidle);
+            let passed = self.load_balance(cpu, cpu, level, Kind::Newidle);
             spent += passed.cost;
             self.note_newidle_cost(cpu, level, passed.cost);
             if passed.moved > 0 || self.rq.nr_running[cpu] > 0 {
                 break;
             }
         }
-        self.cpus[cpu].max_idle_cost = self.cpus[cpu].max_idle_cost.max(spent);
+        self.cpus[cpu].max_idle_balance_cost = self.cpus[cpu].max_idle_balance_cost.max(spent);
         self.rq.nr_running[cpu] > 0
     }
 
     /// The CPU is about to idle: its next periodic balancing of a level is due by an idle CPU's interval now
     /// (`update_next_balance()`).
-    fn balance_sooner(&mut self, cpu: usize, level: usize) {
+    fn update_next_balance(&mut self, cpu: usize, level: usize) {
         let due = self.cpus[cpu].domains[level].last_balance + self.interval(cpu, level, Kind::Idle);
         let it = &mut self.cpus[cpu];
         it.next_balance = it.next_balance.min(due);
@@ -52,27 +53,27 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         match self.world.kernel.newidle_gate {
             NewidleGate::MigrationCost => {
                 let it = &mut self.cpus[cpu].domains[level];
-                it.newidle_cost = it.newidle_cost.max(cost);
+                it.max_newidle_lb_cost = it.max_newidle_lb_cost.max(cost);
             }
             // Each visit is an opportunity to decay (update_newidle_cost()).
             NewidleGate::DomainCost => {
-                self.decay_newidle_cost(cpu, level, cost);
+                self.update_newidle_cost(cpu, level, cost);
             }
         }
     }
 
     /// A level's dearest new-idle balancing decays by 1 % a second; whether it just has. A dearer one of `cost` takes its
     /// place, and decays from now on.
-    pub(super) fn decay_newidle_cost(&mut self, cpu: usize, level: usize, cost: Ns) -> bool {
+    pub(super) fn update_newidle_cost(&mut self, cpu: usize, level: usize, cost: Ns) -> bool {
         let now = self.time.now;
         let it = &mut self.cpus[cpu].domains[level];
-        if cost > it.newidle_cost {
-            (it.newidle_cost, it.decay_at) = (cost, now + SECOND);
+        if cost > it.max_newidle_lb_cost {
+            (it.max_newidle_lb_cost, it.decay_at) = (cost, now + SECOND);
             return false;
         }
         let due = now > it.decay_at;
         if due {
-            (it.newidle_cost, it.decay_at) = (it.newidle_cost * 253 / 256, now + SECOND);
+            (it.max_newidle_lb_cost, it.decay_at) = (it.max_newidle_lb_cost * 253 / 256, now + SECOND);
         }
         due
     }
@@ -120,7 +121,7 @@ mod tests {
             assert_eq!((calls(engine), engine.rq.overload), (levels as u64, false));
             // What stops below the last leaves it.
             engine.rq.overload = true;
-            engine.cpus[1].domains[levels - 1].newidle_cost = 10 * SECOND;
+            engine.cpus[1].domains[levels - 1].max_newidle_lb_cost = 10 * SECOND;
             engine.newidle_balance(1);
             assert_eq!((calls(engine), engine.rq.overload), (2 * levels as u64 - 1, true));
         });
@@ -141,13 +142,13 @@ mod tests {
     #[test]
     fn the_dearest_balancing_decays_by_three_256ths_each_second() {
         about_to_idle!("laptop-4", "linux-6.12", |engine| {
-            assert!(!engine.decay_newidle_cost(1, 0, 25_600));
+            assert!(!engine.update_newidle_cost(1, 0, 25_600));
             engine.time.now += SECOND;
-            assert!(!engine.decay_newidle_cost(1, 0, 25_600), "not yet");
+            assert!(!engine.update_newidle_cost(1, 0, 25_600), "not yet");
             engine.time.now += 1;
-            assert!(engine.decay_newidle_cost(1, 0, 0));
-            assert_eq!(engine.cpus[1].domains[0].newidle_cost, 25_300);
-            assert!(!engine.decay_newidle_cost(1, 0, 0), "once a second");
+            assert!(engine.update_newidle_cost(1, 0, 0));
+            assert_eq!(engine.cpus[1].domains[0].max_newidle_lb_cost, 25_300);
+            assert!(!engine.update_newidle_cost(1, 0, 0), "once a second");
         });
     }
 }

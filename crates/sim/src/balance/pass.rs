@@ -41,8 +41,9 @@ pub(super) enum Imbalance {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Balances a domain in favour of `cpu`; `payer` spends the time.
-    pub(super) fn pass(&mut self, payer: usize, cpu: usize, level: usize, kind: Kind) -> Passed {
+    /// One balancing pass over a domain in favour of `cpu`; the time is booked on `payer` (`load_balance()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12, there `sched_balance_rq()`).
+    pub(super) fn load_balance(&mut self, payer: usize, cpu: usize, level: usize, kind: Kind) -> Passed {
         let at = usize::from(self.balance.shapes.of_cpu[cpu][level]);
         let domain = &self.balance.shapes.domains[at];
         let (weight, kind_of) = (domain.weight, domain.kind);
@@ -55,11 +56,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if level + 1 == self.cpus[cpu].domains.len() {
             self.rq.overload = self.balance.shapes.domains[at].span.meets(&self.rq.overloaded);
         }
-        let target = self.busiest(cpu, &self.balance.shapes.domains[at], kind);
+        let target = self.find_busiest(cpu, &self.balance.shapes.domains[at], kind);
         match target {
             None => counts.balanced = 1,
             Some((source, imbalance)) => {
-                moved = self.pull(payer, source, cpu, level, kind_of, imbalance, kind, &mut counts);
+                moved = self.detach_tasks(payer, source, cpu, level, kind_of, imbalance, kind, &mut counts);
                 let failed = &mut self.cpus[cpu].domains[level].failed;
                 if moved > 0 {
                     *failed = 0;
@@ -93,9 +94,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Passed { moved, balanced: target.is_none(), cost }
     }
 
-    /// The CPU to take tasks from, and how much.
-    fn busiest(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
-        // An idle CPU takes from the most loaded of the crowded ones, and one task at a time: there is no need to look at
+    /// The CPU to take tasks from, and how much to take; `None` if the domain is balanced.
+    fn find_busiest(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
+        // An idle CPU takes from the most loaded of the overloaded CPUs, and one task at a time: there is no need to look at
         // others, nor at the mean.
         if domain.singles && self.rq.nr_running[cpu] == 0 {
             // One more than the load, so that a CPU whose tasks have none counts too.
@@ -110,22 +111,23 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 return Some((source, Imbalance::Tasks(1)));
             }
         } else if domain.span.meets(&self.rq.overloaded) {
-            return self.busiest_of_many(cpu, domain, kind);
+            return self.find_busiest_of_many(cpu, domain, kind);
         }
-        self.active_wanted(cpu, domain).then(|| self.busiest_of_many(cpu, domain, kind))?
+        self.need_active_balance(cpu, domain).then(|| self.find_busiest_of_many(cpu, domain, kind))?
     }
 
     #[inline(never)]
-    fn busiest_of_many(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
+    fn find_busiest_of_many(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
         if domain.singles {
-            self.busiest_single(cpu, domain, kind)
+            self.find_busiest_cpu(cpu, domain, kind)
         } else {
-            self.busiest_group(cpu, domain, kind)
+            self.find_busiest_group(cpu, domain, kind)
         }
     }
 
-    /// As [`Engine::busiest`]: the busiest CPU of the busiest group.
-    fn busiest_group(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
+    /// As [`Engine::find_busiest`]: the busiest CPU of the busiest group (`find_busiest_group()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
+    fn find_busiest_group(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
         let (mut own, mut all) = (Sum::default(), Sum::default());
         let mut best: Option<Group> = None;
         for (at, shape) in domain.groups.iter().enumerate() {
@@ -138,13 +140,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         }
         let best = best.filter(|best| best.sum.number > 0)?;
-        let imbalance = self.imbalance(domain, &own, &best.sum, || all.per_cpu(), kind)?;
-        let source = self.busiest_in(&domain.groups[best.at], imbalance)?;
+        let imbalance = self.calculate_imbalance(domain, &own, &best.sum, || all.per_cpu(), kind)?;
+        let source = self.find_busiest_queue(&domain.groups[best.at], imbalance)?;
         (self.rq.nr_running[source] > 0).then_some((source, imbalance))
     }
 
-    /// The first of the busiest CPUs of a group.
-    fn busiest_in(&self, group: &shapes::Group, imbalance: Imbalance) -> Option<usize> {
+    /// The first of the busiest CPUs of a group (`find_busiest_queue()`, kernel/sched/fair.c, v4.5 to v6.12).
+    fn find_busiest_queue(&self, group: &shapes::Group, imbalance: Imbalance) -> Option<usize> {
         // A load is far below 2⁴⁰, and a CPU's tasks are far fewer than 2²⁰.
         let rank = |cpu: usize| match imbalance {
             Imbalance::Tasks(_) => u64::from(self.rq.nr_running[cpu]) << 40 | self.rq.loads[cpu],
@@ -157,7 +159,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 (most, source) = (rank, Some(cpu));
             }
         });
-        // One with a single task is only before a crowded one where load decides and the task is heavy.
+        // A CPU with a single task ranks before an overloaded one only where load decides and the task is heavy.
         let decided = matches!(imbalance, Imbalance::Tasks(_)) || most >> 20 >= self.rq.sums.heaviest();
         if source.is_some() && decided {
             return source;
@@ -165,8 +167,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         group.cpus.iter().map(|cpu| usize::from(*cpu)).min_by_key(|cpu| std::cmp::Reverse(rank(*cpu)))
     }
 
-    /// As [`Engine::busiest`] where all groups are single CPUs, in one sweep over two arrays.
-    fn busiest_single(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
+    /// As [`Engine::find_busiest`] where all groups are single CPUs, in one sweep over two arrays.
+    fn find_busiest_cpu(&self, cpu: usize, domain: &Shape, kind: Kind) -> Option<(usize, Imbalance)> {
         // An overloaded CPU counts by its load, and more than any other, which counts by whether it has a task at all.
         let rank =
             |running: u32, load: u64| if running > 1 { load << 1 | 1 << 40 } else { u64::from(running) };
@@ -188,7 +190,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             Sum { width: 1, number, load: self.rq.loads[cpu], idle: u64::from(number == 0) }
         };
         let mean = || total * 1024 / width.max(1);
-        let imbalance = self.imbalance(domain, &single(cpu), &single(source), mean, kind)?;
+        let imbalance = self.calculate_imbalance(domain, &single(cpu), &single(source), mean, kind)?;
         Some((source, imbalance))
     }
 
@@ -214,8 +216,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         sum
     }
 
-    /// How much is to be moved from the busiest group to the own one, if anything.
-    fn imbalance(
+    /// How much to move from the busiest group to the own one; `None` if they are balanced (`calculate_imbalance()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
+    fn calculate_imbalance(
         &self,
         domain: &Shape,
         own: &Sum,
@@ -261,8 +264,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// With SMT, a core that is wholly idle may take a running task from a core with two.
-    fn active_wanted(&self, cpu: usize, domain: &Shape) -> bool {
+    /// With SMT, an idle core may take a running task from a core with two (`need_active_balance()`).
+    fn need_active_balance(&self, cpu: usize, domain: &Shape) -> bool {
         self.topology.threads > 1 && domain.kind != DomainKind::Smt && self.rq.idle_cores.contains(cpu)
     }
 }

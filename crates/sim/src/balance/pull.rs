@@ -13,7 +13,7 @@ use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Failures after which cache-hot tasks are moved all the same (`cache_nice_tries` of `sd_init()`).
-    fn nice_tries(domain: DomainKind) -> u32 {
+    fn cache_nice_tries(domain: DomainKind) -> u32 {
         match domain {
             DomainKind::Smt => 0,
             DomainKind::Cache | DomainKind::Node => 1,
@@ -21,8 +21,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
+    /// Moves tasks from a busy CPU to `cpu`. Returns how many (`detach_tasks()` and `attach_tasks()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
     #[allow(clippy::too_many_arguments, reason = "a pass's facts")]
-    pub(super) fn pull(
+    pub(super) fn detach_tasks(
         &mut self,
         payer: usize,
         source: usize,
@@ -35,29 +37,29 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     ) -> u32 {
         let failed = self.cpus[cpu].domains[level].failed;
         if self.rq.nr_running[source] <= 1 {
-            let stubborn = failed > Self::nice_tries(domain) + 2;
+            let stubborn = failed > Self::cache_nice_tries(domain) + 2;
             if !stubborn || kind != Kind::Idle {
                 return 0;
             }
-            let pushed = self.push_current(payer, source, cpu);
+            let pushed = self.active_load_balance(payer, source, cpu);
             if self.stats.on {
                 self.stats_active(Look { payer, cpu, level, kind: kind as usize }, pushed);
             }
             return u32::from(pushed);
         }
         self.settle(source);
-        self.charge(source);
+        self.update_curr(source);
         // Refusals are noted for the statistics alone.
         let on = self.stats.on;
         if kind == Kind::Newidle && !on && matches!(imbalance, Imbalance::Tasks(_)) {
-            let Some(task) = self.first_that_goes(source, cpu, domain, failed, counts) else { return 0 };
+            let Some(task) = self.detach_one_task(source, cpu, domain, failed, counts) else { return 0 };
             self.lock_queue(payer, source);
-            self.take_over(payer, source, cpu, task, kind);
+            self.move_task(payer, source, cpu, task, kind);
             return 1;
         }
         let mut chosen = std::mem::take(&mut self.balance.detached);
         let mut refused = if on { std::mem::take(&mut self.stats.refused) } else { Vec::new() };
-        self.choose(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen, &mut refused);
+        self.movable_tasks(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen, &mut refused);
         if on {
             self.stats.refused = refused;
             self.stats_refused(payer);
@@ -68,10 +70,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         for task in &chosen {
             if self.stats.on {
-                let hot = self.hot(source, *task, domain);
+                let hot = self.task_hot(source, *task, domain);
                 self.stats_pull(Look { payer, cpu, level, kind: kind as usize }, source, *task, hot);
             }
-            self.take_over(payer, source, cpu, *task, kind);
+            self.move_task(payer, source, cpu, *task, kind);
         }
         chosen.clear();
         self.balance.detached = chosen;
@@ -79,21 +81,22 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Moves a waiting task.
-    fn take_over(&mut self, payer: usize, source: usize, cpu: usize, task: TaskIx, kind: Kind) {
+    fn move_task(&mut self, payer: usize, source: usize, cpu: usize, task: TaskIx, kind: Kind) {
         self.rq.detach_task(source, task, self.time.now);
         let account = if kind == Kind::Newidle { Account::NewidleBalance } else { Account::Balance };
         self.book(payer, account, self.costs.balance_move);
         let distance = self.topology.distance(source, cpu);
         self.records.counters.balance_migrations[distance as usize] += 1;
         self.note_move(task, source, cpu);
-        self.activate(cpu, task, Enqueue::Moved);
+        self.activate_task(cpu, task, Enqueue::Moved);
         if cpu != payer || kind == Kind::Busy {
             self.check_preempt(payer, cpu, task);
         }
     }
 
-    /// As [`Engine::choose`], of tasks and for a CPU about to become idle, which is content with one.
-    fn first_that_goes(
+    /// The first task that may be moved, for a CPU that is about to become idle (`detach_one_task()`, kernel/sched/fair.c,
+    /// v4.5 to v6.12).
+    fn detach_one_task(
         &self,
         source: usize,
         cpu: usize,
@@ -102,34 +105,46 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         counts: &mut Balancing,
     ) -> Option<TaskIx> {
         let most = self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32;
-        let hot_ones_stay = failed <= Self::nice_tries(domain);
         let (mut looked_at, mut first) = (0, None);
         P::waiting(&self.rq.queues[source], |task| {
             looked_at += 1;
             if looked_at > most {
                 return false;
             }
-            if !self.tasks.allowed(task).contains(cpu) {
-                return true;
+            match self.can_migrate_task(source, cpu, task, domain, failed) {
+                Ok(()) => first = Some(task),
+                Err(refusal) => counts.hot += u64::from(refusal == Refusal::Hot),
             }
-            if hot_ones_stay && self.stays_put(source, cpu, task, domain) {
-                counts.hot += 1;
-                return true;
-            }
-            first = Some(task);
-            false
+            first.is_none()
         });
         first
     }
 
+    /// Whether a waiting task of `source` may and should go to `cpu` (`can_migrate_task()`, kernel/sched/fair.c, v4.5 to
+    /// v6.12). `failed`: balancing passes over the domain that have failed since the last one that moved a task; after some
+    /// of them cache-hot tasks go too.
     #[inline(always)]
-    fn stays_put(&self, source: usize, cpu: usize, task: TaskIx, domain: DomainKind) -> bool {
-        self.numa_verdict(source, cpu, task, domain).unwrap_or_else(|| self.hot(source, task, domain))
+    fn can_migrate_task(
+        &self,
+        source: usize,
+        cpu: usize,
+        task: TaskIx,
+        domain: DomainKind,
+        failed: u32,
+    ) -> Result<(), Refusal> {
+        if !self.tasks.allowed(task).contains(cpu) {
+            return Err(Refusal::Affine);
+        }
+        let stays = || {
+            let degrades = self.migrate_degrades_locality(source, cpu, task, domain);
+            degrades.unwrap_or_else(|| self.task_hot(source, task, domain))
+        };
+        if failed <= Self::cache_nice_tries(domain) && stays() { Err(Refusal::Hot) } else { Ok(()) }
     }
 
     /// Waiting tasks of a CPU that may and should go to another.
     #[allow(clippy::too_many_arguments, reason = "a pass's facts")]
-    fn choose(
+    fn movable_tasks(
         &self,
         source: usize,
         cpu: usize,
@@ -150,16 +165,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if looked_at > most || stays <= 1 {
                 return false;
             }
-            if !self.tasks.allowed(task).contains(cpu) {
+            if let Err(refusal) = self.can_migrate_task(source, cpu, task, domain, failed) {
+                counts.hot += u64::from(refusal == Refusal::Hot);
                 if self.stats.on {
-                    refused.push((task, Refusal::Affine));
-                }
-                return true;
-            }
-            if failed <= Self::nice_tries(domain) && self.stays_put(source, cpu, task, domain) {
-                counts.hot += 1;
-                if self.stats.on {
-                    refused.push((task, Refusal::Hot));
+                    refused.push((task, refusal));
                 }
                 return true;
             }
@@ -182,8 +191,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         });
     }
 
-    /// Whether a task is cache-hot on its CPU (`task_hot()`): it ran there less than `migration_cost_ns` ago.
-    pub(crate) fn hot(&self, source: usize, task: TaskIx, domain: DomainKind) -> bool {
+    /// Whether a task is cache-hot on its CPU: it ran there less than the migration cost ago (`task_hot()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
+    pub(crate) fn task_hot(&self, source: usize, task: TaskIx, domain: DomainKind) -> bool {
         // Siblings share all caches.
         if domain == DomainKind::Smt {
             return false;
@@ -198,7 +208,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Moves the running task of a CPU to an idle one (active balancing).
     #[cold]
     #[inline(never)]
-    fn push_current(&mut self, payer: usize, source: usize, cpu: usize) -> bool {
+    fn active_load_balance(&mut self, payer: usize, source: usize, cpu: usize) -> bool {
         let task = self.cpus[source].current;
         let fair = task != NOBODY && self.tasks[task].class.realtime().is_none();
         if !fair || !self.tasks.allowed(task).contains(cpu) || !self.rq.idle.contains(cpu) {
@@ -216,7 +226,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.stats.on {
             self.stats_enqueue(source, task);
         }
-        self.activate(cpu, task, Enqueue::Moved);
+        self.activate_task(cpu, task, Enqueue::Moved);
         self.schedule(source);
         self.rekey(source);
         self.check_preempt(payer, cpu, task);
@@ -253,11 +263,11 @@ mod tests {
                 let task = engine.gate.main;
                 engine.tasks[task].ran_at = 7_000_000;
                 engine.time.now = 7_000_000 + since;
-                assert_eq!(engine.hot(0, task, DomainKind::Cache), hot, "cost {cost}, {since} ns ago");
-                assert!(!engine.hot(0, task, DomainKind::Smt), "siblings share their caches");
+                assert_eq!(engine.task_hot(0, task, DomainKind::Cache), hot, "cost {cost}, {since} ns ago");
+                assert!(!engine.task_hot(0, task, DomainKind::Smt), "siblings share their caches");
                 // sched_init() runs before anybody can set the cost.
                 let it = &engine.cpus[1];
-                assert_eq!((it.avg_idle, it.max_idle_cost), (1_000_000, 500_000), "cost {cost}");
+                assert_eq!((it.avg_idle, it.max_idle_balance_cost), (1_000_000, 500_000), "cost {cost}");
             });
         }
     }

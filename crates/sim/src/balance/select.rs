@@ -14,7 +14,7 @@ use crate::time::Ns;
 const FLIPS_PERIOD_BITS: u32 = 30;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Chooses a CPU for a task that `cpu` wakes.
+    /// Selects a CPU for a task that `cpu` wakes (`select_task_rq()`, kernel/sched/core.c, v4.5 to v6.12).
     #[inline]
     pub(crate) fn select_task_rq(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
         if self.tasks[task].class.realtime().is_some() {
@@ -30,17 +30,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if waker != NOBODY {
             self.record_wakee(waker, task);
         }
-        let target = if cpu == previous { cpu } else { self.drawn_to(cpu, previous, task, sync) };
-        self.idle_sibling(cpu, previous, target, task)
+        let target = if cpu == previous { cpu } else { self.wake_affine_target(cpu, previous, task, sync) };
+        self.select_idle_sibling(cpu, previous, target, task)
     }
 
-    /// Where a wake-up from another CPU draws a task: to its waker, or nowhere.
+    /// The CPU near which a wake-up from another CPU looks for an idle one: the waker's or the task's last one.
     #[inline(never)]
-    fn drawn_to(&mut self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> usize {
+    fn wake_affine_target(&mut self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> usize {
         let waker = self.cpus[cpu].current;
         let mut target = previous;
-        if self.tasks.allowed(task).contains(cpu) && self.near(cpu, previous) {
-            if waker != NOBODY && self.wakes_wide(waker, task) {
+        if self.tasks.allowed(task).contains(cpu) && self.within_reclaim_distance(cpu, previous) {
+            if waker != NOBODY && self.wake_wide(waker, task) {
                 self.records.counters.wake_wide += 1;
             } else {
                 let pulled = self.wake_affine(cpu, previous, task, sync);
@@ -56,7 +56,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         target
     }
 
-    fn near(&self, a: usize, b: usize) -> bool {
+    fn within_reclaim_distance(&self, a: usize, b: usize) -> bool {
         let (a, b) = (self.topology.node(a), self.topology.node(b));
         a == b || self.world.machine.node_distance(a, b) <= RECLAIM_DISTANCE
     }
@@ -103,14 +103,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Whether waker and wakee are a one-to-many relation that would crowd a last-level cache (`wake_wide()`).
-    fn wakes_wide(&self, waker: TaskIx, task: TaskIx) -> bool {
+    fn wake_wide(&self, waker: TaskIx, task: TaskIx) -> bool {
         let (a, b) = (u32::from(self.tasks[waker].wakee_flips), u32::from(self.tasks[task].wakee_flips));
         let (master, slave) = (a.max(b), a.min(b));
         let factor = self.world.machine.cores_per_cache * self.world.machine.threads_per_core;
         slave >= factor && master >= slave.saturating_mul(factor)
     }
 
-    /// Whether a task is drawn to its waker's CPU.
+    /// Whether a task is pulled to its waker's CPU (`wake_affine()`, kernel/sched/fair.c, v4.5 to v6.12).
     fn wake_affine(&self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> bool {
         let kind = self.world.kernel.wake_affine;
         if kind == WakeAffine::IdleThenWeight {
@@ -140,8 +140,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if kind == WakeAffine::Weight { load == 0 || here <= there } else { here < there }
     }
 
-    /// An idle CPU that shares the last-level cache with `target`, if there is one that is worth finding.
-    fn idle_sibling(&mut self, cpu: usize, previous: usize, target: usize, task: TaskIx) -> usize {
+    /// An idle CPU that shares the last-level cache with `target`, otherwise `target` (`select_idle_sibling()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
+    fn select_idle_sibling(&mut self, cpu: usize, previous: usize, target: usize, task: TaskIx) -> usize {
         let stays = target == previous || self.tasks.allowed(task).contains(target);
         let target = if stays { target } else { previous };
         if self.rq.idle.contains(target) {
@@ -153,7 +154,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         {
             return previous;
         }
-        let (found, scanned) = self.search_idle(cpu, target, task);
+        let (found, scanned) = self.select_idle_cpu(cpu, target, task);
         let cost = scanned as u64 * u64::from(self.costs.idle_scan_cpu);
         self.book(cpu, Account::Search, cost);
         // update_avg(): an eighth of the difference.
@@ -162,8 +163,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         found.unwrap_or(target)
     }
 
-    /// An idle CPU under the same last-level cache from `target` on, and how many were looked at.
-    fn search_idle(&self, cpu: usize, target: usize, task: TaskIx) -> (Option<usize>, usize) {
+    /// An idle CPU under the last-level cache of `target`, and how many CPUs were looked at: first a CPU of an idle core,
+    /// then any idle CPU (`select_idle_core()` and `select_idle_cpu()`, kernel/sched/fair.c, v5.14 and v6.12).
+    fn select_idle_cpu(&self, cpu: usize, target: usize, task: TaskIx) -> (Option<usize>, usize) {
         let cache = &self.balance.shapes.caches[self.topology.cache(target)];
         let bound;
         let (span, width) = if self.tasks.is_unbound(task) {
@@ -183,7 +185,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let reach = match search {
             IdleSearch::Groups => return (None, width),
             IdleSearch::Utilisation => Reach::Cpus(cache.reach(cache.span.common(&self.rq.idle))),
-            IdleSearch::Proportional => self.proportional_reach(cpu, width),
+            IdleSearch::Proportional => self.sis_prop_reach(cpu, width),
         };
         if let Some(found) = span.first_common_from(&self.rq.idle, target) {
             let place = span.rank(target, found);
@@ -195,7 +197,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// `SIS_PROP`: as many as a 512th of the average idle time pays for, at least 4 (`select_idle_cpu()` of 5.14).
-    fn proportional_reach(&self, cpu: usize, width: usize) -> Reach {
+    fn sis_prop_reach(&self, cpu: usize, width: usize) -> Reach {
         let it = &self.cpus[cpu];
         let (budget, cost) = (width as u64 * (it.avg_idle / 512), it.avg_search + 1);
         if budget >= cost * width as u64 {

@@ -40,7 +40,7 @@ pub(crate) struct Cache {
 impl Cache {
     fn new(span: CpuMask, kernel: &Kernel) -> Self {
         let width = span.count();
-        let reach = |idle: usize| utilisation_reach(idle, width, kernel.domains.cache_imbalance_pct);
+        let reach = |idle: usize| sis_util_reach(idle, width, kernel.domains.cache_imbalance_pct);
         let known = kernel.idle_search == IdleSearch::Utilisation;
         let reaches = if known { (0..=width).map(reach).collect() } else { Vec::new() };
         Self { span: Span::new(span), width, reaches }
@@ -55,7 +55,7 @@ impl Cache {
 
 /// Width × (1 − (x × `pct` %)²), x being the part of a cache's CPUs that is busy (`update_idle_cpu_scan()` of 6.12, with
 /// the momentary number of busy CPUs for the average utilisation).
-fn utilisation_reach(idle: usize, width: usize, pct: u32) -> u16 {
+fn sis_util_reach(idle: usize, width: usize, pct: u32) -> u16 {
     let busy = (width - idle) as u64 * 1024 / width.max(1) as u64;
     let pct = u64::from(pct);
     let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);

@@ -27,7 +27,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn select_task_rq_fork(&mut self, cpu: usize, task: TaskIx) -> usize {
         if self.tasks[task].class.realtime().is_some() {
             let allowed = *self.tasks.allowed(task);
-            let here = if allowed.contains(cpu) { cpu } else { self.idlest(&allowed, cpu) };
+            let here = if allowed.contains(cpu) { cpu } else { self.find_idlest_group_cpu(&allowed, cpu) };
             // Since 2.6.25 it is pushed on at once if one of at least its priority runs there (task_woken_rt()).
             return P::select_task_rq_fork_rt(self, here, task);
         }
@@ -42,6 +42,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         P::select_task_rq_exec(self, cpu, task)
     }
 
+    /// The CPU for a new task, or one with a fresh image: down the domains, to the idlest group of each
+    /// (`find_idlest_cpu()`, kernel/sched/fair.c, v4.5 to v6.12).
     pub(super) fn find_idlest_cpu(&mut self, cpu: usize, task: TaskIx) -> usize {
         let allowed = *self.tasks.allowed(task);
         let mut here = if allowed.contains(cpu) { cpu } else { allowed.lowest().unwrap_or(cpu) };
@@ -55,8 +57,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 continue;
             }
             looked_at += u64::from(domain.weight);
-            if let Some(span) = self.span_to_go_to(usize::from(*at), here, task) {
-                here = self.idlest(&span, here);
+            if let Some(span) = self.idlest_span(usize::from(*at), here, task) {
+                here = self.find_idlest_group_cpu(&span, here);
                 // Go on below in the new CPU's domains.
                 level = level.min(self.world.domains.of_cpu[here].len());
             }
@@ -73,13 +75,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// The CPUs of a domain's group to leave the own one for; `None` to stay.
-    fn span_to_go_to(&self, domain: usize, here: usize, task: TaskIx) -> Option<CpuMask> {
+    fn idlest_span(&self, domain: usize, here: usize, task: TaskIx) -> Option<CpuMask> {
         let kind = self.world.domains.all[domain].kind;
         if self.tasks.is_unbound(task) {
             // It may go to all that take part in balancing, whose groups are known.
             let groups = &self.balance.shapes.domains[domain].groups;
             let load = |(at, group): (usize, &Group)| (self.load_of(at, group), group.span.contains(here));
-            let at = self.idlest_group(groups.iter().enumerate().map(load), kind)?;
+            let at = self.find_idlest_group(groups.iter().enumerate().map(load), kind)?;
             return Some(*groups[at].span.mask());
         }
         let allowed = self.tasks.allowed(task);
@@ -88,12 +90,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let span = group.and(allowed);
             (!span.is_empty()).then(|| (self.load_within(at, &span), group.contains(here)))
         };
-        let at = self.idlest_group(groups.iter().enumerate().filter_map(load), kind)?;
+        let at = self.find_idlest_group(groups.iter().enumerate().filter_map(load), kind)?;
         Some(groups[at].and(allowed))
     }
 
     /// The group to leave the own one for, of groups and whether each is the own one.
-    fn idlest_group(&self, groups: impl Iterator<Item = (Load, bool)>, kind: DomainKind) -> Option<usize> {
+    fn find_idlest_group(
+        &self,
+        groups: impl Iterator<Item = (Load, bool)>,
+        kind: DomainKind,
+    ) -> Option<usize> {
         let (mut own, mut best): (Option<Load>, Option<Load>) = (None, None);
         for (load, is_own) in groups {
             if is_own {
@@ -143,7 +149,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// The CPU of a set that is idle least deeply, or else least loaded.
-    fn idlest(&self, span: &CpuMask, fallback: usize) -> usize {
+    fn find_idlest_group_cpu(&self, span: &CpuMask, fallback: usize) -> usize {
         let idle = span.and(&self.rq.idle);
         if !idle.is_empty() {
             // The shallowest state; among those in it, the one that became idle last.

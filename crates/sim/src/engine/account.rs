@@ -125,16 +125,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from, cpu, account, counted);
     }
 
-    /// Charges the current task for the time up to its CPU's clock.
+    /// Charges the current task for the time up to its CPU's clock (`update_curr()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[inline]
-    pub(crate) fn charge(&mut self, cpu: usize) {
+    pub(crate) fn update_curr(&mut self, cpu: usize) {
         let it = &self.cpus[cpu];
         if it.current != NOBODY && it.clock != it.charged_at {
-            self.charge_current(cpu);
+            self.update_curr_slowly(cpu);
         }
     }
 
-    fn charge_current(&mut self, cpu: usize) {
+    fn update_curr_slowly(&mut self, cpu: usize) {
         let it = &mut self.cpus[cpu];
         let (task, ran) = (it.current, it.clock - it.charged_at);
         it.charged_at = it.clock;
@@ -142,7 +142,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         task_.ran_ns += ran;
         task_.ran_at = it.clock;
         if task_.class.realtime().is_none() {
-            if self.rq.policy.charge(&mut self.rq.queues[cpu], &mut self.rq.entities, task, ran) {
+            if self.rq.policy.update_curr(&mut self.rq.queues[cpu], &mut self.rq.entities, task, ran) {
                 self.cpus[cpu].need_resched = true;
             }
         } else {

@@ -110,7 +110,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         assert_eq!(
             self.rq.overloaded.contains(cpu),
             number > 1,
-            "the mask of crowded CPUs is right about {cpu}"
+            "the mask of overloaded CPUs is right about {cpu}"
         );
         let spent = self.records.ledger.cpu_total(cpu);
         assert_eq!(spent, it.clock.min(self.time.horizon), "CPU {cpu}'s accounts sum to its clock");

@@ -60,7 +60,7 @@ pub(crate) struct DomainState {
     pub last_balance: Ns,
     pub interval: Ns,
     pub failed: u32,
-    pub newidle_cost: Ns,
+    pub max_newidle_lb_cost: Ns,
     pub decay_at: Ns,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Cpu {
     /// Mean length of recent idleness.
     pub avg_idle: Ns,
 
-    pub max_idle_cost: Ns,
+    pub max_idle_balance_cost: Ns,
     /// What the search for an idle CPU costs on average.
     pub avg_search: Ns,
     pub next_balance: Ns,
@@ -107,12 +107,6 @@ pub(crate) struct Cpu {
     pub domains: Box<[DomainState]>,
 
     pub timers: Timers,
-}
-
-impl Default for Cpu {
-    fn default() -> Self {
-        Self::new(NEVER, 0, Box::new([]))
-    }
 }
 
 impl Cpu {
@@ -137,7 +131,7 @@ impl Cpu {
             realtime: Realtime::default(),
             // As sched_init() leaves them (kernel/sched/core.c, v4.5 to v6.12).
             avg_idle: 2 * migration_cost,
-            max_idle_cost: migration_cost,
+            max_idle_balance_cost: migration_cost,
             next_balance: 0,
             lock_free_at: 0,
             avg_search: 0,
@@ -170,7 +164,7 @@ mod tests {
     #[test]
     fn what_events_need_of_a_cpu_lies_in_three_cache_lines_before_its_timers() {
         assert_eq!(offset_of!(Cpu, timer_at), 64 + 16);
-        assert_eq!(offset_of!(Cpu, max_idle_cost), 128);
+        assert_eq!(offset_of!(Cpu, max_idle_balance_cost), 128);
         assert_eq!(offset_of!(Cpu, timers), 192);
         assert_eq!(size_of::<Cpu>(), 512, "a power of two, for which an index is a shift");
     }

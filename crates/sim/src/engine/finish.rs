@@ -27,7 +27,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         };
         for cpu in 0..self.cpus.len() {
             self.settle_last(cpu, close);
-            self.charge(cpu);
+            self.update_curr(cpu);
             self.save_user(cpu);
             // Where a task was done with a piece of work in between, nothing comes after it any more.
             let rest = close.saturating_sub(self.cpus[cpu].clock);

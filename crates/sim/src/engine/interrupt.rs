@@ -48,7 +48,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 break;
             }
             self.cpus[cpu].timers.pop();
-            self.wake(cpu, timer.owner & !EXACT, false);
+            self.try_to_wake_up(cpu, timer.owner & !EXACT, false);
         }
         self.cpus[cpu].note_timers();
         self.cpus[cpu].in_interrupt = false;
@@ -84,20 +84,25 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.vmstat.workers.due[cpu] <= self.time.now {
             self.fold_is_due(cpu);
         }
-        self.charge(cpu);
+        self.update_curr(cpu);
         let current = self.cpus[cpu].current;
         let mut leaves = false;
         if self.tasks[current].class.realtime().is_some() {
             self.realtime_tick(cpu);
         } else {
-            if self.rq.policy.tick(&mut self.rq.queues[cpu], &mut self.rq.entities, current, self.time.now) {
+            if self.rq.policy.task_tick(
+                &mut self.rq.queues[cpu],
+                &mut self.rq.entities,
+                current,
+                self.time.now,
+            ) {
                 self.cpus[cpu].need_resched = true;
             }
-            leaves = self.numa.on && self.numa_tick(cpu, current);
+            leaves = self.numa.on && self.task_tick_numa(cpu, current);
         }
         P::balance_tick(self, cpu);
         if leaves && self.cpus[cpu].current == current {
-            self.numa_move(cpu);
+            self.task_numa_migrate(cpu);
         }
     }
 

@@ -25,7 +25,7 @@ use crate::physics::Physics;
 use crate::sched::{Policy, Runqueues};
 use crate::schedstats::Schedstats;
 use crate::simulation::Config;
-use crate::table::PerCpu;
+use crate::table::Table;
 use crate::tasks::{GateState, ProgramState, TaskSettings, Tasks};
 use crate::time::{Clock, Timers};
 use crate::vmstat::Vmstat;
@@ -66,7 +66,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub tunables: Tunables,
     pub time: Clock,
     changes: Changes,
-    pub cpus: PerCpu<Cpu>,
+    pub cpus: Table<Cpu>,
     pub rq: Runqueues<P>,
     pub balance: Balance,
     pub tasks: Tasks<'c>,
@@ -180,7 +180,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     fn retuned(&mut self) {
         for cpu in 0..self.cpus.len() {
             self.settle(cpu);
-            self.charge(cpu);
+            self.update_curr(cpu);
         }
         self.rq.policy.retune(&self.tunables);
         self.retune_vmstat();

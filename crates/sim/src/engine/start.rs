@@ -9,6 +9,7 @@ use crate::observe::{Observer, Records};
 use crate::physics::Physics;
 use crate::sched::{Runqueues, Setting};
 use crate::schedstats::Schedstats;
+use crate::table::Table;
 use crate::tasks::{GateState, ProgramState, Tasks};
 use crate::time::{Agenda, Clock, MS, NEVER, Ns, Random, SECOND, Timers};
 use crate::vmstat::Vmstat;
@@ -31,7 +32,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let mut agenda = Agenda::new(cpus + 1);
         config.changes.iter().enumerate().for_each(|(at, change)| timers.arm(change.at_ns, at as u32));
         agenda.set(cpus, timers.next());
-        let machine_cpus = (0..cpus)
+        let machine_cpus: Vec<Cpu> = (0..cpus)
             .map(|cpu| {
                 let state = |at: &u16| domain_state(shapes.domains[usize::from(*at)].weight);
                 let domains = shapes.of_cpu[cpu].iter().map(state).collect();
@@ -47,7 +48,8 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             costs: machine.costs.clone(),
             time: Clock { now: 0, horizon: config.horizon_ns.unwrap_or(NEVER - 1), tick_ns, agenda, random },
             changes: Changes { list: config.changes.clone(), timers },
-            cpus: machine_cpus,
+            // SAFETY: by CPU, with an entry for each CPU of the topology.
+            cpus: unsafe { Table::trusted(machine_cpus) },
             rq: Runqueues::new(policy, topology, housekeeping),
             tasks: Tasks::new(housekeeping),
             gate: GateState::new(plan.program().window),
@@ -77,7 +79,7 @@ fn domain_state(weight: u32) -> DomainState {
         last_balance: 0,
         interval: Ns::from(weight) * MS,
         failed: 0,
-        newidle_cost: 0,
+        max_newidle_lb_cost: 0,
         decay_at: SECOND,
     }
 }

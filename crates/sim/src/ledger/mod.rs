@@ -4,7 +4,7 @@
 //! when a simulation ends is carried through, so the ledger closes a little later than the program does:
 //! [`Ledger::closed_ns`] × CPUs is the sum of all accounts.
 
-use crate::table::PerCpu;
+use crate::table::Table;
 use crate::time::Ns;
 
 macro_rules! accounts {
@@ -103,21 +103,22 @@ impl Account {
 }
 
 /// A CPU's accounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(align(64))]
 struct Accounts([Ns; Account::COUNT]);
 
 /// All CPUs' accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
-    cpus: PerCpu<Accounts>,
+    cpus: Table<Accounts>,
     closed_ns: Ns,
 }
 
 impl Ledger {
     /// Empty accounts of so many CPUs.
     pub(crate) fn new(cpus: usize) -> Self {
-        Self { cpus: vec![Accounts([0; Account::COUNT]); cpus].into(), closed_ns: 0 }
+        // SAFETY: by CPU, with an entry for each CPU of the topology; the public methods check.
+        Self { cpus: unsafe { Table::trusted(vec![Accounts([0; Account::COUNT]); cpus]) }, closed_ns: 0 }
     }
 
     #[inline]

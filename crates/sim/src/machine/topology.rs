@@ -1,7 +1,6 @@
 //! Where each CPU is.
 
 use super::{CpuMask, Machine, Numbering};
-use crate::table::PerCpu;
 
 /// How far apart two CPUs are, by what they share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +42,7 @@ pub(crate) struct Place {
 /// Places of all CPUs, and the sets that share something.
 #[derive(Debug, Clone)]
 pub struct Topology {
-    pub(crate) places: PerCpu<Place>,
+    pub(crate) places: Vec<Place>,
     pub(crate) cores: Vec<CpuMask>,
     pub(crate) caches: Vec<CpuMask>,
     pub(crate) nodes: Vec<CpuMask>,
@@ -85,7 +84,7 @@ impl Topology {
             cores: sets(cores, |place| place.core),
             caches: sets(caches, |place| place.cache),
             nodes: sets(nodes, |place| place.node),
-            places: places.into(),
+            places,
             threads,
             memory,
         }

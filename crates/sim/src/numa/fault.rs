@@ -13,7 +13,7 @@ use crate::time::Ns;
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// A task is about to touch a part of a region: the marked pages there fault first, and some of them move
     /// (`do_numa_page()`).
-    pub(crate) fn numa_touch(&mut self, cpu: usize, task: TaskIx, region: u32, touch: &Touch) {
+    pub(crate) fn do_numa_page(&mut self, cpu: usize, task: TaskIx, region: u32, touch: &Touch) {
         if !self.numa.present {
             return;
         }
@@ -27,7 +27,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return;
         }
         if on {
-            self.numa.conclude(task, &self.physics.regions);
+            self.numa.task_numa_placement(task, &self.physics.regions);
         }
         let (nodes, member) = (self.numa.nodes, &mut self.numa.members[task as usize]);
         let map = self.numa.spaces[space].mapping(region);
@@ -49,10 +49,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 *home = node;
             }
             if on {
-                member.record(*home, taken, was_local, nodes);
+                member.task_numa_fault(*home, taken, was_local, nodes);
             }
         }
-        self.book_faults(cpu, faults, local);
+        self.book_numa_faults(cpu, faults, local);
         moves.into_iter().for_each(|(from, pages)| self.book_move(cpu, from, node, pages));
     }
 
@@ -93,7 +93,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return;
         }
         if on {
-            self.numa.conclude(task, &self.physics.regions);
+            self.numa.task_numa_placement(task, &self.physics.regions);
         }
         let (nodes, member) = (self.numa.nodes, &mut self.numa.members[task as usize]);
         let it = &mut self.numa.spaces[space].image;
@@ -105,9 +105,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             it.node = node;
         }
         if on {
-            member.record(it.node, faults, was_local, nodes);
+            member.task_numa_fault(it.node, faults, was_local, nodes);
         }
-        self.book_faults(cpu, faults, if was_local { faults } else { 0 });
+        self.book_numa_faults(cpu, faults, if was_local { faults } else { 0 });
         if moves {
             self.tasks[task].image_node = node.into();
             self.book_move(cpu, from, node, pages);
@@ -129,11 +129,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.counters.numa_pte_updates += pages;
         let node = self.topology.node(cpu) as u8;
         let nodes = self.numa.nodes;
-        self.numa.members[task as usize].record(node, pages, true, nodes);
-        self.book_faults(cpu, pages, pages);
+        self.numa.members[task as usize].task_numa_fault(node, pages, true, nodes);
+        self.book_numa_faults(cpu, pages, pages);
     }
 
-    fn book_faults(&mut self, cpu: usize, faults: u64, local: u64) {
+    fn book_numa_faults(&mut self, cpu: usize, faults: u64, local: u64) {
         self.records.counters.numa_hint_faults += faults;
         self.records.counters.numa_hint_faults_local += local;
         self.records.counters.vmstat.pgfault += faults;

@@ -45,8 +45,9 @@ impl Member {
         }
     }
 
-    /// Notes faults on pages that are on `node` now; `local` as they were found.
-    pub fn record(&mut self, node: u8, pages: u64, local: bool, nodes: usize) {
+    /// Counts faults on pages that are on `node` now; `local`: the task found them on its own node (`task_numa_fault()`,
+    /// kernel/sched/fair.c, v4.5).
+    pub fn task_numa_fault(&mut self, node: u8, pages: u64, local: bool, nodes: usize) {
         if self.recent.is_empty() {
             (self.faults, self.recent) = (vec![0; nodes], vec![0; nodes]);
         }
@@ -72,7 +73,7 @@ impl Member {
 
     /// A pass over its memory is complete, or so many are: faults decay by half, the node of the most is preferred (the first of equals), and
     /// the scan period adapts within `(least, most)` (`task_numa_placement()`, `update_task_scan_period()`).
-    pub fn conclude(&mut self, passes: u32, periods: (Ns, Ns)) {
+    pub fn task_numa_placement(&mut self, passes: u32, periods: (Ns, Ns)) {
         self.passes = passes;
         if !self.has_faults() {
             return;
@@ -81,7 +82,7 @@ impl Member {
             *all = *all / 2 + std::mem::take(recent);
         }
         let [remote, local] = std::mem::take(&mut self.locality);
-        self.period = adapted(self.period, remote, local, periods);
+        self.period = update_task_scan_period(self.period, remote, local, periods);
         let most = self.faults.iter().copied().max().unwrap_or(0);
         if most > 0 {
             let node = self.faults.iter().position(|faults| *faults == most);
@@ -94,7 +95,7 @@ impl Member {
 
 /// The next scan period. Without any fault it doubles. If at least seven tenths of the faults were local, it grows by a
 /// tenth for each tenth above seven, and at least by one; otherwise it shrinks by a tenth for each tenth below.
-fn adapted(period: Ns, remote: u64, local: u64, (least, most): (Ns, Ns)) -> Ns {
+fn update_task_scan_period(period: Ns, remote: u64, local: u64, (least, most): (Ns, Ns)) -> Ns {
     if remote + local == 0 {
         return period.saturating_mul(2).min(most);
     }
@@ -109,11 +110,11 @@ fn adapted(period: Ns, remote: u64, local: u64, (least, most): (Ns, Ns)) -> Ns {
 
 #[cfg(test)]
 mod tests {
-    use super::{Member, adapted};
+    use super::{Member, update_task_scan_period};
 
     #[test]
     fn the_scan_period_grows_with_locality_and_shrinks_without() {
-        let next = |remote, local| adapted(2000, remote, local, (1000, 60_000));
+        let next = |remote, local| update_task_scan_period(2000, remote, local, (1000, 60_000));
         // All local: three tenths more; seven and eight tenths local: one tenth more.
         assert_eq!(next(0, 10), 2600);
         assert_eq!((next(3, 7), next(2, 8)), (2200, 2200));
@@ -122,19 +123,19 @@ mod tests {
         assert_eq!(next(10, 0), 1000);
         // No fault at all: twice as long, up to the most.
         assert_eq!(next(0, 0), 4000);
-        assert_eq!(adapted(50_000, 0, 0, (1000, 60_000)), 60_000);
+        assert_eq!(update_task_scan_period(50_000, 0, 0, (1000, 60_000)), 60_000);
     }
 
     #[test]
     fn the_node_of_most_faults_is_preferred_and_old_faults_count_half() {
         let mut it = Member::new(0, 0);
-        it.record(1, 100, false, 3);
-        it.record(0, 60, true, 3);
-        it.conclude(1, (1, 1));
+        it.task_numa_fault(1, 100, false, 3);
+        it.task_numa_fault(0, 60, true, 3);
+        it.task_numa_placement(1, (1, 1));
         assert_eq!((it.preferred, it.faults(0), it.faults(1)), (1, 60, 100));
         // 60 / 2 + 30 against 100 / 2: the old ones still outweigh it by nothing: 60 to 50.
-        it.record(0, 30, true, 3);
-        it.conclude(2, (1, 1));
+        it.task_numa_fault(0, 30, true, 3);
+        it.task_numa_placement(2, (1, 1));
         assert_eq!((it.preferred, it.faults(0), it.faults(1)), (0, 60, 50));
         assert_eq!((it.share(0), it.share(1), it.share(2)), (545, 454, 0));
     }

@@ -185,11 +185,11 @@ impl Numa {
     }
 
     /// Before a task's first fault of a pass: what the faults of the pass before tell.
-    fn conclude(&mut self, task: TaskIx, regions: &[Region]) {
+    fn task_numa_placement(&mut self, task: TaskIx, regions: &[Region]) {
         let member = &mut self.members[task as usize];
         let space = &self.spaces[member.space as usize];
         if member.passes != space.passes {
-            member.conclude(space.passes, self.knobs.periods(space.pages(regions)));
+            member.task_numa_placement(space.passes, self.knobs.periods(space.pages(regions)));
         }
     }
 

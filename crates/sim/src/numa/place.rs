@@ -18,13 +18,13 @@ enum Place {
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// The current task of a CPU tries to get to its preferred node (`task_numa_migrate()`).
-    pub(crate) fn numa_move(&mut self, cpu: usize) {
+    pub(crate) fn task_numa_migrate(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         let node = usize::from(self.numa.preferred(task));
         let looked_at = self.topology.node_cpus(node).count() as u64;
         let base = u64::from(self.costs.balance_base);
         self.book(cpu, Account::NumaPlace, base + looked_at * u64::from(self.costs.balance_cpu));
-        match self.place_on(cpu, task, node) {
+        match self.task_numa_find_cpu(cpu, task, node) {
             None => self.records.counters.numa_task_stayed += 1,
             Some(Place::Free(target)) => {
                 self.records.counters.numa_task_migrated += 1;
@@ -34,7 +34,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 if self.stats.on {
                     self.stats_enqueue(cpu, task);
                 }
-                self.activate(target, task, Enqueue::Moved);
+                self.activate_task(target, task, Enqueue::Moved);
                 self.schedule(cpu);
                 self.rekey(cpu);
                 self.check_preempt(cpu, target, task);
@@ -53,8 +53,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     self.stats_enqueue(cpu, task);
                     self.stats_enqueue(cpu, other);
                 }
-                self.activate(target, task, Enqueue::Moved);
-                self.activate(cpu, other, Enqueue::Moved);
+                self.activate_task(target, task, Enqueue::Moved);
+                self.activate_task(cpu, other, Enqueue::Moved);
                 for each in [target, cpu] {
                     self.schedule(each);
                     self.rekey(each);
@@ -65,7 +65,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// A place on a node for the current task of `cpu`: an idle core, an idle CPU, that of a task which is not worse off
     /// here by more than this one gains, or the least loaded CPU if the nodes' loads come no further apart by it.
-    fn place_on(&self, cpu: usize, task: TaskIx, node: usize) -> Option<Place> {
+    fn task_numa_find_cpu(&self, cpu: usize, task: TaskIx, node: usize) -> Option<Place> {
         let span = self.topology.node_cpus(node).and(self.tasks.allowed(task));
         let cores = self.rq.idle_cores(self.topology);
         let idle = cores.first_common_from(&span, 0).or_else(|| self.rq.idle.first_common_from(&span, 0));
@@ -107,7 +107,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// What NUMA balancing says about moving a waiting task (`migrate_degrades_locality()`): that it should stay, that it
     /// may go although it is cache-hot, or nothing.
-    pub(crate) fn numa_verdict(
+    pub(crate) fn migrate_degrades_locality(
         &self,
         source: usize,
         cpu: usize,

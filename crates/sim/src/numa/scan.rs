@@ -17,16 +17,16 @@ const AFTER_TURN_TICKS: Ns = 2;
 const RUN_PER_SCAN: Ns = 32;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// The tick of an ordinary task, which is charged up to now (`task_tick_numa()`); whether it wants to go to its
-    /// preferred node.
-    pub(crate) fn numa_tick(&mut self, cpu: usize, task: TaskIx) -> bool {
+    /// The tick of an ordinary task, which is charged up to now. Returns whether the task wants to go to its preferred node
+    /// (`task_tick_numa()`, kernel/sched/fair.c, v4.5).
+    pub(crate) fn task_tick_numa(&mut self, cpu: usize, task: TaskIx) -> bool {
         if self.numa.members[task as usize].space == NO_SPACE {
             return false;
         }
         self.image_faults(cpu, task);
         let member = &self.numa.members[task as usize];
         if self.tasks[task].ran_ns > member.stamp.saturating_add(member.period) {
-            self.scan_due(cpu, task);
+            self.task_numa_work(cpu, task);
         }
         let member = &mut self.numa.members[task as usize];
         let away = member.preferred != NOWHERE && usize::from(member.preferred) != self.topology.node(cpu);
@@ -39,7 +39,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// A task has run for its period: if nobody else has scanned the address space meanwhile, it does.
-    fn scan_due(&mut self, cpu: usize, task: TaskIx) {
+    fn task_numa_work(&mut self, cpu: usize, task: TaskIx) {
         let (now, knobs) = (self.time.now, self.numa.knobs);
         let member = &mut self.numa.members[task as usize];
         let space = &mut self.numa.spaces[member.space as usize];
@@ -60,7 +60,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let node = self.topology.node(cpu) as u8;
         let spared = (self.numa.spares_local && space.users == 1).then_some(node);
         let (walked, marked) = space.scan(&self.physics.regions, &self.numa.shared, knobs.size(), spared);
-        self.numa.conclude(task, &self.physics.regions);
+        self.numa.task_numa_placement(task, &self.physics.regions);
         self.records.counters.numa_scans += 1;
         self.records.counters.numa_pte_updates += marked;
         let (walked, before) = (walked + self.footprint_pages(task), self.cpus[cpu].clock);

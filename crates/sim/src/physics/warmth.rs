@@ -6,7 +6,7 @@
 //! abruptly.
 
 use crate::machine::{ByDistance, Distance, Topology};
-use crate::table::PerCpu;
+use crate::table::Table;
 
 /// What remains of a footprint where it last ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,8 @@ impl Warmth {
 /// Inflow of all caches.
 #[derive(Debug, Clone)]
 pub(crate) struct Caches {
-    pub core_kib: PerCpu<u64>,
-    pub cache_kib: PerCpu<u64>,
+    pub core_kib: Table<u64>,
+    pub cache_kib: Table<u64>,
     private_kib: u64,
     llc_kib: u64,
     refill: ByDistance,
@@ -51,8 +51,10 @@ impl Caches {
         random_percent: u32,
     ) -> Self {
         Self {
-            core_kib: vec![0; topology.cores.len()].into(),
-            cache_kib: vec![0; topology.caches.len()].into(),
+            // SAFETY: by core and by cache of the topology.
+            core_kib: unsafe { Table::trusted(vec![0; topology.cores.len()]) },
+            // SAFETY: as above.
+            cache_kib: unsafe { Table::trusted(vec![0; topology.caches.len()]) },
             private_kib: private_kib.into(),
             llc_kib: llc_kib.into(),
             refill,

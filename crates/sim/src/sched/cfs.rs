@@ -108,21 +108,21 @@ impl Cfs {
     }
 
     /// Tasks among which the latency is divided before slices reach the minimum (`sched_nr_latency`).
-    fn crowd(&self) -> u64 {
+    fn nr_latency(&self) -> u64 {
         self.latency.div_ceil(self.min_granularity)
     }
 
     /// How long a task may run at a time: its share by weight of a period, which is the latency while slices are not
     /// shorter than the minimum.
-    fn slice(&self, queue: &Queue, weight: u32, joining: bool) -> Ns {
+    fn sched_slice(&self, queue: &Queue, weight: u32, joining: bool) -> Ns {
         let number = u64::from(queue.number) + u64::from(joining);
         let load = queue.load + if joining { u64::from(weight) } else { 0 };
-        let period = if number > self.crowd() { number * self.min_granularity } else { self.latency };
+        let period = if number > self.nr_latency() { number * self.min_granularity } else { self.latency };
         (u128::from(period) * u128::from(weight) / u128::from(load.max(1))) as Ns
     }
 
     /// −1, 0 or 1: whether `other` is behind `current`, and by more than a wake-up granularity of `other`.
-    fn compare(&self, current: &Entity, other: &Entity) -> i32 {
+    fn wakeup_preempt_entity(&self, current: &Entity, other: &Entity) -> i32 {
         let ahead = current.vruntime - other.vruntime;
         if ahead <= 0 { -1 } else { i32::from(ahead > virtual_ns(self.wakeup_granularity, other.weight)) }
     }
@@ -157,7 +157,7 @@ impl Cfs {
     #[cold]
     #[inline(never)]
     fn next_but(&self, queue: &Queue, all: &[Entity], first: TaskIx) -> TaskIx {
-        let near = |task: TaskIx| self.compare(&all[task as usize], &all[first as usize]) < 1;
+        let near = |task: TaskIx| self.wakeup_preempt_entity(&all[task as usize], &all[first as usize]) < 1;
         if queue.last != NOBODY && near(queue.last) {
             return queue.last;
         }
@@ -182,11 +182,12 @@ impl Policy for Cfs {
         Entity { weight, ..Entity::default() }
     }
 
-    fn fork(&self, queue: &Queue, all: &mut [Entity], parent: Option<TaskIx>, child: TaskIx, _: Ns) {
+    fn task_fork(&self, queue: &Queue, all: &mut [Entity], parent: Option<TaskIx>, child: TaskIx, _: Ns) {
         let parent = parent.filter(|task| queue.current == *task);
         let weight = all[child as usize].weight;
         let inherited = parent.map_or(queue.min_vruntime, |task| all[task as usize].vruntime);
-        let debit = if self.start_debit { virtual_ns(self.slice(queue, weight, true), weight) } else { 0 };
+        let debit =
+            if self.start_debit { virtual_ns(self.sched_slice(queue, weight, true), weight) } else { 0 };
         let mut vruntime = inherited.max(queue.min_vruntime + debit);
         if let Some(parent) = parent.filter(|_| self.child_first) {
             let older = &mut all[parent as usize].vruntime;
@@ -244,13 +245,19 @@ impl Policy for Cfs {
         Self::advance(queue, all);
     }
 
-    fn put(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
+    fn put_prev_task(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         queue.current = NOBODY;
         Self::insert(queue, all, task);
     }
 
     #[inline]
-    fn pick(&self, queue: &mut Queue, all: &mut [Entity], previous: Option<TaskIx>, _: Ns) -> Option<TaskIx> {
+    fn pick_next_task(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        previous: Option<TaskIx>,
+        _: Ns,
+    ) -> Option<TaskIx> {
         if let Some(task) = previous {
             Self::insert(queue, all, task);
         }
@@ -276,7 +283,7 @@ impl Policy for Cfs {
     }
 
     #[inline]
-    fn charge(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, ns: Ns) -> bool {
+    fn update_curr(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, ns: Ns) -> bool {
         let entity = &mut all[current as usize];
         entity.vruntime += virtual_ns(ns, entity.weight);
         entity.ran += ns;
@@ -285,10 +292,10 @@ impl Policy for Cfs {
     }
 
     #[inline]
-    fn tick(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) -> bool {
+    fn task_tick(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) -> bool {
         let Some(first) = queue.waiting.first().copied() else { return false };
         let entity = &mut all[current as usize];
-        let ideal = self.slice(queue, entity.weight, false);
+        let ideal = self.sched_slice(queue, entity.weight, false);
         let ran = entity.ran - entity.ran_before;
         if ran > ideal {
             Self::forget(queue, current);
@@ -298,15 +305,15 @@ impl Policy for Cfs {
     }
 
     #[inline]
-    fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
-        let preempts = self.compare(&all[current as usize], &all[woken as usize]) == 1;
-        if preempts && self.last_buddy && u64::from(queue.number) >= self.crowd() {
+    fn check_preempt(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+        let preempts = self.wakeup_preempt_entity(&all[current as usize], &all[woken as usize]) == 1;
+        if preempts && self.last_buddy && u64::from(queue.number) >= self.nr_latency() {
             queue.last = current;
         }
         preempts
     }
 
-    fn yields(&self, queue: &mut Queue, _: &mut [Entity], current: TaskIx, _: Ns) {
+    fn yield_task(&self, queue: &mut Queue, _: &mut [Entity], current: TaskIx, _: Ns) {
         if queue.number > 1 {
             if queue.last == current {
                 queue.last = NOBODY;

@@ -9,15 +9,16 @@ use crate::tasks::{Class, State};
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// CPU `cpu` makes a sleeping or blocked task runnable. `sync`: the waker is about to sleep.
-    pub(crate) fn wake(&mut self, cpu: usize, task: TaskIx, sync: bool) {
+    /// `cpu` makes a sleeping or blocked task runnable; `sync`: the waker is about to sleep (`try_to_wake_up()`,
+    /// kernel/sched/core.c, v4.5 to v6.12).
+    pub(crate) fn try_to_wake_up(&mut self, cpu: usize, task: TaskIx, sync: bool) {
         let state = self.tasks[task].state;
         debug_assert!(matches!(state, State::Sleeping | State::Blocked), "{task} sleeps, but is {state:?}");
         self.tasks.blocked -= usize::from(state == State::Blocked);
         let previous = usize::from(self.tasks[task].cpu);
         // Who is still in a queue is not enqueued elsewhere (ttwu_runnable()).
-        let lingers = P::lingers(&self.rq.entities[task as usize]);
-        let target = if lingers { previous } else { self.select_task_rq(cpu, task, sync) };
+        let sched_delayed = P::sched_delayed(&self.rq.entities[task as usize]);
+        let target = if sched_delayed { previous } else { self.select_task_rq(cpu, task, sync) };
         let distance = self.topology.distance(cpu, target);
         let moved = target != previous;
         if moved {
@@ -36,8 +37,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.tasks[task].wakeups += 1;
         let it = &self.cpus[cpu];
         self.records.observer.woken(it.clock, cpu, task, target, it.in_interrupt);
-        self.enter(target, task, Enqueue::Wake { moved, sync });
-        self.preempt(cpu, target, task);
+        self.activate_task_inline(target, task, Enqueue::Wake { moved, sync });
+        self.check_preempt_inline(cpu, target, task);
     }
 
     pub(crate) fn note_move(&mut self, task: TaskIx, from: usize, to: usize) {
@@ -59,15 +60,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Puts a task on a CPU's queue.
     #[inline(never)]
-    pub(crate) fn activate(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
-        self.enter(cpu, task, how);
+    pub(crate) fn activate_task(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
+        self.activate_task_inline(cpu, task, how);
     }
 
-    /// As [`Engine::activate`], as a part of the caller: of wake-ups, which are most of the calls.
+    /// As [`Engine::activate_task`], as a part of the caller: of wake-ups, which are most of the calls.
     #[inline(always)]
-    fn enter(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
+    fn activate_task_inline(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
         self.settle(cpu);
-        self.charge(cpu);
+        self.update_curr(cpu);
         let it = &mut self.tasks[task];
         it.cpu = cpu as u16;
         it.state = State::Waiting;
@@ -78,15 +79,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rq.add_nr_running(cpu, self.topology);
     }
 
-    /// Lets a task that `cpu` has put on `target`'s queue take that CPU, if it should.
+    /// Lets a task that `cpu` has put on the queue of `target` preempt the current task there, if it should
+    /// (`check_preempt_curr()`, kernel/sched/core.c, v4.5 to v5.14; `wakeup_preempt()` in v6.12).
     #[inline(never)]
     pub(crate) fn check_preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
-        self.preempt(cpu, target, task);
+        self.check_preempt_inline(cpu, target, task);
     }
 
     /// As [`Engine::check_preempt`], as a part of the caller.
     #[inline(always)]
-    fn preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
+    fn check_preempt_inline(&mut self, cpu: usize, target: usize, task: TaskIx) {
         let current = self.cpus[target].current;
         if current == NOBODY {
             // A CPU in an interrupt looks at its queue when that is done.
@@ -99,7 +101,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.cpus[target].nohz_full && self.rq.nr_running[target] == 2 {
             self.resume_ticks(target);
         }
-        if !self.takes_over(target, current, task) {
+        if !self.should_preempt(target, current, task) {
             // Charging may have found that the current task's time is over.
             if self.cpus[target].need_resched && target != cpu {
                 self.send_ipi(cpu, target);
@@ -122,7 +124,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rekey(cpu);
     }
 
-    fn takes_over(&mut self, cpu: usize, current: TaskIx, task: TaskIx) -> bool {
+    fn should_preempt(&mut self, cpu: usize, current: TaskIx, task: TaskIx) -> bool {
         let (running, woken) = (self.tasks[current].class, self.tasks[task].class);
         match (running.realtime(), woken.realtime()) {
             (Some(running), Some(woken)) => woken > running,
@@ -133,7 +135,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             (None, None) => {
                 let feature = crate::kernel::Tunable::WakeupPreemption;
                 (self.tunables.on(feature) || !self.tunables.has(feature))
-                    && self.rq.policy.preempts(&mut self.rq.queues[cpu], &mut self.rq.entities, current, task)
+                    && self.rq.policy.check_preempt(
+                        &mut self.rq.queues[cpu],
+                        &mut self.rq.entities,
+                        current,
+                        task,
+                    )
             }
         }
     }
@@ -172,7 +179,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// As [`Engine::block`], as a part of the caller.
     #[inline(always)]
     pub(crate) fn give_up(&mut self, cpu: usize, state: State) {
-        self.charge(cpu);
+        self.update_curr(cpu);
         self.save_user(cpu);
         let task = self.cpus[cpu].current;
         if self.stats.on {
@@ -209,7 +216,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Changes the class of the current task of a CPU.
     pub(crate) fn set_class(&mut self, cpu: usize, class: Class) {
-        self.charge(cpu);
+        self.update_curr(cpu);
         let task = self.cpus[cpu].current;
         let before = self.tasks[task].class.realtime();
         self.tasks[task].class = class;

@@ -37,7 +37,7 @@ pub struct Setting {
 ///
 /// A queue knows its waiting tasks and which task is current; real-time tasks are the core's business and never appear
 /// here. A task's share of everything is in its entity; `all` are the entities of all tasks, by [`TaskIx`]. Run time
-/// has always been [`Policy::charge`]d up to `now` when another method is called.
+/// has always been [`Policy::update_curr`]d up to `now` when another method is called.
 pub trait Policy: Sized {
     /// State of one CPU.
     type Queue: Clone + Debug + Default;
@@ -81,7 +81,7 @@ pub trait Policy: Sized {
     fn entity(&self, weight: u32, nice: i32, slice_ns: Option<Ns>) -> Self::Entity;
 
     /// `child` has been forked by `parent`, current on `queue` if it is an ordinary task.
-    fn fork(
+    fn task_fork(
         &self,
         queue: &Self::Queue,
         all: &mut [Self::Entity],
@@ -105,22 +105,22 @@ pub trait Policy: Sized {
     /// The current task ends, or leaves for another queue.
     fn block(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// The current task sleeps; it may linger in its queue, where it competes without being able to run.
+    /// The current task sleeps; it may stay in its queue (delayed dequeue), where it competes without being able to run.
     fn sleep(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns) {
         self.block(queue, all, task, now);
     }
 
-    /// Whether a sleeping task lingers in the queue in which it has slept, which is then where it wakes up.
-    fn lingers(_: &Self::Entity) -> bool {
+    /// Whether a sleeping task is still in its queue (`se->sched_delayed`). It then wakes up there.
+    fn sched_delayed(_: &Self::Entity) -> bool {
         false
     }
 
     /// The current task stays runnable and waits: a real-time task takes the CPU.
-    fn put(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
+    fn put_prev_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
     /// Chooses who runs next and makes it current; `previous` is the current task if it is still runnable, and goes back
     /// to waiting if another is chosen.
-    fn pick(
+    fn pick_next_task(
         &self,
         queue: &mut Self::Queue,
         all: &mut [Self::Entity],
@@ -128,14 +128,15 @@ pub trait Policy: Sized {
         now: Ns,
     ) -> Option<TaskIx>;
 
-    /// The current task has run for `ns`; whether it should be rescheduled.
-    fn charge(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, ns: Ns) -> bool;
+    /// The current task has run for `ns`. Returns whether the CPU should reschedule (`update_curr()`).
+    fn update_curr(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, ns: Ns)
+    -> bool;
 
     /// The tick; whether the current task should be rescheduled.
-    fn tick(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns) -> bool;
+    fn task_tick(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns) -> bool;
 
     /// Whether a task that has just been enqueued takes the CPU from the current one.
-    fn preempts(
+    fn check_preempt(
         &self,
         queue: &mut Self::Queue,
         all: &mut [Self::Entity],
@@ -144,7 +145,7 @@ pub trait Policy: Sized {
     ) -> bool;
 
     /// The current task yields.
-    fn yields(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns);
+    fn yield_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns);
 
     /// Sum of the weights of the queue's tasks with the current one.
     fn load(queue: &Self::Queue) -> u64;

@@ -5,7 +5,7 @@
 
 use super::{Enqueue, Policy, TaskIx};
 use crate::machine::{CpuMask, Topology};
-use crate::table::PerCpu;
+use crate::table::Table;
 use crate::time::Ns;
 
 /// Load of a set of CPUs.
@@ -42,8 +42,8 @@ impl Sum {
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
     /// By cache, and one more for CPUs that do not take part.
-    caches: PerCpu<Sum>,
-    of_cpu: PerCpu<u16>,
+    caches: Table<Sum>,
+    of_cpu: Table<u16>,
     /// The greatest weight that a task has had.
     heaviest: u64,
 }
@@ -53,12 +53,14 @@ impl Sums {
     pub fn new(topology: &Topology, open: &CpuMask) -> Self {
         let none = topology.caches.len();
         let of_cpu = |cpu| if open.contains(cpu) { topology.cache(cpu) as u16 } else { none as u16 };
-        let of_cpu: PerCpu<u16> = (0..topology.cpus()).map(of_cpu).collect();
-        let mut caches: PerCpu<Sum> = vec![Sum::default(); none + 1].into();
+        let of_cpu: Vec<u16> = (0..topology.cpus()).map(of_cpu).collect();
+        let mut caches = vec![Sum::default(); none + 1];
         for cache in of_cpu.iter() {
             caches[usize::from(*cache)].width += 1;
             caches[usize::from(*cache)].idle += 1;
         }
+        // SAFETY: `of_cpu` has an entry for each CPU, and its entries are positions in `caches`.
+        let (caches, of_cpu) = unsafe { (Table::trusted(caches), Table::trusted(of_cpu)) };
         Self { caches, of_cpu, heaviest: 0 }
     }
 
@@ -81,13 +83,13 @@ impl Sums {
 /// The runqueues of all CPUs.
 pub(crate) struct Runqueues<P: Policy> {
     pub policy: P,
-    pub queues: PerCpu<P::Queue>,
+    pub queues: Table<P::Queue>,
     /// Scheduling entities of all tasks.
     pub entities: Vec<P::Entity>,
     /// Runnable tasks of each CPU, the current one included (`rq->nr_running`).
-    pub nr_running: PerCpu<u32>,
+    pub nr_running: Table<u32>,
     /// Sum of the weights of each CPU's runnable tasks, real-time tasks excepted.
-    pub loads: PerCpu<u64>,
+    pub loads: Table<u64>,
     pub sums: Sums,
     /// CPUs without a runnable task.
     pub idle: CpuMask,
@@ -106,12 +108,16 @@ impl<P: Policy> Runqueues<P> {
     /// Empty runqueues; `housekeeping` are the CPUs that take part in balancing.
     pub fn new(policy: P, topology: &Topology, housekeeping: CpuMask) -> Self {
         let cpus = topology.cpus();
+        // SAFETY: by CPU, with an entry for each CPU of the topology.
+        let queues = unsafe { Table::trusted(vec![P::Queue::default(); cpus]) };
+        // SAFETY: as above.
+        let (nr_running, loads) = unsafe { (Table::trusted(vec![0; cpus]), Table::trusted(vec![0; cpus])) };
         Self {
             policy,
-            queues: vec![P::Queue::default(); cpus].into(),
+            queues,
             entities: Vec::new(),
-            nr_running: vec![0; cpus].into(),
-            loads: vec![0; cpus].into(),
+            nr_running,
+            loads,
             sums: Sums::new(topology, &housekeeping),
             idle: CpuMask::first_cpus(cpus),
             idle_cores: CpuMask::first_cpus(cpus),

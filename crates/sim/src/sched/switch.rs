@@ -20,13 +20,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.stats_schedule(cpu);
         }
         if previous != NOBODY {
-            self.charge(cpu);
+            self.update_curr(cpu);
             self.cpus[cpu].need_resched = false;
         }
         // In one place, of which picking becomes a part.
         let (mut was, mut looks) = (previous, true);
         let next = loop {
-            let next = self.pick(cpu, was);
+            let next = self.pick_next_task(cpu, was);
             if next.is_some() || !std::mem::take(&mut looks) || !P::newidle_balance(self, cpu) {
                 break next;
             }
@@ -42,7 +42,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Chooses the next task of a CPU; `previous` is still able to run unless it is nobody, and goes back to its queue if
     /// it is not chosen.
     #[inline(always)]
-    fn pick(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
+    fn pick_next_task(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
         let was = (previous != NOBODY).then_some(previous);
         let priority = was.and_then(|task| self.tasks[task].class.realtime());
         if let Some(highest) = self.cpus[cpu].realtime.highest() {
@@ -51,7 +51,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if priority.is_some() {
             return was;
         }
-        self.rq.policy.pick(&mut self.rq.queues[cpu], &mut self.rq.entities, was, self.time.now)
+        self.rq.policy.pick_next_task(&mut self.rq.queues[cpu], &mut self.rq.entities, was, self.time.now)
     }
 
     #[cold]
@@ -71,7 +71,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             self.cpus[cpu].realtime.insert(own, task, own < highest);
         } else if let Some(task) = was {
-            self.rq.policy.put(&mut self.rq.queues[cpu], &mut self.rq.entities, task, self.time.now);
+            self.rq.policy.put_prev_task(
+                &mut self.rq.queues[cpu],
+                &mut self.rq.entities,
+                task,
+                self.time.now,
+            );
         }
         self.cpus[cpu].realtime.pop()
     }
@@ -157,7 +162,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.histograms.idle.add(idled);
         // update_avg(): an eighth of the difference; limited to twice the dearest balancing (ttwu_do_wakeup()).
         it.avg_idle = (it.avg_idle as i64 + (idled as i64 - it.avg_idle as i64) / 8) as Ns;
-        it.avg_idle = it.avg_idle.min(2 * it.max_idle_cost);
+        it.avg_idle = it.avg_idle.min(2 * it.max_idle_balance_cost);
         if it.tick_at <= it.clock {
             it.tick_at = crate::engine::next_tick(it.tick_at, it.clock, self.time.tick_ns);
         }

@@ -81,7 +81,8 @@ impl Report {
     fn domain(&self, it: &DomainCounts) -> Vec<u64> {
         // Version 16 changed the places of busy and idle.
         let order = if self.layout.version < 16 { [1, 0, 2] } else { [0, 1, 2] };
-        let mut fields: Vec<u64> = order.into_iter().flat_map(|kind| self.pass(&it.passes[kind])).collect();
+        let mut fields: Vec<u64> =
+            order.into_iter().flat_map(|kind| self.load_balance(&it.passes[kind])).collect();
         fields.extend([it.alb_count, it.alb_failed, it.alb_pushed]);
         // Balancing at exec and fork: not counted since 2.6.2x.
         fields.extend([0; 6]);
@@ -89,7 +90,7 @@ impl Report {
         fields
     }
 
-    fn pass(&self, it: &PassCounts) -> Vec<u64> {
+    fn load_balance(&self, it: &PassCounts) -> Vec<u64> {
         let mut fields = vec![it.lb_count, it.lb_balanced, it.lb_failed];
         if self.layout.version < 17 {
             fields.push(it.lb_imbalance_load + it.lb_imbalance_task);

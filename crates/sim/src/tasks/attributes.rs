@@ -94,11 +94,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let share = if it.class == Class::Idle { weight::IDLE } else { weight::of_nice(it.nice.into()) };
         self.rq.sums.note_weight(share);
         self.rq.entities[task as usize] = self.rq.policy.entity(share, it.nice.into(), it.next_slice);
-        self.rq.policy.fork(&self.rq.queues[target], &mut self.rq.entities, None, task, self.time.now);
+        self.rq.policy.task_fork(&self.rq.queues[target], &mut self.rq.entities, None, task, self.time.now);
         if self.stats.on {
             self.stats_enqueue(cpu, task);
         }
-        self.activate(target, task, Enqueue::New);
+        self.activate_task(target, task, Enqueue::New);
         if target != cpu {
             self.check_preempt(cpu, target, task);
         }

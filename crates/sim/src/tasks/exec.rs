@@ -32,7 +32,7 @@ const MOST_CARRY: u32 = 10_000;
 
 /// Where a task's actions come from. Of all tasks these fill a few cache lines, and a program's cursor is read only where
 /// there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Script {
     /// A program's body, read by the task's cursor.
     Program,
@@ -41,7 +41,6 @@ pub(crate) enum Script {
     /// A kernel thread's single action.
     Vmstat(Duty),
     /// Nothing more: the task is ending, or its place is free.
-    #[default]
     None,
 }
 

@@ -57,7 +57,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let entity = self.rq.policy.entity(crate::sched::weight::of_nice(0), 0, None);
         let task = self.insert(task, entity, (script, Cursor::of_nothing()));
         self.numa.born_in_kernel(task);
-        self.tell_birth(self.time.now, cpu, task);
+        self.report_birth(self.time.now, cpu, task);
         task
     }
 
@@ -106,10 +106,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         if target != cpu {
             self.records.counters.spread_migrations[self.topology.distance(cpu, target) as usize] += 1;
         }
-        self.charge(cpu);
+        self.update_curr(cpu);
         let parent = self.cpus[cpu].current;
         let parent = (self.tasks[parent].class.realtime().is_none()).then_some(parent);
-        self.rq.policy.fork(&self.rq.queues[cpu], &mut self.rq.entities, parent, task, self.time.now);
+        self.rq.policy.task_fork(&self.rq.queues[cpu], &mut self.rq.entities, parent, task, self.time.now);
         self.lock_queue(cpu, target);
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)));
         if self.stats.on {
@@ -117,14 +117,14 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let clock = self.cpus[cpu].clock;
         self.tasks[task].woken_at = clock;
-        self.tell_birth(clock, cpu, task);
+        self.report_birth(clock, cpu, task);
         self.records.observer.woken(clock, cpu, task, target, false);
-        self.activate(target, task, Enqueue::New);
+        self.activate_task(target, task, Enqueue::New);
         self.check_preempt(cpu, target, task);
     }
 
     /// Tells the observer of a new task.
-    pub(super) fn tell_birth(&mut self, at: Ns, cpu: usize, task: TaskIx) {
+    pub(super) fn report_birth(&mut self, at: Ns, cpu: usize, task: TaskIx) {
         let (plan, it) = (self.world.plan, &self.tasks[task]);
         let parent = (it.parent != NOBODY).then_some(it.parent);
         let name = || called(plan, it);
@@ -207,14 +207,14 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         if self.stats.on {
             self.stats_enqueue(cpu, task);
         }
-        self.activate(target, task, Enqueue::Moved);
+        self.activate_task(target, task, Enqueue::Moved);
         self.check_preempt(cpu, target, task);
     }
 
     /// Takes the current task off its CPU, which has nobody until it schedules, to be enqueued elsewhere.
     pub(crate) fn take_current(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
-        self.charge(cpu);
+        self.update_curr(cpu);
         self.save_user(cpu);
         if self.stats.on {
             self.stats_take(cpu, task);
@@ -267,7 +267,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let enough = matches!(it.action, Action::Step(Step::Wait { count }) if it.ended >= wanted(it, count));
         if enough && it.state == State::Blocked {
-            self.wake(cpu, parent, false);
+            self.try_to_wake_up(cpu, parent, false);
         }
     }
 

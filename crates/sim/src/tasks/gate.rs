@@ -80,8 +80,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             (0..self.cpus.len()).for_each(|cpu| self.rekey(cpu));
         }
         let first = self.rq.housekeeping.lowest().unwrap_or(0);
-        self.tell_birth(0, first, main);
-        self.activate(first, main, crate::sched::Enqueue::New);
+        self.report_birth(0, first, main);
+        self.activate_task(first, main, crate::sched::Enqueue::New);
         self.start_idle_at(first, 0);
         self.start_vmstat();
     }
@@ -175,7 +175,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn wake_main(&mut self, cpu: usize) {
         if self.gate.main_waits && self.tasks[self.gate.main].state == State::Blocked {
             self.gate.main_waits = false;
-            self.wake(cpu, self.gate.main, false);
+            self.try_to_wake_up(cpu, self.gate.main, false);
         }
     }
 
@@ -197,7 +197,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.gate.opened_at.get_or_insert(self.cpus[cpu].clock);
                 for _ in 0..BATCH {
                     let Some(waiter) = self.gate.waiters.pop(&self.tasks) else { return Effect::Done };
-                    self.wake(cpu, waiter, false);
+                    self.try_to_wake_up(cpu, waiter, false);
                 }
                 Effect::Segment(Segment::EMPTY)
             }

@@ -67,7 +67,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if let Some(reader) = reader {
                 // The kernel announces that the writer will probably sleep (wake_up_interruptible_sync_poll()).
                 let sync = P::wakes_sync(pipe, part < left);
-                self.wake(cpu, reader, sync);
+                self.try_to_wake_up(cpu, reader, sync);
             }
             self.tasks[task].left -= part;
         }
@@ -165,7 +165,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             && let Some(writer) = self.program.flows[at].writers.pop(&self.tasks)
         {
             let sync = P::wakes_sync(pipe, goes_on);
-            self.wake(cpu, writer, sync);
+            self.try_to_wake_up(cpu, writer, sync);
         }
         if goes_on {
             return Effect::Begin;
@@ -175,7 +175,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             && let Some(reader) = self.program.flows[at].readers.pop(&self.tasks)
         {
             let sync = P::wakes_sync(pipe, false);
-            self.wake(cpu, reader, sync);
+            self.try_to_wake_up(cpu, reader, sync);
         }
         if let Some(counter) = counter {
             self.count(cpu, task, counter, moved);
@@ -202,7 +202,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     waiters.pop(&self.tasks)
                 } {
                     debug_assert_eq!(self.tasks[waiter].state, State::Blocked);
-                    self.wake(cpu, waiter, false);
+                    self.try_to_wake_up(cpu, waiter, false);
                 }
             }
         }

@@ -70,11 +70,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 if self.stats.on {
                     self.stats_yield(cpu);
                 }
-                self.charge(cpu);
+                self.update_curr(cpu);
                 if self.tasks[task].class.realtime().is_some() {
                     self.cpus[cpu].turn_over = true;
                 } else {
-                    self.rq.policy.yields(
+                    self.rq.policy.yield_task(
                         &mut self.rq.queues[cpu],
                         &mut self.rq.entities,
                         task,

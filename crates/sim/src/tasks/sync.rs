@@ -102,7 +102,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let from = self.topology.distance(cpu, self.tasks[next].cpu.into());
             self.program.lock_uses.handed_over(lock, next, self.cpus[cpu].clock, from);
             self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
-            self.wake(cpu, next, false);
+            self.try_to_wake_up(cpu, next, false);
         }
         Begun::Done
     }
@@ -118,7 +118,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         while self.program.semaphores[at].value > 0 {
             let Some(next) = self.program.semaphores[at].waiters.pop(&self.tasks) else { break };
             self.program.semaphores[at].value -= 1;
-            self.wake(cpu, next, false);
+            self.try_to_wake_up(cpu, next, false);
         }
         Begun::Done
     }
@@ -166,7 +166,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         while let Some(next) = self.program.conditions[at].waiters.pop(&self.tasks) {
             self.tasks[next].moved = SIGNALLED;
             if self.tasks[next].state == State::Blocked {
-                self.wake(cpu, next, false);
+                self.try_to_wake_up(cpu, next, false);
             }
             if !all {
                 break;
@@ -185,7 +185,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.program.meetings[at].arrived = 0;
         while let Some(next) = self.program.meetings[at].waiters.pop(&self.tasks) {
-            self.wake(cpu, next, false);
+            self.try_to_wake_up(cpu, next, false);
         }
         Begun::Done
     }

@@ -164,12 +164,6 @@ pub(crate) struct Task {
     pub image_pages: u32,
 }
 
-impl Default for Task {
-    fn default() -> Self {
-        Self { state: State::Dead, ..Self::new(NOBODY, NOBODY, Action::Exit) }
-    }
-}
-
 impl Task {
     pub fn new(parent: TaskIx, ordinal: u32, action: Action) -> Self {
         Self {

@@ -23,7 +23,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         };
         let bytes = it.left.min(PART);
         let touch = Touch { offset: offset.wrapping_add(it.moved), bytes, stride, pattern };
-        self.numa_touch(cpu, task, region, &touch);
+        self.do_numa_page(cpu, task, region, &touch);
         let it = &self.tasks[task];
         let (now, machine) = (self.cpus[cpu].clock, self.world.machine);
         let cost = self.physics.memory.touch(

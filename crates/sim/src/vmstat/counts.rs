@@ -168,8 +168,9 @@ impl Counts {
         found
     }
 
-    /// Adds a CPU's differentials to the counters of their zones and to the global ones.
-    pub fn fold(&mut self, cpu: usize) -> Folded {
+    /// Adds the differentials of a CPU to the counters of their zones and to the global ones (`refresh_cpu_vm_stats()`,
+    /// mm/vmstat.c, v4.5).
+    pub fn refresh_cpu_vm_stats(&mut self, cpu: usize) -> Folded {
         let found = self.pending(cpu);
         self.changed.remove(cpu);
         if found.items == 0 {
@@ -275,12 +276,12 @@ mod tests {
         counts.change(0, 0, Item::FreePages, -1, 3);
         counts.change(0, 1, Item::AnonPages, 1, 2);
         // Two zones' lines and the global one, which nobody had.
-        assert_eq!(counts.fold(0), Folded { items: 3, lines: 3, foreign: 3 });
-        assert_eq!(counts.fold(0), Folded::default());
+        assert_eq!(counts.refresh_cpu_vm_stats(0), Folded { items: 3, lines: 3, foreign: 3 });
+        assert_eq!(counts.refresh_cpu_vm_stats(0), Folded::default());
         counts.change(0, 0, Item::AnonPages, 1, 1);
-        assert_eq!(counts.fold(0), Folded { items: 1, lines: 2, foreign: 0 });
+        assert_eq!(counts.refresh_cpu_vm_stats(0), Folded { items: 1, lines: 2, foreign: 0 });
         counts.change(1, 0, Item::AnonPages, 1, 1);
-        assert_eq!(counts.fold(1), Folded { items: 1, lines: 2, foreign: 2 });
+        assert_eq!(counts.refresh_cpu_vm_stats(1), Folded { items: 1, lines: 2, foreign: 2 });
         assert_eq!(counts.global(Item::AnonPages), 7);
         counts.verify();
     }
@@ -307,8 +308,8 @@ mod tests {
             for (cpu, node, item, step, steps) in acts {
                 let (cpu, node) = (cpu % cpus, node % nodes);
                 if step == 0 {
-                    counts.fold(cpu);
-                    stepwise.fold(cpu);
+                    counts.refresh_cpu_vm_stats(cpu);
+                    stepwise.refresh_cpu_vm_stats(cpu);
                 } else {
                     let item = Item::ALL[item];
                     let over = counts.change(cpu, node, item, step, steps);

@@ -6,7 +6,7 @@ use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::TaskIx;
-use crate::table::PerCpu;
+use crate::table::Table;
 use crate::tasks::Script;
 use crate::time::{NEVER, Ns, Random, SECOND};
 
@@ -51,7 +51,7 @@ pub(crate) struct Workers {
     folds: bool,
     shepherds: bool,
     /// When the deferrable timer of each CPU is due.
-    pub due: PerCpu<Ns>,
+    pub due: Table<Ns>,
     each: Vec<Worker>,
     shepherd: TaskIx,
     /// A timer is set for it, or it looks.
@@ -65,7 +65,8 @@ impl Workers {
         Self {
             folds,
             shepherds: false,
-            due: vec![NEVER; cpus].into(),
+            // SAFETY: by CPU, with an entry for each CPU of the topology.
+            due: unsafe { Table::trusted(vec![NEVER; cpus]) },
             each: vec![Worker { task: NOBODY, active: false, quiet_since: 0 }; cpus],
             shepherd: NOBODY,
             watching: false,
@@ -171,7 +172,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.vmstat.workers.due[cpu] = NEVER;
         let worker = self.worker(cpu);
         self.cpus[cpu].in_interrupt = true;
-        self.wake(cpu, worker, false);
+        self.try_to_wake_up(cpu, worker, false);
         self.cpus[cpu].in_interrupt = false;
     }
 
@@ -207,13 +208,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// A worker has done it, and waits for the next time.
     pub(crate) fn end_vmstat(&mut self, cpu: usize, duty: Duty) {
         match duty {
-            Duty::Fold => self.fold_differentials(cpu),
-            Duty::Look => self.look_for_differentials(cpu),
+            Duty::Fold => self.vmstat_update(cpu),
+            Duty::Look => self.vmstat_shepherd(cpu),
         }
     }
 
-    fn fold_differentials(&mut self, cpu: usize) {
-        let folded = self.vmstat.counts.fold(cpu).items;
+    /// A worker folds the differentials of its CPU (`vmstat_update()`, mm/vmstat.c, v4.5).
+    fn vmstat_update(&mut self, cpu: usize) {
+        let folded = self.vmstat.counts.refresh_cpu_vm_stats(cpu).items;
         self.records.counters.vmstat.updates += 1;
         self.records.counters.vmstat.folds += folded;
         self.records.counters.vmstat.idle_updates += u64::from(folded == 0);
@@ -229,7 +231,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    fn look_for_differentials(&mut self, cpu: usize) {
+    /// The shepherd starts a worker on each CPU with differentials (`vmstat_shepherd()`, mm/vmstat.c, v4.5).
+    fn vmstat_shepherd(&mut self, cpu: usize) {
         self.records.counters.vmstat.looks += 1;
         if !self.vmstat.workers.shepherds {
             self.vmstat.workers.watching = false;
@@ -240,7 +243,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.records.counters.vmstat.started += 1;
                 self.take(other, self.cpus[cpu].clock);
                 let worker = self.worker(other);
-                self.wake(cpu, worker, false);
+                self.try_to_wake_up(cpu, worker, false);
             }
         }
         let at = self.next_fold(cpu, self.cpus[cpu].clock);

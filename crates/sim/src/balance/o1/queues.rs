@@ -69,7 +69,7 @@ impl<O: Observer> Engine<'_, O1, O> {
     /// Pulls up to `wanted` tasks; how many.
     fn pull_from(&mut self, source: usize, cpu: usize, wanted: u32, account: Account, hot: &mut u64) -> u64 {
         self.settle(source);
-        self.charge(source);
+        self.update_curr(source);
         self.lock_queue(cpu, source);
         let chosen = self.movable(source, cpu, wanted, hot);
         for task in &chosen {
@@ -77,7 +77,7 @@ impl<O: Observer> Engine<'_, O1, O> {
             self.book(cpu, account, self.costs.balance_move);
             self.records.counters.balance_migrations[self.topology.distance(source, cpu) as usize] += 1;
             self.note_move(*task, source, cpu);
-            self.activate(cpu, *task, Enqueue::Moved);
+            self.activate_task(cpu, *task, Enqueue::Moved);
             if self.cpus[cpu].current != NOBODY {
                 self.check_preempt(cpu, cpu, *task);
             }

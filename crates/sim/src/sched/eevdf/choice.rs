@@ -1,52 +1,54 @@
-//! Who should run, and what becomes of those who sleep in the queue.
+//! The choice of the next task, and delayed dequeue.
 
 use super::{Eevdf, Entity, Queue};
 use crate::sched::TaskIx;
 
 impl Eevdf {
-    /// Chooses who runs next where nobody runs; those who linger and are chosen leave.
+    /// Chooses the next task of a CPU without a current task. Delayed tasks that are chosen leave the queue
+    /// (`pick_next_entity()`, kernel/sched/fair.c, v6.12).
     #[inline]
-    pub(super) fn pick_waiting(&self, queue: &mut Queue, all: &mut [Entity]) -> Option<TaskIx> {
+    pub(super) fn pick_next_waiting(&self, queue: &mut Queue, all: &mut [Entity]) -> Option<TaskIx> {
         loop {
             let best = *queue.best_waiting()?;
-            if !best.lingers {
+            if !best.sched_delayed {
                 return Some(best.task);
             }
-            self.leave(queue, all, best.task);
+            self.dequeue_delayed(queue, all, best.task);
         }
     }
 
-    /// As [`Self::pick_waiting`], where `current` may go on.
+    /// As [`Self::pick_next_waiting`], where the current task may continue.
     #[inline(never)]
-    pub(super) fn pick_beside(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx) -> TaskIx {
+    pub(super) fn pick_next_entity(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx) -> TaskIx {
         loop {
-            let best = self.best_beside(queue, all, current);
-            if !all[best as usize].lingers {
+            let best = self.pick_eevdf(queue, all, current);
+            if !all[best as usize].sched_delayed {
                 return best;
             }
-            self.leave(queue, all, best);
+            self.dequeue_delayed(queue, all, best);
         }
     }
 
-    /// Who should run, `current`, which does, or another; one that lingers is chosen in order to leave.
+    /// The eligible task with the earliest virtual deadline, the current task included (`pick_eevdf()`,
+    /// kernel/sched/fair.c, v6.12). It may be a delayed task, which then leaves the queue.
     #[inline(always)]
-    pub(super) fn best_beside(&self, queue: &Queue, all: &[Entity], current: TaskIx) -> TaskIx {
+    pub(super) fn pick_eevdf(&self, queue: &Queue, all: &[Entity], current: TaskIx) -> TaskIx {
         let tasks = queue.tasks();
         if tasks.is_empty() {
             return current;
         }
         let sums = queue.sums(all);
         let entity = &all[current as usize];
-        // One that is not eligible is not considered, protected or not: protection ends where eligibility does.
-        let eligible = sums.eligible(entity.vruntime);
+        // RUN_TO_PARITY protects the current task only while it is eligible.
+        let eligible = sums.entity_eligible(entity.vruntime);
         if eligible && self.protected(entity) {
             return current;
         }
-        match tasks.first_that(|vruntime| sums.eligible(vruntime)) {
+        match tasks.first_that(|vruntime| sums.entity_eligible(vruntime)) {
             Some(best) if eligible && entity.deadline < best.deadline => current,
             Some(best) => best.task,
             None if eligible => current,
-            // Rounding may leave nobody eligible.
+            // Rounding may leave no task eligible.
             None => queue.first_waiting().map_or(current, |first| first.task),
         }
     }
@@ -55,15 +57,16 @@ impl Eevdf {
         self.run_to_parity && entity.parity == entity.deadline
     }
 
-    /// A lingering task leaves the queue, for good or for being placed anew; credit it loses.
-    pub(super) fn leave(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
+    /// A delayed task leaves the queue. It keeps a debt but loses a credit (`dequeue_entity()` and `DELAY_ZERO`,
+    /// kernel/sched/fair.c, v6.12).
+    pub(super) fn dequeue_delayed(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
         let vruntime = all[task as usize].vruntime;
-        if self.delay_zero && queue.sums(all).eligible(vruntime) {
+        if self.delay_zero && queue.sums(all).entity_eligible(vruntime) {
             all[task as usize].lag = 0;
         } else {
             let mean = queue.mean(all);
             let entity = &mut all[task as usize];
-            self.note_lag(entity, mean);
+            self.update_entity_lag(entity, mean);
             if self.delay_zero {
                 entity.lag = entity.lag.min(0);
             }
@@ -75,25 +78,26 @@ impl Eevdf {
     fn take_out(&self, queue: &mut Queue, entity: &mut Entity, task: TaskIx) {
         queue.remove(entity, task);
         queue.note_last(entity.vruntime);
-        entity.lingers = false;
+        entity.sched_delayed = false;
     }
 
-    /// A lingering task has been woken: with credit it is placed as one that has none, else it stays where it is.
+    /// A delayed task wakes up: with credit it is placed anew without lag, otherwise it stays where it is
+    /// (`requeue_delayed_entity()`, kernel/sched/fair.c, v6.12).
     ///
-    /// The kernel brings the current task's virtual time up to date at every other change of the queue, but not at this one
-    /// (requeue_delayed_entity() of v6.12): where the sleeper stands is judged by what was last known. So a waker that has
-    /// run since is ahead of it, and not eligible when preemption is asked for next.
-    pub(super) fn rejoin(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
+    /// At every other change of the queue the kernel first updates the current task's virtual time, but not at this one.
+    /// The sleeper's lag is therefore judged by the current task's last known virtual time. A waker that has run since is
+    /// ahead of it, and not eligible in the check for preemption that follows.
+    pub(super) fn requeue_delayed_entity(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
         queue.note_least(all);
         let known = queue.sums_at(queue.noted);
         let entity = &mut all[task as usize];
         // V > v, both being whole.
-        let credit = known.eligible(entity.vruntime + 1);
+        let credit = known.entity_eligible(entity.vruntime + 1);
         self.take_out(queue, entity, task);
         if self.delay_zero && credit {
             let others = known.without(entity.vruntime, entity.weight);
             entity.lag = 0;
-            self.place(entity, others.mean(), others.load, false);
+            self.place_entity(entity, others.mean(), others.load, false);
         }
         queue.insert(entity, task);
     }

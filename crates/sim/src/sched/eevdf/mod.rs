@@ -5,8 +5,8 @@
 //! A task is eligible when it has had no more than its share, that is, when its virtual time is not after the load-weighted
 //! mean V of all; among the eligible the one with the earliest virtual deadline runs. Lag is V − v; it survives a sleep.
 //!
-//! A task that sleeps while it is not eligible *lingers* (delayed dequeue, since 6.12): it stays in the queue and counts in
-//! V, so that its debt shrinks as the others run, until it would be chosen, and leaves then; or until it wakes up.
+//! Delayed dequeue (since 6.12): a task that sleeps while it is not eligible stays in the queue (`sched_delayed`) and counts
+//! in V, so that its debt shrinks as the others run. It leaves when it would be chosen, or when it wakes up.
 
 mod choice;
 mod queue;
@@ -47,8 +47,8 @@ pub struct Entity {
     own_slice: Option<Ns>,
     /// On the way between queues: `deadline` is relative to `vruntime`.
     travelling: bool,
-    /// Sleeps, and is still in its queue.
-    lingers: bool,
+    /// The task sleeps and is still in its queue (`se->sched_delayed`).
+    sched_delayed: bool,
 }
 
 impl Entity {
@@ -81,17 +81,18 @@ impl Eevdf {
         entity.own_slice.unwrap_or(self.base_slice)
     }
 
-    /// Lag on leaving, limited to about two slices so that nobody collects credit for long.
+    /// Stores the lag of a task that leaves, limited to about two slices so that no task collects credit for long
+    /// (`update_entity_lag()`, kernel/sched/fair.c, v6.12).
     #[inline]
-    fn note_lag(&self, entity: &mut Entity, mean: i64) {
+    fn update_entity_lag(&self, entity: &mut Entity, mean: i64) {
         let limit = virtual_ns((2 * self.slice(entity)).max(self.tick_ns), entity.weight);
         entity.lag = (mean - entity.vruntime).clamp(-limit, limit);
     }
 
-    /// Places a newcomer so that its lag is what it was, its own joining counted in; `mean` and `load` are those of the
-    /// queue without it.
+    /// Places a newcomer so that its lag is what it was when it left a queue, after it has joined (`place_entity()`,
+    /// kernel/sched/fair.c, v6.12). `mean` and `load`: V and the weights of the queue without it.
     #[inline]
-    fn place(&self, entity: &mut Entity, mean: i64, load: u64, initial: bool) {
+    fn place_entity(&self, entity: &mut Entity, mean: i64, load: u64, initial: bool) {
         let mut lag = 0;
         if self.place_lag && load > 0 && entity.lag != 0 && !initial {
             lag = scaled(entity.lag, load + u64::from(entity.weight), load);
@@ -135,7 +136,7 @@ impl Policy for Eevdf {
         Entity { weight, own_slice, ..Entity::default() }
     }
 
-    fn fork(&self, _: &Queue, _: &mut [Entity], _: Option<TaskIx>, _: TaskIx, _: Ns) {}
+    fn task_fork(&self, _: &Queue, _: &mut [Entity], _: Option<TaskIx>, _: TaskIx, _: Ns) {}
 
     fn exit(&self, _: &mut [Entity], _: TaskIx, _: TaskIx) {}
 
@@ -144,13 +145,13 @@ impl Policy for Eevdf {
 
     #[inline]
     fn enqueue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Enqueue, _: Ns) {
-        if all[task as usize].lingers {
-            return self.rejoin(queue, all, task);
+        if all[task as usize].sched_delayed {
+            return self.requeue_delayed_entity(queue, all, task);
         }
         queue.note_current(all);
         let (mean, load) = (queue.mean(all), queue.load());
         let entity = &mut all[task as usize];
-        self.place(entity, mean, load, how == Enqueue::New);
+        self.place_entity(entity, mean, load, how == Enqueue::New);
         // Who comes at or after the current task comes not before the first.
         if queue.current() == NOBODY || entity.vruntime < queue.noted {
             queue.note_least(all);
@@ -163,7 +164,7 @@ impl Policy for Eevdf {
         queue.note_current(all);
         let mean = queue.mean(all);
         let entity = &mut all[task as usize];
-        self.note_lag(entity, mean);
+        self.update_entity_lag(entity, mean);
         queue.remove(entity, task);
         queue.note_last(entity.vruntime);
         entity.deadline -= entity.vruntime;
@@ -175,7 +176,7 @@ impl Policy for Eevdf {
         debug_assert_eq!(queue.current(), task);
         let mean = queue.mean(all);
         let entity = &mut all[task as usize];
-        self.note_lag(entity, mean);
+        self.update_entity_lag(entity, mean);
         queue.clear_current();
         queue.note_last(entity.vruntime);
     }
@@ -191,29 +192,35 @@ impl Policy for Eevdf {
         }
         let sums = queue.sums_at(entity.vruntime);
         queue.clear_current();
-        if !self.delay_dequeue || sums.eligible(entity.vruntime) {
-            return self.note_lag(entity, sums.mean());
+        if !self.delay_dequeue || sums.entity_eligible(entity.vruntime) {
+            return self.update_entity_lag(entity, sums.mean());
         }
-        entity.lingers = true;
+        entity.sched_delayed = true;
         queue.insert(entity, task);
     }
 
     #[inline]
-    fn lingers(entity: &Entity) -> bool {
-        entity.lingers
+    fn sched_delayed(entity: &Entity) -> bool {
+        entity.sched_delayed
     }
 
-    fn put(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
+    fn put_prev_task(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         queue.clear_current();
         queue.insert(&all[task as usize], task);
     }
 
     #[inline]
-    fn pick(&self, queue: &mut Queue, all: &mut [Entity], previous: Option<TaskIx>, _: Ns) -> Option<TaskIx> {
+    fn pick_next_task(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        previous: Option<TaskIx>,
+        _: Ns,
+    ) -> Option<TaskIx> {
         debug_assert_eq!(queue.current(), previous.unwrap_or(NOBODY));
         let chosen = match previous {
-            None => self.pick_waiting(queue, all)?,
-            Some(current) => match self.pick_beside(queue, all, current) {
+            None => self.pick_next_waiting(queue, all)?,
+            Some(current) => match self.pick_next_entity(queue, all, current) {
                 best if best == current => {
                     queue.note_current(all);
                     return previous;
@@ -232,7 +239,7 @@ impl Policy for Eevdf {
     }
 
     #[inline]
-    fn charge(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, ns: Ns) -> bool {
+    fn update_curr(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, ns: Ns) -> bool {
         let entity = &mut all[current as usize];
         entity.vruntime += virtual_ns(ns, entity.weight);
         let over = entity.vruntime >= entity.deadline;
@@ -244,33 +251,33 @@ impl Policy for Eevdf {
         }
         // A task whose protection a short one has ended runs only while it is eligible.
         let cut = self.preempt_short && entity.parity != entity.deadline;
-        over || (cut && !queue.sums_at(entity.vruntime).eligible(entity.vruntime))
+        over || (cut && !queue.sums_at(entity.vruntime).entity_eligible(entity.vruntime))
     }
 
     #[inline]
-    fn tick(&self, queue: &mut Queue, all: &mut [Entity], _: TaskIx, _: Ns) -> bool {
+    fn task_tick(&self, queue: &mut Queue, all: &mut [Entity], _: TaskIx, _: Ns) -> bool {
         // Everything has been decided when the run time was charged.
         queue.note_current(all);
         false
     }
 
     #[inline]
-    fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+    fn check_preempt(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
         queue.note_current(all);
         let (running, other) = (&all[current as usize], &all[woken as usize]);
         if self.preempt_short && self.slice(other) < self.slice(running) && running.parity == running.deadline
         {
             let sums = queue.sums(all);
-            let before = other.deadline < running.deadline || !sums.eligible(running.vruntime);
-            if before && sums.eligible(other.vruntime) {
+            let before = other.deadline < running.deadline || !sums.entity_eligible(running.vruntime);
+            if before && sums.entity_eligible(other.vruntime) {
                 all[current as usize].parity = running.deadline + 1;
             }
         }
-        self.best_beside(queue, all, current) == woken
+        self.pick_eevdf(queue, all, current) == woken
     }
 
-    fn yields(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {
-        if queue.tasks().iter().any(|task| !task.lingers) {
+    fn yield_task(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {
+        if queue.tasks().iter().any(|task| !task.sched_delayed) {
             let entity = &mut all[current as usize];
             entity.deadline += virtual_ns(self.slice(entity), entity.weight);
         }
@@ -288,7 +295,7 @@ impl Policy for Eevdf {
 
     #[inline]
     fn waiting(queue: &Queue, mut visit: impl FnMut(TaskIx) -> bool) {
-        queue.tasks().visit(|task| task.lingers || visit(task.task));
+        queue.tasks().visit(|task| task.sched_delayed || visit(task.task));
     }
 
     #[inline]

@@ -26,17 +26,17 @@ pub struct Queue {
     tasks: Ordered<Queued, 7>,
 }
 
-/// A task that waits or lingers, by its deadline; of those with the same one who waits comes first.
+/// A waiting or delayed task, ordered by deadline. Among equal deadlines, waiting tasks come first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Queued {
     pub deadline: i64,
     pub vruntime: i64,
     pub task: TaskIx,
-    pub lingers: bool,
+    pub sched_delayed: bool,
 }
 
 impl Item for Queued {
-    const NOBODY: Self = Self { deadline: 0, vruntime: 0, task: NOBODY, lingers: false };
+    const NOBODY: Self = Self { deadline: 0, vruntime: 0, task: NOBODY, sched_delayed: false };
 
     #[inline]
     fn task(&self) -> TaskIx {
@@ -45,7 +45,8 @@ impl Item for Queued {
 
     #[inline]
     fn before(&self, other: &Self) -> bool {
-        self.deadline < other.deadline || (self.deadline == other.deadline && other.lingers && !self.lingers)
+        self.deadline < other.deadline
+            || (self.deadline == other.deadline && other.sched_delayed && !self.sched_delayed)
     }
 
     #[inline]
@@ -65,7 +66,7 @@ pub struct Sums {
 impl Sums {
     /// Whether a task of this virtual time is eligible: it is not after V.
     #[inline(always)]
-    pub fn eligible(&self, vruntime: i64) -> bool {
+    pub fn entity_eligible(&self, vruntime: i64) -> bool {
         // A load is far from 2⁶³, and signed numbers of 64 bits are multiplied by one instruction.
         self.sum >= i128::from(vruntime - self.base) * i128::from(self.load as i64)
     }
@@ -109,7 +110,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Whether nobody waits or lingers.
+    /// Whether the queue has neither waiting nor delayed tasks.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
@@ -179,26 +180,26 @@ impl Queue {
 
     #[inline]
     pub fn insert(&mut self, entity: &Entity, task: TaskIx) {
-        let Entity { deadline, vruntime, lingers, .. } = *entity;
+        let Entity { deadline, vruntime, sched_delayed, .. } = *entity;
         let weight = u64::from(entity.weight);
-        self.tasks.insert(Queued { deadline, vruntime, task, lingers });
-        self.lingering_load += if lingers { weight } else { 0 };
+        self.tasks.insert(Queued { deadline, vruntime, task, sched_delayed });
+        self.lingering_load += if sched_delayed { weight } else { 0 };
         self.sum += i128::from(vruntime - self.base) * i128::from(weight as i64);
         self.load += weight;
     }
 
     #[inline]
     pub fn remove(&mut self, entity: &Entity, task: TaskIx) {
-        let Entity { deadline, vruntime, lingers, .. } = *entity;
+        let Entity { deadline, vruntime, sched_delayed, .. } = *entity;
         let weight = u64::from(entity.weight);
-        let there = self.tasks.remove(&Queued { deadline, vruntime, task, lingers });
+        let there = self.tasks.remove(&Queued { deadline, vruntime, task, sched_delayed });
         debug_assert!(there, "task {task} is in the queue");
-        self.lingering_load -= if lingers { weight } else { 0 };
+        self.lingering_load -= if sched_delayed { weight } else { 0 };
         self.sum -= i128::from(vruntime - self.base) * i128::from(weight as i64);
         self.load -= weight;
     }
 
-    /// Who should run where nobody runs; one that lingers is chosen in order to leave.
+    /// The task to run on a CPU without a current task. A delayed task is chosen so that it is dequeued.
     #[inline]
     pub fn best_waiting(&self) -> Option<&Queued> {
         debug_assert_eq!(self.current, NOBODY);
@@ -210,13 +211,13 @@ impl Queue {
             return Some(alone);
         }
         let sums = Sums { sum: self.sum, load: self.load, base: self.base };
-        self.tasks.first_that(|vruntime| sums.eligible(vruntime)).or_else(|| self.first_waiting())
+        self.tasks.first_that(|vruntime| sums.entity_eligible(vruntime)).or_else(|| self.first_waiting())
     }
 
-    /// The first who waits, or else who lingers: for want of somebody eligible, for rounding may leave nobody so.
+    /// The first waiting task, otherwise the first delayed one. Rounding may leave no task eligible; this is the fallback.
     #[cold]
     pub fn first_waiting(&self) -> Option<&Queued> {
-        self.tasks.iter().find(|task| !task.lingers).or(self.tasks.first())
+        self.tasks.iter().find(|task| !task.sched_delayed).or(self.tasks.first())
     }
 
     /// The current task's virtual time is brought up to date.
@@ -256,15 +257,15 @@ impl Queue {
         let (mut sum, mut load, mut lingering) = (0, 0, 0);
         for queued in self.tasks.iter() {
             let entity = &all[queued.task as usize];
-            assert_eq!(queued.lingers, entity.lingers);
+            assert_eq!(queued.sched_delayed, entity.sched_delayed);
             let stands = (queued.deadline, queued.vruntime);
             assert_eq!(stands, (entity.deadline, entity.vruntime), "a waiting task stands still");
             sum += i128::from(entity.vruntime - self.base) * i128::from(entity.weight);
             load += u64::from(entity.weight);
-            lingering += if entity.lingers { u64::from(entity.weight) } else { 0 };
+            lingering += if entity.sched_delayed { u64::from(entity.weight) } else { 0 };
         }
         assert_eq!((self.sum, self.load), (sum, load), "sums add up");
-        assert_eq!(self.lingering_load, lingering, "who lingers is known");
+        assert_eq!(self.lingering_load, lingering, "who sched_delayed is known");
         // Σ w (V − v) = 0: lag is conserved, up to the rounding of V.
         let Sums { sum, load, .. } = self.sums(all);
         let mean = i128::from(self.mean(all) - self.base);

@@ -214,7 +214,7 @@ impl Policy for O1 {
     }
 
     /// The parent's slice is shared; the child sleeps in its parent's footsteps, `CHILD_PENALTY` permitting.
-    fn fork(&self, _: &Queue, all: &mut [Entity], parent: Option<TaskIx>, child: TaskIx, now: Ns) {
+    fn task_fork(&self, _: &Queue, all: &mut [Entity], parent: Option<TaskIx>, child: TaskIx, now: Ns) {
         let jiffies = self.knobs.jiffies(now);
         let mut inherited = None;
         if let Some(older) = parent.map(|task| &mut all[task as usize]) {
@@ -286,12 +286,12 @@ impl Policy for O1 {
         Self::remove(queue, entity);
     }
 
-    fn put(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, now: Ns) {
+    fn put_prev_task(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, now: Ns) {
         queue.current = None;
         all[task as usize].last_run = self.knobs.jiffies(now);
     }
 
-    fn pick(
+    fn pick_next_task(
         &self,
         queue: &mut Queue,
         all: &mut [Entity],
@@ -313,12 +313,12 @@ impl Policy for O1 {
         queue.current
     }
 
-    fn charge(&self, _: &mut Queue, _: &mut [Entity], _: TaskIx, _: Ns) -> bool {
+    fn update_curr(&self, _: &mut Queue, _: &mut [Entity], _: TaskIx, _: Ns) -> bool {
         // Whoever runs when the tick comes pays for all of it.
         false
     }
 
-    fn tick(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, now: Ns) -> bool {
+    fn task_tick(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, now: Ns) -> bool {
         let entity = &mut all[current as usize];
         if queue.has_expired(entity) {
             return true;
@@ -344,7 +344,7 @@ impl Policy for O1 {
         true
     }
 
-    fn preempts(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+    fn check_preempt(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
         let (running, new) = (&all[current as usize], &all[woken as usize]);
         let better = new.priority < running.priority;
         match new.arrival {
@@ -356,7 +356,7 @@ impl Policy for O1 {
     }
 
     /// A task that yields goes to the expired array (`sched_yield()` of 2.5).
-    fn yields(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {
+    fn yield_task(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {
         let entity = &all[current as usize];
         queue.arrays.transfer(entity.node, 1 - queue.active, entity.priority);
     }
