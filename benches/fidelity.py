@@ -34,14 +34,14 @@ from schedlab.workloads.tools import install_line, missing
 LIMIT = 120.0
 
 IDLE = 0.1
-"""Share of all CPU time (with what a hypervisor stole) below which the machine counts as idle."""
+"""Share of all CPU time, including stolen time, below which the machine counts as idle."""
 LOOK_SECONDS = 0.25
 PATIENCE_SECONDS = 1800.0
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: a workload with parameters, and the metric that is compared."""
+    """A side of a comparison: a workload with parameters, and the compared metric."""
 
     use: str
     metric: str
@@ -50,7 +50,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """A native program and the tool that it stands for."""
+    """A native program and the tool that it replaces."""
 
     label: str
     native: Side
@@ -58,7 +58,7 @@ class Pair:
 
 
 def hackbenches() -> Iterator[Pair]:
-    """The four modes, against both tools; a second or so each, as the spread of pipes wears off with time."""
+    """The four modes against both tools, about a second each: longer runs have less spread over pipes."""
     for mode in ("process", "thread"):
         for ipc, loops in (("socket", 1000), ("pipe", 4000)):
             own = {"groups": 2, "loops": loops, "mode": mode, "ipc": ipc}
@@ -113,7 +113,7 @@ class Ready:
         stack.enter_context(self.adapter.prepared(self.parameters, self.place))
 
     def measure(self) -> float:
-        """The figure of a trial that nobody disturbed, before or after."""
+        """Return the figure of a trial without disturbance before or after it."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             if is_idle():
@@ -123,7 +123,7 @@ class Ready:
         sys.exit(f"the machine has not been idle for {PATIENCE_SECONDS:.0f} s")
 
     def trial(self) -> float:
-        """One trial's figure; a failure ends the bench with its reason."""
+        """Return one trial's figure. A failure ends the benchmark with its reason."""
         self.adapter.before_trial(self.parameters, self.place)
         launched = launch(self.adapter.command(self.parameters, self.place), Variant(name="bench"), LIMIT)
         state, metrics, reason = interpret(self.adapter, self.parameters, launched, LIMIT)
@@ -133,7 +133,7 @@ class Ready:
 
 
 def is_idle() -> bool:
-    """Whether next to nothing runs, looked at for a quarter of a second."""
+    """Return whether the machine is idle, over a quarter of a second."""
     watch = Watch()
     before = watch.snapshot().cpu
     time.sleep(LOOK_SECONDS)
@@ -150,7 +150,7 @@ def compare(pair: Pair, rounds: int) -> str:
             side.measure()
         figures: list[dict[int, float]] = [{}, {}]
         for i in range(rounds):
-            # Who goes first changes from round to round, so that a drift of the machine hits both alike.
+            # The order alternates from round to round, so that drift affects both sides equally.
             for k in (0, 1) if i % 2 == 0 else (1, 0):
                 figures[k][i] = sides[k].measure()
     native, real = (median(side.values()) for side in figures)

@@ -39,7 +39,7 @@ MODES = {
     "thread-socket": ["-T"],
     "thread-pipe": ["-T", "-p"],
 }
-# How often a block may be run again on average before the machine counts as too busy.
+# Average number of repetitions per block above which the machine counts as too busy.
 MOST_DISTURBED = 20
 TIME_LINE = re.compile(r"^Time: ([0-9.]+)$", re.MULTILINE)
 
@@ -64,7 +64,7 @@ class Comparison:
 
 
 def busy_seconds() -> float:
-    """CPU time that all CPUs have spent on anything but idling, in seconds (proc_stat(5): all but idle and iowait)."""
+    """CPU time of all CPUs except idle time, in seconds (proc_stat(5): all fields but idle and iowait)."""
     fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", maxsplit=1)[0].split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
@@ -76,14 +76,14 @@ def own_seconds() -> float:
 
 
 class Disturbance:
-    """Measures which share of the machine's CPU time others took since its creation."""
+    """Share of the machine's CPU time that other processes used since the object's creation."""
 
     def __init__(self) -> None:
         """Begin."""
         self.busy, self.own, self.start = busy_seconds(), own_seconds(), time.monotonic()
 
     def share(self) -> float:
-        """Others' share so far; a tick of the accounting clock per CPU is forgiven."""
+        """Return other processes' share so far, less one tick of the accounting clock per CPU."""
         others = (busy_seconds() - self.busy) - (own_seconds() - self.own)
         cpus = os.cpu_count() or 1
         forgiven = cpus / os.sysconf("SC_CLK_TCK")
@@ -112,7 +112,7 @@ def run_block(commands: dict[str, list[str]], repeats: int, order: random.Random
 def measure(
     commands: dict[str, list[str]], blocks: int, repeats: int, order: random.Random, quiet: float
 ) -> tuple[dict[str, list[float]], int]:
-    """Run a warm-up block and `blocks` quiet ones; the times by command, and how many blocks were disturbed."""
+    """Run a warm-up block and `blocks` undisturbed blocks; return times by command and disturbed blocks."""
     run_block(commands, repeats, order)
     times: dict[str, list[float]] = {name: [] for name in commands}
     disturbed = 0

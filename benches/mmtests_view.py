@@ -72,7 +72,7 @@ BENCHMARKS = {
 
 
 def make_tree(folder: Path, samples: int) -> Path:
-    """Runs ``base`` and ``new`` of so many samples each."""
+    """Write the runs ``base`` and ``new`` with this many samples each."""
     chance = random.Random(samples)
     for run in ("base", "new"):
         for benchmark, (fill, *_) in BENCHMARKS.items():

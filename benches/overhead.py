@@ -1,4 +1,4 @@
-"""What the harness adds to a trial: its wall time less the workload's own, over a run of ``true``.
+"""Overhead of the harness per trial: wall time minus the workload's time, over a run of ``true``.
 
     .venv/bin/python benches/overhead.py [--blocks 60] [--tunables]
 

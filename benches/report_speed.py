@@ -1,4 +1,4 @@
-"""What a report over a million samples takes: seconds and memory of whole processes, for each format.
+"""Cost of a report over a million samples: seconds and memory of whole processes, for each format.
 
     .venv/bin/python benches/report_speed.py [--runs 3] [--iterations 1000] [--formats text mmtests json]
 
@@ -63,7 +63,7 @@ COUNTERS = json.dumps({"context-switches": 1000.0, "cpu-migrations": 10.0, "fork
 
 
 def make_store(path: Path, iterations: int) -> int:
-    """A store with one complete run; the samples in it."""
+    """Make a store with one complete run; return its number of samples."""
     text = EXPERIMENT.format(iterations=iterations)
     made = plan(parse(text, "million"), seed=1)
     new = writing.NewRun(made, "scripted", "scripted", False, text, "million", {}, "bench")
@@ -114,7 +114,7 @@ def main() -> None:
         for iterations in (given.iterations, max(given.iterations // 10, 1)):
             store = Path(folder) / f"{iterations}.sqlite"
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as aside:
-                # A process starts with the size of the one that starts it, so that this one stays small.
+                # A child process starts with the size of its parent, so this process must stay small.
                 samples = aside.submit(make_store, store, iterations).result()
             for form in given.formats:
                 argv = [schedlab, "report", "--store", str(store), "--format", *form.split()]

@@ -1,4 +1,4 @@
-"""How quickly the command answers: ``schedlab --version``, ``--help``, and ``report`` on a run of 100,000 samples.
+"""Response times of the command: ``schedlab --version``, ``--help``, and ``report`` on a run of 100,000 samples.
 
     .venv/bin/python benches/startup.py [--runs 9]
 

@@ -1,4 +1,4 @@
-"""Writes the table of docs/o1.md: what each D7 patch did in the report of 2003, and what it does in the simulation.
+"""Write the table of docs/o1.md: the effect of each D7 patch in the report of 2003 and in the simulation.
 
     schedlab run examples/d7-patches.toml --store d7.sqlite
     schedlab report --store d7.sqlite --format json > simulated.json
@@ -30,14 +30,14 @@ RUNS = {
 STEPS = {"3": ("2.5.59", "sched3"), "4": ("sched3", "sched4"), "5": ("sched4", "ricksched")}
 
 Row = tuple[str, str, int]
-"""Workload as the page calls it, the mail's metric, and the parameter that tells rows apart."""
+"""Name of the workload on the page, the mail's metric, and the parameter that distinguishes rows."""
 ROWS: dict[str, tuple[str, str]] = {
     "kernbench": ("kernbench-native", "jobs_per_cpu"),
     "SDET": ("scripts", "streams"),
     "schedbench": ("schedbench", "processes"),
 }
 METRICS = {"Elapsed": ("Elapsed", "elapsed"), "Throughput": ("throughput",)}
-"""The mail's metrics that are shown, and what the simulated programs call them."""
+"""The mail's metrics in the table, with their names in the simulated programs."""
 
 
 def main() -> None:
@@ -85,7 +85,7 @@ def stack(simulated: Mapping[str, Any], row: Row) -> dict[str, Mapping[str, Any]
 
 
 def told(runs: Mapping[str, list[float]], since: str, until: str) -> str:
-    """The change between the means of the mail's runs, and how far its runs of one kernel lie apart, in per cent."""
+    """Change between the means of the mail's runs, and distance between its runs of one kernel, in per cent."""
     before, after = runs[since], runs[until]
     if not before or not after:
         return "–"

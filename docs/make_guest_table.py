@@ -1,6 +1,6 @@
-"""Writes the table of docs/virtual-machines.md: the same programs on a real kernel in a guest and on a simulated one.
+"""Write the table of docs/virtual-machines.md: the same programs on a real kernel in a guest and on a simulated one.
 
-.venv/bin/python docs/make_guest_table.py        some five minutes: a boot a block, instructions counted
+.venv/bin/python docs/make_guest_table.py        about five minutes: one boot per block, instructions counted
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Counters = Mapping[str, float]
 
 
 def _sum(counters: Counters, fits: Callable[[str], bool]) -> float | None:
-    """The sum of the counters that fit; None where there is none of them."""
+    """Sum of the matching counters; None without a match."""
     found = [value for name, value in counters.items() if fits(name)]
     return sum(found) if found else None
 
@@ -77,7 +77,7 @@ def _of(*names: str) -> Callable[[Counters], float | None]:
 
 
 def _across(counters: Counters) -> float | None:
-    """Migrations between nodes: counted by a guest, and in the simulator those over a distance beyond the node."""
+    """Migrations between nodes: counted by a guest; in the simulator, migrations beyond the node."""
     if "node-migrations" in counters:
         return counters["node-migrations"]
     return _sum(counters, lambda name: "_migrations." in name and name.endswith((".near", ".far")))
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def table() -> str:
-    """The table as Markdown: medians of the blocks, with the least and the most."""
+    """Table as Markdown: medians of the blocks, with minimum and maximum."""
     sides = [measured(target) for target in TARGETS]
     lines = ["| program | count | guest, Linux 6.12 | simulated, linux-6.12 |", "|---|---|---|---|"]
     for use, blocks in sides[0].items():

@@ -1,4 +1,4 @@
-"""Writes the README's picture, docs/report.svg: a stored run's report as a terminal shows it.
+"""Write the README's picture, docs/report.svg: a stored run's report as in a terminal.
 
 .venv/bin/python docs/make_picture.py STORE [RUN]
 """

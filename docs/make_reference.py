@@ -1,4 +1,4 @@
-"""Writes the reference pages under docs/reference/ from the code: commands, workloads, tunables.
+"""Write the reference pages under docs/reference/ from the code: commands, workloads, tunables.
 
     .venv/bin/python docs/make_reference.py
 
@@ -34,7 +34,7 @@ def commands() -> str:
 
 def _command(name: str, command: Any) -> Iterator[str]:
     yield f"## `{name}`\n\n{_one_line(command.help)}\n"
-    # The completion options come from the command line library, and with another version in other words.
+    # The command line library words the completion options, differently in each version.
     options = [parameter for parameter in command.params if "completion" not in parameter.name]
     if options:
         yield "| | |\n|---|---|"

@@ -1,4 +1,4 @@
-"""Writes docs/report.schema.json and the tables of docs/report-json.md from the report's documented fields.
+"""Write docs/report.schema.json and the tables of docs/report-json.md from the report's documented fields.
 
     .venv/bin/python docs/make_schema.py
 

@@ -1,1 +1,1 @@
-"""The kernel of this machine as the simulator's oracle: files of rt-app run by both, and what differs."""
+"""The kernel of this machine as the simulator's oracle: rt-app files run by both, and their differences."""

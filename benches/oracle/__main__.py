@@ -1,4 +1,4 @@
-"""The simulator against the kernel of this machine: the same files of rt-app on both, alternately.
+"""The simulator against the kernel of this machine: the same rt-app files on both, alternately.
 
     .venv/bin/python -m benches.oracle [-n 10] [--seconds 4] [--files weights mixed] [--machine FILE]
 
@@ -33,11 +33,11 @@ BY = {"schedload": by_schedload, "rt-app": by_rt_app}
 
 
 class NeverQuiet(Exception):
-    """No trial went undisturbed in as many tries as were allowed; the text is why the last one did not count."""
+    """Every allowed try was disturbed. The text is the reason of the last one."""
 
 
 def undisturbed(trial: Callable[[], Seen], tries: int) -> tuple[Seen, int]:
-    """A trial that had the machine to itself, and how many before it had not."""
+    """Return an undisturbed trial, and the number of disturbed trials before it."""
     for disturbed in range(tries):
         seen = trial()
         if seen.disturbed is None:
@@ -46,7 +46,7 @@ def undisturbed(trial: Callable[[], Seen], tries: int) -> tuple[Seen, int]:
 
 
 def left_out(name: str, rt_app: Path) -> bool:
-    """Whether the installed rt-app lacks events of a file, which is said then: it would pass over them."""
+    """Return whether the installed rt-app lacks events of a file, which it would silently ignore, and print them."""
     unknown = unknown_events(name, rt_app)
     if unknown:
         print(f"{name} not by rt-app: the one that is installed does not know {', '.join(unknown)}")
@@ -68,7 +68,7 @@ def shown(name: str, row: Row) -> str:
 
 
 def table(title: str, real: dict[str, list[Seen]], simulated: dict[str, list[Seen]]) -> bool:
-    """Print one program's table; whether all its figures keep their limits."""
+    """Print one program's table; return whether all its figures are within their limits."""
     print(f"\n{title}\n")
     print("| file | figure | real kernel | simulated | difference | 95 % interval | limit |")
     print("|---|---|---:|---:|---:|---:|---:|")

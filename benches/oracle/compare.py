@@ -1,4 +1,4 @@
-"""What a simulation and runs on the real kernel differ in, with the limits that the difference is held to."""
+"""Differences between a simulation and runs on the real kernel, with their limits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SHARE = 0.03
 COUNT = 0.15
 """Limit for context switches and wake-ups."""
 FEWEST = 100.0
-"""Events in a run below which a count is not held to its limit: one event more or less would be a percent of it."""
+"""Number of events in a run below which a count has no limit: a single event would be a percent of it."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of a file: what it is, its values in the real and the simulated runs, and its limit."""
+    """One figure of a file: its name, its values in the real and the simulated runs, and its limit."""
 
     what: str
     real: tuple[float, ...]
@@ -28,16 +28,16 @@ class Row:
 
     @property
     def off(self) -> float:
-        """Mean of the simulated values against that of the real ones: 0.02 is 2 % too high."""
+        """Relative difference of the simulated mean from the real mean: 0.02 is 2 % too high."""
         return sum(self.simulated) / len(self.simulated) / (sum(self.real) / len(self.real)) - 1
 
     @property
     def within(self) -> bool:
-        """Whether it keeps its limit; what has none does."""
+        """Return whether the figure is within its limit. A figure without a limit is."""
         return self.limit is None or abs(self.off) <= self.limit
 
     def shown_off(self, family: int) -> bool:
-        """Whether the runs show that it misses its limit: what the limit allows lies outside the real mean's interval.
+        """Return whether the figure is shown to miss its limit: the real mean's interval excludes all allowed values.
 
         Student's, of two runs or more: one run of a real machine is off by its noise alone. At 95 % for a whole family
         of so many figures (Bonferroni).

@@ -1,4 +1,4 @@
-"""One file of rt-app, run once by rt-app itself."""
+"""One rt-app file, run once by rt-app."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from benches.oracle.quiet import Machine, disturbance, others
 from benches.oracle.trials import FILES, Failed, Seen
 
 LOOPS = 1000
-"""Nanoseconds a loop that rt-app is told, so that its ``run`` is in loops. Told the true figure, which has to be whole,
-it would compute up to 2 % more or less than it is asked for."""
+"""Nanoseconds per loop passed to rt-app, so that its ``run`` is in loops. rt-app rounds the true figure to whole
+nanoseconds and would compute up to 2 % too much or too little."""
 
 _MEASURED = 10_000
 """Loops of a run while the speed is measured."""
 
 GRACE = 10.0
-"""Seconds after its duration in which rt-app ends, if it does: now and then a thread is left that waits for one that is
-gone."""
+"""Seconds after its duration within which rt-app must end. rt-app can hang on a thread that has ended."""
 
 PROPERTIES = frozenset({"cpus", "instance", "policy", "priority", "loop"})
 
 
 class Hung(Failed):
-    """rt-app did not end, and was killed."""
+    """rt-app did not end and was killed."""
 
 
 def unknown_events(name: str, program: Path) -> list[str]:
-    """Events of a file that an rt-app does not know, and would pass over without a word.
+    """Events of a file that an rt-app does not know and would silently ignore.
 
     Debian's 1.0 of 2017 lacks those that came later, such as ``fork`` and ``sem_post``, and does not tell. What it
     knows is looked up in the program's strings; one may be the end of another, as ``lock`` of ``unlock``.
@@ -55,8 +54,8 @@ def _run(tasks: Mapping[str, Any], folder: Path, name: str) -> subprocess.Comple
 
 
 def loop_ns(folder: Path) -> float:
-    """What a loop of rt-app's takes: the median of 200 runs of 10,000 loops, by the µs in its log."""
-    # In a phase: 1.0 takes a `loop` beside events for one without end.
+    """Duration of rt-app's loop: the median of 200 runs of 10,000 loops, from the µs in its log."""
+    # The loop is in a phase: 1.0 repeats events beside a `loop` without end.
     done = _run({"speed": {"loop": 1, "phases": {"runs": {"loop": 200, "run": _MEASURED}}}}, folder, "speed")
     if done.returncode != 0:
         raise Failed(done.stderr.strip())
@@ -64,7 +63,7 @@ def loop_ns(folder: Path) -> float:
 
 
 def in_loops(events: Mapping[str, Any], ns: float) -> dict[str, Any]:
-    """A thread object with its ``run`` in loops of so many nanoseconds instead of microseconds."""
+    """Return a thread object whose ``run`` is in loops of this many nanoseconds instead of microseconds."""
     return {key: max(1, round(value * 1000 / ns)) if _computes(key) else value for key, value in events.items()}
 
 
@@ -73,7 +72,7 @@ def _computes(key: str) -> bool:
 
 
 def _ended(command: list[str], limit: float) -> tuple[int, str, resource.struct_rusage]:
-    """Exit status, errors and use of a command, which is killed after so many seconds, or when this is interrupted."""
+    """Return exit status, errors and resource use of a command, killed after this many seconds or on an interrupt."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     patience = threading.Timer(limit, process.kill)
@@ -91,7 +90,7 @@ def _ended(command: list[str], limit: float) -> tuple[int, str, resource.struct_
 
 
 def by_rt_app(file: Path) -> Seen:
-    """The file by rt-app, whose speed is measured before and after it. The switches are those of the whole process."""
+    """Run the file by rt-app, with its speed measured before and after. Switches are those of the whole process."""
     document = json.loads(file.read_text(encoding="utf-8"))
     asked = document["tasks"]
     with tempfile.TemporaryDirectory(dir=file.parent) as logs:
@@ -122,7 +121,7 @@ def by_rt_app(file: Path) -> Seen:
 
 
 def _loop_us(events: Mapping[str, Any]) -> int:
-    """Computation that one loop of a thread object asks for, which is one line of its log."""
+    """Computation that one loop of a thread object requests, which is one line of its log."""
     return sum(value for key, value in events.items() if _computes(key))
 
 

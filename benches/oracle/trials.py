@@ -1,4 +1,4 @@
-"""One file of rt-app, run once: by `schedload` on the kernel of this machine, by the simulator (rt-app: rt_app.py)."""
+"""One rt-app file, run once by `schedload` on the kernel of this machine or by the simulator (by rt-app: rt_app.py)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SPEED = json.dumps({"tasks": {"speed": {"loop": 1, "run": 1}}})
 
 
 class Failed(RuntimeError):
-    """A program that could not be run; the text is its own words."""
+    """A program that could not be run. The text is its error message."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run did, per second of it: computation by thread object in CPUs, CPU time, wake-ups, switches.
+    """Rates of a run: computation by thread object in CPUs, CPU time, wake-ups, switches.
 
     A wake-up is counted as the voluntary switch that it ends. ``disturbed`` is why the run does not count.
     """
@@ -43,13 +43,13 @@ class Seen:
     disturbed: str | None = None
 
     def shares(self) -> dict[str, float]:
-        """Each thread object's part of all computation."""
+        """Each thread object's share of all computation."""
         whole = sum(self.work.values())
         return {name: part / whole for name, part in self.work.items()}
 
 
 def written(name: str, seconds: float, folder: Path) -> Path:
-    """A copy of the file that lasts so long; rt-app takes whole seconds only."""
+    """Write a copy of the file with this duration. rt-app accepts whole seconds only."""
     document = json.loads((FILES / f"{name}.json").read_text(encoding="utf-8"))
     document["global"] |= {"duration": int(seconds) if seconds == int(seconds) else seconds, "logdir": str(folder)}
     document["global"]["log_basename"] = name
@@ -59,7 +59,7 @@ def written(name: str, seconds: float, folder: Path) -> Path:
 
 
 def _document(file: Path | str, text: str | None = None) -> dict[str, Any]:
-    """What `schedload rt-app --json` prints."""
+    """Return the output of `schedload rt-app --json`."""
     command = [str(SCHEDLOAD), "--json", "rt-app", str(file)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -69,7 +69,7 @@ def _document(file: Path | str, text: str | None = None) -> dict[str, Any]:
 
 
 def by_schedload(file: Path) -> Seen:
-    """The file on this machine's kernel."""
+    """Run the file on this machine's kernel."""
     before = Machine.now()
     document = _document(file)
     share = others(before, Machine.now())
@@ -91,14 +91,14 @@ def _works(counters: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def machine(folder: Path) -> Path:
-    """A machine file of this host, in a folder."""
+    """Write a machine file of this host into a folder."""
     path = folder / "host.toml"
     path.write_text(machine_file(Path("/"), "host"), encoding="utf-8")
     return path
 
 
 def by_simulator(file: Path, machine: Path, seed: int) -> Seen:
-    """The file on a simulated machine of as many CPUs."""
+    """Run the file on a simulated machine with the same number of CPUs."""
     (done,) = schedlab.simulate(file, machine=machine, kernel=KERNEL, seed=seed).outcomes
     seconds = done["elapsed_ns"] / 1e9
     counters = done["counters"]

@@ -1,4 +1,4 @@
-"""The study that shows how far verdicts can be trusted: false alarms, power, coverage, equivalence, sequential looks.
+"""The study of the verdicts: false alarms, power, coverage, equivalence, interim analyses.
 
     .venv/bin/python -m benches.study [--write]
 

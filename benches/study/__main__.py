@@ -32,7 +32,7 @@ TABLES: dict[str, Callable[[int, int], str]] = {
 
 
 def put(page: str, name: str, text: str) -> str:
-    """The page with this table between its markers; LookupError where it has none."""
+    """Return the page with this table between its markers; LookupError if the page lacks the markers."""
     marked = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not marked.search(page):
         raise LookupError(f"{PAGE.name} has no place for the table {name}")

@@ -1,4 +1,4 @@
-"""The same trials, labelled as schedlab's plan labels them, and as people do."""
+"""The same trials in the order of schedlab's plan and in the usual order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Orders = NDArray[np.bool_]
 
 
 def drawn_orders(seed: int, campaigns: int, blocks: int) -> Orders:
-    """Whether the variant goes before the baseline, shape (campaigns, blocks), by the plan's own draw.
+    """Whether the variant precedes the baseline, shape (campaigns, blocks), drawn by the plan.
 
     Each campaign is a run with a seed of its own; ``seed`` tells one study's campaigns from another's.
     """

@@ -1,4 +1,4 @@
-"""Coverage: how often an interval that says 95 % holds the true ratio."""
+"""Coverage: share of nominal 95 % intervals that contain the true ratio."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BOOTSTRAPPED = 10
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of intervals that hold the true ratio: ours, Student's and BCa's, on the same samples."""
+    """Shares of intervals that contain the true ratio: schedlab's, Student's and BCa's, on the same samples."""
 
     kind: str
     blocks: int

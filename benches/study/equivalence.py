@@ -1,4 +1,4 @@
-"""Equivalence: how often a difference at the margin is called none, and how often none is."""
+"""Equivalence: share of rows called equivalent with a difference at the margin, and without a difference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DELTA = 0.02
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Shares of rows shown to lie inside ±δ, were that all that is asked: ``p_equivalent`` at or below α.
+    """Shares of rows shown to lie inside ±δ: ``p_equivalent`` at or below α, whatever the other tests say.
 
     ``at_margin``: the true ratio is 1 + δ or its inverse, and every such row is an error. ``equal``: it is 1.
     """

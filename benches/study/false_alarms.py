@@ -1,4 +1,4 @@
-"""False alarms: how often nothing is called something, by our verdicts and by the rules in use."""
+"""False alarms: share of unchanged rows called better or worse, by schedlab's verdicts and by other rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POOLED = (5, 20)
 
 @dataclass(frozen=True)
 class Shares:
-    """Of one kind of noise and one design: shares of rows, and of campaigns, that were called better or worse.
+    """Shares of rows and of campaigns called better or worse, for one kind of noise and one design.
 
     ``one``: campaigns of a single row. ``rows`` and ``campaigns``: of several rows after Holm. ``fixed``: a single row
     whose baseline is always measured first. The others see the trials of ``one`` in time order, as "A…A then B…B".
@@ -47,7 +47,7 @@ class Shares:
 
 
 def bound(count: int, alpha: float = ALPHA) -> float:
-    """α plus two standard errors of a share among so many."""
+    """α plus two standard errors of a share among this many."""
     return alpha + 2 * sqrt(alpha * (1 - alpha) / count)
 
 

@@ -1,4 +1,4 @@
-"""Looking before the end: the group-sequential design beside "measure until it is significant"."""
+"""Interim analyses: the group-sequential design beside "measure until it is significant"."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Floats = NDArray[np.float64]
 
 BLOCKS = 20
 FIRST = 6
-"""Blocks from which a sign-flip test can reject at 5 %: where looking after every block begins."""
+"""Number of blocks from which a sign-flip test can reject at 5 %, where analyses after every block begin."""
 
 SHIFT = 0.01
-"""The change that is looked for in the columns about power."""
+"""The change in the columns about power."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def looking(kind: str, campaigns: int, seed: int, blocks: int = BLOCKS) -> Looki
     series = drawn(kind, seeded(kind, seed, blocks), campaigns, 2 * blocks, ITERATIONS)
     baseline, variant = in_blocks(series, drawn_orders(seed, campaigns, blocks))
     at = Design(blocks=blocks, stopping="sequential", looks=LOOKS).look_blocks
-    # Equivalence stops a run too, and goes before a difference; with no margin to speak of neither design finds any.
+    # Equivalence also stops a run and precedes a difference. With a negligible margin neither design finds any.
     once = Options(ALPHA, delta=1e-9)
     spent = replace(once, looks=at)
     quarter = slice(0, campaigns, 4)

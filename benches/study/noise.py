@@ -1,4 +1,4 @@
-"""Kinds of noise: what a machine that never changes shows, trial after trial, in the order of time."""
+"""Kinds of noise: successive trials of a machine without changes, in order of time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Floats = NDArray[np.float64]
 Generator = np.random.Generator
 
 SPREAD = 0.02
-"""Of a single trial, relative to its mean of 1. Shares of false alarms and coverage do not depend on it."""
+"""Standard deviation of a single trial with mean 1. Shares of false alarms and coverage do not depend on it."""
 
 DRIFT = 0.10
-"""How far the drifting machine moves from the first trial to the last, up or down."""
+"""Change of the drifting machine from the first trial to the last, up or down."""
 
 MEMORY = 0.9
-"""Correlation of a trial with the next, in the kind AR(1)."""
+"""Correlation of successive trials in the kind AR(1)."""
 
 DISTURBED, TAIL = 0.05, 1.5
 """Share of trials that a Pareto delay hits, and its exponent: below 2, its variance is infinite."""
@@ -30,7 +30,7 @@ def normal(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
 
 
 def log_normal(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """A shortest time of 1 and log-normal delays on top, skewed: their mean is 3 %, their spread 4 %."""
+    """A minimum time of 1 plus skewed log-normal delays with mean 3 % and standard deviation 4 %."""
     return 1 + rng.lognormal(-4, 1, size=(rows, visits, iterations))
 
 
@@ -48,7 +48,7 @@ def drifting(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
 
 
 def autoregressive(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """AR(1): each trial remembers 0.9 of the one before it; stationary from the first."""
+    """Stationary AR(1) with coefficient 0.9 between successive trials."""
     from scipy.signal import lfilter
 
     fresh = rng.standard_normal((rows, visits * iterations))
@@ -58,7 +58,7 @@ def autoregressive(rng: Generator, rows: int, visits: int, iterations: int) -> F
 
 
 def two_level(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Every visit is a boot with an effect of its own, as large as the spread of trials within a boot."""
+    """Every visit is a boot. Boots differ as much as trials within a boot."""
     boots = SPREAD * rng.standard_normal((rows, visits, 1))
     return normal(rng, rows, visits, iterations) + boots
 
@@ -80,7 +80,7 @@ MEAN_DELAY = exp(-3.5)
 
 
 def drawn(kind: str, rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Noise of one of :data:`KINDS`, or that of :data:`WIDER` before the variant changes it."""
+    """Noise of a kind of :data:`KINDS`, or of :data:`WIDER` before the variant changes it."""
     return KINDS.get(kind, log_normal)(rng, rows, visits, iterations)
 
 
@@ -90,7 +90,7 @@ def seeded(kind: str, seed: int, blocks: int) -> Generator:
 
 
 def of_variant(kind: str, samples: Floats) -> Floats:
-    """What the variant shows in place of its noise: the same, but for :data:`WIDER`.
+    """The variant's noise: unchanged, except for :data:`WIDER`.
 
     There no figure falls below half of the shortest time, which moves no mean.
     """

@@ -1,4 +1,4 @@
-"""schedlab's own verdicts, from ``judge``, on many simulated rows at once."""
+"""schedlab's verdicts, by ``judge``, on many simulated rows at once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Calls = NDArray[np.bool_]
 BASELINE, VARIANT = "base", "changed"
 
 AT_ONCE = 500
-"""Rows that go into one ``judge``, as a run of so many rows; the flips of large designs are drawn anew for each."""
+"""Rows per call of ``judge``, as in a run with this many rows. Large designs draw new flips for each call."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What ``judge`` said of each row, before any correction over rows; shapes (rows,).
+    """Results of ``judge`` for each row, before any correction over rows; shapes (rows,).
 
     ``called``: better or worse; ``worse``: that alone. ``decided``: the block after which a sequential design had its
     verdict, nan for none.
@@ -37,7 +37,7 @@ class Judged:
     worse: Calls
 
     def campaigns_called(self, rows: int, alpha: float) -> Calls:
-        """Which rows are called better or worse when each campaign has ``rows`` of them, Holm over each campaign.
+        """Mask of rows called better or worse if each campaign has ``rows`` rows, with Holm's correction per campaign.
 
         What is shown to be equivalent is called neither, as in ``judge``.
         """
@@ -49,7 +49,7 @@ class Judged:
 
 
 def judged(baseline: Floats, variant: Floats, options: Options) -> Judged:
-    """``judge`` on rows of shape (rows, blocks, iterations), each as if it were its run's only one."""
+    """``judge`` on rows of shape (rows, blocks, iterations), each as the only row of its run."""
     verdicts: list[Verdict] = []
     for start in range(0, len(baseline), AT_ONCE):
         part = slice(start, start + AT_ONCE)

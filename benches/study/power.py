@@ -1,4 +1,4 @@
-"""Power: how often a change of 1, 2 or 5 % is found in noise that was recorded on a real machine."""
+"""Power: share in which a change of 1, 2 or 5 % is found in noise recorded on a real machine."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Floats = NDArray[np.float64]
 Calls = NDArray[np.bool_]
 
 SHIFTS = (0.01, 0.02, 0.05)
-"""What the variant's trials take longer."""
+"""Slow-downs of the variant's trials."""
 
 DESIGNS = (8, 20, 40)
 
 
 @dataclass(frozen=True)
 class Found:
-    """Shares of campaigns by one rule: ``nothing`` there and called better or worse, and each of :data:`SHIFTS` called
-    worse, as it is; ``reversed``: the smallest of them called better."""
+    """Shares of campaigns by one rule: without a change called better or worse (``nothing``), with each of
+    :data:`SHIFTS` called worse, and with the smallest shift called better (``reversed``)."""
 
     nothing: float
     shifts: tuple[float, ...]
@@ -36,7 +36,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Power:
-    """What each rule finds in one recording's noise, with so many blocks a campaign."""
+    """Results of each rule in one recording's noise, with this many blocks per campaign."""
 
     label: str
     blocks: int
@@ -47,7 +47,7 @@ class Power:
 
 
 def power(source: Recording, blocks: int, count: int, seed: int) -> Power:
-    """Campaigns on stretches of the recorded time, drawn with replacement, with the variant's share made slower.
+    """Campaigns on spans of the recorded time, drawn with replacement, with the variant's trials made slower.
 
     Ours has its order drawn anew for each; in "A…A then B…B" the second half is the variant's.
     """

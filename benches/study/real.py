@@ -18,7 +18,7 @@ DESIGNS = (8, 20)
 
 @dataclass(frozen=True)
 class Alarms:
-    """How many of the campaigns that a recorded run was cut into were called better or worse, by each rule."""
+    """Number of campaigns of a recorded run that each rule called better or worse."""
 
     blocks: int
     campaigns: int
@@ -29,7 +29,7 @@ class Alarms:
 
 
 def alarms(source: Recording, blocks: int) -> Alarms:
-    """Cut the run into campaigns of so many blocks, one after the other, and count."""
+    """Divide the run into successive campaigns of this many blocks, and count."""
     visits, control_first = campaigns(source, blocks)
     ours = judged(*in_blocks(visits, control_first), Options(ALPHA))
     a, b = apart(visits)

@@ -1,4 +1,4 @@
-"""Record the noise of this machine: run an A/A experiment, or take a stored one, and keep its trials as CSV.
+"""Record the noise of this machine: run an A/A experiment, or read a stored run, and write its trials as CSV.
 
 .venv/bin/python -m benches.study.record a-a --as every-cpu      (runs benches/study/a-a.toml, about 7 minutes)
 .venv/bin/python -m benches.study.record --store FILE --as every-cpu
@@ -35,7 +35,7 @@ def trials(engine: Engine, run_id: int) -> pl.DataFrame:
 
 
 def conditions(engine: Engine, run: reading.Run) -> str:
-    """What else ran on the machine meanwhile, in words: shares of the CPUs' time, over all trials."""
+    """Describe the machine's other load: shares of the CPUs' time, over all trials."""
     found = reading.conditions(engine, run.id).select("seconds", "other_percent", "steal_percent").to_numpy()
     other, steal = (found[:, :1] * found[:, 1:]).sum(axis=0) / found[:, 0].sum()
     return f"other processes used {other:.0f} % of the CPUs' time, the hypervisor took {steal:.1f} %"

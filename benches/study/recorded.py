@@ -1,4 +1,4 @@
-"""Noise recorded on a real machine: runs of one variant and its A/A control, kept as the order and figures of trials.
+"""Noise recorded on a real machine: runs of one variant and its A/A control, as order and figures of trials.
 
 ``recorded/*.csv`` were written by ``python -m benches.study.record`` from the experiment files beside them.
 """
@@ -35,7 +35,7 @@ class Recording:
 
     @property
     def label(self) -> str:
-        """As tables name it."""
+        """Name in tables."""
         return f"{self.workload}, {self.setting}"
 
     @property
@@ -78,7 +78,7 @@ def components(recording: Recording) -> Components:
 
 
 def recordings(folder: Path = FOLDER) -> list[Recording]:
-    """Every workload of every kept file, in the files' order by name."""
+    """Every workload of every recorded file, with files in order of their names."""
     return [
         recording(pl.read_csv(path, comment_prefix="#"), path.stem.replace("-cpu", " CPU"), workload)
         for path in sorted(folder.glob("*.csv"))
@@ -87,7 +87,7 @@ def recordings(folder: Path = FOLDER) -> list[Recording]:
 
 
 def recording(trials: pl.DataFrame, setting: str, workload: str) -> Recording:
-    """A workload's trials in order, columns workload, block, variant, iteration, value; only whole blocks count."""
+    """A workload's trials in order, columns workload, block, variant, iteration, value; complete blocks only."""
     own = trials.filter(pl.col("workload") == workload)
     iterations = 1 + int(own["iteration"].to_numpy().max())
     whole = own.group_by("block").len().filter(pl.col("len") == 2 * iterations)["block"]
@@ -97,12 +97,12 @@ def recording(trials: pl.DataFrame, setting: str, workload: str) -> Recording:
 
 
 def campaigns(source: Recording, blocks: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """The run cut into campaigns of so many blocks: visits (campaigns, 2 x blocks, iterations), and their orders."""
+    """The run divided into campaigns of this many blocks: visits (campaigns, 2 x blocks, iterations), and orders."""
     count = source.blocks // blocks
     visits = source.visits[: 2 * blocks * count].reshape(count, 2 * blocks, -1)
     return visits, source.control_first[: blocks * count].reshape(count, blocks)
 
 
 def windows(source: Recording, blocks: int, starts: Sequence[int] | NDArray[np.int64]) -> Floats:
-    """Stretches of the recorded time of so many blocks, from these blocks on: (starts, 2 x blocks, iterations)."""
+    """Spans of this many recorded blocks from these blocks on: (starts, 2 x blocks, iterations)."""
     return np.stack([source.visits[2 * start : 2 * (start + blocks)] for start in starts])

@@ -1,4 +1,4 @@
-"""What people put on "A…A then B…B" data: every trial counts as an independent sample."""
+"""Rules in use for "A…A then B…B" data. Every trial counts as an independent sample."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ Floats = NDArray[np.float64]
 Calls = NDArray[np.bool_]
 
 STAR_2018_LEVEL = 0.10
-"""The error rate that MMTests' older star means to have."""
+"""Nominal error rate of MMTests' older star."""
 
 
 def welch(a: Floats, b: Floats, alpha: float = 0.05) -> Calls:
-    """Which rows differ by Welch's t test; ``a`` and ``b`` have shape (rows, samples)."""
+    """Mask of rows that differ by Welch's t test; ``a`` and ``b`` have shape (rows, samples)."""
     return np.asarray(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue <= alpha)
 
 
 def star_2018(a: Floats, b: Floats) -> Calls:
-    """Which rows get MMTests' star of 2018-10 to 2024-11: a two-sided t test at p < 0.10."""
+    """Mask of rows with MMTests' star of 2018-10 to 2024-11: a two-sided t test at p < 0.10."""
     return _starred(two_sided_t, a, b)
 
 
 def star_2024(a: Floats, b: Floats) -> Calls:
-    """Which rows get MMTests' star since 2024-11: the means differ by more than 1.96 (s₁ + s₂)."""
+    """Mask of rows with MMTests' star since 2024-11: the means differ by more than 1.96 (s₁ + s₂)."""
     return _starred(intervals_apart, a, b)
 
 
 def _starred(rule: Rule, a: Floats, b: Floats) -> Calls:
-    """By the product's own form of MMTests' rules, of times: lower is better, and the means are arithmetic."""
+    """Mask by the product's implementation of MMTests' rules for times: lower is better, arithmetic means."""
     return np.array([rule(Samples(below, "lower"), Samples(above, "lower")) for below, above in zip(a, b, strict=True)])

@@ -17,11 +17,11 @@ from benches.study.rules import STAR_2018_LEVEL
 from schedlab.experiment.model import LOOKS
 
 LOW, HIGH = 0.93, 0.97
-"""Between which a nominal 95 % interval is to cover."""
+"""Bounds of the coverage of nominal 95 % intervals."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, all but the first column aligned to the right."""
+    """Markdown table with all columns but the first aligned to the right."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
@@ -33,7 +33,7 @@ def percent(share: float, low: float = 0.0, high: float = 1.0) -> str:
 
 
 def false_alarms(results: Iterable[Shares]) -> str:
-    """Every kind and design against every rule; each rule is held against the level that it has."""
+    """Every kind and design against every rule, each at its own level."""
     head = [
         "noise", "blocks × iterations", "schedlab", "5 rows: of rows", "5 rows: of campaigns", "fixed order",
         "Welch", "2018 star", "2024 star",
@@ -49,7 +49,7 @@ def false_alarms(results: Iterable[Shares]) -> str:
 
 
 def intervals(covered: Iterable[Coverage], equivalent: Iterable[Equivalence], campaigns: int) -> str:
-    """Coverage of three intervals, and what is called equivalent, kind by kind and design by design."""
+    """Coverage of three intervals, and shares called equivalent, by kind and design."""
     head = ["noise", "blocks", "schedlab", "Student", "bootstrap", "at the margin", "equal"]
     same = {(found.kind, found.blocks): found for found in equivalent}
     rows = []
@@ -64,7 +64,7 @@ def intervals(covered: Iterable[Coverage], equivalent: Iterable[Equivalence], ca
 
 
 def sequential(results: Iterable[Looking], campaigns: int) -> str:
-    """False alarms of looking, and what it saves."""
+    """False alarms of interim analyses, and the blocks that they save."""
     change, times = f"{100 * looks.SHIFT:.0f} %", f"{LOOKS} looks"
     head = [
         "noise", f"spent over {times}", f"{times}, each at 5 %", "until p ≤ 5 %", f"{change} found at the looks",
@@ -99,7 +99,7 @@ def real(results: Iterable[tuple[Recording, Sequence[Alarms]]]) -> str:
 
 
 def found(results: Iterable[Power]) -> str:
-    """What each rule calls of nothing, and what it finds of each change."""
+    """False alarms of each rule, and the share of each change that it finds."""
     changes = " / ".join(f"{100 * shift:.0f}" for shift in SHIFTS)
     head = ["noise of", "blocks", *(f"{rule}: 0, {changes} %" for rule in ("schedlab", "Welch", "2018", "2024"))]
     head.append(f"{100 * SHIFTS[0]:.0f} % slower called faster")
