@@ -289,7 +289,7 @@ def test_debian_s_kernel_takes_no_scheduler_and_that_is_said_before_the_first_bo
     target = VirtualMachine(experiment.target, experiment.variant)
     told = "\n".join(map(str, target.missing_requirements(plan(experiment, 1))))
     assert "is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext" in told
-    assert "variant 'changed': sched_ext: 'scx_nowhere' is no program here" in told
+    assert "variant 'changed': sched_ext: there is no program 'scx_nowhere' here" in told
 
 
 SICK = """

@@ -14,6 +14,7 @@ from schedlab.experiment.plan import plan
 from schedlab.measurement import PARAMETERS, Measurement
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm import qemu
+from schedlab.targets.vm.measure import FULL
 from schedlab.targets.vm.requirements import missing_requirements
 from schedlab.targets.vm.scripts import GuestRow
 from schedlab.targets.vm.session import Booting
@@ -134,7 +135,7 @@ def test_a_trial_that_ended_because_the_guest_s_memory_was_full_is_told_so(
     kept = 'result["before/proc/vmstat"] = b"pgfault 1\\noom_kill 4\\n"\n'
     kept += f'result["after/proc/vmstat"] = b"oom_kill {after}\\n"'
     measured = guest.measured(f'{killed}\n{kept}\ntell("result", 1, archive(**result))')
-    full = "; the guest's memory was full and its kernel killed what took most: give it a larger memory_mib"
+    full = f"; {FULL}"
     assert (measured.state, measured.reason) == ("failed", f"killed by signal 9{full if told else ''}")
 
 
@@ -211,7 +212,7 @@ def test_a_variant_whose_parameters_its_kernel_does_not_have_is_refused_before_t
     (told,) = [str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING]
     assert told.startswith(f"variant 'base': cmdline: {MISSPELT} changes nothing: kernel 6.12.1 has no parameter ")
     assert "workqueu.power_efficient: is workqueue.power_efficient meant?" in told
-    assert "→ mend it, or take it out" in told
+    assert "→ correct it, or take it out" in told
 
 
 @pytest.mark.parametrize("cmdline", [f"{MISSPELT} isolcpus=1", "workqueue.power_efficient=1", "nosuchword"])
@@ -249,7 +250,7 @@ def test_a_kernel_image_that_is_built_again_meanwhile_ends_the_run(guest: Guests
     session = guest.made('tell("result", 1, archive(**result))')
     machines.image(str(guest.kernel))
     guest.kernel.write_bytes(bzimage("6.12.1") + b"another")
-    with pytest.raises(CannotRunHere, match="the kernel image is another than when the run began"):
+    with pytest.raises(CannotRunHere, match="the kernel image has changed since the run began"):
         session.run(guest.trial)
 
 
@@ -282,7 +283,7 @@ def test_boot_parameters_are_words_on_one_line(cmdline: str) -> None:
     [
         ('cpus = "0-2"', "cpus: there is no CPU 2, the guest has 2"),
         ('topology = "1x3"\ncpus = "0-2"', ""),
-        ('topology = "2x1/2"\ndistances = [[10]]', "distances are to be a table of 2 by 2"),
+        ('topology = "2x1/2"\ndistances = [[10]]', "distances are not a table of 2 by 2"),
         ("memory_mib = 16000000", "memory: a guest takes 16000300 MiB"),
     ],
 )
