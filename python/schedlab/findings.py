@@ -130,7 +130,7 @@ def findings(
 
 def _notes(run: reading.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], taken: Course | None) -> Iterator[str]:
     if taken:
-        yield taken.told(complete=run.state == "complete")
+        yield taken.describe(complete=run.state == "complete")
     elif not run.design.paired:
         yield from run.notes
     if run.kind == "simulated" and (same := remark(values, verdicts, run.design.variants[0], run.design.stack)):

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schedlab.analysis.durations import spent
+from schedlab.analysis.durations import durations
 from schedlab.analysis.planning import (
     MOST_ITERATIONS,
     Costs,
@@ -189,7 +189,7 @@ def test_time_is_told_apart_into_trials_and_putting_in_place() -> None:
     frame = pl.DataFrame(
         lines, schema=["phase", "block", "variant", "workload", "parameters", "started", "elapsed"], orient="row"
     )
-    found = spent(frame)
+    found = durations(frame)
     assert found.trial == {("w", "{}"): pytest.approx(11.0)}
     assert found.place == pytest.approx(3.0)
 
@@ -200,4 +200,4 @@ def test_a_run_of_one_trial_tells_its_length_and_no_gaps() -> None:
         schema=["phase", "block", "variant", "workload", "parameters", "started", "elapsed"],
         orient="row",
     )
-    assert (spent(frame).trial, spent(frame).place) == ({("w", "{}"): 2.0}, 0.0)
+    assert (durations(frame).trial, durations(frame).place) == ({("w", "{}"): 2.0}, 0.0)

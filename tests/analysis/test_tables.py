@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from schedlab.analysis.tables import beside, check
+from schedlab.analysis.tables import check, side_by_side
 from schedlab.results import Cell, Table, TableRow
 
 
@@ -72,7 +72,7 @@ def test_tables_of_several_sources_stand_side_by_side_with_what_is_in_one_only()
     other = table(
         row("Hmean", "mb/sec-1", Cell(600.0, "600.00", -9.0)), row("Hmean", "mb/sec-9", Cell(1.0)), columns=("new",)
     )
-    (merged,), lone = beside({"a": [PRINTED], "b": [other]})
+    (merged,), lone = side_by_side({"a": [PRINTED], "b": [other]})
     assert merged.columns == ("old", "a:new", "b:new")
     (only,) = merged.rows
     assert [cell.value for cell in only.cells] == [500.85, 522.43, 600.0]
@@ -88,6 +88,6 @@ def test_rows_that_a_source_prints_twice_keep_their_order() -> None:
     first, second = (
         replace(PRINTED, rows=(replace(PRINTED.rows[0], cells=(Cell(v), Cell(v + 1))),)) for v in (1.0, 5.0)
     )
-    (merged,), lone = beside({"a": [first, second], "b": [first, second]})
+    (merged,), lone = side_by_side({"a": [first, second], "b": [first, second]})
     assert [[cell.value for cell in row.cells] for row in merged.rows] == [[1, 2, 1, 2], [5, 6, 5, 6]]
     assert lone == []

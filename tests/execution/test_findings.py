@@ -44,7 +44,7 @@ def test_a_stopped_run_is_judged_at_its_look_and_is_not_called_incomplete(
     assert (changed.word, changed.decided, changed.n) == ("worse", 8, 8)
     # 2 (1 − Φ(2.511)), the second of three looks in the published table.
     assert changed.level == pytest.approx(0.0120, abs=2e-4)
-    assert found.notes[0].startswith("stopped after block 8 of 12, at look 2 of 3")
+    assert found.notes[0].startswith("stopped after block 8 of 12, at interim analysis 2 of 3")
     assert Kind.INCOMPLETE not in {warning.kind for warning in found.warnings}
 
 

@@ -58,7 +58,7 @@ def test_one_clear_row_stops_at_the_second_look_of_three(run_script: RunScript, 
     # Level of the second look 2 (1 − Φ(2.511)) = 0.0120, above the smallest p of 8 blocks, 0.0078.
     assert (run.state, run.recorded, run.planned) == ("complete", 3 + 8 * 3, 3 + 12 * 3)
     (note,) = run.notes
-    assert note.startswith("stopped after block 8 of 12, at look 2 of 3: every row was decided")
+    assert note.startswith("stopped after block 8 of 12, at interim analysis 2 of 3: every row was decided")
     assert "level of this look is 0.012," in note
     assert [entry.block for entry in target.log if isinstance(entry, Trial)][-1] == 8
 

@@ -1,4 +1,4 @@
-"""The hierarchical bootstrap: an interval that asks for no symmetry, but for many blocks."""
+"""The hierarchical bootstrap: an interval that assumes no symmetry and needs many blocks."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from scipy.special import ndtr, ndtri
 Floats = NDArray[np.float64]
 
 DRAWS = 9_999
-"""Resamples: the ends of a 95 % interval are then each known to about one part in 15 of their tail."""
+"""Number of resamples: each end of a 95 % interval then has an error of about one part in 15 of its tail."""
 
 AT_ONCE = 2_000_000
-"""Values that are drawn at a time: 16 MB of them."""
+"""Number of values drawn at a time, 16 MB."""
 
 
 def bca(baseline: Floats, variant: Floats, confidence: float, seed: int) -> tuple[float, float]:
-    """The bias-corrected and accelerated interval (Efron 1987) of the ratio variant / baseline: (low, high).
+    """Return the bias-corrected and accelerated interval (Efron 1987) of the ratio variant / baseline: (low, high).
 
-    Blocks are resampled, both sides of a pair together, and within each the iterations of either side (the levels of
-    Kalibera & Jones 2013). The statistic is that of :func:`schedlab.analysis.paired.estimate`: the mean
-    over blocks of the log-ratio of the block's means. One-level data are those of ``scipy.stats.bootstrap``.
+    Blocks are resampled with both variants, and within each block the iterations of either variant (the levels of
+    Kalibera & Jones 2013). The statistic is that of :func:`schedlab.analysis.paired.estimate`: the mean over blocks of
+    the log-ratio of the block's means. With one iteration a block the result equals that of ``scipy.stats.bootstrap``.
 
     Args:
-        baseline, variant: values above 0, shape (blocks, iterations), blocks in the same order; nan where an iteration
-            is missing, but at least one in every block.
-        confidence: of the interval, two-sided.
-        seed: of the draws.
+        baseline, variant: values above 0, shape (blocks, iterations), blocks in the same order; nan for a missing
+            iteration, but with at least one value in every block.
+        confidence: two-sided confidence of the interval.
+        seed: random seed of the draws.
 
-    It covers less than it says when there are few blocks: see docs/verdicts.md. (nan, nan) below two.
+    With few blocks the coverage is below the confidence, see docs/verdicts.md. (nan, nan) below two blocks.
     """
     ratios = np.log(np.nanmean(variant, axis=1)) - np.log(np.nanmean(baseline, axis=1))
     n = len(ratios)
@@ -50,7 +50,7 @@ def bca(baseline: Floats, variant: Floats, confidence: float, seed: int) -> tupl
 
 
 def _acceleration(ratios: Floats) -> float:
-    """From the jackknife over blocks, the level that the evidence counts in."""
+    """Return the acceleration from the jackknife over blocks, which are the independent observations."""
     left_out = (ratios.sum() - ratios) / (len(ratios) - 1)
     away = left_out.mean() - left_out
     square = float((away**2).sum())
@@ -58,7 +58,7 @@ def _acceleration(ratios: Floats) -> float:
 
 
 def _packed(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Each block's values moved to the front, and how many it has."""
+    """Return each block's values moved to the front, and their number."""
     order = np.argsort(np.isnan(values), axis=1, kind="stable")
     return np.take_along_axis(values, order, axis=1), np.count_nonzero(~np.isnan(values), axis=1)
 
@@ -67,7 +67,7 @@ Packed = tuple[Floats, NDArray[np.intp]]
 
 
 def _draws(baseline: Packed, variant: Packed, seed: int) -> Iterator[Floats]:
-    """The statistic of every resample, a part at a time."""
+    """Yield the statistics of the resamples in parts."""
     generator = np.random.Generator(np.random.PCG64(seed))
     n, iterations = len(baseline[1]), max(baseline[0].shape[1], variant[0].shape[1])
     part = max(1, AT_ONCE // (n * iterations))
@@ -78,11 +78,11 @@ def _draws(baseline: Packed, variant: Packed, seed: int) -> Iterator[Floats]:
 
 
 def _means(side: Packed, picked: NDArray[np.int64], generator: np.random.Generator) -> Floats:
-    """The mean of resampled iterations in each picked block, shape of ``picked``."""
+    """Return the mean of resampled iterations in each picked block, in the shape of ``picked``."""
     values, counts = side
     if values.shape[1] == 1:
         return np.asarray(values[picked, 0])
-    held = counts[picked][..., None]
-    which = (generator.random((*picked.shape, values.shape[1])) * held).astype(np.intp)
+    sizes = counts[picked][..., None]
+    which = (generator.random((*picked.shape, values.shape[1])) * sizes).astype(np.intp)
     drawn = values[picked[..., None], which]
-    return np.asarray(np.where(np.arange(values.shape[1]) < held, drawn, 0).sum(axis=-1) / held[..., 0])
+    return np.asarray(np.where(np.arange(values.shape[1]) < sizes, drawn, 0).sum(axis=-1) / sizes[..., 0])

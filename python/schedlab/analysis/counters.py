@@ -1,8 +1,8 @@
-"""How counters changed: explanations beside the verdicts, not verdicts.
+"""Changes of the kernel's counters, which explain verdicts and carry none.
 
-A verdict answers a question that was asked before the run, at an error rate corrected for the number of questions.
-Counters are looked at afterwards and there are hundreds of them: their intervals are not corrected for multiplicity, so
-some will seem to have moved by chance alone. They carry no verdict words for that reason.
+A verdict answers a question from before the run, at an error rate corrected for the number of questions. Counters are
+examined afterwards, and there are hundreds of them: their intervals are not corrected for multiplicity, so that some
+counters move by chance alone. For that reason they have no verdict words.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ HEADLINES = (
     "psi.cpu.some_us",
     "schedstat.run_delay_ns",
 )
-"""The counters that a report shows unasked: each is a way in which a scheduler change works (switching, preempting,
-moving, waking another CPU, following memory, letting tasks wait)."""
+"""The counters that a report shows by default. Each reflects a mechanism of the scheduler: switching, preemption,
+migration, wake-ups on other CPUs, NUMA balancing, waiting."""
 
 COLUMNS = {
     "block": pl.Int64,
@@ -48,15 +48,15 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True)
 class Change:
-    """One counter of one variant in one row, against the baseline; block means, paired by block over ``n`` blocks.
+    """One counter of one variant in one row, against the baseline: block means, paired over ``n`` blocks.
 
-    ``ratio`` is variant / baseline with its interval, nan where some block counted nothing: then only ``difference``
-    (variant − baseline, in the counter's own unit), with its interval, can be told. Intervals are nan below two
-    blocks. ``strength`` orders counters: the least change on the log scale that the blocks agree on, 0 when the
-    interval holds no change.
+    ``ratio`` is variant / baseline with its interval. It is nan if a block counted 0: then only ``difference``
+    (variant − baseline, in the counter's own unit) and its interval are known. Intervals are nan below two blocks.
+    ``strength`` orders counters: the end of the interval on the log scale that is nearer to no change, 0 if the
+    interval includes no change.
 
-    A counter that only one side has, as schedstats that only one has turned on, has that side's mean over its own ``n``
-    blocks, and nan for all else: there is nothing to compare.
+    A counter of one variant only, such as schedstats that one variant turns on, has the mean of that variant over its
+    own ``n`` blocks; all other numbers are nan.
     """
 
     workload: str
@@ -76,7 +76,7 @@ class Change:
 
     @property
     def known(self) -> tuple[float, ...]:
-        """Those of the means and their difference that there are."""
+        """The means and their difference, without unknown ones."""
         return tuple(value for value in (self.baseline_mean, self.mean, self.difference) if not isnan(value))
 
     @property
@@ -86,7 +86,7 @@ class Change:
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves out "no change": of the ratio where there is one, else of the difference."""
+        """Whether the interval of the ratio, or of the difference without a ratio, excludes no change."""
         if isnan(self.ratio):
             return self.difference_low > 0 or self.difference_high < 0
         return self.low > 1 or self.high < 1
@@ -99,23 +99,24 @@ def compare(
     confidence: float,
     counters: Collection[str] | None = None,
 ) -> list[Change]:
-    """How each counter of each variant differs from the baseline's, row by row, most striking first.
+    """Return the changes of each counter of each variant, row by row, the clearest and largest first.
 
     Args:
-        counts: columns block, variant, workload, parameters, counter, value: one line a measured trial and counter.
-        baseline: the variant to compare with; it need not be in ``variants``, which are in the order to report.
-        confidence: of the intervals, for instance 0.95.
-        counters: the ones to compare; all by default, but for those of single CPUs (``….cpu0``).
+        counts: columns block, variant, workload, parameters, counter, value: a line a measured trial and counter.
+        baseline: the variant to compare with, which need not be in ``variants``.
+        variants: names of the variants, in the order of the report.
+        confidence: confidence of the intervals, for instance 0.95.
+        counters: names of the counters to compare; by default all but those of single CPUs (``….cpu0``).
 
-    Rows come in the order in which ``counts`` first names them. A counter that only one side has, where both were
-    measured, comes after those that can be compared; one that both have, in no block together, is left out.
+    Rows are in the order of their first occurrence in ``counts``. A counter of one variant only, if both were measured,
+    comes after the comparable ones. A counter of both variants that shares no block is left out.
     """
     known = pl.col("counter").is_in(list(counters)) if counters is not None else ~_OF_ONE_CPU
     cells, rows, names = _cells(counts.filter(known))
     changes = []
-    # Of all counters: one that the baseline lacks may be the only one that was asked for.
-    sides = counts.select("workload", "parameters", "variant").unique()
-    measured = {((workload, parameters), variant) for workload, parameters, variant in sides.iter_rows()}
+    # From all counters: the only selected counter may be one that the baseline lacks.
+    trials = counts.select("workload", "parameters", "variant").unique()
+    measured = {((workload, parameters), variant) for workload, parameters, variant in trials.iter_rows()}
     for row, variant in product(rows, [name for name in variants if name != baseline]):
         of_variant = []
         both = {(row, baseline), (row, variant)} <= measured
@@ -125,12 +126,12 @@ def compare(
                 of_variant.append(_change(row, variant, name, below, above, confidence))
             elif both and bool(below) != bool(above):
                 of_variant.append(_one_sided(row, variant, name, below, above))
-        changes += sorted(of_variant, key=_striking)
+        changes += sorted(of_variant, key=_sort_key)
     return changes
 
 
 def notable(changes: Sequence[Change]) -> list[Change]:
-    """The headline counters among the changes, in the changes' order, those that never moved anywhere left out."""
+    """Return the changes of headline counters in their order, without those that are 0 everywhere."""
     return [change for change in changes if change.counter in HEADLINES and any(change.known)]
 
 
@@ -140,7 +141,7 @@ _Cells = Mapping[tuple[Row, str, str], dict[int, float]]
 
 
 def _cells(counts: pl.DataFrame) -> tuple[_Cells, list[Row], list[str]]:
-    """Mean over a block's trials by (row, counter, variant), then by block; the rows and the counters in order."""
+    """Return means over a block's trials by (row, counter, variant), then by block; the rows; the names of counters."""
     keys = ["workload", "parameters", "counter", "variant", "block"]
     means = counts.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
     cells: dict[tuple[Row, str, str], dict[int, float]] = {}
@@ -157,7 +158,7 @@ def _change(
     blocks = sorted(below.keys() & above.keys())
     pairs = [(below[block], above[block]) for block in blocks]
     difference, low, high = _mean_with_interval([b - a for a, b in pairs], confidence)
-    # One is added to both, or a counter that was 0 once could not be ordered at all; it is nothing to a large one.
+    # One is added to both, so that counters with a 0 can be ordered. It does not matter to large counters.
     _, least, most = _mean_with_interval([log1p(b) - log1p(a) for a, b in pairs], confidence)
     ratio = estimate(_log_ratios(below, above), confidence)
     return Change(
@@ -178,13 +179,13 @@ def _change(
 
 
 def _one_sided(row: Row, variant: str, counter: str, below: dict[int, float], above: dict[int, float]) -> Change:
-    baseline_mean, mean = (sum(side.values()) / len(side) if side else nan for side in (below, above))
+    baseline_mean, mean = (sum(cell.values()) / len(cell) if cell else nan for cell in (below, above))
     n = len(below or above)
     return Change(*row, variant, counter, n, baseline_mean, mean, nan, nan, nan, nan, nan, nan, 0.0)
 
 
 def _log_ratios(below: dict[int, float], above: dict[int, float]) -> NDArray[np.float64]:
-    """The paired log-ratios; none where a block counted nothing."""
+    """Return the paired log-ratios, or an empty array if a block counted 0."""
     try:
         return log_ratios(below, above)
     except ValueError:
@@ -192,7 +193,7 @@ def _log_ratios(below: dict[int, float], above: dict[int, float]) -> NDArray[np.
 
 
 def _mean_with_interval(values: Sequence[float], confidence: float) -> tuple[float, float, float]:
-    """The mean of paired differences and its two-sided Student interval; nan for the interval below two."""
+    """Return the mean of paired differences and its two-sided Student interval, which is nan below two differences."""
     n, mean = len(values), float(np.mean(values))
     if n < 2:
         return mean, nan, nan
@@ -200,7 +201,7 @@ def _mean_with_interval(values: Sequence[float], confidence: float) -> tuple[flo
     return mean, mean - half, mean + half
 
 
-def _striking(change: Change) -> tuple[bool, float, float, str]:
+def _sort_key(change: Change) -> tuple[bool, float, float, str]:
     if change.one_sided:
         return True, 0.0, -max(change.known), change.counter
     size = abs(log1p(max(change.mean, 0)) - log1p(max(change.baseline_mean, 0)))

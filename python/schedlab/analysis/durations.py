@@ -1,4 +1,4 @@
-"""What a run's time went into: trials, and putting variants in place."""
+"""Durations of a measured run: its trials, and the changes from one variant to another."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import polars as pl
 
 
 @dataclass(frozen=True)
-class Spent:
-    """Seconds, from a run that was measured.
+class Durations:
+    """Durations in seconds, from a run that was measured.
 
-    ``trial`` is the mean of a row's measured trials with what lies between two of them, by workload and parameters;
-    ``place`` the median of what lies between two trials under different variants, beyond that.
+    ``trial`` is the mean duration of a row's measured trials, with the median gap between two trials, by workload and
+    parameters. ``place`` is the median additional gap between two trials under different variants.
     """
 
     trial: dict[tuple[str, str], float]
     place: float
 
 
-def spent(times: pl.DataFrame) -> Spent:
-    """From one line a trial, in the order in which they ran: phase, variant, workload, parameters, started, elapsed.
+def durations(times: pl.DataFrame) -> Durations:
+    """Return the durations of a run.
 
-    An interruption is one long gap among many, which a median does not see.
+    ``times`` has one line for each trial, in the order of their execution, with the columns phase, variant, workload,
+    parameters, started and elapsed. An interruption is one long gap among many, which does not affect the median.
     """
     ends = pl.col("started") + pl.col("elapsed")
     frame = times.with_columns(
@@ -33,13 +34,13 @@ def spent(times: pl.DataFrame) -> Spent:
     moved = _median(frame.filter(~pl.col("same")))
     measured = frame.filter(pl.col("phase") == "measure")
     means = measured.group_by("workload", "parameters", maintain_order=True).agg(pl.col("elapsed").mean())
-    return Spent(
+    return Durations(
         {(workload, parameters): seconds + overhead for workload, parameters, seconds in means.iter_rows()},
         max(0.0, moved - overhead),
     )
 
 
 def _median(frame: pl.DataFrame) -> float:
-    """Of the gaps; 0 where there is none."""
-    found = frame["gap"].drop_nulls().median()
-    return float(found) if isinstance(found, int | float) else 0.0
+    """Median of the gaps; 0 without any."""
+    median = frame["gap"].drop_nulls().median()
+    return float(median) if isinstance(median, int | float) else 0.0

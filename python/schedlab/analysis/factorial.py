@@ -1,8 +1,9 @@
-"""Independent switches: what each does on the whole, and how two of them change each other's effect.
+"""Factorial designs: the main effect of each switch, and the interactions of two switches.
 
-Effects are contrasts of the logarithms of a block's measurements: a switch's *main effect* is the ratio on / off,
-averaged over the settings of the others; the *interaction* of two is the ratio of one's effect with the other on to its
-effect with the other off. In a fraction of the full design some effects cannot be told apart; they are named together.
+Effects are contrasts of the logarithms of a block's measurements. A switch's *main effect* is the ratio on / off,
+averaged over the settings of the other switches. The *interaction* of two switches is the ratio of the first one's
+effect with the second on to its effect with the second off. In a fraction of the full design some effects are aliases:
+they are indistinguishable, and are named together.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from schedlab.analysis import cells
 from schedlab.analysis.cells import Failures
 from schedlab.analysis.effects import Effect, judge_effects
-from schedlab.analysis.rows import Layout as Layout  # noqa: PLC0414 - where judges look for it
+from schedlab.analysis.rows import Layout as Layout  # noqa: PLC0414 - re-exported for callers that judge
 from schedlab.analysis.verdicts import Options, Question
 
 Floats = NDArray[np.float64]
@@ -28,47 +29,44 @@ TIMES = " × "
 
 @dataclass(frozen=True)
 class Contrast:
-    """An effect of a layout: one switch or two, and the others that it cannot be told apart from."""
+    """An effect of a layout: one switch or two, and its aliases."""
 
     switches: tuple[str, ...]
     aliases: tuple[tuple[str, ...], ...] = ()
 
     @property
     def name(self) -> str:
-        """For people: ``slice``, or ``batch × slice``."""
+        """The name in reports: ``slice``, or ``batch × slice``."""
         return TIMES.join(self.switches)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchEffect(Effect):
-    """A main effect (one switch) or an interaction (two).
-
-    ``aliases`` are the effects of which it holds just as much: a fraction of the design cannot tell them apart.
-    """
+    """A main effect (one switch) or an interaction (two), with the effects that are indistinguishable from it."""
 
     switches: tuple[str, ...]
     aliases: tuple[str, ...] = ()
 
 
 def contrasts(layout: Layout) -> list[Contrast]:
-    """Every effect that the layout can tell from the mean, main effects first, each with its aliases.
+    """Return every effect that is not an alias of the mean, main effects first, each with its own aliases.
 
-    Two effects are aliases when they are on and off in the same variants, or in opposite ones. A main effect stands
-    for its group; of interactions, the first.
+    Two effects are aliases when they are on and off in the same variants, or in opposite ones. A group of aliases has
+    the name of its main effect, or of its first interaction.
     """
     switches = layout.switches
     terms = [*((name,) for name in switches), *combinations(switches, 2)]
     columns = {term: _column(layout, list(layout.runs), term) for term in terms}
-    found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for term, column in columns.items():
         if abs(column.sum()) == len(column):
-            continue  # never changes: as good as the mean
-        twin = next((other for other in found if abs(columns[other] @ column) == len(column)), None)
-        if twin is None:
-            found[term] = []
+            continue  # the same in all variants: an alias of the mean
+        alias = next((other for other in groups if abs(columns[other] @ column) == len(column)), None)
+        if alias is None:
+            groups[term] = []
         else:
-            found[twin].append(term)
-    return [Contrast(term, tuple(aliases)) for term, aliases in found.items()]
+            groups[alias].append(term)
+    return [Contrast(term, tuple(aliases)) for term, aliases in groups.items()]
 
 
 def effects(
@@ -78,35 +76,38 @@ def effects(
     options: Options,
     failures: Failures | None = None,
 ) -> list[SwitchEffect]:
-    """The effects in each row, rows in their order, main effects first.
+    """Return the effects in each row, rows in their order, main effects first.
 
     Args:
         samples: columns workload, parameters, metric, variant, block, value.
-        failures: a variant that lost more than 5 % of its trials in a row is left out of that row, as is one never
-            measured; effects that the others cannot tell are named with the reason.
+        questions: the rows.
+        layout: switches and their settings in each variant.
+        options: options of the analysis.
+        failures: failed and recorded trials of each cell. A variant with more than 5 % failed trials in a row is left
+            out of that row, as is a variant without measurements. Effects that need it have a reason only.
 
-    Each row rests on the blocks in which all its variants were measured. Estimates are least-squares in each block,
-    which in a whole design are plain differences of means. Intervals are simultaneous over the effects of a row; p
-    values are adjusted over them, then over rows as the options say.
+    Each row uses the blocks in which all its variants were measured. Estimates are least-squares in each block, which
+    are plain differences of means in a full design. Intervals are simultaneous over the effects of a row; p values are
+    adjusted over them, then over rows as the options say.
     """
     means = cells.block_means(samples)
     terms = contrasts(layout)
     drafts = [_draft(question, layout, terms, means, failures or {}) for question in questions]
-    found = judge_effects(questions, [logs for logs, _ in drafts], options)
+    judged = judge_effects(questions, [logs for logs, _ in drafts], options)
     return [
-        _told(question, term, of_row, reason)
-        for question, of_row, (_, reason) in zip(questions, found, drafts, strict=True)
+        _switch_effect(question, term, of_row, reason)
+        for question, of_row, (_, reason) in zip(questions, judged, drafts, strict=True)
         for term in terms
     ]
 
 
-def _told(question: Question, term: Contrast, of_row: Mapping[str, Effect], reason: str) -> SwitchEffect:
-    found = of_row.get(term.name) or Effect(question=question, name=term.name, reason=reason)
-    return SwitchEffect(**vars(found), switches=term.switches, aliases=tuple(map(TIMES.join, term.aliases)))
+def _switch_effect(question: Question, term: Contrast, of_row: Mapping[str, Effect], reason: str) -> SwitchEffect:
+    effect = of_row.get(term.name) or Effect(question=question, name=term.name, reason=reason)
+    return SwitchEffect(**vars(effect), switches=term.switches, aliases=tuple(map(TIMES.join, term.aliases)))
 
 
 def _column(layout: Layout, variants: Sequence[str], term: tuple[str, ...]) -> Floats:
-    """±1 a variant: the product of the term's switches."""
+    """Return ±1 for each variant: the product of the term's switches."""
     places = [layout.switches.index(name) for name in term]
     return np.array([np.prod([1.0 if layout.runs[variant][i] else -1.0 for i in places]) for variant in variants])
 
@@ -118,25 +119,25 @@ def _draft(
     means: Mapping[cells.Key, Mapping[int, float]],
     failures: Failures,
 ) -> tuple[dict[str, Floats], str]:
-    """One row's effects on the log scale by block, those that can be told; and why others cannot."""
+    """Return one row's estimable effects on the log scale by block, and the reason why others are not estimable."""
     row = (question.workload, question.parameters, question.metric)
-    held = {name: means.get((*row, name), {}) for name in layout.runs}
-    faults = {name: cells.fault(question.workload, question.parameters, name, held[name], failures) for name in held}
-    known = [name for name in layout.runs if not faults[name]]
+    blocks_of = {name: means.get((*row, name), {}) for name in layout.runs}
+    faults = {name: cells.fault(*row[:2], name, blocks, failures) for name, blocks in blocks_of.items()}
+    measured = [name for name in layout.runs if not faults[name]]
     reason = "; ".join(fault for fault in faults.values() if fault) or "no block has every variant"
-    blocks = sorted(set.intersection(*(set(held[name]) for name in known))) if known else []
-    if not blocks:
+    shared = sorted(set.intersection(*(set(blocks_of[name]) for name in measured))) if measured else []
+    if not shared:
         return {}, reason
-    logs = np.log(np.array([[held[name][block] for name in known] for block in blocks]))
-    return {name: logs @ weights for name, weights in _weights(layout, known, terms).items()}, reason
+    logs = np.log(np.array([[blocks_of[name][block] for name in measured] for block in shared]))
+    return {name: logs @ weights for name, weights in _weights(layout, measured, terms).items()}, reason
 
 
-def _weights(layout: Layout, known: Sequence[str], terms: Sequence[Contrast]) -> dict[str, Floats]:
-    """What to multiply a block's log values with for each effect that these variants can tell: least squares."""
-    model = np.column_stack([np.ones(len(known)), *(_column(layout, known, term.switches) for term in terms)])
+def _weights(layout: Layout, measured: Sequence[str], terms: Sequence[Contrast]) -> dict[str, Floats]:
+    """Return the least-squares weights of a block's log values for each effect that these variants determine."""
+    model = np.column_stack([np.ones(len(measured)), *(_column(layout, measured, term.switches) for term in terms)])
     inverse = np.linalg.pinv(model)
-    # A coefficient can be told where the fit of a response made of it alone gives just that back.
+    # A coefficient is estimable if the fit of a response that consists of it alone returns it.
     resolved = np.abs(inverse @ model - np.eye(model.shape[1])).max(axis=1) < 1e-9
-    # From the mean to either side: on − off is twice the coefficient, a difference of such differences four times.
+    # On − off is twice the coefficient of a main effect; an interaction is four times its coefficient.
     scale = [2.0 ** len(term.switches) for term in terms]
     return {term.name: inverse[i] * scale[i - 1] for i, term in enumerate(terms, start=1) if resolved[i]}

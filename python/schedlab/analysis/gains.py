@@ -1,8 +1,8 @@
-"""Printed percentages recomputed from the printed values beside them, and what a printed spread can tell.
+"""Printed percentages recomputed from the printed values beside them, and tests from printed spreads.
 
-A figure printed as 560.45 was anything from 560.445 to 560.455 before it was rounded; so a change computed from two
-such figures is a range, and so is the printed change. A cell whose two ranges do not meet was not computed from what
-stands beside it: a slip of the pen, columns pasted together, another baseline, another sign.
+A figure printed as 560.45 was between 560.445 and 560.455 before rounding. A change computed from two such figures is
+therefore a range, as is the printed change. If the two ranges do not overlap, the change was not computed from the
+values beside it: because of a typing error, pasted columns, another baseline, or another sign.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from schedlab.results import Cell, Table, TableRow
 
 _NUMBER = re.compile(r"(?P<mantissa>\d[\d,']*(?:\.(?P<decimals>\d*))?|\.(?P<only>\d+))(?:[eE](?P<exponent>[+-]?\d+))?")
-# Decimal figures are not exact in binary; far below any printed digit.
 _BINARY = 1e-9
+"""Slack for the binary representation of decimal figures, far below any printed digit."""
 
 
 @dataclass(frozen=True)
 class Recomputed:
-    """One printed change beside what its values allow, all in per cent and with the printed one's sign convention.
+    """One printed change and its range by the printed values, in per cent and with the printed sign convention.
 
     Attributes:
-        line: of the row in the source, from 1.
+        line: line of the row in the source, from 1.
         row: operation and label.
-        column: whose change it is.
-        printed: as in the source.
-        recomputed: from the values as printed.
-        low: the least that any values which round to the printed ones give, less half a unit of the printed change.
-        high: the most, likewise.
+        column: column of the change.
+        printed: the change in the source.
+        recomputed: the change from the values as printed.
+        low: least change from values that round to the printed ones, less half a unit of the printed change.
+        high: largest change, likewise.
     """
 
     line: int
@@ -48,17 +48,17 @@ class Recomputed:
 
 
 def recompute(table: Table) -> list[Recomputed]:
-    """Every printed change whose value and baseline are printed too, in the order of the source.
+    """Recompute every printed change whose value and baseline are printed too, in the order of the source.
 
-    A row whose baseline cell itself has a change other than 0 is compared with a column that the table does not show;
-    nothing can be recomputed of it. The same holds of a baseline that may have been 0 before rounding.
+    A row is skipped if its baseline cell has a change other than 0, as its baseline is then a column that the table
+    does not show. A row is also skipped if its baseline may have been 0 before rounding.
     """
-    return [found for row in table.rows for found in _of_row(table, row)]
+    return [change for row in table.rows for change in _of_row(table, row)]
 
 
 def disagreements(table: Table) -> list[Recomputed]:
-    """The printed changes that cannot come from the printed values, whichever way those were rounded."""
-    return [found for found in recompute(table) if not found.agrees]
+    """Return the printed changes that do not follow from the printed values, for any rounding."""
+    return [change for change in recompute(table) if not change.agrees]
 
 
 def _of_row(table: Table, row: TableRow) -> Iterator[Recomputed]:
@@ -87,18 +87,18 @@ def _of_row(table: Table, row: TableRow) -> Iterator[Recomputed]:
 
 
 def _range(cell: Cell) -> tuple[float, float]:
-    """The values that round to a printed one; a cell without text is taken as exact."""
+    """Return the range of values that round to a printed one. A cell without text is exact."""
     assert cell.value is not None
     half = _half_unit(cell.text)
     if match := _NUMBER.search(cell.text):
         printed = float(match[0].replace(",", "").replace("'", ""))
-        # The value may have been brought to another unit than the printed one.
+        # The value may have been converted to another unit than the printed one.
         half *= abs(cell.value) / printed if printed else 1.0
     return cell.value - half, cell.value + half
 
 
 def _half_unit(text: str) -> float:
-    """Half a unit in the last printed place: 0.005 of ``560.45``, 50 000 of ``5.129e+08``; 0 of no figure."""
+    """Return half a unit in the last printed place: 0.005 of ``560.45``, 50 000 of ``5.129e+08``; 0 without one."""
     match = _NUMBER.search(text)
     if match is None:
         return 0.0
@@ -119,8 +119,8 @@ class SummaryTest:
 def summary_test(base: Cell, other: Cell) -> SummaryTest | None:
     """Welch's unequal-variances t-test from printed means, spreads and numbers of repeats (Welch 1947).
 
-    None unless both cells print a value, n ≥ 2 and a spread of known kind: of a ± that nobody explains nothing follows.
-    A spread printed as 0 was too small to print; two of them leave nothing to test with. Imports scipy.stats.
+    None unless both cells print a value, n ≥ 2 and a spread of known kind. A spread printed as 0 was rounded to 0; with
+    two of them no test is possible. Imports scipy.stats.
     """
     first, second = _moments(base), _moments(other)
     if first is None or second is None or (first[1] == 0 and second[1] == 0) or first[0] == 0:
@@ -135,7 +135,7 @@ def summary_test(base: Cell, other: Cell) -> SummaryTest | None:
 
 
 def _moments(cell: Cell) -> tuple[float, float, int] | None:
-    """Mean, standard deviation of the repeats, and their number; None where one of them is not printed."""
+    """Return mean, standard deviation of the repeats, and their number; None if one of them is not printed."""
     if cell.value is None or cell.spread_percent is None or cell.n is None or cell.n < 2:
         return None
     spread = abs(cell.value) * cell.spread_percent / 100

@@ -1,4 +1,4 @@
-"""Many rows: p values corrected for the number of questions asked."""
+"""Correction of p values for the number of rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ Correction = Literal["holm", "benjamini-hochberg", "none"]
 
 
 def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
-    """Adjusted p values in the order given; compare them with α itself.
+    """Return adjusted p values in their order, to be compared with α itself.
 
-    ``holm`` bounds the chance of any false alarm (Holm 1979), ``benjamini-hochberg`` the share of false ones among
-    the alarms (Benjamini & Hochberg 1995). The latter is scipy's; scipy has nothing for the former, and loading
-    ``scipy.stats`` takes longer than a whole report, so only those who ask for it wait.
+    ``holm`` bounds the probability of any false alarm (Holm 1979), ``benjamini-hochberg`` the share of false alarms
+    among all alarms (Benjamini & Hochberg 1995). The latter is scipy's and is imported only here, as loading
+    ``scipy.stats`` takes longer than a whole report. scipy has no Holm correction.
     """
     if correction == "none" or not p_values:
         return list(p_values)

@@ -1,4 +1,4 @@
-"""How big is the difference: ratios of block means, paired by block, and their interval."""
+"""Size of a difference: ratios of block means, paired by block, and their interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedlab.analysis.signflip import interval
 class Estimate:
     """A ratio variant / baseline with its interval; ``spread`` is the standard deviation of the log-ratios.
 
-    ``low`` and ``high`` are nan where fewer than two blocks pair up.
+    ``low`` and ``high`` are nan below two pairs of blocks.
     """
 
     ratio: float
@@ -27,9 +27,9 @@ class Estimate:
 
 
 def log_ratios(baseline: dict[int, float], variant: dict[int, float]) -> NDArray[np.float64]:
-    """log(variant / baseline) for each block that has both, in block order; inputs are block → mean value.
+    """Return log(variant / baseline) for each block with both, in block order; inputs are block → mean value.
 
-    Raises ValueError when a value is not above 0: such figures have no ratio.
+    Raises ValueError for values of 0 and below, which have no ratio.
     """
     blocks = sorted(baseline.keys() & variant.keys())
     above = np.array([variant[block] for block in blocks], dtype=np.float64)
@@ -40,13 +40,13 @@ def log_ratios(baseline: dict[int, float], variant: dict[int, float]) -> NDArray
 
 
 def estimate(ratios: NDArray[np.float64], confidence: float, seed: int = 0) -> Estimate:
-    """The mean ratio and its two-sided interval, from log-ratios of shape (blocks,).
+    """Return the mean ratio and its two-sided interval, from log-ratios of shape (blocks,).
 
-    The interval is what the sign-flip test does not reject, so that it leaves 1 out exactly when the unadjusted p says
-    that there is a difference. It needs only that log-ratios are symmetric around their centre, as those of a variant
-    and a baseline of like spread are whatever the measurements' distribution. Where the blocks are too few for that
-    test it is Student's. A bootstrap's (BCa; Efron 1987) covers only 80–90 % at 6–20 blocks. The pairing is that of
-    Kalibera & Jones 2013. ``seed`` is for flips that are drawn.
+    The interval contains the ratios that the sign-flip test does not reject, so that it excludes 1 exactly if the
+    unadjusted p is at or below 1 − confidence. It assumes only that log-ratios are symmetric around their centre, which
+    holds for a variant and a baseline of equal spread with any distribution. With too few blocks for that test it is
+    Student's interval. A bootstrap interval (BCa; Efron 1987) covers only 80–90 % at 6–20 blocks. The pairing is that
+    of Kalibera & Jones 2013. ``seed`` is the random seed of drawn flips.
     """
     n = len(ratios)
     if n == 0:
@@ -61,9 +61,9 @@ def estimate(ratios: NDArray[np.float64], confidence: float, seed: int = 0) -> E
 
 
 def p_equivalent(ratios: NDArray[np.float64], delta: float) -> float:
-    """p of "the ratio lies outside 1 ± delta", by two one-sided t tests (Schuirmann 1987).
+    """Return p of "the ratio lies outside 1 ± delta", by two one-sided t tests (Schuirmann 1987).
 
-    The margins are ±log(1 + delta), so that swapping variant and baseline changes nothing. 1 below two blocks.
+    The margins are ±log(1 + delta), which are symmetric in variant and baseline. p is 1 below two blocks.
     """
     n = len(ratios)
     if n < 2:

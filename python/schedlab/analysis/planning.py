@@ -1,4 +1,4 @@
-"""How large a run has to be: iterations a block and blocks for a wanted effect, and what a design can see."""
+"""Size of a run: iterations a block and blocks for a wanted effect, and the minimum detectable effect of a design."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from schedlab.analysis.variance import Noise
 from schedlab.analysis.verdicts import Question
 
 MOST_ITERATIONS = 64
-"""Iterations a block up to which the cheapest design is sought; beyond, more blocks tell more."""
+"""Largest number of iterations a block in the search; beyond it, more blocks are more useful."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The effect to find (0.01 is 1 %), with which power, at which level for a single row."""
+    """The effect to find (0.01 is 1 %), the power, and the level for a single row."""
 
     effect: float
     power: float
@@ -25,9 +25,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds: to put a variant in place and that often a block, for a pass over all rows of one variant, before it.
+    """Durations in seconds.
 
-    ``place`` is paid ``places`` times by each of ``variants`` in a block, ``row_passes`` for each iteration.
+    Attributes:
+        place: to put a variant in place.
+        places: how often each variant is put in place in a block.
+        variants: number of variants.
+        row_pass: for one iteration of all rows of one variant.
+        before: before the first block.
     """
 
     place: float
@@ -37,18 +42,18 @@ class Costs:
     before: float
 
     def seconds(self, blocks: int, iterations: int) -> float:
-        """What a run of this size takes."""
+        """Return the duration of a run of this size."""
         return self.before + blocks * self.variants * (self.places * self.place + iterations * self.row_pass)
 
 
 @dataclass(frozen=True)
 class RowPlan:
-    """What is known of one row.
+    """The plan of one row.
 
     Attributes:
         detectable: minimum detectable effect of the current design at the wanted power; inf for none, nan if unknown.
-        blocks: those needed for the wanted effect with the design's iterations; None for more than anybody runs.
-        best_iterations: the number a block at which time buys most certainty for this row alone; None if not known.
+        blocks: blocks for the wanted effect with the design's iterations; None above 100,000.
+        best_iterations: iterations a block that cost the least time for this row alone; None if unknown.
     """
 
     question: Question
@@ -70,7 +75,7 @@ class Size:
 def row_plan(
     question: Question, noise: Noise, blocks: int, iterations: int, wanted: Wanted, cost_ratio: float
 ) -> RowPlan:
-    """Plan one row; ``cost_ratio`` is what a further block costs it beside its iterations, in iterations."""
+    """Plan one row; ``cost_ratio`` is the cost of a further block without its iterations, in iterations."""
     spread = noise.of_ratio(iterations)
     known = not isnan(spread)
     return RowPlan(
@@ -83,10 +88,10 @@ def row_plan(
 
 
 def best_iterations(noise: Noise, cost_ratio: float) -> int | None:
-    """⌈√(c · W / B)⌉: iterations a block at which time buys most (Kalibera & Jones 2013).
+    """Return ⌈√(c · W / B)⌉, the iterations a block that cost the least time (Kalibera & Jones 2013).
 
-    W and B are the variances of a paired log-ratio within and between blocks, c what a further block costs beside its
-    iterations, in iterations. None where W is not known; as many as are sought where B is 0.
+    W and B are the variances of a paired log-ratio within and between blocks, c is the cost of a further block without
+    its iterations, in iterations. None if W is unknown; the largest number of the search if B is 0.
     """
     if isnan(noise.pair_within):
         return None
@@ -94,14 +99,16 @@ def best_iterations(noise: Noise, cost_ratio: float) -> int | None:
         return 1
     if noise.pair_between == 0:
         return MOST_ITERATIONS
-    # More than the cap is no use to know, and a ratio may be too large for an integer.
+    # The ratio may be too large for an integer.
     best = sqrt(cost_ratio) * noise.pair_within / noise.pair_between
     return min(max(1, ceil(best - 1e-9)), MOST_ITERATIONS)
 
 
 def size_for(rows: Sequence[RowPlan], iterations: int, wanted: Wanted, costs: Costs) -> Size | None:
-    """The blocks that all rows need with that many iterations each; None where some row needs more than anybody runs,
-    or its noise is not known for that number."""
+    """Return the size with the blocks that all rows need at that many iterations each.
+
+    None if some row needs more than 100,000 blocks, or its noise is unknown for that number of iterations.
+    """
     most = 0
     for row in rows:
         spread = row.noise.of_ratio(iterations)
@@ -113,15 +120,14 @@ def size_for(rows: Sequence[RowPlan], iterations: int, wanted: Wanted, costs: Co
 
 
 def cheapest(rows: Sequence[RowPlan], wanted: Wanted, costs: Costs) -> Size | None:
-    """The quickest design that finds the wanted effect in every row; None where there is none.
+    """Return the fastest design that finds the wanted effect in every row; None if there is none.
 
-    All rows share iterations and blocks, so this is a search over the iterations, in the run's own seconds, with the
-    same blocks that each row is told to need: the formula above knows neither the other rows nor how coarse the p
-    values of few blocks are.
+    All rows share iterations and blocks. The search over the iterations uses the run's own durations and the blocks
+    that each row needs: :func:`best_iterations` ignores the other rows, and the coarse p values of few blocks.
     """
-    found, least = None, inf
+    best, least = None, inf
     for iterations in range(1, MOST_ITERATIONS + 1):
         size = size_for(rows, iterations, wanted, costs)
         if size is not None and not isinf(size.seconds) and size.seconds < least:
-            found, least = size, size.seconds
-    return found
+            best, least = size, size.seconds
+    return best

@@ -1,4 +1,4 @@
-"""What a design can show at all: detectable effects, blocks needed."""
+"""Resolution of a design: minimum detectable effects, and numbers of blocks for an effect."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from scipy.special import stdtrit
 from schedlab.analysis.signflip import smallest_p
 
 POWER = 0.8
-"""Share of real effects of the stated size that a run should find (Cohen 1988, the customary 80 %)."""
+"""Power: probability that a run finds a real effect of the stated size (Cohen 1988, the customary 80 %)."""
 
 SIMULATED_UP_TO = 10
-"""Blocks up to which power is found by running the test; 2^9 pairs of flips of 2,000 samples take some 40 ms."""
+"""Blocks up to which the power is simulated; 2^9 pairs of flips of 2,000 samples take about 40 ms."""
 
 MOST_BLOCKS = 100_000
-"""Where the search for a number of blocks gives up."""
+"""Upper limit of the search for a number of blocks."""
 
 
 def blocks_for_a_verdict(alpha: float, tests: int) -> int:
-    """Blocks below which no difference, however large, could be called one after a correction over ``tests``."""
+    """Return the number of blocks below which no difference can be significant after a correction over ``tests``."""
     level = alpha / max(tests, 1)
     listed = max(2, ceil(log2(2 / level)))
-    # Beyond the flips that can be listed it takes more blocks: see the smallest p there.
+    # Beyond the number of blocks whose flips are listed, the smallest p needs more blocks.
     return listed if smallest_p(listed) <= level else ceil(2 * log(2 / level))
 
 
 def detectable(spread: float, blocks: int, alpha: float, power: float = POWER) -> float:
-    """The smallest relative change (0.01 is 1 %) that ``blocks`` blocks find with this power at level ``alpha``.
+    """Return the smallest relative change (0.01 is 1 %) that ``blocks`` blocks find with this power at level ``alpha``.
 
     ``spread`` is the standard deviation of the paired log-ratios. Infinite below the blocks that a verdict needs.
     """
@@ -39,11 +39,11 @@ def detectable(spread: float, blocks: int, alpha: float, power: float = POWER) -
 
 @cache
 def standardised(blocks: int, alpha: float, power: float = POWER) -> float:
-    """The effect, in standard deviations of the log-ratios, that the sign-flip test finds with this power.
+    """Return the effect, in standard deviations of the log-ratios, that the sign-flip test finds with this power.
 
-    Up to ten blocks its p values are so coarse that a t test's power would promise too much (73 % at 8 blocks and
-    α/3 in place of 80 %): there the test itself is run on 2,000 normal samples from a fixed seed. Beyond, the t
-    approximation (t₁₋α/₂ + t_power)/√n (Kalibera & Jones 2013, section 9, reason so in two levels).
+    Up to ten blocks its p values are so coarse that the power of a t test is too optimistic (80 % instead of 73 % at
+    8 blocks and α/3). There the test is run on 2,000 normal samples from a fixed random seed. Beyond, the effect is the
+    t approximation (t₁₋α/₂ + t_power)/√n, as in Kalibera & Jones 2013, section 9, for two levels.
     """
     if blocks < blocks_for_a_verdict(alpha, 1):
         return inf
@@ -51,7 +51,7 @@ def standardised(blocks: int, alpha: float, power: float = POWER) -> float:
         freedom = blocks - 1
         return (float(stdtrit(freedom, 1 - alpha / 2)) + float(stdtrit(freedom, power))) / sqrt(blocks)
     noise = np.random.Generator(np.random.PCG64(1)).standard_normal((2_000, blocks))
-    # Half of the flips: those of the first block are the others turned around, with the same sums but for the sign.
+    # Half of the flips suffice: a flip of all blocks only changes the sign of the sums.
     signs = 1.0 - 2.0 * ((np.arange(2 ** (blocks - 1))[:, None] << 1 >> np.arange(blocks)) & 1)
     noises, ones = noise @ signs.T, signs.sum(axis=1)
     most = int(alpha * 2 ** (blocks - 1))
@@ -65,9 +65,9 @@ def standardised(blocks: int, alpha: float, power: float = POWER) -> float:
 
 
 def blocks_needed(spread: float, effect: float, alpha: float, tests: int, power: float = POWER) -> int | None:
-    """Blocks that find a relative change of ``effect`` with this power after a correction over ``tests`` rows.
+    """Return the blocks that find a relative change of ``effect`` with this power, corrected over ``tests`` rows.
 
-    Takes the strictest step of the correction (α / tests). None when more than 100,000 would be needed.
+    The level is the strictest step of the correction (α / tests). None above 100,000 blocks.
     """
     if not effect > 0:
         return None

@@ -1,12 +1,12 @@
-"""Looking at a run before its end without more false alarms: group-sequential tests with an α-spending function.
+"""Interim analyses without more false alarms: group-sequential tests with an α-spending function.
 
-The error rate is spent over the looks by the function of Lan & DeMets 1983 with the shape of O'Brien & Fleming 1979:
-next to nothing early, almost all of it at the end. A look's nominal level is what a single p value is held against
-there. The spending function sees the share of the blocks that were measured, never the results.
+The error rate is spent over the interim analyses by the function of Lan & DeMets 1983 with the shape of O'Brien &
+Fleming 1979: next to nothing early, almost all of it at the end. The nominal level of an interim analysis is the limit
+of a single p value there. The spending function depends on the share of measured blocks, never on the results.
 
 Over many rows each hypothesis is spent at its own step of the correction (Maurer & Bretz 2013). For that a row's p
-values at the looks so far become one *sequential p value*, the smallest overall level at which one of them would have
-rejected (Liu & Anderson 2008), and these are corrected like any others.
+values at the interim analyses so far become one *sequential p value*, the smallest overall level at which one of them
+would have rejected (Liu & Anderson 2008). Sequential p values are corrected like any others.
 """
 
 from __future__ import annotations
@@ -25,19 +25,22 @@ Sides = Literal[1, 2]
 Floats = NDArray[np.float64]
 
 NODES = 64
-"""Gauss–Legendre nodes for each look's density: at 20 looks four times as many move no boundary by 1e-7."""
+"""Gauss–Legendre nodes for the density at each analysis: at 20 analyses, four times as many nodes move no boundary by
+1e-7."""
 
 FAR = 8.0
-"""Standard deviations beyond which a normal density is taken for nothing (6e-16)."""
+"""Standard deviations beyond which a normal density is taken as 0 (6e-16)."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """How far a sequential run has come.
+    """Progress of a sequential run.
 
-    ``looks`` are the blocks after which it was to be looked at, the last of them its full size; ``taken`` of them were.
-    ``level`` is the last look's nominal two-sided level for a single row: intervals are drawn at 1 − level, and hold
-    at every look together (repeated confidence intervals, Jennison & Turnbull 1989). nan where none was taken.
+    Attributes:
+        looks: blocks after which the plan has an interim analysis, the last of them the full size.
+        taken: number of interim analyses so far.
+        level: nominal two-sided level of the last interim analysis for a single row, nan without any. Intervals at
+            1 − level hold at all interim analyses together (repeated confidence intervals, Jennison & Turnbull 1989).
     """
 
     looks: tuple[int, ...]
@@ -46,73 +49,71 @@ class Course:
 
     @property
     def blocks(self) -> int:
-        """The blocks that verdicts rest on; 0 before the first look."""
+        """Number of blocks that the verdicts use; 0 before the first interim analysis."""
         return self.looks[self.taken - 1] if self.taken else 0
 
     @property
     def stopped(self) -> bool:
-        """Whether looks are left; in a run that is complete they are when everything was decided before."""
+        """Whether interim analyses are left. In a complete run that means that every row was decided early."""
         return self.taken < len(self.looks)
 
-    def told(self, *, complete: bool) -> str:
-        """In words for a report; ``complete``: nothing more will be measured."""
+    def describe(self, *, complete: bool) -> str:
+        """Describe the progress for a report; ``complete``: no further blocks will be measured."""
         if not self.taken:
-            return f"nothing is judged before the first look, after block {self.looks[0]} of {self.looks[-1]}"
+            return f"no verdicts before the first interim analysis, after block {self.looks[0]} of {self.looks[-1]}"
+        analysis = f"interim analysis {self.taken} of {len(self.looks)}"
         if not complete:
-            head = f"judged by the {self.blocks} blocks of look {self.taken} of {len(self.looks)}; the run goes on"
+            head = f"judged by the {self.blocks} blocks of {analysis}; the run goes on"
         elif self.stopped:
-            head = (
-                f"stopped after block {self.blocks} of {self.looks[-1]}, at look {self.taken} of {len(self.looks)}: "
-                "every row was decided"
-            )
+            head = f"stopped after block {self.blocks} of {self.looks[-1]}, at {analysis}: every row was decided"
         else:
-            head = f"judged after all {self.blocks} blocks, the last of {len(self.looks)} looks"
-        return f"{head}; the nominal level of this look is {self.level:.2g}, and intervals are drawn at it"
+            head = f"judged after all {self.blocks} blocks, at the last of {len(self.looks)} interim analyses"
+        return f"{head}; the nominal level of this analysis is {self.level:.2g}, and intervals are drawn at it"
 
 
 def course(looks: Sequence[int], alpha: float, done: int) -> Course:
-    """The course of a run of which ``done`` blocks are complete."""
+    """Return the progress of a run with ``done`` complete blocks."""
     taken = sum(blocks <= done for blocks in looks)
     level = nominal(tuple(looks), alpha)[taken - 1] if taken else nan
     return Course(tuple(looks), taken, level)
 
 
 def boundaries(alpha: float, shares: Sequence[float], sides: Sides = 2) -> tuple[float, ...]:
-    """The z value that a test must reach at each look, for an overall level ``alpha``.
+    """Return the z value that a test must reach at each interim analysis, for an overall level ``alpha``.
 
     Args:
-        alpha: the chance of any false alarm over all looks; each of two sides spends half of it.
-        shares: of the whole information, at each look: rising, the last at most 1.
+        alpha: probability of any false alarm over all interim analyses; each of two sides spends half of it.
+        shares: share of the whole information at each interim analysis: rising, the last at most 1.
         sides: 2 for "differs", 1 for "exceeds".
     """
     return tuple(float(z) for z in _boundaries(np.array([alpha]), tuple(shares), sides)[0])
 
 
 def levels(alpha: float, shares: Sequence[float], sides: Sides = 2) -> tuple[float, ...]:
-    """The nominal level at each look: what its p value, of as many sides, is held against."""
+    """Return the nominal level at each interim analysis, the limit of its p value of as many sides."""
     return tuple(float(sides * ndtr(-z)) for z in boundaries(alpha, shares, sides))
 
 
 @lru_cache(maxsize=64)
 def nominal(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
-    """The two-sided nominal level at each look, these being the blocks after which they come, the last of them all."""
+    """Return the two-sided nominal level at each interim analysis; ``looks`` are their blocks."""
     return levels(alpha, _shares(looks), 2)
 
 
 def overall(p_values: Sequence[float], looks: Sequence[int], sides: Sides) -> tuple[float, ...]:
-    """The sequential p value after each look so far: compare it with the overall α (Liu & Anderson 2008).
+    """Return the sequential p value after each interim analysis so far, to be compared with the overall α.
 
-    ``p_values`` are those of the looks taken, ``looks`` the blocks of all that were planned. Levels above one half are
-    told as 1: nobody tests there.
+    ``p_values`` are those of the interim analyses so far, ``looks`` the blocks of all planned ones. Levels above one
+    half become 1, as nobody tests there. Source: Liu & Anderson 2008.
     """
     of_level, at_looks = _table(_shares(looks), sides)
-    found = []
+    sequential = []
     for p, at_look in zip(p_values, at_looks.T, strict=False):
         z = -float(ndtri(p / sides))
-        # Beyond the table's smallest level its end is told, never less.
-        known = float(sides * ndtr(-np.interp(z, at_look, of_level)))
-        found.append(1.0 if z < at_look[0] else known)
-    return tuple(np.minimum.accumulate(found).tolist())
+        # Below the table's smallest level the result is that level.
+        interpolated = float(sides * ndtr(-np.interp(z, at_look, of_level)))
+        sequential.append(1.0 if z < at_look[0] else interpolated)
+    return tuple(np.minimum.accumulate(sequential).tolist())
 
 
 def _shares(looks: Sequence[int]) -> tuple[float, ...]:
@@ -121,43 +122,43 @@ def _shares(looks: Sequence[int]) -> tuple[float, ...]:
 
 @lru_cache(maxsize=16)
 def _table(shares: tuple[float, ...], sides: Sides) -> tuple[Floats, Floats]:
-    """z of overall levels from one half down to 1e-12, shape (levels,), and their boundaries, (levels, looks).
+    """Return z of overall levels from one half down to 1e-12, shape (levels,), and their boundaries, (levels, looks).
 
-    Each boundary rises with z, all but straight: between 200 levels the straight line errs by less than 1e-4 of α.
+    Each boundary rises almost linearly with z: linear interpolation between 200 levels has an error below 1e-4 of α.
     """
     of_level = np.linspace(-ndtri(0.5 / sides), 7.0, 200)
     return of_level, _boundaries(sides * ndtr(-of_level), shares, sides)
 
 
 def _spent(alphas: Floats, share: float, sides: Sides) -> Floats:
-    """log of what each side has spent by this share: 2(1 − Φ(z_{α/2} / √share)) (Lan & DeMets 1983, α₁*)."""
+    """Return the log of the error spent by each side at this share: 2(1 − Φ(z_{α/2} / √share)) (Lan & DeMets 1983)."""
     z = -ndtri(alphas / sides / 2) / sqrt(min(share, 1.0))
     return np.asarray(np.log(2) + log_ndtr(-z), dtype=np.float64)
 
 
 def _boundaries(alphas: Floats, shares: tuple[float, ...], sides: Sides) -> Floats:
-    """Boundaries for each of several overall levels, shape (levels, looks).
+    """Return boundaries for each of several overall levels, shape (levels, looks).
 
-    By recursion over the density of the score, a Brownian motion seen at the shares, where no boundary was reached
-    before (Armitage, McPherson & Rowe 1969).
+    The recursion is over the density of the score, a Brownian motion at the shares, on paths that have not reached a
+    boundary before (Armitage, McPherson & Rowe 1969).
     """
-    found = np.empty((len(alphas), len(shares)))
+    bounds = np.empty((len(alphas), len(shares)))
     spent = _spent(alphas, shares[0], sides)
-    found[:, 0] = -ndtri_exp(spent)
-    nodes, density = _first_density(found[:, 0] * sqrt(shares[0]), shares[0], sides)
+    bounds[:, 0] = -ndtri_exp(spent)
+    nodes, density = _first_density(bounds[:, 0] * sqrt(shares[0]), shares[0], sides)
     for look in range(1, len(shares)):
         step, now = sqrt(shares[look] - shares[look - 1]), _spent(alphas, shares[look], sides)
         target = np.exp(now) - np.exp(spent)
         bound = _solve(nodes, density, step, target, FAR * sqrt(shares[look]))
-        found[:, look] = bound / sqrt(shares[look])
+        bounds[:, look] = bound / sqrt(shares[look])
         spent = now
         if look + 1 < len(shares):
             nodes, density = _next_density(nodes, density, step, bound, shares[look], sides)
-    return found
+    return bounds
 
 
 def _grid(bound: Floats, share: float, sides: Sides) -> tuple[Floats, Floats]:
-    """Nodes and weights over the scores that go on, shape (levels, nodes)."""
+    """Return nodes and weights over the scores inside the boundary, shape (levels, nodes)."""
     x, weights = np.polynomial.legendre.leggauss(NODES)
     far = FAR * sqrt(share)
     high = np.minimum(bound, far)
@@ -167,7 +168,7 @@ def _grid(bound: Floats, share: float, sides: Sides) -> tuple[Floats, Floats]:
 
 
 def _first_density(bound: Floats, share: float, sides: Sides) -> tuple[Floats, Floats]:
-    """Nodes, and the density at them times their weights."""
+    """Return nodes, and the density at them times their weights."""
     nodes, weights = _grid(bound, share, sides)
     return nodes, weights * np.exp(-(nodes**2) / (2 * share)) / sqrt(2 * np.pi * share)
 
@@ -181,7 +182,7 @@ def _next_density(
 
 
 def _solve(nodes: Floats, density: Floats, step: float, target: Floats, far: float) -> Floats:
-    """The score above which just ``target`` of the density ends up after one more step, for each level."""
+    """Return the score above which ``target`` of the density lies after one more step, for each level."""
     low, high = np.full(len(nodes), -far), np.full(len(nodes), far)
     for _ in range(60):
         middle = (low + high) / 2

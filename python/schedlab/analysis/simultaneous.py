@@ -1,7 +1,7 @@
-"""Several effects from the same blocks, judged together: the steps of a stack, the effects of a factorial.
+"""Simultaneous inference on several effects from the same blocks: steps of a stack, effects of a factorial.
 
-A block's effects share measurements, so they hang together. Turning a whole block around keeps that, and the largest
-of all effects under such flips is what a single one has to beat (Westfall & Young 1993, max-T).
+A block's effects share measurements, so that they are dependent. Flipping the signs of a whole block preserves the
+dependence. Each effect is compared with the largest of all effects under such flips (Westfall & Young 1993, max-T).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Joint:
-    """Means over blocks with simultaneous intervals and p values, each of shape (effects,), on the scale given."""
+    """Means over blocks with simultaneous intervals and p values, each of shape (effects,)."""
 
     estimates: Floats
     low: Floats
@@ -31,13 +31,13 @@ class Joint:
 def joint(effects: Floats, confidence: float, seed: int) -> Joint:
     """Judge effects together; ``effects`` has shape (blocks, effects), at least two blocks, 0 meaning no effect.
 
-    All intervals hold their effects at once with this confidence. They are the values that a flip test does not
-    reject in which an effect, in units of its own root mean square, is compared with the largest of all of them, the
-    others around their means. Where blocks are too few for that, they are Student's after Bonferroni. Over simulated
-    campaigns of 6 to 12 blocks and 1 to 7 effects, normal, heavy-tailed and skewed, 95 % intervals held 93 to 98 %.
+    All intervals contain their effects simultaneously with this confidence. They are the values that a flip test does
+    not reject; the test compares an effect, in units of its own root mean square, with the largest of all effects, the
+    others around their means. With too few blocks for that they are Student's intervals after Bonferroni. In simulated
+    campaigns of 6 to 12 blocks and 1 to 7 effects, normal, heavy-tailed and skewed, 95 % intervals covered 93 to 98 %.
 
-    The p values bound the chance of any false alarm among the effects, by the step-down form of the same test; exact
-    where all flips can be listed. ``seed`` is of the flips that are drawn beyond.
+    The p values bound the probability of any false alarm among the effects, by the step-down form of the same test.
+    They are exact if all flips are listed. ``seed`` is the random seed of drawn flips.
     """
     drawn = flips(len(effects), seed)
     centred = effects - effects.mean(axis=0)
@@ -46,23 +46,23 @@ def joint(effects: Floats, confidence: float, seed: int) -> Joint:
 
 
 def _scale(effects: Floats) -> Floats:
-    """n times the root mean square of each effect, which no flip changes; 1 for an effect that is 0 in all blocks."""
+    """Return n times the root mean square of each effect, which no flip changes; 1 for an effect of 0 in all blocks."""
     size = len(effects) * np.sqrt((effects**2).mean(axis=0))
     return np.asarray(np.where(size > 0, size, 1.0))
 
 
 def _flipped(effects: Floats, drawn: Flips) -> Floats:
-    """|sum| / scale of every effect under every flip, shape (flips, effects), from 0 to 1: rises with Student's |t|."""
+    """Return |sum| / scale of each effect under each flip, shape (flips, effects); monotonic in Student's |t|."""
     return np.asarray(np.abs(effects.sum(axis=0) - 2 * (drawn.flipped @ effects)) / _scale(effects))
 
 
 def _step_down(effects: Floats, drawn: Flips) -> Floats:
-    """Westfall & Young's free step-down: the largest effect against the largest of all, the next against the rest."""
+    """Return p by Westfall & Young's free step-down: the largest effect against all, the next against the rest."""
     observed, under = np.abs(effects.sum(axis=0)) / _scale(effects), _flipped(effects, drawn)
     exact = len(effects) <= EXACT_UP_TO
     found, worst = np.empty(effects.shape[1]), 0.0
     order = np.argsort(-observed, kind="stable")
-    # From the smallest up, so that each maximum is one step from the one before.
+    # From the smallest up, so that the maxima are cumulative.
     maxima = np.maximum.accumulate(under[:, order[::-1]], axis=1)[:, ::-1]
     for rank, i in enumerate(order):
         hits = int(np.count_nonzero(maxima[:, rank] >= observed[i] - 1e-12))
@@ -72,7 +72,7 @@ def _step_down(effects: Floats, drawn: Flips) -> Floats:
 
 
 def _intervals(effects: Floats, others: Floats, drawn: Flips, confidence: float) -> tuple[Floats, Floats]:
-    """Bounds by inverting the test: each flip goes on rejecting nothing up to a value, and these are order statistics.
+    """Return the bounds by inverting the test: order statistics of the values up to which each flip does not reject.
 
     A flip's sum around a value θ beyond the mean is no smaller than the unflipped one up to the larger mean of its two
     subsets of blocks; another effect's flipped |t| is no smaller than θ's up to |t| standard errors from the mean.
@@ -97,7 +97,7 @@ def _intervals(effects: Floats, others: Floats, drawn: Flips, confidence: float)
         above = np.where(whole, inf, np.maximum(np.maximum(one[:, i], two[:, i]), mean[i] + reach))
         below = np.where(whole, -inf, np.minimum(np.minimum(one[:, i], two[:, i]), mean[i] - reach))
         highest, lowest = np.sort(above)[-k], np.sort(below)[k - 1]
-        # Others so regular that many flips reach any height say nothing; Bonferroni's bounds stand then.
+        # The other effects may be so regular that many flips have no bound. Bonferroni's bounds remain then.
         low[i] = lowest if np.isfinite(lowest) else low[i]
         high[i] = highest if np.isfinite(highest) else high[i]
     return low, high

@@ -1,4 +1,4 @@
-"""Where a row's noise comes from: iterations within a block, or blocks that differ, from a run that was measured."""
+"""Components of a row's variance in a measured run: iterations within a block, and differences between blocks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of logarithms, so all but relative ones: 0.01 is 1 %.
+    """Standard deviations of logarithms, which are close to relative ones: 0.01 is 1 %.
 
     Attributes:
-        blocks: how many they were measured over.
-        iterations: in a block, on average (harmonic).
+        blocks: number of blocks behind the estimates.
+        iterations: harmonic mean of the iterations in a block.
         within: of an iteration in its block, over all variants; nan for one iteration a block.
-        between: of a block's level, the same variant in one block and another, beyond what iterations explain.
-        pair_within: what iterations add to a paired log-ratio, for one iteration on either side.
-        pair_between: what no number of iterations takes out of it: how much the effect itself differs by block.
-        clamped: a variance between blocks came out below 0 and is taken for 0, as method-of-moments estimates do
-            when it is small beside what iterations explain.
+        between: of a variant's level from block to block, without the share of iterations.
+        pair_within: of a paired log-ratio due to iterations, for one iteration of either variant.
+        pair_between: of a paired log-ratio due to blocks, which no number of iterations reduces.
+        clamped: whether an estimated variance between blocks was negative and is taken as 0, which happens to
+            method-of-moments estimates of small variances.
     """
 
     blocks: int
@@ -39,9 +39,9 @@ class Noise:
     clamped: bool
 
     def of_ratio(self, iterations: int) -> float:
-        """Standard deviation of a block's log-ratio with that many iterations on either side.
+        """Return the standard deviation of a block's log-ratio with that many iterations of either variant.
 
-        nan where the components are not known: with one iteration a block nothing but its own design can be told.
+        nan if the components are unknown: runs with one iteration a block determine only their own design.
         """
         if np.isnan(self.pair_within):
             return self.pair_between if iterations == 1 else nan
@@ -54,24 +54,25 @@ class Noise:
 
 
 def noise(baseline: Block, others: Sequence[Block]) -> Noise | None:
-    """The components of a row's variance by the method of moments (one-way ANOVA; Searle, Casella & McCulloch 1992).
+    """Return the components of a row's variance by the method of moments.
 
-    The variants' components are averaged. None where no variant shares two blocks with the baseline.
+    The components are those of a one-way ANOVA (Searle, Casella & McCulloch 1992), averaged over the variants. None if
+    no variant shares two blocks with the baseline.
     """
     pairs = [(variant, sorted(baseline.keys() & variant.keys())) for variant in others]
     pairs = [(variant, shared) for variant, shared in pairs if len(shared) > 1]
     if not pairs:
         return None
-    levels = [_components(side) for side in (baseline, *(variant for variant, _ in pairs))]
-    within = _mean([of_side.within for of_side in levels])
-    between = _mean([of_side.between for of_side in levels])
+    levels = [_components(cell) for cell in (baseline, *(variant for variant, _ in pairs))]
+    within = _mean([level.within for level in levels])
+    between = _mean([level.between for level in levels])
     ratios = _mean([float(np.var(_ratios(baseline, *pair), ddof=1)) for pair in pairs])
-    explained = _mean([levels[0].explained + of_side.explained for of_side in levels[1:]])
+    explained = _mean([levels[0].explained + level.explained for level in levels[1:]])
     single = np.isnan(within)
     pair_between = ratios if single else ratios - explained
     return Noise(
         blocks=max(len(shared) for _, shared in pairs),
-        iterations=1 / _mean([of_side.inverse for of_side in levels]),
+        iterations=1 / _mean([level.inverse for level in levels]),
         within=sqrt(within),
         between=sqrt(max(between, 0.0)),
         pair_within=nan if single else sqrt(2 * within),
@@ -82,7 +83,7 @@ def noise(baseline: Block, others: Sequence[Block]) -> Noise | None:
 
 @dataclass(frozen=True)
 class _Components:
-    """Variances of one variant: within, between; that of a block's mean that iterations explain; mean of 1/n."""
+    """Variances of one variant within and between blocks, of a block's mean due to iterations; mean of 1/n."""
 
     within: float
     between: float

@@ -1,4 +1,4 @@
-"""Two groups that nothing pairs: Welch's comparison of means, for many rows at once, on any scale."""
+"""Welch's test of two unpaired groups, for many rows at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Moments:
 
     @classmethod
     def of(cls, groups: Sequence[Floats]) -> Moments:
-        """From the groups' values, one array a row; the variance is nan below two values."""
+        """Return the moments of the groups' values, one array a row; the variance is nan below two values."""
         return cls(
             np.array([len(values) for values in groups], dtype=np.float64),
             np.array([values.mean() if len(values) else np.nan for values in groups]),
@@ -31,7 +31,7 @@ class Moments:
 
 
 def _variance(values: Floats) -> float:
-    """Of equal values exactly 0: that of their rounded mean would be 1e-32, and any difference certain."""
+    """Return the sample variance, exactly 0 for equal values: with a rounded mean it would be about 1e-32."""
     if len(values) < 2:
         return float(np.nan)
     return 0.0 if values.min() == values.max() else float(values.var(ddof=1))
@@ -39,11 +39,11 @@ def _variance(values: Floats) -> float:
 
 @dataclass(frozen=True)
 class Welch:
-    """The difference of two means in each row: its standard error and degrees of freedom (Welch 1947), shape (rows,).
+    """The difference of two means in each row, its standard error and degrees of freedom (Welch 1947), shape (rows,).
 
-    Error and freedom are nan where a group has fewer than two values or neither has any spread: nothing can be tested
-    there. The formulas are written out on ``scipy.special``: ``scipy.stats.ttest_ind(equal_var=False)`` gives the same
-    figures, but loading ``scipy.stats`` takes longer than reporting a hundred imported rows.
+    Error and freedom are nan if a group has fewer than two values, or neither group has any spread. The formulas use
+    ``scipy.special``: ``scipy.stats.ttest_ind(equal_var=False)`` gives the same figures, but loading ``scipy.stats``
+    takes longer than a report on a hundred imported rows.
     """
 
     difference: Floats
@@ -56,17 +56,17 @@ class Welch:
         return np.asarray(2 * stdtr(self.freedom, -np.abs(self.difference) / self.error), dtype=np.float64)
 
     def half(self, confidence: float) -> Floats:
-        """Half the width of the two-sided interval."""
+        """Return half the width of the two-sided interval."""
         return np.asarray(stdtrit(self.freedom, 0.5 + confidence / 2) * self.error, dtype=np.float64)
 
     def p_within(self, margin: float) -> Floats:
-        """p of "the difference lies outside ± margin": two one-sided tests (Schuirmann 1987)."""
+        """Return p of "the difference lies outside ± margin", by two one-sided tests (Schuirmann 1987)."""
         above = stdtr(self.freedom, (self.difference - margin) / self.error)
         below = stdtr(self.freedom, (-margin - self.difference) / self.error)
         return np.asarray(np.maximum(above, below), dtype=np.float64)
 
     def detectable(self, alpha: float | Floats, power: float) -> Floats:
-        """The difference that a test at ``alpha`` finds with this power, by the t approximation."""
+        """Return the difference that a test at ``alpha`` finds with this power, by the t approximation."""
         return np.asarray(
             (stdtrit(self.freedom, 1 - np.asarray(alpha) / 2) + stdtrit(self.freedom, power)) * self.error,
             dtype=np.float64,
@@ -74,7 +74,7 @@ class Welch:
 
 
 def welch(baseline: Moments, variant: Moments) -> Welch:
-    """Variant − baseline in each row."""
+    """Return the test of variant − baseline in each row."""
     below, above = baseline.variance / baseline.n, variant.variance / variant.n
     square = below + above
     with np.errstate(invalid="ignore", divide="ignore"):

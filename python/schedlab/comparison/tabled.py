@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.matching import Unmatched
 from schedlab.analysis.rows import Question
-from schedlab.analysis.tables import Lone, beside, check
+from schedlab.analysis.tables import IncompleteRow, check, side_by_side
 from schedlab.comparison.refusing import ComparisonError
 from schedlab.findings import Findings, findings
 from schedlab.results import Table
@@ -30,7 +30,7 @@ def tabled(engine: Engine | None, chosen: Sequence[Chosen]) -> Findings:
         checked = tuple(check(table, first.name) for table in found.printed)
         return replace(found, columns=tuple(chosen), checked=checked, printed=tuple(one.table for one in checked))
     held = {name: tables(_engine(column, engine), column.run.id) for name, column in sources.items()}
-    merged, lone = beside(held)
+    merged, incomplete = side_by_side(held)
     if not merged:
         names = ", ".join(sources)
         raise ComparisonError(
@@ -42,7 +42,7 @@ def tabled(engine: Engine | None, chosen: Sequence[Chosen]) -> Findings:
         columns=tuple(chosen),
         printed=tuple(merged),
         checked=tuple(map(check, merged)),
-        unmatched=tuple(map(_unmatched, lone)),
+        unmatched=tuple(map(_unmatched, incomplete)),
         notes=tuple(note for column in sources.values() for note in column.run.notes),
     )
 
@@ -73,7 +73,7 @@ def _engine(column: Chosen, engine: Engine | None) -> Engine:
     return found
 
 
-def _unmatched(lone: Lone) -> Unmatched:
+def _unmatched(lone: IncompleteRow) -> Unmatched:
     row = lone.row
     metric = " ".join(part for part in (row.operation, row.label) if part)
     parameters = json.dumps(dict(row.parameters), sort_keys=True)

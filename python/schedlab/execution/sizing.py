@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import block_values
-from schedlab.analysis.durations import Spent, spent
+from schedlab.analysis.durations import Durations, durations
 from schedlab.analysis.planning import Costs, RowPlan, Size, Wanted, cheapest, row_plan, size_for
 from schedlab.analysis.variance import Noise, noise
 from schedlab.analysis.verdicts import Options, Question
@@ -61,7 +61,7 @@ def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None,
     run = reading.run(engine, run_id)
     options, design = options_of(plan), plan.experiment.design
     wanted = Wanted(options.delta if effect is None else effect, power, options.strictest(plan.tests))
-    times, held = spent(reading.times(engine, run.id)), _Held(engine, run)
+    times, held = durations(reading.times(engine, run.id)), _Held(engine, run)
     known, unknown = [], []
     for question in asked(plan):
         found = held.noise(question)
@@ -107,21 +107,21 @@ class _Held:
         return noise(cells[0], cells[1:]) or f"no two blocks of run {self._run.id} have it under two variants"
 
 
-def _costs(plan: Plan, times: Spent) -> Costs:
+def _costs(plan: Plan, times: Durations) -> Costs:
     design, variants = plan.experiment.design, len(plan.variants)
     row_pass = sum(_seconds(row.key, plan, times) for row in plan.rows)
     places = len(plan.rows) if design.interleave == "rows" else 1
     return Costs(times.place, places, variants, row_pass, design.warmup * variants * row_pass)
 
 
-def _cost_ratio(question: Question, plan: Plan, times: Spent) -> float:
+def _cost_ratio(question: Question, plan: Plan, times: Durations) -> float:
     """What a further block costs a row beside its iterations, in iterations: its share of putting variants in place."""
     sharing = 1 if plan.experiment.design.interleave == "rows" else len(plan.rows)
     seconds = _seconds((question.workload, question.parameters), plan, times)
     return times.place / sharing / seconds if seconds > 0 else 0.0
 
 
-def _seconds(key: tuple[str, str], plan: Plan, times: Spent) -> float:
+def _seconds(key: tuple[str, str], plan: Plan, times: Durations) -> float:
     """Of one trial: measured, or guessed by its adapter where the run has no such row."""
     if key in times.trial:
         return times.trial[key]

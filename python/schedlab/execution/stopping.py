@@ -41,7 +41,7 @@ class Looks:
         if not self._decided(block):
             return ""
         experiment = self._plan.experiment
-        return course(experiment.design.look_blocks, experiment.analysis.alpha, block).told(complete=True)
+        return course(experiment.design.look_blocks, experiment.analysis.alpha, block).describe(complete=True)
 
     def _decided(self, block: int) -> bool:
         """Whether every row of every variant but the control is better, worse or equivalent by these blocks."""

@@ -138,7 +138,7 @@ def test_steps_of_a_stack_have_a_forest_plot_and_a_gap_is_told(made: Callable[[s
 
 def test_a_sequential_run_says_when_each_row_was_decided(made: Callable[[str], str]) -> None:
     text = body(made("sequential"))
-    assert "stopped after block 8 of 12, at look 2 of 3" in text
+    assert "stopped after block 8 of 12, at interim analysis 2 of 3" in text
     assert text.count("block 8 ") >= 2
     assert "98.8 % interval" in text
 
