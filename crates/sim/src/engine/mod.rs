@@ -30,8 +30,9 @@ use crate::tasks::{GateState, ProgramState, TaskSettings, Tasks};
 use crate::time::{Clock, Timers};
 use crate::vmstat::Vmstat;
 
-pub(crate) use cpu::EXTRAS;
-pub(crate) use cpu::{BANDWIDTH, CACHE, CARRY, Cpu, DomainState, FULL, MESSAGES, NOBODY, REMOTE, Segment};
+pub(crate) use crate::sched::NOBODY;
+pub(crate) use crate::tasks::{BANDWIDTH, CACHE, CARRY, EXTRAS, MESSAGES, REMOTE, Segment};
+pub(crate) use cpu::{Cpu, DomainState, FULL};
 pub(crate) use interrupt::next_tick;
 
 /// Everything that a simulation borrows.

@@ -53,7 +53,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             rq: Runqueues::new(policy, topology, housekeeping),
             tasks: Tasks::new(housekeeping),
             gate: GateState::new(plan.program().window),
-            program: ProgramState::new(plan, config),
+            program: ProgramState::new(plan, config.samples, config.seed),
             physics: Physics::new(machine, topology, plan),
             numa: Numa::new(&world, &tunables),
             vmstat: Vmstat::new(

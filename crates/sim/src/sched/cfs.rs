@@ -7,8 +7,8 @@
 use super::ordered::{Item, Ordered};
 use super::policy::{Enqueue, Policy, Setting, TaskIx};
 use super::weight::virtual_ns;
-use crate::engine::NOBODY;
 use crate::kernel::{Kernel, Tunable, Tunables};
+use crate::sched::NOBODY;
 use crate::time::Ns;
 
 /// CFS with its tunables.

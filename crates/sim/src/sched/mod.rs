@@ -20,6 +20,7 @@ pub mod weight;
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
 pub use o1::O1;
+pub(crate) use policy::NOBODY;
 pub use policy::{Enqueue, Policy, Setting, TaskIx};
 pub(crate) use realtime::Realtime;
 pub(crate) use runqueues::{Runqueues, Sum};

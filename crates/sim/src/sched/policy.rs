@@ -8,6 +8,9 @@ use crate::time::Ns;
 /// Number of a task in the simulation's table.
 pub type TaskIx = u32;
 
+/// No task: the CPU idles, or nobody is meant.
+pub(crate) const NOBODY: TaskIx = TaskIx::MAX;
+
 /// Why a task enters a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enqueue {

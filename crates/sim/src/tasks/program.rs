@@ -5,7 +5,6 @@ use schedlab_workload::check::ends::End;
 
 use super::{Condition, Flow, Lock, Meeting, Semaphore};
 use crate::observe::{LockUses, Series};
-use crate::simulation::Config;
 use crate::time::Ns;
 
 /// Objects and records of the program, by the number of the instance.
@@ -22,15 +21,15 @@ pub(crate) struct ProgramState {
 }
 
 impl ProgramState {
-    /// Objects in their initial state.
-    pub fn new(plan: &Plan, config: &Config) -> Self {
+    /// Objects in their initial state. Each series keeps at most `samples` samples, a random selection by the seed.
+    pub fn new(plan: &Plan, samples: usize, seed: u64) -> Self {
         let resources = &plan.program().resources;
         let semaphore = |instance| {
             let definition = &resources.semaphores[plan.semaphores().position(instance)];
             Semaphore::new(definition.initial.into())
         };
         let meeting = |instance| Meeting::new(resources.barriers[plan.barriers().position(instance)].parties);
-        let series = |at: usize| Series::new(config.samples, config.seed ^ (at as u64 + 1));
+        let series = |at: usize| Series::new(samples, seed ^ (at as u64 + 1));
         Self {
             flows: flows(plan),
             locks: vec![Lock::default(); plan.locks().total() as usize],

@@ -2,11 +2,10 @@
 
 use schedlab_workload::Step;
 
-use crate::engine::{NOBODY, Segment};
 use crate::observe::TaskReport;
 use crate::physics::Warmth;
-use crate::sched::TaskIx;
-use crate::tasks::Tasks;
+use crate::sched::{NOBODY, TaskIx};
+use crate::tasks::{Segment, Tasks};
 use crate::time::Ns;
 use crate::vmstat::Duty;
 

@@ -13,8 +13,8 @@ mod queue;
 
 use super::policy::{Enqueue, Policy, Setting, TaskIx};
 use super::weight::virtual_ns;
-use crate::engine::NOBODY;
 use crate::kernel::{Kernel, Tunable, Tunables};
+use crate::sched::NOBODY;
 use crate::time::Ns;
 
 pub use queue::Queue;

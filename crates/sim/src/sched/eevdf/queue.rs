@@ -1,7 +1,7 @@
 //! One CPU's tasks, and the sums that tell their mean.
 
 use super::Entity;
-use crate::engine::NOBODY;
+use crate::sched::NOBODY;
 use crate::sched::TaskIx;
 use crate::sched::ordered::{Item, Ordered};
 

@@ -24,13 +24,13 @@ mod switch;
 use self::array::{Arrays, NodeIx};
 use self::knobs::Knobs;
 use self::switch::SwitchLock;
+use super::NOBODY;
 use super::policy::{Enqueue, Policy, Setting, TaskIx};
 use super::weight::UNIT;
 use crate::kernel::{Kernel, Tunables};
 use crate::time::Ns;
 
 const NOT_QUEUED: NodeIx = NodeIx::MAX;
-const NOBODY: TaskIx = TaskIx::MAX;
 
 /// The O(1) scheduler with its knobs.
 #[derive(Debug, Clone)]
