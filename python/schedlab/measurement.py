@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schedlab.workloads.base import Metric
+from schedlab.workloads.metrics import Metric
 
 State = Literal["ok", "failed", "timeout"]
 

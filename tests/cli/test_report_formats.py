@@ -21,7 +21,7 @@ from schedlab.experiment.plan import Trial
 from schedlab.measurement import Measurement
 from schedlab.results import Import, Series
 from schedlab.store.importing import record_imports
-from schedlab.workloads.base import Metric
+from schedlab.workloads.metrics import Metric
 from schedlab.workloads.registry import adapter
 from tests.cli.in_process import Schedlab, runner
 

@@ -17,7 +17,7 @@ from schedlab.measurement import Conditions, Measurement
 from schedlab.store import reading, writing
 from schedlab.store.gathering import gather
 from schedlab.store.packing import pack, unpack
-from schedlab.workloads.base import Metric, MetricSpec
+from schedlab.workloads.metrics import Metric, MetricSpec
 from tests.conftest import TWO_VARIANTS, begin
 
 LATENCY = MetricSpec("latency", "us/op", "lower")

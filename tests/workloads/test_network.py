@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.workloads.network import inside, is_possible, network
+from schedlab.workloads.loopback import inside, is_possible, network
 
 pytestmark = pytest.mark.skipif(not is_possible(), reason="no network namespace can be made here")
 
@@ -43,7 +43,7 @@ def test_without_a_network_commands_start_unchanged(tmp_path: Path) -> None:
 def test_an_unprivileged_user_gets_a_network_through_a_user_namespace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("schedlab.workloads.network.os.geteuid", lambda: 1000)
+    monkeypatch.setattr("schedlab.workloads.loopback.os.geteuid", lambda: 1000)
     is_possible.cache_clear()
     try:
         if not is_possible():

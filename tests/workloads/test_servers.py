@@ -15,7 +15,7 @@ import pytest
 
 from schedlab.experiment.model import Variant
 from schedlab.targets.trial import Launched, launch
-from schedlab.workloads import network
+from schedlab.workloads import loopback
 from schedlab.workloads.base import Command, Place
 from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
 from schedlab.workloads.pgbench.postgres import Cluster
@@ -132,7 +132,7 @@ def test_the_error_of_a_server_is_the_trials_reason(place: Place) -> None:
     assert "not compatible with this version" in launched.stderr
 
 
-@pytest.mark.skipif(not network.is_possible(), reason="no network namespace can be made here")
+@pytest.mark.skipif(not loopback.is_possible(), reason="no network namespace can be made here")
 def test_tbench_runs_while_another_process_has_its_port(place: Place) -> None:
     require("tbench")
     with socket.socket() as other:
@@ -146,10 +146,10 @@ def test_tbench_runs_while_another_process_has_its_port(place: Place) -> None:
 def test_tbench_without_a_private_network_reports_the_used_port(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     require("tbench")
     monkeypatch.setattr(tbench, "is_possible", lambda: False)
-    monkeypatch.setattr(network, "is_possible", lambda: False)
+    monkeypatch.setattr(loopback, "is_possible", lambda: False)
     workload = adapter("tbench")
     parameters = workload.parameters.model_validate(SMALL["tbench"])
-    if tbench.loopback.is_taken(tbench.PORT):
+    if loopback.is_taken(tbench.PORT):
         pytest.skip(f"port {tbench.PORT} is taken by another program")
     assert trial("tbench", place).status == 0
     with socket.socket() as other:

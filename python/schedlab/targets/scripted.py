@@ -10,7 +10,7 @@ from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.targets.protocol import MissingRequirement, Target
-from schedlab.workloads.base import Metric
+from schedlab.workloads.metrics import Metric
 from schedlab.workloads.registry import adapter
 
 Script = Callable[[Trial], "float | Measurement"]

@@ -13,7 +13,8 @@ from schedlab.launcher import LARGEST_OUTPUT, Launched
 from schedlab.measurement import State
 from schedlab.observe.counters import processes
 from schedlab.targets.protocol import naming
-from schedlab.workloads.base import AnyAdapter, Command, Metric, NotUnderstood, Output, Parameters
+from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
+from schedlab.workloads.metrics import Metric, NotUnderstood
 from schedlab.workloads.registry import adapter
 
 SHOWN = 300

@@ -17,12 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
-
-__all__ = [
-    "Adapter", "AnyAdapter", "Command", "Equivalent", "Metric", "MetricSpec", "NotUnderstood", "Output", "P",
-    "Parameters", "Place", "Server", "Tool",
-]  # fmt: skip
+from schedlab.workloads.metrics import Metric, MetricSpec
 
 
 class Parameters(BaseModel):

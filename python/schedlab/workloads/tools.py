@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from glob import glob
 from pathlib import Path
 
@@ -56,3 +58,17 @@ def install_line(tools: list[Tool]) -> str:
             elsewhere.setdefault(tool.source, []).append(tool.program)
     comments = [f"# {', '.join(programs)}: {source}" for source, programs in elsewhere.items()]
     return "\n".join([*([" && ".join(commands)] if commands else []), *comments])
+
+
+def error_of(argv: Sequence[str], environment: Mapping[str, str] | None = None, cwd: str | None = None) -> str:
+    """Run a command without input. Return an empty text on success, else the end of its error output."""
+    process = subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=os.environ | (environment or {}),
+        cwd=cwd,
+        check=False,
+    )
+    return "" if process.returncode == 0 else process.stderr.strip()[-300:] or f"status {process.returncode}"

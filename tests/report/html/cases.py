@@ -25,7 +25,7 @@ from schedlab.store.columns import Chosen, columns
 from schedlab.store.file import open_store
 from schedlab.store.importing import record_imports
 from schedlab.targets.scripted import Script, Scripted
-from schedlab.workloads.base import Metric
+from schedlab.workloads.metrics import Metric
 from schedlab.workloads.registry import adapter
 from tests.conftest import TWO_VARIANTS, begin
 from tests.report.test_effects import SIZES as STEPS

@@ -14,7 +14,7 @@ from schedlab.simulation.errors import SimulationFailed
 from schedlab.simulation.models import Model
 from schedlab.simulation.running import Running, Simulation
 from schedlab.targets.sim.cases import RowProgram
-from schedlab.workloads.base import Metric, NotUnderstood
+from schedlab.workloads.metrics import Metric, NotUnderstood
 
 
 def measurement(trial: Trial, row: RowProgram, simulation: Simulation, running: Running) -> Measurement:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +12,7 @@ from pathlib import Path
 from schedlab.errors import CannotRunHere
 from schedlab.workloads.base import Place, Tool
 from schedlab.workloads.kernbench import source
-from schedlab.workloads.tools import need
+from schedlab.workloads.tools import error_of, need
 
 MAKE = Tool("make", "make")
 COMPILES = (
@@ -88,15 +86,7 @@ class Build:
 
     def run(self, *words: str) -> str:
         """Run make, untimed. Return an empty text on success, else the end of its error output."""
-        process = subprocess.run(
-            self.make(*words),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            env=os.environ | ENVIRONMENT,
-            check=False,
-        )
-        return "" if process.returncode == 0 else (process.stderr.strip()[-300:] or f"status {process.returncode}")
+        return error_of(self.make(*words), ENVIRONMENT)
 
     @property
     def _out(self) -> Path:

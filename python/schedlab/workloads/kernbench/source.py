@@ -5,12 +5,12 @@ from __future__ import annotations
 import platform
 import re
 import shutil
-import subprocess
 from glob import glob
 from pathlib import Path
 
 from schedlab.cache import made_once
 from schedlab.errors import CannotRunHere
+from schedlab.workloads.tools import error_of
 
 TARBALLS = "/usr/src/linux-source-*.tar.*"
 """Files of Debian's and Ubuntu's package ``linux-source``."""
@@ -57,12 +57,9 @@ def unpacked(cache: Path) -> Path:
         if shutil.disk_usage(part).free < UNPACKED_BYTES:
             raise CannotRunHere("no room to unpack the kernel source (2 GiB)", where=str(cache), todo="make room there")
         argv = ["tar", "--extract", "--strip-components=1", f"--file={archive}", f"--directory={part}"]
-        process = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if process.returncode != 0:
+        if error := error_of(argv):
             raise CannotRunHere(
-                f"cannot be unpacked: {process.stderr.strip()[-300:]}",
-                where=str(archive),
-                todo="apt-get install --reinstall linux-source",
+                f"cannot be unpacked: {error}", where=str(archive), todo="apt-get install --reinstall linux-source"
             )
 
     return made_once(folder, unpack)

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
 from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, messaging_parameters
-from schedlab.workloads.perf_stat.lines import count_of
+from schedlab.workloads.perf_stat.log import count_of
 from schedlab.workloads.tools import find, need
 
 SOFTWARE = {
@@ -84,9 +84,8 @@ class Perfstat(Adapter[PerfstatParameters]):
 
     def missing_requirements(self, parameters: PerfstatParameters) -> list[str]:
         """perf's error for ``true``, where this user may not count (``kernel.perf_event_paranoid``)."""
-        if find(PERF) is None or (reason := _refusal()) is None:
-            return []
-        return [f"perf cannot count here ({reason}): run as root or lower kernel.perf_event_paranoid"]
+        reason = "" if find(PERF) is None else _refusal()
+        return [f"perf cannot count here ({reason}): run as root or lower kernel.perf_event_paranoid"] if reason else []
 
     def equivalent(self, parameters: PerfstatParameters) -> Equivalent | None:
         """Equivalent of one run of ``perf bench sched messaging`` without counters, whatever ``repeat`` is."""
@@ -98,10 +97,10 @@ class Perfstat(Adapter[PerfstatParameters]):
 
 
 @cache
-def _refusal() -> str | None:
+def _refusal() -> str:
     argv = [need(PERF), "stat", "-x", _SEPARATOR, "-e", ",".join(["duration_time", *SOFTWARE]), "--", "true"]
-    probe = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return None if probe.returncode == 0 else (probe.stderr.strip().splitlines() or ["no reason given"])[0]
+    process = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return "" if process.returncode == 0 else (process.stderr.strip().splitlines() or ["no reason given"])[0]
 
 
 def _null(text: str) -> Iterator[tuple[str, float]]:

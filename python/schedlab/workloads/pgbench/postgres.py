@@ -20,7 +20,7 @@ from pathlib import Path
 
 from schedlab.errors import CannotRunHere
 from schedlab.workloads.base import Place, Tool
-from schedlab.workloads.tools import find, need
+from schedlab.workloads.tools import error_of, find, need
 
 POSTGRES = Tool("postgres", "postgresql", ("/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres"))
 SETPRIV = Tool("setpriv", "util-linux")
@@ -172,18 +172,9 @@ def _owner() -> tuple[int, int]:
 
 
 def _run(argv: Sequence[str]) -> None:
-    process = subprocess.run(
-        argv,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-        env=os.environ | ENVIRONMENT,
-    )
-    if process.returncode != 0:
+    if error := error_of(argv, ENVIRONMENT, cwd="/"):
         raise CannotRunHere(
-            f"{Path(argv[0]).name} failed: {process.stderr.strip()[-300:]}",
+            f"{Path(argv[0]).name} failed: {error}",
             where=shlex.join(argv),
             todo="see its message; 'apt-get install --reinstall postgresql' if one of its files is missing",
         )

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
+from schedlab.workloads.loopback import inside, is_possible, network
 from schedlab.workloads.metrics import Metric
-from schedlab.workloads.network import inside, is_possible, network
 from schedlab.workloads.tbench.log import METRICS, figures
 from schedlab.workloads.tools import need
 
