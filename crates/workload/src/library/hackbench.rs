@@ -5,44 +5,35 @@
 //! All tasks report ready and poll for the go signal over the same kind of channel that carries the data. The time runs
 //! from the go signal until all tasks are reaped.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use crate::check;
 
-use super::parameter::check_fields;
-use super::{Workload, empty};
-use crate::check::MAX_TASKS;
-use crate::error::ParameterError;
-use crate::measure::Measured;
-use crate::program::{
-    ChannelKind, Expr, Gate, GateKind, Mode, Program, Quantity, Resources, at, channels, group, lower,
-    receive, send, times,
-};
-
-/// Groups of senders each write to all receivers of their group, over sockets or pipes (rt-tests' hackbench).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Hackbench {
-    /// Groups of senders and receivers.
-    #[schemars(range(min = 1, max = 100_000), extend("short" = "g"))]
-    pub groups: u32,
-    /// Senders, and as many receivers, in each group.
-    #[schemars(range(min = 1, max = 10_000), extend("short" = "f"))]
-    pub fds: u32,
-    /// Messages from each sender to each receiver.
-    #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "l"))]
-    pub loops: u64,
-    /// Bytes of a message.
-    #[serde(rename = "size")]
-    #[schemars(range(min = 1, max = 1 << 24), extend("unit" = "bytes", "short" = "s", "long" = "datasize"))]
-    pub datasize: u64,
-    /// Channels of messages and start signals.
-    #[serde(rename = "ipc")]
-    pub channel: Carrier,
-    /// Processes, or threads of one process.
-    pub mode: Mode,
-    /// Run the main thread under `SCHED_FIFO` from the creation of the last task on.
-    #[schemars(extend("short" = "F"))]
-    pub fifo: bool,
+parameters! {
+    /// Groups of senders each write to all receivers of their group, over sockets or pipes (rt-tests' hackbench).
+    pub struct Hackbench {
+        // The defaults are those of rt-tests 2.4.
+        /// Groups of senders and receivers.
+        #[schemars(range(min = 1, max = 100_000), extend("short" = "g"))]
+        pub groups: u32 = 10,
+        /// Senders, and as many receivers, in each group.
+        #[schemars(range(min = 1, max = 10_000), extend("short" = "f"))]
+        pub fds: u32 = 20,
+        /// Messages from each sender to each receiver.
+        #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "l"))]
+        pub loops: u64 = 100,
+        /// Bytes of a message.
+        #[serde(rename = "size")]
+        #[schemars(range(min = 1, max = 1 << 24), extend("unit" = "bytes", "short" = "s", "long" = "datasize"))]
+        pub datasize: u64 = 100,
+        /// Channels of messages and start signals.
+        #[serde(rename = "ipc")]
+        pub channel: Carrier = Carrier::Socket,
+        /// Processes, or threads of one process.
+        pub mode: Mode = Mode::Process,
+        /// Run the main thread under `SCHED_FIFO` from the creation of the last task on.
+        #[schemars(extend("short" = "F"))]
+        pub fifo: bool = false,
+    }
 }
 
 /// Channels of hackbench's messages.
@@ -57,21 +48,6 @@ pub enum Carrier {
     /// TCP connections over loopback.
     #[schemars(extend("flag" = "i/inet"))]
     Inet,
-}
-
-impl Default for Hackbench {
-    /// The defaults of rt-tests 2.4: 10 groups of 40 tasks, 100 messages of 100 bytes, processes and sockets.
-    fn default() -> Self {
-        Self {
-            groups: 10,
-            fds: 20,
-            loops: 100,
-            datasize: 100,
-            channel: Carrier::Socket,
-            mode: Mode::Process,
-            fifo: false,
-        }
-    }
 }
 
 impl Workload for Hackbench {
@@ -101,18 +77,9 @@ impl Workload for Hackbench {
     fn lines(metrics: &[Measured]) -> Option<Vec<String>> {
         Some(vec![format!("Time: {:.3}", metrics.first()?.value?)])
     }
-}
 
-impl Hackbench {
-    /// Number of tasks.
-    pub fn tasks(&self) -> u64 {
-        u64::from(self.groups) * u64::from(self.fds) * 2
-    }
-
-    /// The program; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
-        ParameterError::check("groups x fds x 2", self.tasks(), 1..=MAX_TASKS)?;
+    fn build(&self) -> Result<Program, ParameterError> {
+        ParameterError::check("groups x fds x 2", self.tasks(), 1..=check::MAX_TASKS)?;
         let (kind, gate) = match self.channel {
             Carrier::Socket => (ChannelKind::Unix, GateKind::Unix),
             Carrier::Pipe => (ChannelKind::Pipe, GateKind::Pipe),
@@ -130,7 +97,14 @@ impl Hackbench {
                 group("sender", self.fds, self.mode, vec![times(self.loops, vec![to_each])]),
             ],
             metrics: vec![lower("time", "s", Quantity::Elapsed, 1.0)],
-            ..empty("hackbench")
+            ..empty(Self::COMMAND)
         })
+    }
+}
+
+impl Hackbench {
+    /// Number of tasks.
+    pub fn tasks(&self) -> u64 {
+        u64::from(self.groups) * u64::from(self.fds) * 2
     }
 }

@@ -5,49 +5,41 @@
 //! A compilation is a driver process that starts the compiler as a fresh image, which fills memory and computes.
 //! The metrics are those of kernbench and of `time make`: elapsed, user and system time, and the CPU share.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-use super::parameter::{Time, check_fields};
-use super::{Workload, empty};
-use crate::error::ParameterError;
-use crate::program::{
-    ChannelKind, Expr, Image, Mode, Op, Program, Quantity, Resources, channels, fork, group, higher, lower,
-    receive, send, times, wait_all,
-};
-
-/// A build like `make -j N`, of short processes that fork, execute, fill memory and compute.
-///
-/// It shares kernbench's shape (fork, exec, memory, CPU, wait, a job server), not its figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Kernbench {
-    /// Jobs at a time on each CPU.
-    #[schemars(range(min = 1, max = 1024))]
-    pub jobs_per_cpu: u32,
-    /// Jobs at a time; 0: as many as jobs_per_cpu gives on the CPUs that the load may use.
-    #[schemars(range(min = 0, max = MAX_JOBS), extend("short" = "j", "instead_of" = ["jobs_per_cpu"]))]
-    pub jobs: u32,
-    /// Directories.
-    #[schemars(range(min = 1, max = 100_000))]
-    pub directories: u32,
-    /// Files to compile in each directory.
-    #[schemars(range(min = 1, max = 100_000))]
-    pub files: u32,
-    /// Mean computation of a compilation, each of which draws from half to one and a half of it.
-    #[serde(rename = "compile_time")]
-    #[schemars(with = "Time", range(min = 1000))]
-    pub compile_ns: u64,
-    /// Memory that a compilation fills.
-    #[serde(rename = "memory")]
-    #[schemars(range(min = 0, max = 1 << 26), extend("unit" = "KiB"))]
-    pub memory_kib: u64,
-    /// Computation of the final link.
-    #[serde(rename = "link_time")]
-    #[schemars(with = "Time")]
-    pub link_ns: u64,
-    /// Seed of the differences between compilations.
-    pub seed: u64,
+parameters! {
+    /// A build like `make -j N`, of short processes that fork, execute, fill memory and compute.
+    ///
+    /// It shares kernbench's shape (fork, exec, memory, CPU, wait, a job server), not its figures.
+    pub struct Kernbench {
+        /// Jobs at a time on each CPU.
+        #[schemars(range(min = 1, max = 1024))]
+        pub jobs_per_cpu: u32 = 2,
+        /// Jobs at a time; 0: as many as jobs_per_cpu gives on the CPUs that the load may use.
+        #[schemars(range(min = 0, max = MAX_JOBS), extend("short" = "j", "instead_of" = ["jobs_per_cpu"]))]
+        pub jobs: u32 = 0,
+        // 20 directories of 12 files at 8 ms take about 2 s of CPU time. A compiler of C fills some 16 MiB.
+        /// Directories.
+        #[schemars(range(min = 1, max = 100_000))]
+        pub directories: u32 = 20,
+        /// Files to compile in each directory.
+        #[schemars(range(min = 1, max = 100_000))]
+        pub files: u32 = 12,
+        /// Mean computation of a compilation, each of which draws from half to one and a half of it.
+        #[serde(rename = "compile_time")]
+        #[schemars(with = "Time", range(min = 1000))]
+        pub compile_ns: u64 = 8_000_000,
+        /// Memory that a compilation fills.
+        #[serde(rename = "memory")]
+        #[schemars(range(min = 0, max = 1 << 26), extend("unit" = "KiB"))]
+        pub memory_kib: u64 = 16 * 1024,
+        /// Computation of the final link.
+        #[serde(rename = "link_time")]
+        #[schemars(with = "Time")]
+        pub link_ns: u64 = 30_000_000,
+        /// Seed of the differences between compilations.
+        pub seed: u64 = 0,
+    }
 }
 
 /// Capacity of a pipe in tokens of one byte (pipe(7): 16 pages of 4096 bytes).
@@ -55,22 +47,6 @@ const MAX_JOBS: u32 = 65_536;
 
 /// Computation of a compilation divided by that of adding its file to an archive.
 const ARCHIVE_PART: u64 = 20;
-
-impl Default for Kernbench {
-    /// About 2 s of CPU time: 20 directories of 12 files at 8 ms. A compiler of C fills some 16 MiB.
-    fn default() -> Self {
-        Self {
-            jobs_per_cpu: 2,
-            jobs: 0,
-            directories: 20,
-            files: 12,
-            compile_ns: 8_000_000,
-            memory_kib: 16 * 1024,
-            link_ns: 30_000_000,
-            seed: 0,
-        }
-    }
-}
 
 impl Workload for Kernbench {
     const NAME: &'static str = "kernbench-native";
@@ -89,17 +65,8 @@ impl Workload for Kernbench {
         let each = self.compile_ns as f64 * 1.05e-9 + self.memory_kib as f64 / 1024.0 * 0.4e-3;
         files * each / f64::from(self.jobs().min(cpus)) + self.link_ns as f64 * 1e-9
     }
-}
 
-impl Kernbench {
-    /// Jobs at a time; on one CPU where [`Workload::resolve`] was not called.
-    fn jobs(&self) -> u32 {
-        if self.jobs == 0 { self.jobs_per_cpu } else { self.jobs }
-    }
-
-    /// The program; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let compile_ns = Expr::random(self.compile_ns / 2, self.compile_ns * 3 / 2 + 1);
         let compile = job(vec![fork(vec![work(compile_ns, self.memory_kib << 10)]), wait_all()]);
         let archive_ns = self.compile_ns / ARCHIVE_PART * u64::from(self.files);
@@ -125,8 +92,15 @@ impl Kernbench {
                 lower("system", "s", Quantity::System, 1.0),
                 higher("cpu", "%", Quantity::CpuShare, 100.0),
             ],
-            ..empty("kernbench")
+            ..empty(Self::COMMAND)
         })
+    }
+}
+
+impl Kernbench {
+    /// Jobs at a time; on one CPU where [`Workload::resolve`] was not called.
+    fn jobs(&self) -> u32 {
+        if self.jobs == 0 { self.jobs_per_cpu } else { self.jobs }
     }
 }
 

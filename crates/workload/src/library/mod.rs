@@ -1,8 +1,8 @@
 //! Workloads: each a struct of parameters from which a [`Program`] is made.
 //!
-//! A workload is one file: its struct declares names, ranges, defaults and documentation of the parameters, and
-//! [`Workload`] says what else there is to know of it. [`workloads`] is the registry, from which the command line, the
-//! Python adapters and the reference documentation are derived.
+//! A workload is one file. Its struct declares names, ranges, defaults and documentation of the parameters; its
+//! implementation of [`Workload`] makes the program and names the judged metrics. [`workloads`] is the registry, from which
+//! the command line, the Python adapters and the reference documentation are derived.
 
 pub mod busyloop;
 pub mod forkstorm;
@@ -30,30 +30,42 @@ use crate::measure::Measured;
 use crate::program::{Better, Gate, Metric, Program, Quantity, Resources, SCHEMA, lower};
 pub use parameter::{Parameter, Values};
 
+/// Names that the file of a workload uses.
+mod prelude {
+    pub(super) use schemars::JsonSchema;
+    pub(super) use serde::{Deserialize, Serialize};
+
+    pub(super) use super::parameter::{Duration, MAX_TASKS, Time, Warmup, check_fields, parameters};
+    pub(super) use super::{Workload, empty, latency, latency_percentile, names};
+    pub(super) use crate::error::ParameterError;
+    pub(super) use crate::measure::Measured;
+    pub(super) use crate::program::*;
+}
+
 /// All workloads, in the order of the documentation.
 pub fn workloads() -> Vec<Definition> {
     vec![
-        define(hackbench::Hackbench::program),
-        define(pipetest::Pipetest::program),
-        define(stream::Stream::program),
-        define(rr::Rr::program),
-        define(tbench::Tbench::program),
-        define(pgbench::Pgbench::program),
-        define(kernbench::Kernbench::program),
-        define(scripts::Scripts::program),
-        define(schedbench::Schedbench::program),
-        define(wakeup::Wakeup::program),
-        define(yielding::Yielding::program),
-        define(futex::Futex::program),
-        define(forkstorm::Forkstorm::program),
-        define(busyloop::BusyLoop::program),
+        define::<hackbench::Hackbench>(),
+        define::<pipetest::Pipetest>(),
+        define::<stream::Stream>(),
+        define::<rr::Rr>(),
+        define::<tbench::Tbench>(),
+        define::<pgbench::Pgbench>(),
+        define::<kernbench::Kernbench>(),
+        define::<scripts::Scripts>(),
+        define::<schedbench::Schedbench>(),
+        define::<wakeup::Wakeup>(),
+        define::<yielding::Yielding>(),
+        define::<futex::Futex>(),
+        define::<forkstorm::Forkstorm>(),
+        define::<busyloop::BusyLoop>(),
     ]
 }
 
 /// A struct of parameters as a workload.
 ///
-/// The struct's documentation is the workload's: the first paragraph says what it does, the others what a reader of its
-/// figures must know.
+/// The first paragraph of the struct's documentation is the summary of the workload, the rest is a note for readers of its
+/// figures.
 pub trait Workload: Default + Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Name in experiment files (`use = "NAME"`).
     const NAME: &'static str;
@@ -66,6 +78,9 @@ pub trait Workload: Default + Serialize + DeserializeOwned + JsonSchema + 'stati
     const SAMPLES: Option<(&'static str, &'static str)> = None;
     /// Commands that must be in `PATH`.
     const COMMANDS: &'static [&'static str] = &[];
+
+    /// The program, for parameters within their ranges; an error names parameters that do not go together.
+    fn build(&self) -> Result<Program, ParameterError>;
 
     /// Files that must be in the working directory: name and contents.
     fn files() -> Vec<(&'static str, String)> {
@@ -182,14 +197,15 @@ impl Definition {
     }
 }
 
-/// The definition of a workload; `program` makes the program of its parameters.
-fn define<T: Workload>(program: fn(&T) -> Result<Program, ParameterError>) -> Definition {
+/// The definition of a workload.
+fn define<T: Workload>() -> Definition {
     let (summary, note) = documentation::<T>();
     let prepare = move |given: Values, cpus: u32| {
         let mut fields: T = serde_json::from_value(Value::Object(given))
             .map_err(|error| ParameterError::new(T::NAME, "parameters", error.to_string()))?;
+        parameter::check_fields(&fields)?;
         fields.resolve(cpus);
-        let program = program(&fields)?;
+        let program = fields.build()?;
         let window = program.window.map_or(0.0, |window| window.end_ns() as f64 / 1e9);
         let parameters = serde_json::to_value(&fields).unwrap_or_default();
         Ok(Prepared {
@@ -204,8 +220,8 @@ fn define<T: Workload>(program: fn(&T) -> Result<Program, ParameterError>) -> De
         command: T::COMMAND,
         summary,
         note,
-        parameters: parameter::parameters::<T>(),
-        metrics: metrics(program),
+        parameters: parameter::parameters_of::<T>(),
+        metrics: metrics::<T>(),
         commands: T::COMMANDS,
         files: T::files,
         lines: T::lines,
@@ -223,9 +239,9 @@ fn documentation<T: Workload>() -> (String, String) {
 }
 
 /// All metrics that the programs of a workload report.
-fn metrics<T: Workload>(program: fn(&T) -> Result<Program, ParameterError>) -> Vec<MetricDefinition> {
+fn metrics<T: Workload>() -> Vec<MetricDefinition> {
     let mut metrics: Vec<MetricDefinition> = Vec::new();
-    let programs = T::examples().into_iter().filter_map(|example| program(&example).ok());
+    let programs = T::examples().into_iter().filter_map(|example| example.build().ok());
     for Metric { name, unit, direction, .. } in programs.flat_map(|program| program.metrics) {
         if metrics.iter().all(|metric| metric.name != name) {
             let judged = T::JUDGED.contains(&name.as_str());

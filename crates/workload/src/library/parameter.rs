@@ -1,7 +1,7 @@
 //! Parameters as data: names, ranges, defaults and documentation, read from the JSON schema of a parameter struct.
 //!
-//! A struct declares its parameters by serde (names in experiment files, defaults) and schemars (ranges). The schema
-//! carries four more keys, which `#[schemars(extend(…))]` adds:
+//! [`parameters!`] declares a struct of parameters: serde names them in experiment files, schemars has their ranges. The
+//! schema has four more keys, which `#[schemars(extend(…))]` adds:
 //!
 //! | key | where | meaning |
 //! |---|---|---|
@@ -19,17 +19,70 @@ use serde_json::{Map, Value};
 use crate::error::ParameterError;
 use crate::program::Window;
 
-/// Default length of a warm-up, in nanoseconds: connections, page tables and frequencies settle well within 1 s.
-pub const WARMUP_NS: u64 = 1_000_000_000;
-
-/// Default length of the recorded part, in nanoseconds.
-pub const DURATION_NS: u64 = 10_000_000_000;
-
 /// Largest number of tasks, clients or pairs that a workload accepts.
 pub(super) const MAX_TASKS: u32 = 100_000;
 
 /// Longest computation, sleep or threshold that a workload accepts, in nanoseconds.
 const MAX_TIME_NS: u64 = 1000 * 1_000_000_000;
+
+/// Declares a struct of parameters, each with its default.
+///
+/// `pub struct Name, timed { … }` adds the parameters `warmup` and `duration` for a workload that runs for a time.
+macro_rules! parameters {
+    (
+        $(#[$documentation:meta])*
+        pub struct $name:ident, timed { $($fields:tt)* }
+    ) => {
+        parameters! {
+            $(#[$documentation])*
+            pub struct $name {
+                $($fields)*
+                /// Time before the recorded part: connections, page tables and frequencies settle well within 1 s.
+                #[serde(rename = "warmup")]
+                #[schemars(with = "Warmup")]
+                pub warmup_ns: u64 = 1_000_000_000,
+                /// Length of the recorded part.
+                #[serde(rename = "duration")]
+                #[schemars(with = "Duration")]
+                pub duration_ns: u64 = 10_000_000_000,
+            }
+        }
+
+        impl $name {
+            fn window(&self) -> Option<Window> {
+                Some(Window { warmup_ns: self.warmup_ns, duration_ns: self.duration_ns })
+            }
+        }
+    };
+    (
+        $(#[$documentation:meta])*
+        pub struct $name:ident {
+            $($(#[$attribute:meta])* pub $field:ident: $type:ty = $default:expr,)*
+        }
+    ) => {
+        $(#[$documentation])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            $($(#[$attribute])* pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl $name {
+            /// The program; an error names the parameter that is out of range.
+            pub fn program(&self) -> Result<Program, ParameterError> {
+                check_fields(self)?;
+                self.build()
+            }
+        }
+    };
+}
+pub(super) use parameters;
 
 /// Values of parameters by name; times in nanoseconds.
 pub type Values = Map<String, Value>;
@@ -90,8 +143,8 @@ pub struct Choice {
     pub flag: Option<(char, String)>,
 }
 
-/// Parameters that a struct declares, in its order.
-pub fn parameters<T: Default + Serialize + JsonSchema>() -> Vec<Parameter> {
+/// The parameters that a struct declares, in its order.
+pub(super) fn parameters_of<T: Default + Serialize + JsonSchema>() -> Vec<Parameter> {
     let settings = SchemaSettings::default().with(|settings| settings.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let fields = schema.get("properties").and_then(Value::as_object);
@@ -167,10 +220,10 @@ pub fn check(parameters: &[Parameter], values: &Values) -> Result<(), ParameterE
     Ok(())
 }
 
-/// Checks the values of a parameter struct.
+/// Checks the values of a struct of parameters.
 pub(super) fn check_fields<T: Default + Serialize + JsonSchema>(fields: &T) -> Result<(), ParameterError> {
     let values = serde_json::to_value(fields).unwrap_or_default();
-    parameters::<T>().iter().try_for_each(|parameter| parameter.check(&values[&parameter.name]))
+    parameters_of::<T>().iter().try_for_each(|parameter| parameter.check(&values[&parameter.name]))
 }
 
 impl Parameter {

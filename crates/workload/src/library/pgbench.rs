@@ -4,52 +4,34 @@
 //! Unix socket. A backend parses and plans (computation), finds pages by their buffer partition's lock, and reads them in
 //! shared memory. A write also logs and, in TPC-B, keeps the branch's row lock from its update to the commit.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-use super::parameter::{DURATION_NS, Duration, MAX_TASKS, Time, WARMUP_NS, Warmup, check_fields};
-use super::{Workload, empty, latency, names};
-use crate::error::ParameterError;
-use crate::program::{
-    ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, Window, at, await_reply, channels,
-    compute, count, group, higher, lap, locked, locks, receive, region, reply, send, slots, stamp, times,
-    until_closed, with, within_window,
-};
-
-/// Clients and backends with lock and buffer contention, as a database has them (pgbench's built-in scripts).
-///
-/// It is a model: a transaction costs what query_time says, not what PostgreSQL's costs on the same machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Pgbench {
-    /// Clients, each with a backend process.
-    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]
-    pub clients: u32,
-    /// Kind of transaction.
-    pub mode: Script,
-    /// Branches, each with a row lock (pgbench's scale factor).
-    #[schemars(range(min = 1, max = 100_000), extend("short" = "s"))]
-    pub scale: u32,
-    /// Shared buffers.
-    #[serde(rename = "buffers")]
-    #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "MiB"))]
-    pub buffers_mib: u64,
-    /// Computation of a backend for each query: parsing, planning and executing.
-    #[serde(rename = "query_time")]
-    #[schemars(with = "Time")]
-    pub query_ns: u64,
-    /// Time of a commit to reach the disk; 0s for a disk in memory.
-    #[serde(rename = "flush_time")]
-    #[schemars(with = "Time")]
-    pub flush_ns: u64,
-    /// Time before the recorded part.
-    #[serde(rename = "warmup")]
-    #[schemars(with = "Warmup")]
-    pub warmup_ns: u64,
-    /// Length of the recorded part.
-    #[serde(rename = "duration")]
-    #[schemars(with = "Duration")]
-    pub duration_ns: u64,
+parameters! {
+    /// Clients and backends with lock and buffer contention, as a database has them (pgbench's built-in scripts).
+    ///
+    /// It is a model: a transaction costs what query_time says, not what PostgreSQL's costs on the same machine.
+    pub struct Pgbench, timed {
+        /// Clients, each with a backend process.
+        #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]
+        pub clients: u32 = 1,
+        /// Kind of transaction.
+        pub mode: Script = Script::ReadOnly,
+        /// Branches, each with a row lock (pgbench's scale factor).
+        #[schemars(range(min = 1, max = 100_000), extend("short" = "s"))]
+        pub scale: u32 = 10,
+        /// Shared buffers.
+        #[serde(rename = "buffers")]
+        #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "MiB"))]
+        pub buffers_mib: u64 = 128,
+        /// Computation of a backend for each query: parsing, planning and executing.
+        #[serde(rename = "query_time")]
+        #[schemars(with = "Time")]
+        pub query_ns: u64 = QUERY_NS,
+        /// Time of a commit to reach the disk; 0s for a disk in memory.
+        #[serde(rename = "flush_time")]
+        #[schemars(with = "Time")]
+        pub flush_ns: u64 = 0,
+    }
 }
 
 /// Kind of transaction.
@@ -88,31 +70,12 @@ const LOG_NS: u64 = 400;
 /// 40 µs of CPU time on current machines.
 const QUERY_NS: u64 = 30_000;
 
-impl Default for Pgbench {
-    fn default() -> Self {
-        Self {
-            clients: 1,
-            mode: Script::ReadOnly,
-            scale: 10,
-            buffers_mib: 128,
-            query_ns: QUERY_NS,
-            flush_ns: 0,
-            warmup_ns: WARMUP_NS,
-            duration_ns: DURATION_NS,
-        }
-    }
-}
-
 impl Workload for Pgbench {
     const NAME: &'static str = "pgbench-native";
     const COMMAND: &'static str = "pgbench";
     const JUDGED: &'static [&'static str] = &["tps"];
-}
 
-impl Pgbench {
-    /// The program; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let (client, backend) = match self.mode {
             Script::ReadOnly => self.read_only(),
             Script::ReadWrite => self.read_write(),
@@ -123,7 +86,7 @@ impl Pgbench {
         metrics.extend(latency("transaction"));
         let shared = Scope::Program;
         Ok(Program {
-            window: Some(Window::new(self.warmup_ns, self.duration_ns)?),
+            window: self.window(),
             resources: Resources {
                 channels: vec![channels("session", ChannelKind::Unix, self.clients)],
                 locks: vec![
@@ -143,10 +106,12 @@ impl Pgbench {
                 group("client", self.clients, Mode::Process, vec![stamp("begun"), within_window(client)]),
             ],
             metrics,
-            ..empty("pgbench")
+            ..empty(Self::COMMAND)
         })
     }
+}
 
+impl Pgbench {
     fn read_only(&self) -> (Vec<Op>, Vec<Op>) {
         let select = Query { request: 62, reply: 68, work: self.row(false) };
         (select.asked(), select.answered(self.query_ns))

@@ -4,40 +4,24 @@
 //! from the other while the second reads and then writes, so an operation is one round trip with two wake-ups. The time
 //! of every operation is recorded, not only the mean.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-use super::parameter::check_fields;
-use super::{Workload, empty, latency_percentile, names};
-use crate::error::ParameterError;
-use crate::program::{
-    ChannelKind, Mode, Program, Quantity, Resources, Scope, channels, count, group, lap, lower, receive,
-    send, slots, stamp, times,
-};
-
-/// Two tasks pass a message back and forth over two pipes; every round trip is timed (`perf bench sched pipe`).
-///
-/// One operation is one round trip: two wake-ups, two context switches. The median is judged, because a few pauses of
-/// milliseconds, which hypervisors and interrupts cause, double the mean of 100 000 trips of microseconds. usecs-per-op is
-/// the time of the whole run divided by the operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Pipetest {
-    /// Round trips.
-    #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "l"))]
-    pub loops: u64,
-    /// Bytes of a message.
-    #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "bytes", "short" = "s"))]
-    pub size: u64,
-    /// Processes, or threads of one process.
-    pub mode: Mode,
-}
-
-impl Default for Pipetest {
-    /// Messages of 4 bytes between processes as in `perf bench sched pipe`; its million loops are cut to 100 000
-    /// (about half a second on a current machine).
-    fn default() -> Self {
-        Self { loops: 100_000, size: 4, mode: Mode::Process }
+parameters! {
+    /// Two tasks pass a message back and forth over two pipes; every round trip is timed (`perf bench sched pipe`).
+    ///
+    /// One operation is one round trip: two wake-ups, two context switches. The median is judged, because a few pauses of
+    /// milliseconds, which hypervisors and interrupts cause, double the mean of 100 000 trips of microseconds. usecs-per-op is
+    /// the time of the whole run divided by the operations.
+    pub struct Pipetest {
+        // `perf bench sched pipe` makes a million of them; 100 000 take about half a second on a current machine.
+        /// Round trips.
+        #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "l"))]
+        pub loops: u64 = 100_000,
+        /// Bytes of a message.
+        #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "bytes", "short" = "s"))]
+        pub size: u64 = 4,
+        /// Processes, or threads of one process.
+        pub mode: Mode = Mode::Process,
     }
 }
 
@@ -55,12 +39,8 @@ impl Workload for Pipetest {
         let tasks = if self.mode == Mode::Thread { "threads" } else { "processes" };
         vec![format!("{} round trips of {} bytes between two {tasks}", self.loops, self.size)]
     }
-}
 
-impl Pipetest {
-    /// The program; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let first = vec![
             stamp("turn"),
             times(
@@ -86,7 +66,7 @@ impl Pipetest {
                 latency_percentile("latency-p99", "round_trip", 99.0),
                 lower("usecs-per-op", "us", Quantity::ElapsedPer("operations".to_owned()), 1e6),
             ],
-            ..empty("pipetest")
+            ..empty(Self::COMMAND)
         })
     }
 }

@@ -1,68 +1,33 @@
 //! rr: a client sends a request and a server replies, in a loop; the shape of netperf's TCP_RR and UDP_RR tests.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::parameter::{DURATION_NS, Duration, MAX_TASKS, WARMUP_NS, Warmup, check_fields};
+use super::prelude::*;
 use super::stream::{LARGEST_DATAGRAM, Protocol};
-use super::{Workload, empty, latency, names};
-use crate::error::ParameterError;
-use crate::program::{
-    Channel, Mode, Program, Quantity, Resources, Scope, Window, await_reply, channels, count, group, higher,
-    lap, receive, reply, send, slots, stamp, until_closed, within_window,
-};
 
-/// Request and reply over loopback TCP or UDP (netperf's TCP_RR and UDP_RR).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Rr {
-    /// Transport protocol.
-    pub protocol: Protocol,
-    /// Bytes of a request.
-    #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes"))]
-    pub request: u64,
-    /// Bytes of a reply.
-    #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes"))]
-    pub reply: u64,
-    /// Clients, each with a server.
-    #[schemars(range(min = 1, max = MAX_TASKS))]
-    pub pairs: u32,
-    /// Send small segments at once (`TCP_NODELAY`); TCP only.
-    pub no_delay: bool,
-    /// Time before the recorded part.
-    #[serde(rename = "warmup")]
-    #[schemars(with = "Warmup")]
-    pub warmup_ns: u64,
-    /// Length of the recorded part.
-    #[serde(rename = "duration")]
-    #[schemars(with = "Duration")]
-    pub duration_ns: u64,
-}
-
-impl Default for Rr {
-    /// Requests and replies of 1 byte, as netperf's default.
-    fn default() -> Self {
-        Self {
-            protocol: Protocol::Tcp,
-            request: 1,
-            reply: 1,
-            pairs: 1,
-            no_delay: false,
-            warmup_ns: WARMUP_NS,
-            duration_ns: DURATION_NS,
-        }
+parameters! {
+    /// Request and reply over loopback TCP or UDP (netperf's TCP_RR and UDP_RR).
+    pub struct Rr, timed {
+        /// Transport protocol.
+        pub protocol: Protocol = Protocol::Tcp,
+        // 1 byte is netperf's default.
+        /// Bytes of a request.
+        #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes"))]
+        pub request: u64 = 1,
+        /// Bytes of a reply.
+        #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes"))]
+        pub reply: u64 = 1,
+        /// Clients, each with a server.
+        #[schemars(range(min = 1, max = MAX_TASKS))]
+        pub pairs: u32 = 1,
+        /// Send small segments at once (`TCP_NODELAY`); TCP only.
+        pub no_delay: bool = false,
     }
 }
 
 impl Workload for Rr {
     const NAME: &'static str = "rr";
     const JUDGED: &'static [&'static str] = &["transactions"];
-}
 
-impl Rr {
-    /// The program; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let client = vec![
             stamp("turn"),
             within_window(vec![
@@ -78,7 +43,7 @@ impl Rr {
         metrics.extend(latency("transaction"));
         Ok(Program {
             replicas: self.pairs,
-            window: Some(Window::new(self.warmup_ns, self.duration_ns)?),
+            window: self.window(),
             resources: Resources {
                 channels: vec![Channel {
                     no_delay: self.no_delay,
@@ -94,7 +59,7 @@ impl Rr {
                 group("client", 1, Mode::Process, client),
             ],
             metrics,
-            ..empty("rr")
+            ..empty(Self::COMMAND)
         })
     }
 }

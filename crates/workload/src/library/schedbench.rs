@@ -4,45 +4,31 @@
 //! the memory again and again: alternately in order and at random places. A process that is moved away from its memory,
 //! or shares a node's bandwidth, takes longer.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-use super::parameter::{MAX_TASKS, Time, check_fields};
-use super::{Workload, empty};
-use crate::error::ParameterError;
-use crate::program::{
-    Mode, Op, Pattern, Program, Quantity, Resources, Scope, compute, group, lower, region, times,
-};
-
-/// Processes that each allocate memory and walk it hard (NUMA schedbench).
-///
-/// The columns are those of the NUMA schedbench reports of 2003, whose source is lost; the figures are comparable among
-/// runs of this program only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Schedbench {
-    /// Processes.
-    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "n"))]
-    pub processes: u32,
-    /// Memory of each process.
-    #[serde(rename = "memory")]
-    #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "MiB", "short" = "m"))]
-    pub memory_mib: u64,
-    /// Walks over the memory, alternately in order and at random.
-    #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "w"))]
-    pub walks: u64,
-    /// Computation after every two walks.
-    #[serde(rename = "compute_time")]
-    #[schemars(with = "Time")]
-    pub compute_ns: u64,
-    /// Seed of the random walks.
-    pub seed: u64,
-}
-
-impl Default for Schedbench {
-    /// 32 MiB each: more than a process's share of any last-level cache in use.
-    fn default() -> Self {
-        Self { processes: 4, memory_mib: 32, walks: 40, compute_ns: 0, seed: 0 }
+parameters! {
+    /// Processes that each allocate memory and walk it hard (NUMA schedbench).
+    ///
+    /// The columns are those of the NUMA schedbench reports of 2003, whose source is lost; the figures are comparable among
+    /// runs of this program only.
+    pub struct Schedbench {
+        /// Processes.
+        #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "n"))]
+        pub processes: u32 = 4,
+        // 32 MiB exceed a process's share of any last-level cache in use.
+        /// Memory of each process.
+        #[serde(rename = "memory")]
+        #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "MiB", "short" = "m"))]
+        pub memory_mib: u64 = 32,
+        /// Walks over the memory, alternately in order and at random.
+        #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "w"))]
+        pub walks: u64 = 40,
+        /// Computation after every two walks.
+        #[serde(rename = "compute_time")]
+        #[schemars(with = "Time")]
+        pub compute_ns: u64 = 0,
+        /// Seed of the random walks.
+        pub seed: u64 = 0,
     }
 }
 
@@ -57,12 +43,8 @@ impl Workload for Schedbench {
             self.memory_mib as f64 * (walks * 0.22e-3 + 0.4e-3) + walks / 2.0 * self.compute_ns as f64 * 1e-9;
         0.1 + f64::from(self.processes) * each / f64::from(self.processes.min(cpus))
     }
-}
 
-impl Schedbench {
-    /// The program; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let bytes = self.memory_mib << 20;
         let walk = |pattern, write| Op::Touch {
             region: "memory".into(),
@@ -90,7 +72,7 @@ impl Schedbench {
                 lower("TotalUser", "s", Quantity::User, 1.0),
                 lower("TotalSys", "s", Quantity::System, 1.0),
             ],
-            ..empty("schedbench")
+            ..empty(Self::COMMAND)
         })
     }
 }

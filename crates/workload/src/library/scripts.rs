@@ -2,31 +2,22 @@
 //!
 //! It shares the kind of load with SPEC's SDET: fork, exec, small files, pipes, exit. Scripts, commands and files differ.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-use super::parameter::{MAX_TASKS, check_fields};
-use super::{Workload, empty, names};
-use crate::error::ParameterError;
-use crate::program::{
-    Branch, Image, Mode, Op, Program, Quantity, Resources, Scope, count, fork, group, higher, lower, record,
-    slots, stamp, times, wait_all,
-};
-
-/// Streams of short UNIX command scripts.
-///
-/// It is neither SPEC's SDET nor comparable to it: other scripts, other commands, other files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Scripts {
-    /// Streams at once.
-    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "s"))]
-    pub streams: u32,
-    /// Scripts that each stream runs, one after the other.
-    #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "n"))]
-    pub scripts: u64,
-    /// Seed of the choice of scripts.
-    pub seed: u64,
+parameters! {
+    /// Streams of short UNIX command scripts.
+    ///
+    /// It is neither SPEC's SDET nor comparable to it: other scripts, other commands, other files.
+    pub struct Scripts {
+        /// Streams at once.
+        #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "s"))]
+        pub streams: u32 = 4,
+        /// Scripts that each stream runs, one after the other.
+        #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "n"))]
+        pub scripts: u64 = 50,
+        /// Seed of the choice of scripts.
+        pub seed: u64 = 0,
+    }
 }
 
 /// The scripts: relative frequency, text for `sh -c`, and approximate computation in nanoseconds, for simulators.
@@ -40,12 +31,6 @@ const MIX: [(u32, &str, u64); 6] = [
     (2, "i=0; while [ $i -lt 300 ]; do i=$((i + 1)); done; expr $i + 1 > /dev/null", 1_500_000),
     (1, "tr a-z A-Z < words | sort -r | uniq | tail -n 3 > /dev/null", 4_000_000),
 ];
-
-impl Default for Scripts {
-    fn default() -> Self {
-        Self { streams: 4, scripts: 50, seed: 0 }
-    }
-}
 
 impl Workload for Scripts {
     const NAME: &'static str = "scripts";
@@ -66,12 +51,9 @@ impl Workload for Scripts {
     fn seconds(&self, cpus: u32) -> f64 {
         0.1 + f64::from(self.streams) * self.scripts as f64 * 5e-3 / f64::from(self.streams.min(cpus))
     }
-}
 
-impl Scripts {
     /// The program, which runs in a directory with the workload's files; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let branch = |(weight, text, model_ns): &(u32, &str, u64)| {
             let argv = ["sh", "-c", *text].map(str::to_owned).to_vec();
             let run = vec![Op::Exec { image: Image::Command { argv, model_ns: *model_ns } }];
@@ -99,7 +81,7 @@ impl Scripts {
                 percentile("script-p50", 50.0),
                 percentile("script-p95", 95.0),
             ],
-            ..empty("scripts")
+            ..empty(Self::COMMAND)
         })
     }
 }

@@ -3,44 +3,27 @@
 //! As in netperf, the size is that of the sender's messages. The receiver of a TCP stream reads whatever has arrived, up
 //! to the default receive buffer. Bytes count that arrive within the window, or with `bytes` in the whole run.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-use super::parameter::{DURATION_NS, Duration, MAX_TASKS, WARMUP_NS, Warmup, check_fields};
-use super::{Workload, empty, names};
-use crate::error::ParameterError;
-use crate::program::{
-    Channel, ChannelKind, Mode, Op, Program, Quantity, Resources, Window, channels, count, drain, group,
-    higher, send, times, until_closed, within_window,
-};
-
-/// Messages over loopback TCP or UDP as fast as possible (netperf's TCP_STREAM and UDP_STREAM).
-///
-/// A TCP receiver reads whatever has arrived, whatever the size; sent is reported for UDP only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Stream {
-    /// Transport protocol.
-    pub protocol: Protocol,
-    /// Bytes of a message.
-    #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes", "short" = "s"))]
-    pub size: u64,
-    /// Senders, each with a receiver.
-    #[schemars(range(min = 1, max = MAX_TASKS))]
-    pub pairs: u32,
-    /// Send small segments at once (`TCP_NODELAY`); TCP only.
-    pub no_delay: bool,
-    /// Time before the recorded part.
-    #[serde(rename = "warmup")]
-    #[schemars(with = "Warmup")]
-    pub warmup_ns: u64,
-    /// Length of the recorded part.
-    #[serde(rename = "duration")]
-    #[schemars(with = "Duration")]
-    pub duration_ns: u64,
-    /// Bytes that each sender sends, instead of sending for a time; everything is recorded.
-    #[schemars(range(min = 1, max = MAX_BYTES), extend("unit" = "bytes", "instead_of" = ["warmup", "duration"]))]
-    pub bytes: Option<u64>,
+parameters! {
+    /// Messages over loopback TCP or UDP as fast as possible (netperf's TCP_STREAM and UDP_STREAM).
+    ///
+    /// A TCP receiver reads whatever has arrived, whatever the size; sent is reported for UDP only.
+    pub struct Stream, timed {
+        /// Transport protocol.
+        pub protocol: Protocol = Protocol::Tcp,
+        /// Bytes of a message.
+        #[schemars(range(min = 1, max = LARGEST_DATAGRAM), extend("unit" = "bytes", "short" = "s"))]
+        pub size: u64 = 16_384,
+        /// Senders, each with a receiver.
+        #[schemars(range(min = 1, max = MAX_TASKS))]
+        pub pairs: u32 = 1,
+        /// Send small segments at once (`TCP_NODELAY`); TCP only.
+        pub no_delay: bool = false,
+        /// Bytes that each sender sends, instead of sending for a time; everything is recorded.
+        #[schemars(range(min = 1, max = MAX_BYTES), extend("unit" = "bytes", "instead_of" = ["warmup", "duration"]))]
+        pub bytes: Option<u64> = None,
+    }
 }
 
 /// Largest payload of an IPv4 UDP datagram: 65 535 bytes less the headers of IP and UDP (RFC 791, RFC 768).
@@ -74,20 +57,6 @@ const READ_BYTES: u64 = 131_072;
 /// Bytes that are sent between two readings of the clock, so that the cost of the clock is negligible.
 const BATCH_BYTES: u64 = 65_536;
 
-impl Default for Stream {
-    fn default() -> Self {
-        Self {
-            protocol: Protocol::Tcp,
-            size: 16_384,
-            pairs: 1,
-            no_delay: false,
-            warmup_ns: WARMUP_NS,
-            duration_ns: DURATION_NS,
-            bytes: None,
-        }
-    }
-}
-
 impl Workload for Stream {
     const NAME: &'static str = "stream";
     const JUDGED: &'static [&'static str] = &["received"];
@@ -100,18 +69,13 @@ impl Workload for Stream {
     fn seconds(&self, _cpus: u32) -> f64 {
         0.1 + self.bytes.unwrap_or_default() as f64 * f64::from(self.pairs) * 1e-9
     }
-}
 
-impl Stream {
-    /// The program; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let (sender, window) = match self.bytes {
             Some(bytes) => (self.messages(bytes.div_ceil(self.size)), None),
             None => {
                 let batch = (BATCH_BYTES / self.size).max(1);
-                let window = Window::new(self.warmup_ns, self.duration_ns)?;
-                (vec![within_window(self.messages(batch))], Some(window))
+                (vec![within_window(self.messages(batch))], self.window())
             }
         };
         let read = if self.protocol == Protocol::Tcp { READ_BYTES } else { self.size };
@@ -138,10 +102,12 @@ impl Stream {
                 Protocol::Tcp => vec![rate("received", "received")],
                 Protocol::Udp => vec![rate("received", "received"), rate("sent", "sent")],
             },
-            ..empty("stream")
+            ..empty(Self::COMMAND)
         })
     }
+}
 
+impl Stream {
     fn messages(&self, number: u64) -> Vec<Op> {
         vec![times(number, vec![send("data", self.size)]), count("sent", number * self.size)]
     }

@@ -5,40 +5,22 @@
 //! rest without copying it. This program does the same with [`MIX`], a cycle of 200 operations in the load file's
 //! proportions.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-use super::parameter::{DURATION_NS, Duration, MAX_TASKS, Time, WARMUP_NS, Warmup, check_fields};
-use super::{Workload, empty, latency, latency_percentile, names};
-use crate::error::ParameterError;
-use crate::program::{
-    Channel, ChannelKind, Direction, Mode, Op, Program, Quantity, Resources, Scope, Take, Window, channels,
-    compute, count, group, higher, receive_by, record, reply, send, slots, stamp, until_closed,
-    within_window,
-};
-
-/// A file server's requests over loopback TCP and its replies (tbench of dbench).
-///
-/// latency and its percentiles are of all operations; for each kind of operation there is the median, where tbench
-/// prints means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Tbench {
-    /// Clients, each with a server process.
-    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]
-    pub clients: u32,
-    /// Computation of a client before each operation (tbench reads a line of its load file).
-    #[serde(rename = "client_time")]
-    #[schemars(with = "Time")]
-    pub client_ns: u64,
-    /// Time before the recorded part.
-    #[serde(rename = "warmup")]
-    #[schemars(with = "Warmup")]
-    pub warmup_ns: u64,
-    /// Length of the recorded part.
-    #[serde(rename = "duration")]
-    #[schemars(with = "Duration")]
-    pub duration_ns: u64,
+parameters! {
+    /// A file server's requests over loopback TCP and its replies (tbench of dbench).
+    ///
+    /// latency and its percentiles are of all operations; for each kind of operation there is the median, where tbench
+    /// prints means.
+    pub struct Tbench, timed {
+        /// Clients, each with a server process.
+        #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]
+        pub clients: u32 = 1,
+        /// Computation of a client before each operation (tbench reads a line of its load file).
+        #[serde(rename = "client_time")]
+        #[schemars(with = "Time")]
+        pub client_ns: u64 = CLIENT_NS,
+    }
 }
 
 /// Default computation of a client before an operation: tbench 4.0 spends 0.9 µs of user time on reading a line of its
@@ -104,22 +86,12 @@ const MIX: [Kind; 22] = [
     kind("flush", 4, 41, 39, 0),
 ];
 
-impl Default for Tbench {
-    fn default() -> Self {
-        Self { clients: 1, client_ns: CLIENT_NS, warmup_ns: WARMUP_NS, duration_ns: DURATION_NS }
-    }
-}
-
 impl Workload for Tbench {
     const NAME: &'static str = "tbench-native";
     const COMMAND: &'static str = "tbench";
     const JUDGED: &'static [&'static str] = &["throughput"];
-}
 
-impl Tbench {
-    /// The program; an error names the parameter that is out of range.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let cycle = cycle();
         let mut client = Vec::new();
         let mut server = Vec::new();
@@ -142,7 +114,7 @@ impl Tbench {
         }
         Ok(Program {
             replicas: self.clients,
-            window: Some(Window::new(self.warmup_ns, self.duration_ns)?),
+            window: self.window(),
             resources: Resources {
                 channels: vec![Channel { no_delay: true, ..channels("session", ChannelKind::Tcp, 1) }],
                 slots: vec![slots("asked", 1, Scope::Task)],
@@ -155,10 +127,12 @@ impl Tbench {
                 group("client", 1, Mode::Process, vec![within_window(client)]),
             ],
             metrics,
-            ..empty("tbench")
+            ..empty(Self::COMMAND)
         })
     }
+}
 
+impl Tbench {
     fn ask(&self, kind: &Kind) -> Vec<Op> {
         let take = |bytes: u64, take| receive_by("session", bytes, Direction::Backward, take);
         let mut ops = Vec::new();

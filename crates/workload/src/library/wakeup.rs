@@ -3,71 +3,35 @@
 //! A message thread stamps and wakes all its workers. Each worker records the time since the stamp, computes for one
 //! request and reports back. When all workers have reported, the next round begins.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-use super::parameter::{DURATION_NS, Duration, MAX_TASKS, Time, WARMUP_NS, Warmup, check_fields};
-use super::{Workload, empty, latency, names};
-use crate::error::ParameterError;
-use crate::program::{
-    Expr, Mode, Program, Quantity, Resources, Scope, Window, at, compute, count, down, group, higher, record,
-    semaphores, slots, stamp, times, up, within_window,
-};
-
-/// Message tasks wake workers, which record the time until they run (schbench).
-///
-/// schbench's workers do other work between wake-ups: do not compare its figures with these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Wakeup {
-    /// Message tasks.
-    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "m"))]
-    pub messages: u32,
-    /// Workers of each message task.
-    #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "w"))]
-    pub workers: u32,
-    /// Computation of a worker for each wake-up.
-    #[serde(rename = "request_time")]
-    #[schemars(with = "Time")]
-    pub request_ns: u64,
-    /// Processes, or threads of one process.
-    pub mode: Mode,
-    /// Time before the recorded part.
-    #[serde(rename = "warmup")]
-    #[schemars(with = "Warmup")]
-    pub warmup_ns: u64,
-    /// Length of the recorded part.
-    #[serde(rename = "duration")]
-    #[schemars(with = "Duration")]
-    pub duration_ns: u64,
-}
-
-impl Default for Wakeup {
-    /// One message thread and two workers, with requests of 100 µs.
-    fn default() -> Self {
-        Self {
-            messages: 1,
-            workers: 2,
-            request_ns: 100_000,
-            mode: Mode::Thread,
-            warmup_ns: WARMUP_NS,
-            duration_ns: DURATION_NS,
-        }
+parameters! {
+    /// Message tasks wake workers, which record the time until they run (schbench).
+    ///
+    /// schbench's workers do other work between wake-ups: do not compare its figures with these.
+    pub struct Wakeup, timed {
+        /// Message tasks.
+        #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "m"))]
+        pub messages: u32 = 1,
+        /// Workers of each message task.
+        #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "w"))]
+        pub workers: u32 = 2,
+        /// Computation of a worker for each wake-up.
+        #[serde(rename = "request_time")]
+        #[schemars(with = "Time")]
+        pub request_ns: u64 = 100_000,
+        /// Processes, or threads of one process.
+        pub mode: Mode = Mode::Thread,
     }
 }
 
 impl Workload for Wakeup {
     const NAME: &'static str = "wakeup";
     const JUDGED: &'static [&'static str] = &["latency-p99"];
-}
 
-impl Wakeup {
-    /// The program; an error names the parameter that is out of range.
-    ///
     /// Message tasks and workers leave their loops by the clock, at different times. So at its end each raises once more
     /// the semaphore that the other may wait for.
-    pub fn program(&self) -> Result<Program, ParameterError> {
-        check_fields(self)?;
+    fn build(&self) -> Result<Program, ParameterError> {
         let each = || Expr::loop_index(0);
         let wake = times(self.workers, vec![stamp(at("woken", each())), up(at("wake", each()), 1u64)]);
         let message = vec![
@@ -89,7 +53,7 @@ impl Wakeup {
         let replica = Scope::Replica;
         Ok(Program {
             replicas: self.messages,
-            window: Some(Window::new(self.warmup_ns, self.duration_ns)?),
+            window: self.window(),
             resources: Resources {
                 semaphores: vec![
                     semaphores("wake", self.workers, replica, 0),
@@ -105,7 +69,7 @@ impl Wakeup {
                 group("worker", self.workers, self.mode, worker),
             ],
             metrics,
-            ..empty("wakeup")
+            ..empty(Self::COMMAND)
         })
     }
 }
