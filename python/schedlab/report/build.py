@@ -62,7 +62,8 @@ def build(
     """
     runs = list(findings.runs)
     rows = _rows(findings)
-    counting = [] if changes is None else [note for run in runs for note in run.notes]
+    of_runs = [] if changes is None else [note for run in runs for note in run.notes]
+    counter_notes = [note for note in dict.fromkeys(of_runs) if note not in findings.notes]
     return document.Report(
         run=run_part(findings.run),
         runs=[run_part(run) for run in runs],
@@ -89,7 +90,8 @@ def build(
             document.Failure(**{**line, "parameters": json.loads(line["parameters"])})
             for line in findings.failures.iter_rows(named=True)
         ],
-        notes=list(dict.fromkeys([*findings.notes, *counting])),
+        notes=[*dict.fromkeys(findings.notes), *counter_notes],
+        counter_notes=counter_notes,
         counters=None if changes is None else counter_parts(changes),
         counters_named=named,
         commands=repeat.commands(findings, store),

@@ -334,6 +334,7 @@ class Report(Part):
     failures: list[Failure] = Field(description="all failed trials")
     notes: list[str] = Field(description="what was left aside; with `--counters`, what could not be counted")
     counters: list[Counter] | None = Field(default=None, description="only with `--counters` or `--counter`")
+    counter_notes: list[str] = _internal(default=[], description="the notes that are about counters only")
     counters_named: bool = _internal(default=False, description="whether the counters were selected by their names")
     commands: list[str] = _internal(description="the commands that repeat the run and the report")
     mmtests: View | None = _internal(default=None, description="MMTests' tables")

@@ -159,9 +159,7 @@ def alone(report: Report) -> str:
 
 def notes(report: Report) -> list[str]:
     """Return the notes, without those on counters, which stand beside the counters."""
-    if report.counters is None:
-        return report.notes
-    return [note for note in report.notes if note not in report.run.notes]
+    return [note for note in report.notes if note not in report.counter_notes]
 
 
 def unmatched(report: Report) -> Iterator[str]:
