@@ -1,4 +1,4 @@
-"""What follows from how figures came to be."""
+"""Kinds of runs, and the consequences for their figures."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from schedlab import kinds
 from schedlab.workloads.registry import adapter, names
 
 
-def test_every_unit_of_a_workload_s_metrics_is_speed() -> None:
+def test_every_unit_of_the_metrics_of_workloads_is_speed() -> None:
     units = {spec.unit for name in names() for spec in adapter(name).metrics}
     assert {unit for unit in units if not kinds.is_speed(unit)} <= {"events"}
 
 
 @pytest.mark.parametrize("unit", ["", "events", "MiB", "migrations", "pages"])
-def test_counts_and_sizes_do_not(unit: str) -> None:
+def test_counts_and_sizes_are_not_speed(unit: str) -> None:
     assert not kinds.is_speed(unit)
 
 
-def test_only_real_time_has_drift_in_it() -> None:
+def test_only_real_time_has_drift() -> None:
     assert [kinds.in_time(kind) for kind in (kinds.REAL, kinds.EMULATED, kinds.VIRTUAL)] == [True] * 3
     assert [kinds.in_time(kind) for kind in (kinds.SIMULATED, kinds.DETERMINISTIC)] == [False] * 2
 

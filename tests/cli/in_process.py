@@ -1,4 +1,4 @@
-"""The command line without a process of its own: the same entry, arguments and exit codes, many times faster."""
+"""The command line in this process: the same entry point, arguments and exit codes, many times faster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedlab.cli.app import run
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended, and all that it printed."""
+    """The exit code of a command, and its output."""
 
     code: int
     out: str

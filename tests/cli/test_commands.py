@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, real exit codes."""
+"""The command line as real processes with real exit codes."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_a_run_ends_in_a_report_and_the_path_of_its_store(tmp_path: Path) -> Non
     assert max(map(len, done.stdout.splitlines())) <= 110 + len(str(tmp_path))
 
 
-def test_the_same_report_can_be_had_again_as_text_and_json(tmp_path: Path) -> None:
+def test_the_report_of_a_run_is_repeatable_as_text_and_json(tmp_path: Path) -> None:
     schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
     again = schedlab("report", "1", "--store", tmp_path / "s.sqlite")
     assert "noise band" in again.stdout
-    told = json.loads(schedlab("report", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
-    assert {row["variant"] for row in told["rows"]} == {"control", "changed"}
+    output = json.loads(schedlab("report", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
+    assert {row["variant"] for row in output["rows"]} == {"control", "changed"}
     listed = schedlab("runs", "--store", tmp_path / "s.sqlite").stdout
     assert "small" in listed
     assert "complete" in listed
@@ -81,21 +81,21 @@ def test_a_dry_run_prints_the_whole_plan_and_runs_nothing(tmp_path: Path) -> Non
     assert not (tmp_path / "s.sqlite").exists()
 
 
-def test_a_mistake_in_the_file_is_usage(tmp_path: Path) -> None:
+def test_a_mistake_in_the_file_is_a_usage_error(tmp_path: Path) -> None:
     path = small(tmp_path, variant="polcy = 3")
     done = schedlab("run", path)
     assert done.returncode == 2
     assert f"{path}:11: variant[2].polcy: unknown key; did you mean 'policy'?" in " ".join(done.stderr.split("\n"))
 
 
-def test_failed_trials_end_with_4_and_their_output_can_be_read(tmp_path: Path) -> None:
+def test_failed_trials_exit_with_4_and_their_output_is_stored(tmp_path: Path) -> None:
     done = schedlab("run", small(tmp_path, run="sh -c 'echo broken >&2; exit 1'"), "--store", tmp_path / "s.sqlite")
     assert done.returncode == 4
     assert "trials failed" in done.stdout
     assert "broken" in schedlab("report", "--failures", "--store", tmp_path / "s.sqlite").stdout
 
 
-def test_fail_on_worse_ends_with_1_only_when_asked(tmp_path: Path) -> None:
+def test_a_regression_exits_with_1_only_with_fail_on_worse(tmp_path: Path) -> None:
     path = small(
         tmp_path, blocks=6, variant='environment = { NAP = "0.5" }', run="sh -c 'sleep ${NAP:-0.01}'"
     )  # fmt: skip
@@ -138,7 +138,7 @@ def test_a_store_of_another_version_is_left_alone(tmp_path: Path) -> None:
     assert "version 99" in done.stderr
 
 
-def test_resume_goes_on_where_kill_9_stopped_the_run(tmp_path: Path) -> None:
+def test_resume_continues_a_run_after_kill_9(tmp_path: Path) -> None:
     path = small(tmp_path, blocks=5, run="sleep 0.05")
     command = [sys.executable, "-m", "schedlab", "run", str(path), "--store", str(tmp_path / "s.sqlite")]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -175,7 +175,7 @@ def trials(store: Path) -> int:
 
 
 def wait_for_trials(store: Path, number: int) -> None:
-    """Poll until the store holds that many; the limit only bounds a failing test."""
+    """Poll until the store contains that many; the limit only bounds a failing test."""
     end = time.monotonic() + 60
     while trials(store) < number:
         assert time.monotonic() < end
@@ -188,7 +188,7 @@ needs_root = pytest.mark.skipif(
 
 
 def interrupted_run(tmp_path: Path, how: signal.Signals) -> tuple[int, str]:
-    """A run whose second variant changes vm.stat_interval, sent a signal while it is changed; status and value then."""
+    """Signal a run while its second variant has changed vm.stat_interval; return the exit status and the value."""
     before = STAT_INTERVAL.read_text().strip()
     other = "7" if before != "7" else "8"
     path = small(tmp_path, blocks=50, variant=f'tunables = {{ "vm.stat_interval" = {other} }}', run="sleep 0.1")
@@ -260,12 +260,12 @@ def test_workloads_doctor_and_completion_answer() -> None:
     assert "schedlab" in completion.stdout
 
 
-def test_the_version_is_told_and_unknown_commands_are_usage() -> None:
+def test_the_version_is_printed_and_unknown_commands_are_usage_errors() -> None:
     assert schedlab("--version").stdout.startswith("schedlab ")
     assert schedlab("nonsense").returncode == 2
 
 
-def test_the_installed_command_is_there() -> None:
+def test_the_installed_command_runs() -> None:
     installed = Path(sys.executable).parent / "schedlab"
     assert shutil.which(str(installed))
 
@@ -283,8 +283,8 @@ def test_counters_are_kept_with_a_run_and_shown_on_request(tmp_path: Path) -> No
     unknown = schedlab("report", "--counter", "nonsense", "--store", tmp_path / "s.sqlite")
     assert unknown.returncode == 2
     assert "no counter that can be compared has 'nonsense' in its name" in unknown.stderr
-    told = json.loads(schedlab("report", "--counters", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
-    (forks,) = [c for c in told["counters"] if c["counter"] == "forks" and c["variant"] == "changed"]
+    output = json.loads(schedlab("report", "--counters", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
+    (forks,) = [c for c in output["counters"] if c["counter"] == "forks" and c["variant"] == "changed"]
     assert forks["baseline"] >= 9
 
 
@@ -377,7 +377,7 @@ def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path: Path) -> 
     assert "x[bold]y" in schedlab("run", path, "--dry-run", "--store", tmp_path / "s.sqlite").stdout
 
 
-def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
+def test_a_reader_that_ends_early_is_not_a_failure(tmp_path: Path) -> None:
     line = f"{sys.executable} -m schedlab tunables list --all | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "0", done.stderr
@@ -395,7 +395,7 @@ def test_a_narrow_terminal_keeps_names_and_verdicts(tmp_path: Path) -> None:
     assert "inconclusive" in done.stdout
 
 
-def test_a_damaged_store_is_told_without_a_traceback(tmp_path: Path) -> None:
+def test_a_damaged_store_is_an_error_without_a_traceback(tmp_path: Path) -> None:
     schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
     with sqlite3.connect(tmp_path / "s.sqlite") as store:
         store.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,4 +1,4 @@
-"""``schedlab compare``: runs, variants and paths beside each other, in words that say what may be concluded."""
+"""``schedlab compare``: runs, variants and paths side by side, and the valid conclusions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def wobbling(factor: float) -> Callable[[Trial], float]:
 
 
 def hackbench_tree(folder: Path, *names: str) -> Path:
-    """An MMTests tree of hackbench runs, each 10 % slower than the one before."""
+    """An MMTests tree of hackbench runs, each 10 % slower than the previous one."""
     for i, name in enumerate(names):
         logs = folder / name / "iter-0/hackbench-process-pipes/logs"
         logs.mkdir(parents=True)
@@ -43,7 +43,7 @@ def hackbench_tree(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_two_runs_are_compared_and_a_regression_can_end_with_1(
+def test_two_runs_are_compared_and_a_regression_can_exit_with_1(
     schedlab: Schedlab, run_script: Callable[..., object], engine: Engine
 ) -> None:
     run_script(wobbling(1.0))
@@ -60,19 +60,19 @@ def test_two_runs_are_compared_and_a_regression_can_end_with_1(
 
 def test_variants_of_one_run_are_paired(schedlab: Schedlab, run_script: Callable[..., object], engine: Engine) -> None:
     run_script(wobbling(1.0))
-    told = json.loads(
+    output = json.loads(
         schedlab("compare", "test:changed", "1:base", "--store", engine.url.database, "--format", "json").out
     )
-    assert (told["baseline"], told["paired"]) == ("changed", True)
-    assert {row["method"] for row in told["rows"]} == {"paired"}
+    assert (output["baseline"], output["paired"]) == ("changed", True)
+    assert {row["method"] for row in output["rows"]} == {"paired"}
 
 
 def test_a_path_with_several_runs_brings_all_and_needs_no_store(schedlab: Schedlab, tmp_path: Path) -> None:
     tree = hackbench_tree(tmp_path / "work", "base", "new", "newer")
-    told = json.loads(schedlab("compare", tree, "--store", tmp_path / "none.sqlite", "--format", "json").out)
-    assert [column["name"] for column in told["columns"]] == ["base", "new", "newer"]
-    assert {row["verdict"] for row in told["rows"]} == {"worse"}
-    assert {warning["kind"] for warning in told["warnings"]} == {"unpaired", "pooled-samples"}
+    output = json.loads(schedlab("compare", tree, "--store", tmp_path / "none.sqlite", "--format", "json").out)
+    assert [column["name"] for column in output["columns"]] == ["base", "new", "newer"]
+    assert {row["verdict"] for row in output["rows"]} == {"worse"}
+    assert {warning["kind"] for warning in output["warnings"]} == {"unpaired", "pooled-samples"}
     assert not (tmp_path / "none.sqlite").exists()
     view = schedlab("compare", tree, "--format", "mmtests", "--stars", "none", "--baseline", "new").out
     assert view.splitlines()[1].split() == ["new", "base", "newer"]
@@ -89,7 +89,7 @@ def test_a_path_is_compared_with_a_run_of_the_store(schedlab: Schedlab, tmp_path
     assert "schedlab compare 1" in done.out
 
 
-def test_what_does_not_match_is_listed_with_the_reason(schedlab: Schedlab, tmp_path: Path) -> None:
+def test_rows_without_a_match_are_listed_with_the_reason(schedlab: Schedlab, tmp_path: Path) -> None:
     tree = hackbench_tree(tmp_path / "work", "base", "new")
     for k in range(5):
         (tree / "new/iter-0/hackbench-process-pipes/logs" / f"hackbench-4-{k + 1}").unlink()
@@ -97,7 +97,7 @@ def test_what_does_not_match_is_listed_with_the_reason(schedlab: Schedlab, tmp_p
     assert "Not compared throughout hackbench-process-pipes time at groups=4: new has groups=1" in flat
 
 
-def test_a_word_that_is_both_a_path_and_a_run_is_refused(
+def test_a_word_that_names_a_path_and_a_run_is_refused(
     schedlab: Schedlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = hackbench_tree(tmp_path / "work", "base", "new")
@@ -111,7 +111,7 @@ def test_a_word_that_is_both_a_path_and_a_run_is_refused(
     assert schedlab("compare", "base", "new", "--store", tmp_path / "none.sqlite").code == 0
 
 
-def test_printed_tables_show_figures_gains_and_what_disagrees(schedlab: Schedlab, tmp_path: Path) -> None:
+def test_printed_tables_show_figures_gains_and_disagreements(schedlab: Schedlab, tmp_path: Path) -> None:
     mail = tmp_path / "mail.txt"
     mail.write_text(TABLE)
     flat = " ".join(schedlab("compare", mail).out.split())
@@ -135,7 +135,9 @@ REFUSED = {
 }
 
 
-def test_what_cannot_be_compared_is_told(schedlab: Schedlab, run_script: Callable[..., object], engine: Engine) -> None:
+def test_runs_that_cannot_be_compared_are_refused(
+    schedlab: Schedlab, run_script: Callable[..., object], engine: Engine
+) -> None:
     small = TWO_VARIANTS.replace("blocks = 8", "blocks = 2")
     run_script(wobbling(1.0), small)
     run_script(wobbling(1.0), small.replace("groups = [1, 4]", "groups = 16").replace('"test"', '"other"'))
@@ -147,7 +149,7 @@ def test_what_cannot_be_compared_is_told(schedlab: Schedlab, run_script: Callabl
             assert what in done.words
 
 
-def test_a_missing_store_is_told_when_it_is_needed(schedlab: Schedlab, tmp_path: Path) -> None:
+def test_a_missing_store_is_an_error_when_it_is_needed(schedlab: Schedlab, tmp_path: Path) -> None:
     done = schedlab("compare", "1", "2", "--store", tmp_path / "none.sqlite")
     assert done.code == 2
     assert "there is no store" in done.words

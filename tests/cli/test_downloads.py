@@ -1,4 +1,4 @@
-"""What only shows a plan downloads no kernel, and tells which a run would download first."""
+"""Commands that only show a plan download no kernel, and list the downloads of a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def schedlab(apt: FakeApt, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("arguments", [("run", EXAMPLE, "--dry-run"), ("plan", EXAMPLE)])
-def test_a_plan_tells_what_a_run_would_download_and_downloads_nothing(
+def test_a_plan_lists_downloads_and_downloads_nothing(
     arguments: tuple[object, ...], schedlab: Schedlab, apt: FakeApt, tmp_path: Path
 ) -> None:
     done = schedlab(*arguments)
@@ -50,14 +50,14 @@ def test_a_plan_tells_what_a_run_would_download_and_downloads_nothing(
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_dry_run_tells_long_parameters_once_and_trials_by_their_label(schedlab: Schedlab) -> None:
+def test_a_dry_run_prints_long_parameters_once(schedlab: Schedlab) -> None:
     shown = schedlab("run", EXAMPLE.with_name("vm-numa-slow-start.toml"), "--quick", "--dry-run").out
     assert shown.count("--timeout 5s --report /dev/null") == 1
     assert "\n  5 s task: run=schedload exec --timeout 5s" in shown
     assert ":5 s task, 1:0.5 s task" in shown or ":0.5 s task, 1:5 s task" in shown
 
 
-def test_a_dry_run_says_what_the_kernel_that_is_not_here_keeps_open(schedlab: Schedlab, apt: FakeApt) -> None:
+def test_a_dry_run_lists_what_is_unknown_before_the_download(schedlab: Schedlab, apt: FakeApt) -> None:
     assert "only after the download: whether it has the tunables" in schedlab("run", EXAMPLE, "--dry-run").out
 
 
@@ -65,7 +65,7 @@ def test_a_plan_in_json_names_downloads(schedlab: Schedlab) -> None:
     assert f'"{PACKAGE}"' in schedlab("plan", EXAMPLE, "--format", "json").out
 
 
-def test_a_dry_run_where_the_kernel_cannot_be_had_says_what_is_missing(
+def test_a_dry_run_without_an_available_kernel_names_the_missing_tool(
     schedlab: Schedlab, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")

@@ -1,4 +1,4 @@
-"""``schedlab import`` as a user meets it: what it says, what it stores, what it refuses."""
+"""``schedlab import``: its output, the stored runs, and refused input."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def schedlab(*words: object) -> Result:
-    """The command in this process; its output may be as wide as 80 columns."""
+    """Run the command in this process, with 80 columns."""
     return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "80"})
 
 
 def imported(folder: Path, *words: object) -> Engine:
-    """A store with what was imported."""
+    """A store with the imported runs."""
     store = folder / "store.sqlite"
     result = schedlab("import", *words, "--to", store)
     assert result.exit_code == 0, result.output
@@ -57,7 +57,7 @@ def refused(result: Result) -> SchedlabError:
     return result.exception
 
 
-def test_every_column_becomes_a_run_and_the_next_command_is_told(folder: Path) -> None:
+def test_every_column_becomes_a_run_and_the_next_command_is_printed(folder: Path) -> None:
     result = schedlab("import", folder / "before.log", folder / "after.log", "--to", folder / "store.sqlite")
     assert "hackbench: 6 samples in 1 row of before, after" in result.output
     assert "run 1: before\nrun 2: after" in result.output
@@ -70,7 +70,7 @@ def test_every_column_becomes_a_run_and_the_next_command_is_told(folder: Path) -
     ]
 
 
-def test_the_commands_that_are_told_work(folder: Path) -> None:
+def test_the_printed_commands_work(folder: Path) -> None:
     imported(folder, folder / "before.log", folder / "after.log")
     for words in (["compare", "1", "2"], ["report", "1", "2", "--format", "mmtests"]):
         result = schedlab(*words, "--store", folder / "store.sqlite")
@@ -89,11 +89,11 @@ def test_the_json_of_a_dry_run_has_the_documented_fields(folder: Path) -> None:
     result = schedlab(
         "import", folder / "before.log", SAMPLES / "perf-stat-repeat.csv", "--dry-run", "--format", "json"
     )
-    told = json.loads(result.output)
-    assert (told["schema"], set(told)) == (1, {"schema", "imports"})
-    (found,) = told["imports"]
-    assert set(found) == {"format", "source", "columns", "notes", "tables", "disagreements"}
-    samples, printed = found["tables"]
+    output = json.loads(result.output)
+    assert (output["schema"], set(output)) == (1, {"schema", "imports"})
+    (results,) = output["imports"]
+    assert set(results) == {"format", "source", "columns", "notes", "tables", "disagreements"}
+    samples, printed = results["tables"]
     assert {frozenset(row) for table in (samples, printed) for row in table["rows"]} == {frozenset(FIELDS)}
     assert set(samples) == {"layout", "title", "workload", "line", "baseline", "columns", "gains", "rows"}
     assert samples["rows"][0]["samples"] == [[0.288, 0.261, 0.264]]
@@ -103,16 +103,16 @@ def test_the_json_of_a_dry_run_has_the_documented_fields(folder: Path) -> None:
         [{"percent": 1.81, "kind": "standard error", "n": None}],
     )
     documented = (Path(__file__).parents[2] / "docs" / "importing.md").read_text()
-    assert [name for name in FIELDS | set(found) | set(samples) if f"`{name}`" not in documented] == []
+    assert [name for name in FIELDS | set(results) | set(samples) if f"`{name}`" not in documented] == []
 
 
-def test_an_import_can_be_told_as_json_with_the_runs_it_made(folder: Path) -> None:
+def test_the_json_of_an_import_has_its_runs(folder: Path) -> None:
     result = schedlab("import", folder / "before.log", "--to", folder / "store.sqlite", "--format", "json")
-    told = json.loads(result.output)
-    assert told["runs"] == [{"id": 1, "name": "before", "path": str(folder / "before.log")}]
+    output = json.loads(result.output)
+    assert output["runs"] == [{"id": 1, "name": "before", "path": str(folder / "before.log")}]
 
 
-def test_the_same_is_not_imported_twice_unless_asked(folder: Path) -> None:
+def test_the_same_file_is_imported_twice_only_on_request(folder: Path) -> None:
     imported(folder, folder / "before.log")
     shutil.copy(folder / "before.log", folder / "copy.log")
     again = ("import", folder / "copy.log", "--name", "before", "--to", folder / "store.sqlite")
@@ -149,7 +149,9 @@ def test_columns_can_be_named_by_path_or_renamed(folder: Path) -> None:
         (["--as", "x"], "'x' is no format", "hackbench"),
     ],
 )
-def test_what_cannot_be_meant_is_said_with_what_can(folder: Path, words: Sequence[str], what: str, todo: str) -> None:
+def test_invalid_options_are_refused_with_the_valid_ones(
+    folder: Path, words: Sequence[str], what: str, todo: str
+) -> None:
     problem = refused(schedlab("import", folder / "before.log", *words, "--to", folder / "store.sqlite"))
     assert what in problem.what
     assert todo in problem.todo
@@ -161,14 +163,14 @@ def test_the_baseline_is_the_first_run(folder: Path) -> None:
     assert [run.name for run in reversed(reading.runs(engine))] == ["after", "before"]
 
 
-def test_a_direction_of_the_user_replaces_the_readers(folder: Path) -> None:
+def test_a_direction_of_the_user_replaces_that_of_the_reader(folder: Path) -> None:
     lines = [f"{column},game,score,points,lower,{value}" for column, value in (("base", 1), ("patched", 2))]
     (folder / "score.csv").write_text("\n".join(["column,workload,metric,unit,direction,value", *lines]) + "\n")
     engine = imported(folder, folder / "score.csv")
     assert {question.direction for run in reading.runs(engine) for question in run.design.questions} == {"lower"}
     shown = schedlab("import", folder / "score.csv", "--dry-run", "--higher", "score", "--format", "json")
-    (found,) = json.loads(shown.output)["imports"]
-    assert found["tables"][0]["rows"][0]["direction"] == "higher"
+    (results,) = json.loads(shown.output)["imports"]
+    assert results["tables"][0]["rows"][0]["direction"] == "higher"
 
 
 def test_runs_lists_imports_and_says_that_they_have_no_experiment_file(folder: Path) -> None:
@@ -182,13 +184,13 @@ def test_runs_lists_imports_and_says_that_they_have_no_experiment_file(folder: P
     assert f"imported from {folder / 'before.log'}" in problem.what
 
 
-def test_imports_are_no_earlier_runs_for_estimates(folder: Path) -> None:
+def test_estimates_ignore_imported_runs(folder: Path) -> None:
     engine = imported(folder, folder / "before.log")
     made = plan(parse(TWO_VARIANTS, "test.toml"), 1)
     assert estimate(made, engine) == estimate(made, None)
 
 
-def test_what_is_printed_fits_80_columns(folder: Path) -> None:
+def test_the_output_fits_80_columns(folder: Path) -> None:
     refused_names = ("iperf3-error.json", "perf-messaging-simple.log")
     paths = sorted(path for path in SAMPLES.iterdir() if path.is_file() and path.name not in refused_names)
     shown = schedlab("import", *paths, "--dry-run").output
@@ -196,7 +198,7 @@ def test_what_is_printed_fits_80_columns(folder: Path) -> None:
     assert [line for line in shown.splitlines() if len(line) > 80] == []
 
 
-def test_names_of_columns_are_whole_where_two_have_room_and_a_folded_head_makes_it(folder: Path) -> None:
+def test_names_of_columns_are_complete_where_they_fit(folder: Path) -> None:
     columns = ["5.19.0-rc3-long-vanilla", "5.19.0-rc3-long-patched", "5.19.0-rc3-long-another"]
     head = "of-a-long-benchmark-with-many-words"
     lines = [f"{'':36}" + "".join(f"{name:>26}" for name in columns)]
@@ -207,7 +209,7 @@ def test_names_of_columns_are_whole_where_two_have_room_and_a_folded_head_makes_
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 
-def test_a_note_of_an_import_that_became_several_runs_is_told_once(folder: Path) -> None:
+def test_a_note_of_an_import_with_several_runs_is_printed_once(folder: Path) -> None:
     for name in ("one", "other"):
         shutil.copy(SAMPLES / "perf-stat.csv", folder / f"{name}.csv")
     imported(folder, folder / "one.csv", folder / "other.csv")
@@ -215,7 +217,7 @@ def test_a_note_of_an_import_that_became_several_runs_is_told_once(folder: Path)
     assert shown.count("never counted: cycles") == 2  # one for each file
 
 
-def test_the_help_names_what_is_read() -> None:
+def test_the_help_names_the_formats() -> None:
     shown = " ".join(schedlab("import", "--help").output.split())
     missing = [
         name for name in formats() if name.removesuffix("-json").removesuffix("-log").split("-")[0] not in shown.lower()
@@ -223,7 +225,7 @@ def test_the_help_names_what_is_read() -> None:
     assert missing == []
 
 
-def test_a_problem_ends_the_process_with_words_and_its_exit_code(folder: Path) -> None:
+def test_an_error_ends_the_process_with_a_message_and_its_exit_code(folder: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "schedlab", "import", "-", "--dry-run"],
         input=text("hackbench.log"), capture_output=True, text=True, check=False,

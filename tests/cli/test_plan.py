@@ -1,4 +1,4 @@
-"""``schedlab plan``: sizes without a run, needs with one, and what it cannot know said in words."""
+"""``schedlab plan``: sizes without a run, needs with a run, and unknown values."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def plan(*arguments: object) -> Result:
 
 
 def scatter(trial: Trial) -> float:
-    """Blocks with luck of 5 % that all variants share, iterations that scatter by 2 %."""
+    """Blocks with a common deviation of 5 %, and iterations with a deviation of 2 %."""
     luck = np.random.default_rng(trial.block).normal(0, 0.05)
     return float(np.exp(luck + np.random.default_rng(1000 + trial.index).normal(0, 0.02)))
 
 
 @pytest.fixture
 def pilot(run_script: RunScript, tmp_path: Path) -> Path:
-    """The file of a run that the store holds as its first."""
+    """The experiment file of run 1 of the store."""
     run_script(scatter, PILOT)
     path = tmp_path / "pilot.toml"
     path.write_text(PILOT)
@@ -54,8 +54,8 @@ def test_every_example_has_a_plan_that_fits_80_columns(path: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_a_sequential_plan_says_which_looks_are_too_early_for_a_difference() -> None:
-    # 8 blocks have no p below 2/2^8 = 0.0078; Lan–DeMets' first of four looks is held against 1.5e-05.
+def test_a_sequential_plan_marks_interim_analyses_that_find_no_difference() -> None:
+    # 8 blocks have no p below 2/2^8 = 0.0078; the first of four interim analyses by Lan–DeMets has the level 1.5e-05.
     lines = plan(EXAMPLES / "sequential.toml").stdout.splitlines()
     first = next(line for line in lines if line.startswith("1 "))
     assert "0.0078" in first
@@ -64,35 +64,35 @@ def test_a_sequential_plan_says_which_looks_are_too_early_for_a_difference() -> 
     assert next(line for line in lines if line.startswith("4 ")).endswith("yes")
 
 
-def test_a_fraction_names_what_it_cannot_tell_apart(tmp_path: Path) -> None:
+def test_a_fraction_names_its_confounded_effects(tmp_path: Path) -> None:
     text = (EXAMPLES / "switches.toml").read_text().replace("# generators", "generators")
     (tmp_path / "half.toml").write_text(text)
-    told = plan(tmp_path / "half.toml").stdout
-    assert "4 of 8 combinations of 3 switches, resolution 3" in told
-    assert "one-cpu is confounded with batch × slice" in told
+    output = plan(tmp_path / "half.toml").stdout
+    assert "4 of 8 combinations of 3 switches, resolution 3" in output
+    assert "one-cpu is confounded with batch × slice" in output
 
 
-def test_a_run_s_noise_becomes_iterations_and_blocks(pilot: Path) -> None:
+def test_the_noise_of_a_run_gives_iterations_and_blocks(pilot: Path) -> None:
     done = plan(pilot, "--from", 1)
     assert max(map(len, done.stdout.splitlines())) <= 80
     for words in ("Noise of run 1 (12 blocks × 3 iterations, complete)", "hackbench groups=4 time", "To find 1 %"):
         assert words in done.stdout
-    told = json.loads(plan(pilot, "--from", 1, "--format", "json").stdout)
-    row = told["from"]["rows"][0]
+    output = json.loads(plan(pilot, "--from", 1, "--format", "json").stdout)
+    row = output["from"]["rows"][0]
     assert row["within"] == pytest.approx(0.02, rel=0.3)
     assert row["between"] == pytest.approx(0.05, rel=0.5)
-    # What both variants share in a block is not in their ratio: sqrt(2 · 0.02² / 3) = 0.0163 of iterations alone.
+    # The common deviation of a block is not in the ratio: sqrt(2 · 0.02² / 3) = 0.0163 comes from iterations alone.
     assert row["of_ratio"] == pytest.approx(0.0163, rel=0.4)
-    assert told["from"]["effect"] == 0.01
-    assert told["from"]["as_in_file"]["iterations"] == 3
-    assert told["from"]["as_in_file"]["blocks"] == max(row["blocks"] for row in told["from"]["rows"])
-    assert told["from"]["least_time"]["seconds"] <= told["from"]["as_in_file"]["seconds"]
+    assert output["from"]["effect"] == 0.01
+    assert output["from"]["as_in_file"]["iterations"] == 3
+    assert output["from"]["as_in_file"]["blocks"] == max(row["blocks"] for row in output["from"]["rows"])
+    assert output["from"]["least_time"]["seconds"] <= output["from"]["as_in_file"]["seconds"]
 
 
 def test_larger_effects_and_less_power_need_fewer_blocks(pilot: Path) -> None:
     def needed(*arguments: object) -> int:
-        told = json.loads(plan(pilot, "--from", 1, "--format", "json", *arguments).stdout)
-        return int(told["from"]["as_in_file"]["blocks"])
+        output = json.loads(plan(pilot, "--from", 1, "--format", "json", *arguments).stdout)
+        return int(output["from"]["as_in_file"]["blocks"])
 
     assert needed("--effect", "3%") < needed("--effect", "1%")
     assert needed("--power", "0.5") < needed("--power", "0.95")
@@ -100,9 +100,9 @@ def test_larger_effects_and_less_power_need_fewer_blocks(pilot: Path) -> None:
 
 def test_rows_that_the_run_did_not_measure_are_named(pilot: Path) -> None:
     pilot.write_text(PILOT.replace("groups = [1, 4]", "groups = [1, 16]"))
-    told = plan(pilot, "--from", 1).stdout
-    assert "not known: hackbench groups=16 time: run 1 did not measure it" in told
-    assert "hackbench groups=1 time" in told
+    output = plan(pilot, "--from", 1).stdout
+    assert "not known: hackbench groups=16 time: run 1 did not measure it" in output
+    assert "hackbench groups=1 time" in output
 
 
 def test_a_run_of_other_rows_alone_is_refused(pilot: Path) -> None:
@@ -120,7 +120,9 @@ def test_a_run_of_other_rows_alone_is_refused(pilot: Path) -> None:
         (("--from", 7), "no run 7"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_in_words(pilot: Path, arguments: tuple[object, ...], words: str) -> None:
+def test_invalid_plan_options_are_refused_with_a_message(
+    pilot: Path, arguments: tuple[object, ...], words: str
+) -> None:
     with pytest.raises(SchedlabError, match=words):
         plan(pilot, *arguments)
 
@@ -128,7 +130,7 @@ def test_what_cannot_be_planned_is_refused_in_words(pilot: Path, arguments: tupl
 def test_a_pilot_of_single_iterations_does_not_separate_its_variances(run_script: RunScript, tmp_path: Path) -> None:
     run_script(scatter)
     (tmp_path / "one.toml").write_text(TWO_VARIANTS)
-    told = plan(tmp_path / "one.toml", "--from", 1).stdout
-    assert "does not separate within from between" in told
+    output = plan(tmp_path / "one.toml", "--from", 1).stdout
+    assert "does not separate within from between" in output
     (tmp_path / "three.toml").write_text(PILOT)
     assert "not known, or more blocks than is practical" in plan(tmp_path / "three.toml", "--from", 1).stdout

@@ -1,4 +1,4 @@
-"""What a run tells where there is no terminal."""
+"""The progress of a run without a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedlab.measurement import Measurement
 from schedlab.units import format_time
 
 
-def test_from_the_second_stage_on_the_time_left_is_by_what_the_trials_took(
+def test_from_the_second_stage_on_the_time_left_comes_from_the_trials(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [100.0]

@@ -1,4 +1,4 @@
-"""``schedlab report``: every format from the store, to stdout or to a file, and what happens when it cannot be."""
+"""``schedlab report``: every format from the store, to stdout or to a file, and errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def store(tmp_path: Path, run_script: Callable[..., object]) -> Path:
 
 
 def counted(trial: Trial) -> Measurement:
-    """A counter that only the changed variant has, and one that all have."""
+    """A counter that only the changed variant has, and a counter of all variants."""
     counters = {"forks": 100.0 + trial.index} | ({"schedstat.odd_one": 7.0} if trial.variant.name == "changed" else {})
     specs = [spec for spec in adapter(trial.row.use).metrics if spec.name in trial.row.judged]
     return Measurement("ok", 0, 1, [Metric(spec, 1.0) for spec in specs], counters=counters)
@@ -61,7 +61,7 @@ def tree(*columns: str, workload: str = "tbench") -> Import:
     return Import("mmtests", "results", columns, tuple(held))
 
 
-def test_a_counter_that_the_baseline_lacks_is_shown_by_its_name_in_every_format_that_has_counters(
+def test_a_counter_that_the_baseline_lacks_is_shown_in_every_format(
     schedlab: Schedlab, tmp_path: Path, run_script: Callable[..., object]
 ) -> None:
     run_script(counted)
@@ -83,9 +83,9 @@ def test_a_counter_that_the_baseline_lacks_is_shown_by_its_name_in_every_format_
         "",
         "",
     ]
-    told = json.loads(shown("json"))
-    jsonschema.validate(told, SCHEMA)
-    assert {(each["counter"], each["baseline"], each["value"], each["ratio"]) for each in told["counters"]} == {
+    output = json.loads(shown("json"))
+    jsonschema.validate(output, SCHEMA)
+    assert {(each["counter"], each["baseline"], each["value"], each["ratio"]) for each in output["counters"]} == {
         ("schedstat.odd_one", None, 7.0, None)
     }
     page = shown("html")
@@ -99,7 +99,7 @@ def test_a_counter_that_the_baseline_lacks_is_shown_by_its_name_in_every_format_
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_each_format_goes_to_stdout_or_alike_to_a_file(schedlab: Schedlab, store: Path, form: str) -> None:
+def test_each_format_is_the_same_on_stdout_and_in_a_file(schedlab: Schedlab, store: Path, form: str) -> None:
     printed = schedlab("report", "--store", store, "--format", form)
     assert (printed.code, printed.err) == (0, "")
     written = schedlab("report", "--store", store, "--format", form, "--output", store.parent / "out")
@@ -110,13 +110,13 @@ def test_each_format_goes_to_stdout_or_alike_to_a_file(schedlab: Schedlab, store
     assert "scripted" in printed.out
 
 
-def test_json_holds_to_its_schema_with_counters_too(schedlab: Schedlab, store: Path) -> None:
-    told = json.loads(schedlab("report", "--store", store, "--format", "json", "--counters").out)
-    jsonschema.Draft202012Validator(SCHEMA).validate(told)
-    assert told["counters"] == []
+def test_json_with_counters_follows_its_schema(schedlab: Schedlab, store: Path) -> None:
+    output = json.loads(schedlab("report", "--store", store, "--format", "json", "--counters").out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(output)
+    assert output["counters"] == []
 
 
-def test_the_text_is_as_wide_as_asked_for(schedlab: Schedlab, store: Path) -> None:
+def test_the_text_has_the_requested_width(schedlab: Schedlab, store: Path) -> None:
     for width in (60, 80, 120):
         lines = schedlab("report", "--store", store, "--width", width).out.splitlines()
         assert max(map(len, lines)) <= width
@@ -137,26 +137,26 @@ def test_parquet_is_refused_without_a_file(schedlab: Schedlab, store: Path) -> N
 
 
 def test_the_control_of_the_mmtests_view_is_labelled_and_stars_are_verdicts(schedlab: Schedlab, store: Path) -> None:
-    told = schedlab("report", "--store", store, "--format", "mmtests").out
-    assert "control (A/A)" in told
-    means = [line for line in told.splitlines() if line.startswith("Amean")]
+    output = schedlab("report", "--store", store, "--format", "mmtests").out
+    assert "control (A/A)" in output
+    means = [line for line in output.splitlines() if line.startswith("Amean")]
     assert len(means) == 2
-    # The control's figure in parentheses, that of the changed variant between asterisks.
+    # The control's figure is in parentheses, that of the changed variant between asterisks.
     assert all(line.count("(") == 2 and line.count("*") == 2 for line in means)
-    assert "[scripted]" in told
+    assert "[scripted]" in output
     plain = schedlab("report", "--store", store, "--format", "mmtests", "--stars", "none").out
     assert "*" not in plain
     theirs = schedlab("report", "--store", store, "--format", "mmtests", "--stars", "mmtests-2018").out
     assert "MMTests' rule of 2018-10" in theirs
 
 
-def test_all_imports_with_common_rows_stand_side_by_side_unnamed(schedlab: Schedlab, engine: Engine) -> None:
+def test_imports_with_common_rows_are_shown_side_by_side(schedlab: Schedlab, engine: Engine) -> None:
     record_imports(engine, [tree("base", "new"), tree("else", workload="hackbench"), tree("newest")])
     for form in ("mmtests", "changelog", "markdown", "text"):
-        told = schedlab("report", "--store", engine.url.database, "--format", form).out
-        assert "base" in told
-        assert "newest" in told
-        assert "hackbench" not in told
+        output = schedlab("report", "--store", engine.url.database, "--format", form).out
+        assert "base" in output
+        assert "newest" in output
+        assert "hackbench" not in output
     other = schedlab("report", "--store", engine.url.database, "--format", "mmtests", "--baseline", "new")
     assert other.out.splitlines()[1].split() == ["new", "base", "newest"]
     named = schedlab("report", "new", "4", "--store", engine.url.database, "--format", "mmtests")
@@ -164,9 +164,9 @@ def test_all_imports_with_common_rows_stand_side_by_side_unnamed(schedlab: Sched
 
 
 def test_another_baseline_of_a_measured_run_is_still_paired(schedlab: Schedlab, store: Path) -> None:
-    told = json.loads(schedlab("report", "--store", store, "--baseline", "changed", "--format", "json").out)
-    assert (told["baseline"], told["paired"]) == ("changed", True)
-    assert {(row["variant"], row["verdict"]) for row in told["rows"]} == {("base", "better")}
+    output = json.loads(schedlab("report", "--store", store, "--baseline", "changed", "--format", "json").out)
+    assert (output["baseline"], output["paired"]) == ("changed", True)
+    assert {(row["variant"], row["verdict"]) for row in output["rows"]} == {("base", "better")}
 
 
 REFUSED = {
@@ -181,7 +181,7 @@ REFUSED = {
 }
 
 
-def test_what_cannot_be_is_told_with_what_to_do(schedlab: Schedlab, store: Path) -> None:
+def test_invalid_requests_are_refused_with_a_hint(schedlab: Schedlab, store: Path) -> None:
     for arguments, what in REFUSED.items():
         done = schedlab("report", *arguments, "--store", store, "--format", "json")
         assert (done.code, done.out) == (2, "")
@@ -199,7 +199,7 @@ def test_options_that_a_format_would_ignore_are_refused(schedlab: Schedlab, stor
         assert f"{option[0]}: has no meaning for {form}" in done.words
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_replaced_completely_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report"
     path.write_text("old")
     path.chmod(0o640)
@@ -216,7 +216,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_is_written_through_and_a_device_as_it_is(tmp_path: Path) -> None:
+def test_a_link_is_followed_and_a_device_is_written_directly(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     output_file.write_whole(tmp_path / "link", b"x")
     assert (tmp_path / "real").read_bytes() == b"x"
@@ -226,7 +226,7 @@ def test_a_link_is_written_through_and_a_device_as_it_is(tmp_path: Path) -> None
 
 
 def on_a_terminal(*arguments: object, env: dict[str, str]) -> str:
-    """What the command writes to a terminal of 90 columns."""
+    """The output of the command on a terminal of 90 columns."""
     ours, theirs = pty.openpty()
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
     process = subprocess.Popen(
@@ -234,7 +234,7 @@ def on_a_terminal(*arguments: object, env: dict[str, str]) -> str:
         stdout=theirs, env=environment | {"TERM": "xterm-256color", "COLUMNS": "90"} | env,
     )  # fmt: skip
     os.close(theirs)
-    told = b""
+    output = b""
     while True:
         try:
             part = os.read(ours, 65536)
@@ -242,13 +242,13 @@ def on_a_terminal(*arguments: object, env: dict[str, str]) -> str:
             break
         if not part:
             break
-        told += part
+        output += part
     os.close(ours)
     assert process.wait(60) == 0
-    return told.decode()
+    return output.decode()
 
 
-def test_colours_are_for_terminals_that_want_them(store: Path) -> None:
+def test_colours_appear_on_terminals_that_want_them(store: Path) -> None:
     coloured = on_a_terminal("report", "--store", store, env={})
     assert "\x1b[31m" in coloured  # red: worse
     plain = on_a_terminal("report", "--store", store, env={"NO_COLOR": "1"})

@@ -46,7 +46,7 @@ def error_of(text: str) -> str:
     return str(caught.value)
 
 
-def test_every_combination_is_a_variant_named_after_what_is_on() -> None:
+def test_every_combination_is_a_variant_named_after_its_switches() -> None:
     experiment = parse(SWITCHES, "f")
     assert [variant.name for variant in experiment.variant] == [
         "base", "one-cpu", "slice", "slice+one-cpu", "batch", "batch+one-cpu", "batch+slice", "batch+slice+one-cpu",
@@ -56,7 +56,7 @@ def test_every_combination_is_a_variant_named_after_what_is_on() -> None:
     assert whole.environment == {"A": "1"}
 
 
-def test_tables_of_a_switch_are_added_to_the_baseline_s_and_win_over_them() -> None:
+def test_tables_of_a_switch_extend_and_override_those_of_the_baseline() -> None:
     text = SWITCHES.replace('policy = "batch"', 'environment = { A = "2", B = "3" }').replace(
         'slice = "100ms"', 'tunables = { "stat_interval" = 5 }'
     ).replace("nice = 3", 'tunables = { "vm.stat_interval" = 2 }')  # fmt: skip
@@ -67,7 +67,7 @@ def test_tables_of_a_switch_are_added_to_the_baseline_s_and_win_over_them() -> N
     assert both.tunables == {"vm.stat_interval": setting("vm.stat_interval", 5)}
 
 
-def test_the_plan_holds_the_expanded_variants_and_the_store_their_switches() -> None:
+def test_the_plan_contains_the_expanded_variants_and_the_store_their_switches() -> None:
     made = plan(parse(SWITCHES, "f"), seed=1)
     assert len(made.variants) == 9  # with the control
     layout = describe(made).factorial
@@ -81,8 +81,8 @@ def test_the_plan_holds_the_expanded_variants_and_the_store_their_switches() -> 
     ("generator", "kept"),
     [("c = a*b", {"", "ac", "bc", "ab"}), ("d = a*b*c", {"", "ad", "bd", "cd", "ab", "ac", "bc", "abcd"})],
 )
-def test_a_generator_keeps_the_half_that_holds_the_baseline(generator: str, kept: set[str]) -> None:
-    """Hand-made: c is on when just one of a and b is; d when an odd number of a, b and c is."""
+def test_a_generator_keeps_the_half_with_the_baseline(generator: str, kept: set[str]) -> None:
+    """By hand: c is on when exactly one of a and b is; d when an odd number of a, b and c is."""
     made = table(3 if generator[0] == "c" else 4, generator)
     assert {name.replace("+", "") for name in runs(made, "")} == kept
 
@@ -137,11 +137,11 @@ def test_a_fraction_is_balanced_and_its_switches_uncorrelated(count: int, data: 
         ('policy = "batch"', 'policy = "idle"', "a slice goes with policy"),
     ],
 )
-def test_what_cannot_be_expanded_is_told_with_its_place(old: str, new: str, words: str) -> None:
+def test_a_factorial_that_cannot_be_expanded_is_reported_with_its_line(old: str, new: str, words: str) -> None:
     assert old in SWITCHES
-    told = error_of(SWITCHES.replace(old, new, 1))
-    assert words in told
-    assert told.startswith("file.toml:")
+    output = error_of(SWITCHES.replace(old, new, 1))
+    assert words in output
+    assert output.startswith("file.toml:")
 
 
 def test_generators_that_confound_two_switches_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Mistakes in experiment files are told with file, line, key path and the nearest right name."""
+"""Mistakes in experiment files are reported with file, line, key path and the nearest name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def error_of(text: str) -> str:
 
 
 def with_line(line: str, before: str = "[design]") -> str:
-    """The good file with one more line under the first table header named."""
+    """The valid file with a line inserted after the first header ``before``."""
     return TWO_VARIANTS.replace(before, f"{before}\n{line}", 1)
 
 
@@ -39,14 +39,14 @@ def test_an_unknown_table_names_the_nearest_one() -> None:
     assert "did you mean 'design'?" in error_of(TWO_VARIANTS.replace("[design]", "[desing]"))
 
 
-def test_a_time_without_a_unit_is_refused() -> None:
-    told = error_of(with_line("slice = 100000", "[[variant]]"))
-    assert "file.toml:10: variant[1].slice:" in told
-    assert "has no unit" in told
-    assert "0.1ms" in told
+def test_a_duration_without_a_unit_is_refused() -> None:
+    message = error_of(with_line("slice = 100000", "[[variant]]"))
+    assert "file.toml:10: variant[1].slice:" in message
+    assert "has no unit" in message
+    assert "0.1ms" in message
 
 
-def test_a_size_where_a_time_belongs_names_the_units_of_time() -> None:
+def test_a_size_in_place_of_a_duration_names_the_units_of_time() -> None:
     assert "the unit 'MiB' is not one of ns, us" in error_of(with_line('timeout = "5MiB"'))
 
 
@@ -77,10 +77,10 @@ def test_a_sched_ext_scheduler_is_a_line_or_a_list_of_words(given: str) -> None:
         ('"scx_rusty \\u0000"', "contains a NUL byte"),
     ],
 )
-def test_a_sched_ext_scheduler_that_is_no_command_is_refused_in_its_place(given: str, words: str) -> None:
-    told = error_of(with_line(f"sched_ext = {given}", "[[variant]]"))
-    assert "file.toml:10: variant[1].sched_ext: " in told
-    assert words in told
+def test_an_invalid_sched_ext_command_is_refused_with_its_line(given: str, words: str) -> None:
+    message = error_of(with_line(f"sched_ext = {given}", "[[variant]]"))
+    assert "file.toml:10: variant[1].sched_ext: " in message
+    assert words in message
 
 
 def test_a_sched_ext_scheduler_may_be_a_switch() -> None:
@@ -93,14 +93,14 @@ def test_a_sched_ext_scheduler_may_be_a_switch() -> None:
 
 
 def test_an_unknown_tunable_names_the_nearest_one() -> None:
-    told = error_of(with_line('tunables = { "sched.migration_cost" = 5 }', "[[variant]]"))
-    assert "variant[1].tunables.sched.migration_cost" in told
-    assert "sched.migration_cost_ns" in told
+    message = error_of(with_line('tunables = { "sched.migration_cost" = 5 }', "[[variant]]"))
+    assert "variant[1].tunables.sched.migration_cost" in message
+    assert "sched.migration_cost_ns" in message
 
 
 def test_a_tunable_in_the_wrong_unit_is_refused() -> None:
-    told = error_of(with_line('tunables = { "sched.migration_cost_ns" = "5MiB" }', "[[variant]]"))
-    assert "variant[1].tunables.sched.migration_cost_ns" in told
+    message = error_of(with_line('tunables = { "sched.migration_cost_ns" = "5MiB" }', "[[variant]]"))
+    assert "variant[1].tunables.sched.migration_cost_ns" in message
 
 
 def test_an_empty_list_is_refused() -> None:
@@ -112,11 +112,11 @@ def test_no_variant_at_all_is_refused() -> None:
 
 
 def test_two_variants_of_one_name_are_refused_at_the_second() -> None:
-    told = error_of(TWO_VARIANTS.replace('"changed"', '"base"'))
-    assert told == "file.toml:13: variant[2].name: two variants are called 'base'"
+    message = error_of(TWO_VARIANTS.replace('"changed"', '"base"'))
+    assert message == "file.toml:13: variant[2].name: two variants are called 'base'"
 
 
-def test_a_variant_called_like_the_control_is_refused_unless_there_is_none() -> None:
+def test_a_variant_with_the_name_of_the_control_needs_a_design_without_control() -> None:
     text = TWO_VARIANTS.replace('"changed"', '"control"')
     assert "is the A/A control's name" in error_of(text)
     assert parse(text.replace("[design]", "[design]\ncontrol = false"), "f").variant[1].name == "control"
@@ -129,22 +129,22 @@ def test_an_unknown_workload_names_the_nearest_one() -> None:
 
 
 def test_an_unknown_parameter_names_the_nearest_one() -> None:
-    told = error_of(TWO_VARIANTS.replace("groups", "gruops"))
-    assert "'hackbench' has no parameter 'gruops'; did you mean 'groups'?" in told
+    message = error_of(TWO_VARIANTS.replace("groups", "gruops"))
+    assert "'hackbench' has no parameter 'gruops'; did you mean 'groups'?" in message
 
 
-def test_a_parameter_out_of_range_is_told_once_with_its_value() -> None:
-    told = error_of(TWO_VARIANTS.replace("[1, 4]", "[0, 4]"))
-    assert told.count("\n") == 0
-    assert "workload[1].groups" in told
-    assert "(is 0)" in told
+def test_a_parameter_out_of_range_is_reported_once_with_its_value() -> None:
+    message = error_of(TWO_VARIANTS.replace("[1, 4]", "[0, 4]"))
+    assert message.count("\n") == 0
+    assert "workload[1].groups" in message
+    assert "(is 0)" in message
 
 
 def test_a_quick_value_is_checked_too() -> None:
     assert "quick" in error_of(TWO_VARIANTS + "quick = { lops = 3 }\n")
 
 
-def test_an_unknown_metric_names_those_there_are() -> None:
+def test_an_unknown_metric_lists_the_metrics() -> None:
     assert "has no metric 'tyme'" in error_of(TWO_VARIANTS + 'metrics = ["tyme"]\n')
 
 
@@ -154,7 +154,7 @@ def test_the_same_workload_twice_needs_labels() -> None:
     assert len(parse(twice.replace("groups = [1, 4]", 'groups = 1\nlabel = "a"') + 'label = "b"\n', "f").workload) == 2
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     text = with_line("blokcs = 3").replace("[1, 4]", '"one"').replace("nice = 1", "nice = 77")
     assert len(error_of(text).splitlines()) >= 2
 
@@ -170,15 +170,15 @@ def test_every_mistake_is_told_at_once() -> None:
         ("cpus = 3", "a CPU list is a string"),
     ],
 )
-def test_attributes_that_do_not_go_together_are_refused(line: str, words: str) -> None:
+def test_attributes_that_cannot_be_combined_are_refused(line: str, words: str) -> None:
     assert words in error_of(with_line(line, "[[variant]]"))
 
 
-def test_broken_toml_is_told_with_its_place() -> None:
+def test_invalid_toml_is_reported_with_its_line() -> None:
     assert "is not valid TOML" in error_of("[experiment\nname=1")
 
 
-def test_a_missing_file_and_a_binary_file_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_binary_file_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="cannot be read"):
         load(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
@@ -201,11 +201,11 @@ def test_a_missing_file_and_a_binary_file_are_told(tmp_path: Path) -> None:
         ("nice = 1", 'tunables = { "vm.stat_interval" = 2, "stat_interval" = 3 }', "is the same tunable as"),
     ],
 )
-def test_what_could_not_be_measured_or_told_apart_is_refused(old: str, new: str, words: str) -> None:
+def test_an_experiment_that_cannot_be_measured_is_refused(old: str, new: str, words: str) -> None:
     assert words in error_of(TWO_VARIANTS.replace(old, new))
 
 
-def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf" + TWO_VARIANTS.encode())
     assert load(tmp_path / "bom.toml")[0].experiment.name == "test"
 
@@ -230,7 +230,7 @@ def test_a_stack_names_variants_once_and_at_least_two(stack: str, words: str) ->
     assert words in error_of(TWO_VARIANTS + STACK.replace('["base", "changed"]', stack))
 
 
-def test_a_sequential_run_looks_at_equal_steps_and_last_at_all_blocks() -> None:
+def test_interim_analyses_are_equally_spaced_and_end_with_the_last_block() -> None:
     def looks(lines: str) -> tuple[int, ...]:
         return parse(TWO_VARIANTS.replace("blocks = 8", lines), "f").design.look_blocks
 
@@ -254,5 +254,5 @@ def test_a_sequential_run_looks_at_equal_steps_and_last_at_all_blocks() -> None:
         ("[design]", '[attribution]\nstack = ["base", "changed"]\n[design]\nstopping = "sequential"', "all blocks"),
     ],
 )
-def test_a_sequential_design_that_could_not_be_judged_is_refused(old: str, new: str, words: str) -> None:
+def test_a_sequential_design_without_a_valid_analysis_is_refused(old: str, new: str, words: str) -> None:
     assert words in error_of(TWO_VARIANTS.replace(old, new))

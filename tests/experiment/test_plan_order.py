@@ -1,4 +1,4 @@
-"""The order of trials is a contract: same experiment and seed, same order, on every machine and for ever."""
+"""The order of trials is a contract: the same experiment and seed give the same order on every machine, always."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_order_of_a_known_seed_never_changes(experiment: Experiment) -> None
     ]
 
 
-def test_every_block_holds_every_cell_once(experiment: Experiment) -> None:
+def test_every_block_contains_every_cell_once(experiment: Experiment) -> None:
     made = plan(experiment, seed=3)
     for block in range(1, 9):
         assert sorted(order(made, block)) == sorted(order(made, 0))
@@ -51,7 +51,7 @@ def test_rows_come_in_the_same_order_for_every_variant_of_a_block(experiment: Ex
         assert len({tuple(rows) for rows in by_variant.values()}) == 1
 
 
-def test_interleaved_rows_bring_the_variants_of_a_row_together() -> None:
+def test_interleaved_rows_alternate_the_variants_within_a_row() -> None:
     experiment = parse(TWO_VARIANTS.replace("[design]", '[design]\ninterleave = "rows"'), "f")
     made = plan(experiment, seed=3)
     for block in range(1, 9):
@@ -59,7 +59,7 @@ def test_interleaved_rows_bring_the_variants_of_a_row_together() -> None:
         assert sorted(order(made, block)) == sorted(order(made, 0))
 
 
-def test_warm_up_comes_first_and_apart(experiment: Experiment) -> None:
+def test_the_warm_up_comes_first_and_belongs_to_no_block(experiment: Experiment) -> None:
     made = plan(experiment, seed=1)
     assert [trial.phase for trial in made.trials] == ["warmup"] * 6 + ["measure"] * 48
     assert [trial.index for trial in made.trials] == list(range(54))
@@ -71,12 +71,12 @@ def test_the_control_is_the_baseline_under_another_name(experiment: Experiment) 
     assert control.model_dump(exclude={"name", "description"}) == base.model_dump(exclude={"name", "description"})
 
 
-def test_without_control_there_is_none() -> None:
+def test_a_design_without_control_has_no_control() -> None:
     made = plan(parse(TWO_VARIANTS.replace("[design]", "[design]\ncontrol = false"), "f"), seed=1)
     assert [variant.name for variant in made.variants] == ["base", "changed"]
 
 
-def test_quick_has_just_the_blocks_that_a_verdict_needs(experiment: Experiment) -> None:
+def test_quick_has_the_fewest_blocks_for_a_verdict(experiment: Experiment) -> None:
     # Two rows, Holm: the smallest adjusted p with n blocks is 2 · 2 / 2^n, which 7 blocks bring below 0.05.
     assert quick(experiment).design.blocks == 7
     assert (
@@ -93,7 +93,7 @@ def test_quick_parameters_replace_the_others() -> None:
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 50), st.integers(1, 20))
-def test_a_permutation_holds_each_index_once(seed: int, block: int, length: int) -> None:
+def test_a_permutation_contains_each_index_once(seed: int, block: int, length: int) -> None:
     assert sorted(permutation(seed, block, "variant", length)) == list(range(length))
 
 

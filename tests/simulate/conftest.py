@@ -1,4 +1,4 @@
-"""Trees of files in sysfs' place: a real one as ``grep -r .`` prints it, and ones built from a description."""
+"""Trees of files in place of sysfs: recorded with ``grep -r .`` on a real machine, or built from a description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``schedlab.simulate``: frames that hold together, the same for the same arguments, errors before anything runs."""
+"""``schedlab.simulate``: consistent and repeatable frames, and errors before the first simulation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "forkstorm": {"duration": 1, "warmup": 0, "tasks": 1},
     "busyloop": {"duration": 1, "warmup": 0},
 }
-"""Parameters of every native program that take a fraction of a second on a small machine."""
+"""Parameters with which each native program takes a fraction of a second on a small machine."""
 
 
 def hackbench(**more: Any) -> Any:
@@ -64,13 +64,13 @@ def test_the_ledgers_parts_sum_to_the_machines_time() -> None:
     assert set(of_cpu["ns"]) == {closed}
 
 
-def test_counters_hold_what_the_program_does() -> None:
+def test_counters_match_the_program() -> None:
     # hackbench: groups × fds² × loops = 1 × 4² × 20 messages; groups × fds × 2 = 8 tasks.
     counters = dict(hackbench().counters.select("counter", "value").iter_rows())
     assert (counters["messages"], counters["forks"]) == (320, 8)
 
 
-def test_frames_begin_with_what_was_simulated() -> None:
+def test_frames_begin_with_the_arguments() -> None:
     done = hackbench(machine=["laptop-4", "rpi4b"], kernel=["linux-4.5", "linux-6.12"], seeds=range(2))
     assert done.metrics.columns == [
         "program", "machine", "kernel", "tunables", "seed", "metric", "unit", "direction", "value",
@@ -80,18 +80,18 @@ def test_frames_begin_with_what_was_simulated() -> None:
     assert done.label == "simulated"
 
 
-def test_the_same_arguments_give_the_same_frames_whatever_the_number_of_threads() -> None:
+def test_the_frames_do_not_depend_on_the_number_of_threads() -> None:
     one, four = hackbench(seeds=range(4), workers=1), hackbench(seeds=range(4), workers=4)
     for name in ("metrics", "counters", "ledger", "latencies", "histograms", "tasks", "ends", "samples"):
         assert getattr(one, name).equals(getattr(four, name)), name
 
 
-def test_another_seed_is_another_outcome() -> None:
+def test_another_seed_gives_another_outcome() -> None:
     digests = hackbench(machine="xeon-e5-2670v3", seeds=range(6)).ends["digest"]
     assert digests.n_unique() == 6
 
 
-def test_samples_and_histograms_hold_every_observation() -> None:
+def test_samples_and_histograms_contain_every_observation() -> None:
     done = schedlab.simulate("pipetest", machine="laptop-4", parameters={"loops": 300})
     trips = done.samples.filter(pl.col("metric") == "latency")["value"]
     (mean,) = done.metrics.filter(pl.col("metric") == "latency")["value"]
@@ -120,19 +120,19 @@ def test_tunables_and_attributes_have_their_effect() -> None:
     assert 4 * long < short < 10 * long
 
 
-def test_a_program_file_runs_as_its_workload_does(tmp_path: Path) -> None:
+def test_a_program_file_gives_the_outcome_of_its_workload(tmp_path: Path) -> None:
     made = program("hackbench", {"groups": 1, "fds": 4, "loops": 20}, 4)
     (tmp_path / "program.json").write_text(made.text)
     from_file = schedlab.simulate(tmp_path / "program.json", machine="laptop-4")
     assert from_file.ends["digest"].equals(hackbench().ends["digest"])
 
 
-def test_a_horizon_ends_a_simulation_that_would_go_on() -> None:
+def test_a_horizon_ends_a_simulation() -> None:
     done = schedlab.simulate("yield", machine="laptop-4", parameters={"tasks": 1}, horizon="5ms")
     assert done.ends["end"].item() == "horizon"
 
 
-def test_jobs_for_each_cpu_are_those_of_the_simulated_machine() -> None:
+def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
     # Two jobs for each CPU: make puts 2 × 16 tokens into its job server before anything else.
     (make,) = program("kernbench-native", {}, 16).data["groups"]
     assert make["body"][0]["loop"]["repeat"] == {"count": 32}
@@ -158,19 +158,19 @@ def test_jobs_for_each_cpu_are_those_of_the_simulated_machine() -> None:
         ({"seed": 1, "seeds": [2]}, errors.SettingRefused, "not both"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(given: dict[str, Any], kind: type[Exception], words: str) -> None:
+def test_invalid_arguments_are_refused_with_a_message(given: dict[str, Any], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind) as caught:
         hackbench(**given)
     assert words in str(caught.value)
 
 
-def test_a_tool_is_refused_with_the_programs() -> None:
+def test_the_error_for_a_tool_lists_the_native_programs() -> None:
     with pytest.raises(errors.ProgramError, match="is a tool") as caught:
         schedlab.simulate("cyclictest", machine="laptop-4")
     assert "wakeup" in caught.value.todo
 
 
-def test_a_machine_of_ones_own_is_read_from_its_file(tmp_path: Path) -> None:
+def test_a_custom_machine_is_read_from_its_file(tmp_path: Path) -> None:
     path = tmp_path / "tiny.toml"
     text = models.machine("laptop-4").text.replace('name = "laptop-4"', 'name = "tiny"')
     path.write_text(text.replace("cores_per_cache = 4", "cores_per_cache = 1"))
@@ -181,8 +181,8 @@ def test_a_machine_of_ones_own_is_read_from_its_file(tmp_path: Path) -> None:
     assert caught.value.where == str(path)
 
 
-def test_a_deadlock_is_told_with_who_waits(tmp_path: Path) -> None:
-    # Each waits for the other's semaphore before it raises its own.
+def test_a_deadlock_names_the_waiting_tasks(tmp_path: Path) -> None:
+    # Each task waits for the semaphore that the other one raises afterwards.
     def group(name: str, awaited: str, raised: str) -> dict[str, Any]:
         return {"name": name, "count": 1, "body": [{"down": {"semaphore": awaited}}, {"up": {"semaphore": raised}}]}
 
@@ -235,8 +235,8 @@ def test_importing_schedlab_loads_neither_the_simulator_nor_polars() -> None:
     assert python(code).stdout == "[]\n"
 
 
-def test_a_missing_extension_names_the_command_that_makes_it() -> None:
-    # None in sys.modules makes an import fail as if there were no such file.
+def test_a_missing_extension_names_the_command_that_builds_it() -> None:
+    # None in sys.modules makes an import fail as for a missing file.
     done = python(
         "import sys; sys.modules['schedlab._sim'] = None\n"
         "import schedlab; schedlab.simulate('pipetest', machine='rpi4b')"
@@ -245,7 +245,7 @@ def test_a_missing_extension_names_the_command_that_makes_it() -> None:
     assert "make build" in done.stderr
 
 
-def test_what_of_an_rt_app_document_has_no_effect_is_noted(tmp_path: Path) -> None:
+def test_parts_of_an_rt_app_document_without_effect_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "logged.json"
     path.write_text('{ "tasks": { "t": { "loop": 2, "run": 100 } }, "global": { "logdir": "./" } }')
     done = schedlab.simulate(path, machine="laptop-4")
@@ -253,7 +253,7 @@ def test_what_of_an_rt_app_document_has_no_effect_is_noted(tmp_path: Path) -> No
     assert hackbench().notes == ()
 
 
-def test_an_extension_without_a_function_asks_to_be_built_again() -> None:
+def test_an_outdated_extension_must_be_built_again() -> None:
     with pytest.raises(NotBuilt, match="another version") as caught:
         _require_functions(ModuleType("schedlab._sim"))
     assert caught.value.todo == "make build"

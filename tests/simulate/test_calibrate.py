@@ -25,20 +25,20 @@ def costs_of(text: str) -> list[str]:
 
 
 @pytest.mark.real
-def test_the_file_of_this_host_is_simulated_and_every_cost_says_where_it_is_from(tmp_path: Path) -> None:
+def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path: Path) -> None:
     path = tmp_path / "here.toml"
     done = CliRunner().invoke(app, ["machines", "calibrate", "--tries", "1", "--name", "here", "-o", str(path)])
     assert done.exit_code == 0, done.exception
     machine = models.machine(path)
-    told = ""
+    message = ""
     for line in costs_of(path.read_text()):
-        told += line
+        message += line
         if not line.startswith("#"):
             key = line.split(" = ")[0]
-            assert "measured: median of 1" in told or "copied from" in told, line
+            assert "measured: median of 1" in message or "copied from" in message, line
             # Noise may exceed a difference, but then the file says so.
-            assert key not in MEASURED or "measured" in told or "noise" in told, line
-            told = ""
+            assert key not in MEASURED or "measured" in message or "noise" in message, line
+            message = ""
     for key, cost in machine.data["costs"].items():
         parts = {k: v for k, v in cost.items() if k != "core"} if isinstance(cost, dict) else {key: cost}
         assert all(value > 0 for value in parts.values()), (key, cost)
@@ -46,7 +46,7 @@ def test_the_file_of_this_host_is_simulated_and_every_cost_says_where_it_is_from
     assert json.loads(CliRunner().invoke(app, words).stdout)["machine"] == "here"
 
 
-def test_figures_stand_in_the_file_with_their_spread_and_what_was_lost_in_noise_is_taken_over() -> None:
+def test_figures_have_their_spread_in_the_file_and_noisy_costs_are_copied() -> None:
     text = '# Made from this host by x\nname = "n"\n[costs] # near\'s, all of them\na = 1\n'
     costs = {"a": 1, "b": 2, "c": 3, "d": {"core": 4, "llc": 5}}
     figures = {
@@ -68,7 +68,7 @@ def test_figures_stand_in_the_file_with_their_spread_and_what_was_lost_in_noise_
     assert "x" not in written.splitlines()[0].split()
 
 
-def test_what_was_measured_together_is_split_in_the_nearest_machines_proportions() -> None:
+def test_a_measured_sum_is_split_in_the_proportions_of_the_nearest_machine() -> None:
     parts = calibrate._split([300.0, 600.0, 900.0], {"one": 1, "two": 2}, "how")
     assert {key: (each.ns, each.low, each.high) for key, each in parts.items()} == {
         "one": (200, 100, 300),
@@ -77,7 +77,7 @@ def test_what_was_measured_together_is_split_in_the_nearest_machines_proportions
     assert "one + two together" in parts["one"].how
 
 
-def test_a_missing_schedload_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_schedload_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDLOAD", "/nowhere/schedload")
     done = CliRunner().invoke(app, ["machines", "calibrate", "--tries", "1"])
     assert "a probe failed" in str(done.exception)

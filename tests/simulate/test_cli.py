@@ -22,29 +22,29 @@ SMALL = ("simulate", "hackbench", "groups=1", "fds=3", "loops=10", "--machine", 
 
 
 def test_text_is_labelled_and_has_metrics_ledger_latencies_and_counters() -> None:
-    told = schedlab(*SMALL, "--kernel", "linux-4.5").stdout
-    assert told.startswith("SIMULATED hackbench groups=1 fds=3 loops=10 on xeon-e5-2670v3 (48 CPUs) under linux-4.5")
-    assert "no kernel was measured" in told
+    output = schedlab(*SMALL, "--kernel", "linux-4.5").stdout
+    assert output.startswith("SIMULATED hackbench groups=1 fds=3 loops=10 on xeon-e5-2670v3 (48 CPUs) under linux-4.5")
+    assert "no kernel was measured" in output
     for part in ("metric", "where all CPUs' time went", "distribution", "counter"):
-        assert f"\n{part}" in told
-    # The first line may hold words to copy, and is not folded.
-    assert all(len(line) <= 80 for line in told.splitlines()[1:])
+        assert f"\n{part}" in output
+    # The first line may contain words to copy, and is not folded.
+    assert all(len(line) <= 80 for line in output.splitlines()[1:])
 
 
 def test_json_has_a_ledger_whose_parts_sum_to_the_total() -> None:
-    told = json.loads(schedlab(*SMALL, "--format", "json").stdout)
-    assert told["kind"] == "simulated"
-    ledger = told["ledger"]
+    output = json.loads(schedlab(*SMALL, "--format", "json").stdout)
+    assert output["kind"] == "simulated"
+    ledger = output["ledger"]
     assert sum(ledger["accounts"].values()) == ledger["total_ns"] == 48 * ledger["closed_ns"]
     assert [sum(cpu.values()) for cpu in ledger["cpus"]] == [ledger["closed_ns"]] * 48
-    assert told["counters"]["messages"] == 3 * 3 * 10
-    assert told["latencies"]["wakeup"]["count"] > 0
+    assert output["counters"]["messages"] == 3 * 3 * 10
+    assert output["latencies"]["wakeup"]["count"] > 0
 
 
-def test_locks_that_were_waited_for_are_told() -> None:
+def test_contended_locks_are_shown() -> None:
     words = ("simulate", "pgbench-native", "mode=rw", "scale=1", "clients=8", "duration=1", "warmup=0")
-    told = json.loads(schedlab(*words, "--machine", "laptop-4", "--format", "json").stdout)
-    locks = {lock["name"]: lock for lock in told["locks"]}
+    output = json.loads(schedlab(*words, "--machine", "laptop-4", "--format", "json").stdout)
+    locks = {lock["name"]: lock for lock in output["locks"]}
     # One branch, whose row every transaction locks: eight clients wait for each other.
     row = locks["branch"]
     assert row["locks"] == 1
@@ -54,7 +54,7 @@ def test_locks_that_were_waited_for_are_told() -> None:
     assert "\nlock " not in schedlab(*SMALL).stdout
 
 
-def test_the_same_arguments_print_the_same_and_another_seed_another() -> None:
+def test_the_output_depends_on_the_arguments_and_the_seed() -> None:
     one, again, other = (schedlab(*SMALL, "--seed", seed, "--format", "json").stdout for seed in ("1", "1", "2"))
     assert one == again
     assert json.loads(one)["digest"] != json.loads(other)["digest"]
@@ -62,28 +62,28 @@ def test_the_same_arguments_print_the_same_and_another_seed_another() -> None:
 
 def test_settings_reach_the_simulation() -> None:
     settings = ("--set", "sched.migration_cost_ns=0.1ms", "--cpus", "3", "--cmdline", "nohz_full=5")
-    told = json.loads(schedlab(*SMALL, *settings, "--format", "json").stdout)
-    assert told["tunables"] == {"sched.migration_cost_ns": 100_000}
-    assert told["command_line"] == "nohz_full=5"
+    output = json.loads(schedlab(*SMALL, *settings, "--format", "json").stdout)
+    assert output["tunables"] == {"sched.migration_cost_ns": 100_000}
+    assert output["command_line"] == "nohz_full=5"
     # Messages are passed on one CPU alone; the main task, which creates the others, is on the first.
-    assert [cpu for cpu, accounts in enumerate(told["ledger"]["cpus"]) if accounts["message_lines"]] == [3]
+    assert [cpu for cpu, accounts in enumerate(output["ledger"]["cpus"]) if accounts["message_lines"]] == [3]
 
 
-def test_a_tunable_changes_at_its_moment_and_is_shown() -> None:
+def test_a_tunable_changes_at_its_time_and_is_shown() -> None:
     at = ("--change", "0.3ms:kernel.sched_schedstats=1", "--change", "0.4ms:sched.migration_cost_ns=0.1ms")
-    told = json.loads(schedlab(*SMALL, *at, "--format", "json").stdout)
-    assert told["changes"] == [
+    output = json.loads(schedlab(*SMALL, *at, "--format", "json").stdout)
+    assert output["changes"] == [
         {"at_ns": 300_000, "tunable": "kernel.sched_schedstats", "value": 1},
         {"at_ns": 400_000, "tunable": "sched.migration_cost_ns", "value": 100_000},
     ]
     whole = json.loads(schedlab(*SMALL, "--cmdline", "schedstats=enable", "--format", "json").stdout)
-    assert told["counters"]["retunes"] == 2
-    assert 0 < told["counters"]["schedstat_updates"] < whole["counters"]["schedstat_updates"]
+    assert output["counters"]["retunes"] == 2
+    assert 0 < output["counters"]["schedstat_updates"] < whole["counters"]["schedstat_updates"]
     assert "changes kernel.sched_schedstats = 1 from 300.0 µs on, sched.migr" in schedlab(*SMALL, *at).stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (("simulate", "--machine", "rpi4b"), "name a program"),
         ((*SMALL, "--set", "sched.migration_cost_ns"), "not KEY=VALUE"),
@@ -103,19 +103,21 @@ def test_a_tunable_changes_at_its_moment_and_is_shown() -> None:
         (("machines", "show", "nowhere/box.toml"), "cannot be read"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(words: tuple[str, ...], told: str) -> None:
+def test_invalid_arguments_are_refused_with_a_message(words: tuple[str, ...], output: str) -> None:
     done = schedlab(*words)
     assert done.exception is not None
-    assert told in str(done.exception)
+    assert output in str(done.exception)
 
 
-def test_a_program_in_rt_apps_form_runs_and_an_unknown_event_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_rt_app_program_runs_and_an_unknown_event_is_reported_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "busy.json"
     # 10 × 2 ms of work and 8 ms of sleep on one of four CPUs: a fifth of one CPU.
     path.write_text('{ "tasks": { "worker": { "loop": 10, "run": 2000, "sleep": 8000 } } /* rt-app allows this */ }')
-    told = json.loads(schedlab("simulate", "--program", str(path), "--machine", "laptop-4", "--format", "json").stdout)
-    metrics = {metric["name"]: metric["value"] for metric in told["metrics"]}
-    assert (told["program"], metrics["worker.loops"]) == ("busy", 10)
+    output = json.loads(
+        schedlab("simulate", "--program", str(path), "--machine", "laptop-4", "--format", "json").stdout
+    )
+    metrics = {metric["name"]: metric["value"] for metric in output["metrics"]}
+    assert (output["program"], metrics["worker.loops"]) == ("busy", 10)
     assert metrics["worker.work"] == pytest.approx(0.2, rel=0.03)
     path.write_text('{ "tasks": {\n "worker": { "fly": 3 } } }')
     error = str(schedlab("simulate", "--program", str(path), "--machine", "laptop-4").exception)
@@ -124,7 +126,7 @@ def test_a_program_in_rt_apps_form_runs_and_an_unknown_event_is_told_with_its_pl
 
 
 @pytest.mark.parametrize("kind", ["machines", "kernels"])
-def test_every_shipped_model_is_listed_and_shown_as_its_file(kind: str) -> None:
+def test_every_shipped_model_is_listed_and_printed_unchanged(kind: str) -> None:
     names = models.machine_names() if kind == "machines" else models.kernel_names()
     listed = schedlab(kind, "list").stdout
     folder = Path(models.__file__).parents[3] / "crates/sim/models" / kind
@@ -138,12 +140,12 @@ def test_a_machine_file_of_this_host_can_be_simulated(tmp_path: Path) -> None:
     path = tmp_path / "host.toml"
     assert schedlab("machines", "from-host", "--name", "mine", "-o", str(path)).exit_code == 0
     assert tomllib.loads(path.read_text())["name"] == "mine"
-    told = schedlab("simulate", "pipetest", "loops=100", "--machine", str(path)).stdout
-    assert "on mine (" in told
+    output = schedlab("simulate", "pipetest", "loops=100", "--machine", str(path)).stdout
+    assert "on mine (" in output
 
 
 def test_100_000_tasks_are_simulated() -> None:
     words = ("hackbench", "groups=2500", "loops=1", "--machine", "laptop-4")
-    told = json.loads(schedlab("simulate", *words, "--format", "json").stdout)
-    assert (told["end"], told["counters"]["forks"]) == ("finished", 100_000)
-    assert told["counters"]["messages"] >= 2500 * 20 * 20
+    output = json.loads(schedlab("simulate", *words, "--format", "json").stdout)
+    assert (output["end"], output["counters"]["forks"]) == ("finished", 100_000)
+    assert output["counters"]["messages"] >= 2500 * 20 * 20

@@ -1,4 +1,4 @@
-"""A machine file of the host has the host's topology, and marks what is not the host's."""
+"""A machine file of the host has the host's topology, and marks values of other machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedlab.simulation.host import machine_file, read
 from tests.simulate.conftest import Tree
 
 
-def test_a_recorded_virtual_machine_is_read_as_it_is(recorded: Callable[[str], Path]) -> None:
+def test_a_recorded_virtual_machine_is_read_without_remarks(recorded: Callable[[str], Path]) -> None:
     # lscpu of the same machine: 1 socket, 2 cores, 1 thread each, L2 2 MiB (2 instances), L3 32 MiB (1 instance).
     text = machine_file(recorded("kvm-2"), "guest")
     made = tomllib.loads(text)
@@ -24,52 +24,52 @@ def test_a_recorded_virtual_machine_is_read_as_it_is(recorded: Callable[[str], P
     assert "distances" not in made
 
 
-def test_costs_are_those_of_the_nearest_shipped_machine_and_marked_so(recorded: Callable[[str], Path]) -> None:
+def test_costs_are_those_of_the_nearest_shipped_machine_and_marked(recorded: Callable[[str], Path]) -> None:
     text = machine_file(recorded("kvm-2"))
     assert tomllib.loads(text)["costs"] == models.machine("laptop-4").data["costs"]
     assert "[costs] # laptop-4's, all of them" in text
     assert "NOT measured here" in text
-    # No /boot/config in the tree: ticks per second are borrowed, and the line says so.
+    # The tree has no /boot/config, so hz is copied, with a comment.
     assert "hz = 250 # laptop-4's: this host does not show it" in text
 
 
-def test_what_sysfs_knows_nothing_of_is_taken_over_whole(recorded: Callable[[str], Path]) -> None:
+def test_properties_that_sysfs_lacks_are_copied(recorded: Callable[[str], Path]) -> None:
     made, nearest = tomllib.loads(machine_file(recorded("kvm-2"))), models.machine("laptop-4").data
     assert made.keys() | {"threads_per_core", "numbering"} == nearest.keys() | {"threads_per_core", "numbering"}
 
 
 def test_two_epycs_of_four_dies_each_keep_dies_complexes_and_siblings(built: Tree) -> None:
     # EPYC 7451: 24 cores in 4 dies of 2 core complexes of 3 cores; Linux numbers all first threads first. Distances as
-    # AMD's firmware tells them: 16 within a package, 32 between packages.
+    # AMD's firmware reports them: 16 within a package, 32 between packages.
     die = [f"{6 * d}-{6 * d + 5},{48 + 6 * d}-{48 + 6 * d + 5}" for d in range(8)]
     complexes = [f"{3 * c}-{3 * c + 2},{48 + 3 * c}-{48 + 3 * c + 2}" for c in range(16)]
     rows = [" ".join("10" if a == b else "16" if a // 4 == b // 4 else "32" for b in range(8)) for a in range(8)]
     cpuinfo = {"proc/cpuinfo": "vendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC 7451\ncpu MHz\t\t: 2300.000"}
     root = built(["0-23,48-71", "24-47,72-95"], die, complexes, [f"{c},{c + 48}" for c in range(48)], rows, cpuinfo)
-    found = read(root)
-    shape = (found.sockets, found.nodes_per_socket, found.caches_per_node, found.cores_per_cache)
-    assert (*shape, found.threads_per_core) == (2, 4, 2, 3, 2)
-    assert (found.numbering, found.cpus, found.llc_kib, found.private_kib) == ("split", 96, 8192, 512)
-    assert found.distances[0] == [10, 16, 16, 16, 32, 32, 32, 32]
-    assert found.remarks == ()
-    # Two sockets and SMT of that clock are the Xeon's, and so are the costs.
+    results = read(root)
+    shape = (results.sockets, results.nodes_per_socket, results.caches_per_node, results.cores_per_cache)
+    assert (*shape, results.threads_per_core) == (2, 4, 2, 3, 2)
+    assert (results.numbering, results.cpus, results.llc_kib, results.private_kib) == ("split", 96, 8192, 512)
+    assert results.distances[0] == [10, 16, 16, 16, 32, 32, 32, 32]
+    assert results.remarks == ()
+    # The Xeon is the most similar machine: two sockets, SMT and a similar clock.
     assert "[costs] # xeon-e5-2670v3's, all of them" in machine_file(root, "epyc")
 
 
-def test_cpu_numbers_that_alternate_between_nodes_are_remarked(built: Tree) -> None:
+def test_cpu_numbers_that_alternate_between_nodes_get_a_remark(built: Tree) -> None:
     root = built(["0,2", "1,3"], ["0,2", "1,3"], ["0,2", "1,3"], ["0", "1", "2", "3"], ["10 21", "21 10"])
     assert read(root).distances == [[10, 21], [21, 10]]
     assert "# CPU numbers are the model's, node by node" in machine_file(root, "alternating")
 
 
-def test_nodes_without_cpus_do_not_count(built: Tree) -> None:
+def test_nodes_without_cpus_are_ignored(built: Tree) -> None:
     files = {"sys/devices/system/node/node2/cpulist": "", "sys/devices/system/node/node2/distance": "17 28 10"}
     rows = ["10 20 17", "20 10 28"]
-    found = read(built(["0", "1"], ["0", "1"], ["0", "1"], ["0", "1"], rows, files))
-    assert found.distances == [[10, 20], [20, 10]]
+    results = read(built(["0", "1"], ["0", "1"], ["0", "1"], ["0", "1"], rows, files))
+    assert results.distances == [[10, 20], [20, 10]]
 
 
-def test_a_machine_of_unlike_parts_is_refused_with_the_numbers(built: Tree) -> None:
+def test_an_asymmetric_machine_is_refused_with_the_numbers(built: Tree) -> None:
     root = built(["0-3"], ["0-3"], ["0-3"], ["0,1", "2", "3"])
     with pytest.raises(ModelError, match=r"different numbers of threads \(2, 1\)"):
         read(root)
@@ -82,7 +82,7 @@ def test_a_tree_without_topology_is_refused_with_its_path(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", models.machine_names())
 def test_every_shipped_machine_can_be_made_from_its_own_topology(name: str, built: Tree) -> None:
-    """Built by the model's numbering, read back: the same counts and numbering, without a remark."""
+    """A tree with the numbering of the model gives the same counts and numbering, without a remark."""
     data = models.machine(name).data
     threads, cores = data.get("threads_per_core", 1), models.machine(name).cpus // data.get("threads_per_core", 1)
     split = data.get("numbering", "adjacent") == "split"
@@ -99,8 +99,8 @@ def test_every_shipped_machine_can_be_made_from_its_own_topology(name: str, buil
     rows = [" ".join("10" if a == b else "20" for b in range(nodes)) for a in range(nodes)]
     sizes = (per_node * data["nodes_per_socket"], per_node, data["cores_per_cache"], 1)
     packages, in_nodes, caches, single = map(groups, sizes)
-    found = read(built(packages, in_nodes, caches, single, rows))
+    results = read(built(packages, in_nodes, caches, single, rows))
     for key in ("sockets", "nodes_per_socket", "caches_per_node", "cores_per_cache"):
-        assert getattr(found, key) == data[key], key
-    assert (found.threads_per_core, found.numbering) == (threads, data.get("numbering", "adjacent"))
-    assert found.remarks == ()
+        assert getattr(results, key) == data[key], key
+    assert (results.threads_per_core, results.numbering) == (threads, data.get("numbering", "adjacent"))
+    assert results.remarks == ()

@@ -1,4 +1,4 @@
-"""Simulated schedstats: the reader of the host's files reads them unchanged; off is told, never shown as zeros."""
+"""Simulated schedstats: the reader of the host's files reads them; when off, there is a note and no zeros."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def simulated(machine: str = "i7-3770", **more: Any) -> Any:
 
 @pytest.mark.parametrize(("kernel", "version"), [("linux-4.5", 15), ("linux-5.14", 15), ("linux-6.12", 16)])
 def test_the_hosts_reader_reads_the_simulated_file(kernel: str, version: int) -> None:
-    told = run("--kernel", kernel, *ON, "--proc", "schedstat")
-    assert told.stdout.startswith(f"version {version}\ntimestamp 42")
-    assert "SIMULATED" in told.stderr
-    reading = parse_schedstat(b"1\n" + told.stdout.encode())
+    message = run("--kernel", kernel, *ON, "--proc", "schedstat")
+    assert message.stdout.startswith(f"version {version}\ntimestamp 42")
+    assert "SIMULATED" in message.stderr
+    reading = parse_schedstat(b"1\n" + message.stdout.encode())
     counters = json.loads(run("--kernel", kernel, *ON, "--format", "json").stdout)["counters"]
     wakeups = sum(value for name, value in counters.items() if name.startswith("wakeups."))
     assert sum(reading["schedstat.ttwu_count"].values()) == wakeups > 0
     gone = sum(reading["schedstat.pcount"].values()) + sum(reading["schedstat.sched_goidle"].values())
     assert gone == counters["switches"]
-    # Two levels: siblings and the cache; the columns of new-idle balancing stand where this version has them.
-    found = [reading[f"schedstat.domain{level}.newidle.lb_nobusyg"].values() for level in (0, 1)]
-    assert sum(map(sum, found)) == counters["newidle_balance.balanced"]
+    # Two levels: siblings and the cache. The columns of new-idle balancing depend on the version.
+    results = [reading[f"schedstat.domain{level}.newidle.lb_nobusyg"].values() for level in (0, 1)]
+    assert sum(map(sum, results)) == counters["newidle_balance.balanced"]
     busy = [reading[f"schedstat.domain{level}.busy.lb_nobusyg"].values() for level in (0, 1)]
     assert sum(map(sum, busy)) == counters["busy_balance.balanced"]
 
@@ -60,31 +60,31 @@ def test_version_17_is_read_too(tmp_path: Path) -> None:
     newer = tmp_path / "linux-6.14.toml"
     old = models.kernel("linux-6.12").text
     newer.write_text(old.replace("version = 16", "version = 17").replace('"linux-6.12"', '"linux-6.14"'))
-    told = run("--kernel", str(newer), *ON, "--proc", "/proc/schedstat").stdout
-    assert told.startswith("version 17\n")
-    assert "\ndomain0 SMT 11 " in told
-    assert "schedstat.domain1.newidle.lb_imbalance_task" in parse_schedstat(b"1\n" + told.encode())
+    message = run("--kernel", str(newer), *ON, "--proc", "/proc/schedstat").stdout
+    assert message.startswith("version 17\n")
+    assert "\ndomain0 SMT 11 " in message
+    assert "schedstat.domain1.newidle.lb_imbalance_task" in parse_schedstat(b"1\n" + message.encode())
 
 
 @pytest.mark.parametrize(("kernel", "prefix"), [("linux-4.5", "se.statistics."), ("linux-6.12", "")])
 def test_a_tasks_file_is_read_by_the_hosts_reader(kernel: str, prefix: str) -> None:
-    told = run("--kernel", kernel, *ON, "--proc", "2/sched").stdout
-    assert f"\n{prefix}wait_sum " in told
-    found = processes.parse_sched(told)
-    assert found["process.nr_wakeups"] > 0
-    assert found["process.nr_wakeups_local"] + found["process.nr_wakeups_remote"] == found["process.nr_wakeups"]
-    assert found["process.wait_count"] >= found["process.nr_wakeups"]
+    message = run("--kernel", kernel, *ON, "--proc", "2/sched").stdout
+    assert f"\n{prefix}wait_sum " in message
+    results = processes.parse_sched(message)
+    assert results["process.nr_wakeups"] > 0
+    assert results["process.nr_wakeups_local"] + results["process.nr_wakeups_remote"] == results["process.nr_wakeups"]
+    assert results["process.wait_count"] >= results["process.nr_wakeups"]
     done = simulated(kernel=kernel, tunables={"kernel.sched_schedstats": True})
     task = done.tasks.row(1, named=True)
-    assert found["process.sum_exec_runtime_ms"] == pytest.approx(task["ran_ns"] / 1e6)
+    assert results["process.sum_exec_runtime_ms"] == pytest.approx(task["ran_ns"] / 1e6)
     statistics = dict(done.task_statistics.filter(task=task["task"]).select("statistic", "value").rows())
-    assert found["process.wait_sum_ms"] == pytest.approx(statistics["wait_sum_ns"] / 1e6)
+    assert results["process.wait_sum_ms"] == pytest.approx(statistics["wait_sum_ns"] / 1e6)
 
 
-def test_off_is_told_and_no_zeros_are_shown() -> None:
-    told = run("--proc", "schedstat")
-    assert (told.stdout, told.exit_code) == ("", 0)
-    assert OFF in " ".join(told.stderr.split())
+def test_schedstats_that_are_off_give_a_note_and_no_zeros() -> None:
+    message = run("--proc", "schedstat")
+    assert (message.stdout, message.exit_code) == ("", 0)
+    assert OFF in " ".join(message.stderr.split())
     of_task = run("--proc", "1/sched").stdout
     assert "nr_switches" in of_task
     assert "wait" not in of_task
@@ -98,9 +98,9 @@ def test_off_is_told_and_no_zeros_are_shown() -> None:
 
 def test_several_files_have_headings_and_json_has_them_all() -> None:
     asked = ("--cmdline", "schedstats=enable", "--proc", "schedstat", "--proc", "1/sched")
-    told = run(*asked).stdout
-    assert told.startswith("==> /proc/schedstat <==\nversion 16\n")
-    assert "\n==> /proc/1/sched <==\n" in told
+    message = run(*asked).stdout
+    assert message.startswith("==> /proc/schedstat <==\nversion 16\n")
+    assert "\n==> /proc/1/sched <==\n" in message
     document = json.loads(run(*asked, "--format", "json").stdout)
     assert list(document["proc"]) == ["/proc/schedstat", "/proc/1/sched"]
     assert document["schedstats"]["state"] == "on"
@@ -108,7 +108,7 @@ def test_several_files_have_headings_and_json_has_them_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--proc", "vmstat"), "'vmstat' is not a simulated file"),
         (("--proc", "0/sched"), "the program's tasks are 1 to 8"),
@@ -119,18 +119,18 @@ def test_several_files_have_headings_and_json_has_them_all() -> None:
         (("--set", "kernel.sched_schedstats=2"), "kernel.sched_schedstats"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(words: tuple[str, ...], told: str) -> None:
+def test_invalid_arguments_are_refused_with_a_message(words: tuple[str, ...], message: str) -> None:
     done = run(*words)
     assert isinstance(done.exception, errors.SimulationError)
-    assert told in str(done.exception)
+    assert message in str(done.exception)
 
 
-def test_frames_have_the_counters_by_cpu_and_a_part_says_that_it_is_one() -> None:
+def test_frames_have_the_counters_by_cpu_and_mark_partial_ones() -> None:
     done = simulated(seeds=[1, 2], tunables=[{}, {"kernel.sched_schedstats": 1}])
     assert done.schedstat["tunables"].unique().to_list() == ['{"kernel.sched_schedstats":1}']
     wakeups = done.schedstat.filter(counter="schedstat.ttwu_count").group_by("seed").agg(pl.col("value").sum())
     by_task = done.tasks.filter(tunables='{"kernel.sched_schedstats":1}').group_by("seed").agg(pl.col("wakeups").sum())
-    # The main task is woken too, and no frame tells of it.
+    # The main task is woken too, and is in no frame.
     assert (wakeups.sort("seed")["value"] > by_task.sort("seed")["wakeups"]).all()
     part = simulated(changes=[("0.4ms", "kernel.sched_schedstats", 1)])
     assert part.outcomes[0]["schedstats"]["state"] == "partly"
@@ -161,14 +161,14 @@ loops = 10
 """
 
 
-def test_a_run_keeps_the_counters_under_the_hosts_names_and_only_while_they_are_on(engine: Engine) -> None:
+def test_a_run_stores_the_counters_under_the_names_of_a_host_while_they_are_on(engine: Engine) -> None:
     made = plan(parse(EXPERIMENT, "x.toml"), 1)
     target = choose("sim:i7-3770/linux-4.5", made.experiment)
     assert not target.missing_requirements(made)
-    found = target.fingerprint()
+    results = target.fingerprint()
     new = writing.NewRun(
         plan=made, target=target.name, kind=target.kind, quick=False, experiment_file=EXPERIMENT,
-        experiment_path="x.toml", fingerprint=found, fingerprint_hash=target.fingerprint_hash(found),
+        experiment_path="x.toml", fingerprint=results, fingerprint_hash=target.fingerprint_hash(results),
     )  # fmt: skip
     run_id = writing.begin(engine, new)
     execute(made, target, engine, run_id, lambda trial, measurement: None)

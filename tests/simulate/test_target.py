@@ -1,4 +1,4 @@
-"""Experiments on simulated machines: the same file as on the host, the same figures for the same seed, all labelled."""
+"""Experiments on simulated machines: the files of the host, repeatable figures, and a label."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ Run = Callable[..., int]
 
 @pytest.fixture
 def run(engine: Engine) -> Run:
-    """Takes a plan on its target into the store; the run's number."""
+    """Runs a plan on its target and stores it; returns the run's number."""
 
     def go(made: Plan, text: str = TWO_KERNELS, spec: str | None = None) -> int:
         target = choose(spec, made.experiment)
@@ -88,10 +88,10 @@ def run(engine: Engine) -> Run:
 
 
 def begin(engine: Engine, made: Plan, target: Any, source: str) -> int:
-    found = target.fingerprint()
+    results = target.fingerprint()
     new = writing.NewRun(
         plan=made, target=target.name, kind=target.kind, quick=False, experiment_file=source, experiment_path="x.toml",
-        fingerprint=found, fingerprint_hash=target.fingerprint_hash(found),
+        fingerprint=results, fingerprint_hash=target.fingerprint_hash(results),
     )  # fmt: skip
     return writing.begin(engine, new)
 
@@ -101,7 +101,7 @@ def planned(source: str = TWO_KERNELS, seed: int = 7) -> Plan:
 
 
 def figures(engine: Engine, run_id: int) -> list[Any]:
-    """Everything that is stored of a run's trials but when they ran and how long simulating them took."""
+    """The stored trials of a run without start and elapsed times."""
     query = """select t.position, t.variant, t.workload, t.parameters, t.state, t.counters, o.stdout, m.name, m.value
         from trial t join output o on o.trial_id = t.id left join metric m on m.trial_id = t.id
         where t.run_id = :run order by t.position, m.name"""
@@ -115,15 +115,15 @@ def test_the_same_file_and_seed_give_the_same_figures_and_another_seed_others(en
     assert figures(engine, one) != figures(engine, other)
 
 
-def test_nobody_waits_for_a_designs_pause(run: Run) -> None:
+def test_simulations_do_not_wait_for_the_pause(run: Run) -> None:
     began = time.monotonic()
     run(planned())
-    # The design asks for an hour before each of 30 trials.
+    # The design has a pause of an hour before each of 30 trials.
     assert time.monotonic() - began < 3600
 
 
-def test_a_blocks_seed_is_the_runs_by_sha_256_for_all_variants_and_rows() -> None:
-    # As docs/simulator.md writes it down.
+def test_the_seed_of_a_block_is_derived_by_sha_256() -> None:
+    # As documented in docs/simulator.md.
     assert seed_of(7, 3, 1) == int(sha256(b"7/3/simulation/1").hexdigest()[:16], 16)
 
 
@@ -138,34 +138,34 @@ def test_every_trial_can_be_simulated_again_by_its_command(engine: Engine, run: 
     with engine.connect() as connection:
         query = "select o.command, o.stdout from output o join trial t on t.id = o.trial_id where t.run_id = :run"
         stored = [tuple(row) for row in connection.execute(text(query), {"run": run_id})]
-    for command, told in stored[::5]:
+    for command, message in stored[::5]:
         words = json.loads(command) if command.startswith("[") else shlex.split(command)
         done = CliRunner().invoke(app, [*words[1:], "--format", "json"])
         assert done.exit_code == 0, done.output
-        assert json.loads(done.stdout)["digest"] in told
+        assert json.loads(done.stdout)["digest"] in message
 
 
 def test_every_report_says_that_the_figures_are_simulated(engine: Engine, run: Run) -> None:
-    found = findings(engine, run(planned()))
-    assert found.run.kind == "simulated"
-    assert "[simulated]" in to_text(build(found), 80)
-    document = json.loads(data.to_json(build(found)))
+    results = findings(engine, run(planned()))
+    assert results.run.kind == "simulated"
+    assert "[simulated]" in to_text(build(results), 80)
+    document = json.loads(data.to_json(build(results)))
     assert {document["runs"][0]["kind"], *(row["kind"] for row in document["rows"])} == {"simulated"}
-    assert {line["kind"] for line in csv.DictReader(io.StringIO(data.to_csv(build(found))))} == {"simulated"}
-    assert any("simulated, not measured" in note for note in found.run.notes)
+    assert {line["kind"] for line in csv.DictReader(io.StringIO(data.to_csv(build(results))))} == {"simulated"}
+    assert any("simulated, not measured" in note for note in results.run.notes)
 
 
 def test_the_control_is_the_baseline_to_the_last_digit(engine: Engine, run: Run) -> None:
-    found = findings(engine, run(planned()))
-    assert {verdict.ratio for verdict in found.verdicts if verdict.control} == {1.0}
+    results = findings(engine, run(planned()))
+    assert {verdict.ratio for verdict in results.verdicts if verdict.control} == {1.0}
 
 
-def test_order_in_time_is_no_matter_of_simulations(engine: Engine, run: Run) -> None:
+def test_simulations_have_no_diagnostics_of_drift(engine: Engine, run: Run) -> None:
     kinds = {str(warning.kind) for warning in findings(engine, run(planned())).warnings}
     assert not kinds & {"drift", "autocorrelation"}
 
 
-def test_an_interrupted_run_goes_on_to_the_figures_of_an_uninterrupted_one(engine: Engine, run: Run) -> None:
+def test_a_resumed_run_has_the_figures_of_an_uninterrupted_run(engine: Engine, run: Run) -> None:
     made, target = planned(), choose(None, planned().experiment)
     run_id = begin(engine, made, target, TWO_KERNELS)
 
@@ -236,17 +236,19 @@ def obstacles(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
          ["request-p99", "wakeup-p99"]),
     ],
 )  # fmt: skip
-def test_what_the_simulated_machine_lacks_is_told_before_the_first_trial(old: str, new: str, words: list[str]) -> None:
-    (told,) = obstacles({old: new})
-    assert all(word in told for word in words), told
+def test_missing_features_of_the_simulated_machine_are_reported_before_the_first_trial(
+    old: str, new: str, words: list[str]
+) -> None:
+    (message,) = obstacles({old: new})
+    assert all(word in message for word in words), message
 
 
-def test_a_fault_of_several_variants_is_told_once() -> None:
+def test_a_fault_of_several_variants_is_reported_once() -> None:
     setting = 'tunables = { "kernel.sched_autogroup_enabled" = 1 }'
     old = 'tunables = { "kernel.sched_wakeup_granularity_ns" = "2ms" }'
-    (told,) = obstacles({'slice = "3ms"': setting, old: setting, 'kernel = "linux-5.14"': ""})
-    assert "'cfs', 'eevdf'" in told
-    assert "no shipped kernel model has it" in told
+    (message,) = obstacles({'slice = "3ms"': setting, old: setting, 'kernel = "linux-5.14"': ""})
+    assert "'cfs', 'eevdf'" in message
+    assert "no shipped kernel model has it" in message
 
 
 PATCHES = TWO_KERNELS.replace('kernel = "linux-5.14"', 'kernel = "linux-2.5.59"').replace(
@@ -260,16 +262,16 @@ def test_constants_of_an_old_kernels_source_are_tunables_of_its_model(engine: En
 
 
 def test_the_host_refuses_a_tunable_that_only_a_simulated_kernel_has() -> None:
-    told = [str(obstacle) for obstacle in host_missing(planned(PATCHES), System())]
-    assert any("sched.d7.05" in line and "sim:MACHINE/linux-2.5.59" in line for line in told)
+    message = [str(obstacle) for obstacle in host_missing(planned(PATCHES), System())]
+    assert any("sched.d7.05" in line and "sim:MACHINE/linux-2.5.59" in line for line in message)
 
 
-def test_a_tunable_that_no_kernel_has_is_a_mistake_in_the_file() -> None:
+def test_a_tunable_that_no_kernel_has_is_an_error_in_the_file() -> None:
     with pytest.raises(ExperimentError, match="unknown tunable"):
         parse(PATCHES.replace("sched.d7.05", "sched.d7.06"), "x.toml")
 
 
-def test_an_obstacle_stops_a_run_before_anything_is_stored(engine: Engine, run: Run) -> None:
+def test_a_missing_requirement_stops_a_run_before_anything_is_stored(engine: Engine, run: Run) -> None:
     with pytest.raises(CannotRunHere, match="quiet"):
         run(planned(TWO_KERNELS.replace('cpus = "0-1"', 'cmdline = "quiet"')))
     assert reading.runs(engine) == []
@@ -281,10 +283,10 @@ def test_a_trial_beyond_its_timeout_of_virtual_time_is_a_timeout(engine: Engine,
     assert states == {"timeout"}
 
 
-def test_the_host_refuses_what_only_another_kernel_could_do() -> None:
+def test_the_host_refuses_attributes_that_need_another_kernel() -> None:
     made = planned()
-    told = [str(obstacle) for obstacle in host_missing(made, System())]
-    assert any("sets kernel" in line and "sim:MACHINE" in line for line in told)
+    message = [str(obstacle) for obstacle in host_missing(made, System())]
+    assert any("sets kernel" in line and "sim:MACHINE" in line for line in message)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +304,7 @@ def test_a_target_is_a_machine_and_perhaps_a_kernel(spec: str, machine: str, ker
 
 
 @pytest.mark.parametrize("spec", ["vm", "sim:", "simulator:rpi4b", ""])
-def test_what_is_no_target_is_refused(spec: str) -> None:
+def test_an_invalid_target_is_refused(spec: str) -> None:
     with pytest.raises(UnknownTarget):
         table_of(spec, parse(TWO_KERNELS, "x.toml"))
 
@@ -310,7 +312,7 @@ def test_what_is_no_target_is_refused(spec: str) -> None:
 @pytest.mark.parametrize(
     ("table", "words"), [('kind = "sim"', "needs a machine"), ('machine = "rpi4b"', 'go with kind = "sim"')]
 )
-def test_a_target_table_that_makes_no_sense_is_refused(table: str, words: str) -> None:
+def test_an_invalid_target_table_is_refused(table: str, words: str) -> None:
     with pytest.raises(ExperimentError, match=words):
         parse(TWO_KERNELS.replace('kind = "sim"\nmachine = "laptop-4"', table), "x.toml")
 
@@ -422,7 +424,7 @@ walks = 100
 def test_a_tool_is_simulated_with_the_options_of_its_equivalent() -> None:
     made = planned()
     tool = next(row for row in made.rows if row.use == "hackbench-rt-tests")
-    found = row_program(tool, models.machine("laptop-4"))
+    results = row_program(tool, models.machine("laptop-4"))
     # 1 group of 20 senders and 20 receivers, the tool's default, that each pass 5 messages to each.
-    assert [group["count"] for group in found.program.data["groups"]] == [20, 20]
-    assert "'hackbench'" in found.note
+    assert [group["count"] for group in results.program.data["groups"]] == [20, 20]
+    assert "'hackbench'" in results.note

@@ -1,4 +1,4 @@
-"""``schedlab simulate --timeline``, read with the definition of the format that its makers publish."""
+"""``schedlab simulate --timeline``, read with the published definition of the format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read(path: Path) -> Any:
 
 
 def of_kind(trace: Any, kind: str) -> list[tuple[int, Any]]:
-    """(CPU, event) of the kernel's events of a kind, in order of time."""
+    """(CPU, event) of the kernel's events of a kind, ordered by time."""
     events = [
         (packet.ftrace_events.cpu, event)
         for packet in trace.packet
@@ -44,27 +44,27 @@ def of_kind(trace: Any, kind: str) -> list[tuple[int, Any]]:
 
 
 def unknown(message: Any) -> list[int]:
-    """Numbers of fields that the definition does not have, anywhere in a message."""
-    found = [field.field_number for field in UnknownFieldSet(message)]
+    """The numbers of undefined fields, anywhere in a message."""
+    results = [field.field_number for field in UnknownFieldSet(message)]
     for field, value in message.ListFields():
         if field.message_type is not None:
             for each in value if hasattr(value, "append") or hasattr(value, "add") else [value]:
-                found += unknown(each)
-    return found
+                results += unknown(each)
+    return results
 
 
-def test_slices_are_the_ledgers_busy_time_and_every_field_is_the_formats(tmp_path: Path) -> None:
+def test_slices_sum_to_the_busy_time_and_all_fields_are_defined(tmp_path: Path) -> None:
     path = tmp_path / "trace"
-    told = json.loads(simulate(*HACKBENCH, "--timeline", path, "--format", "json").stdout)
+    output = json.loads(simulate(*HACKBENCH, "--timeline", path, "--format", "json").stdout)
     trace = read(path)
     assert not unknown(trace)
-    closed = told["ledger"]["closed_ns"]
+    closed = output["ledger"]["closed_ns"]
 
     switches = defaultdict(list)
     for cpu, event in of_kind(trace, "sched_switch"):
         switches[cpu].append((event.timestamp, event.sched_switch))
-    assert sum(map(len, switches.values())) == told["counters"]["switches"]
-    wakeups = sum(value for name, value in told["counters"].items() if name.startswith("wakeups."))
+    assert sum(map(len, switches.values())) == output["counters"]["switches"]
+    wakeups = sum(value for name, value in output["counters"].items() if name.startswith("wakeups."))
     assert len(of_kind(trace, "sched_waking")) == wakeups
 
     names = {e.task_newtask.pid: e.task_newtask.comm for _, e in of_kind(trace, "task_newtask")}
@@ -72,7 +72,7 @@ def test_slices_are_the_ledgers_busy_time_and_every_field_is_the_formats(tmp_pat
     assert {s.next_pid for each in switches.values() for _, s in each} - {0} <= set(names)
 
     kernel = kernel_slices(trace)
-    for cpu, accounts in enumerate(told["ledger"]["cpus"]):
+    for cpu, accounts in enumerate(output["ledger"]["cpus"]):
         slices, since, running = [], 0, 0
         for at, switch in switches[cpu]:
             assert switch.prev_pid == running
@@ -86,7 +86,7 @@ def test_slices_are_the_ledgers_busy_time_and_every_field_is_the_formats(tmp_pat
 
 
 def kernel_slices(trace: Any) -> dict[int, list[tuple[int, int]]]:
-    """Slices by CPU, whose track's name says which."""
+    """Slices by CPU, from the name of the track."""
     named = {p.track_descriptor.uuid: p.track_descriptor.name for p in trace.packet if p.HasField("track_descriptor")}
     track_of: dict[int, str] = {}
     begun: dict[int, int] = {}
@@ -105,14 +105,14 @@ def kernel_slices(trace: Any) -> dict[int, list[tuple[int, int]]]:
     return slices
 
 
-def test_a_timeline_changes_nothing_of_the_outcome_and_is_the_same_each_time(tmp_path: Path) -> None:
+def test_a_timeline_does_not_change_the_outcome_and_is_deterministic(tmp_path: Path) -> None:
     without = simulate(*HACKBENCH, "--format", "json").stdout
     for name in ("one", "two"):
         assert simulate(*HACKBENCH, "--timeline", tmp_path / name, "--format", "json").stdout == without
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_what_cannot_be_written_is_said_and_nothing_half_written_stays(tmp_path: Path) -> None:
+def test_a_timeline_that_cannot_be_written_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
     done = simulate(*HACKBENCH, "--timeline", tmp_path / "nowhere" / "trace")
     assert isinstance(done.exception, OutputError)
     assert "nowhere/trace: cannot be written: No such file or directory" in str(done.exception)
@@ -124,7 +124,7 @@ def test_what_cannot_be_written_is_said_and_nothing_half_written_stays(tmp_path:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_simulation_that_fails_leaves_the_file_of_before(tmp_path: Path) -> None:
+def test_a_failed_simulation_keeps_the_existing_file(tmp_path: Path) -> None:
     program, path = tmp_path / "stuck.json", tmp_path / "trace"
     program.write_text(
         '{"tasks": {"one": {"loop": 1, "lock": "m", "wait": {"ref": "c", "mutex": "m"}, "unlock": "m"}}}'
@@ -160,13 +160,13 @@ def test_memory_does_not_grow_with_the_timeline(tmp_path: Path) -> None:
 
     (short, small), (long, large) = peak_kib("100ms"), peak_kib("2s")
     assert large > 15 * small
-    # Kept in memory, it would take at least what it takes in the file.
+    # In memory the timeline would take at least its size in the file.
     assert (long - short) * 1024 < (large - small) / 4
     assert large - small > 4 << 20, "the difference is large enough to be seen"
 
 
 @pytest.mark.parametrize("kernel", ["linux-2.5.59", "linux-6.12"])
-def test_the_label_of_the_traced_system_says_that_it_is_simulated(tmp_path: Path, kernel: str) -> None:
+def test_the_system_of_the_trace_is_labelled_as_simulated(tmp_path: Path, kernel: str) -> None:
     path = tmp_path / "trace"
     simulate(*HACKBENCH, "--kernel", kernel, "--timeline", path)
     (name,) = [p.system_info.utsname for p in read(path).packet if p.HasField("system_info")]

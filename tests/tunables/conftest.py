@@ -1,4 +1,4 @@
-"""What the tests of tunables share: a fake machine, failing files, and the real machine's sysctls, one at a time."""
+"""Fixtures for tunables: a fake machine, failing files, and the sysctls of the real machine for one test at a time."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def fake(tmp_path: Path) -> System:
 
 @pytest.fixture
 def journals(tmp_path: Path) -> Path:
-    """Directory for journals."""
+    """A folder for journals."""
     return tmp_path / "journals"
 
 
 @pytest.fixture
 def real() -> Iterator[System]:
-    """The running kernel, for one test of the machine at a time, with its values put back whatever the test did."""
+    """The running kernel, for one test of the machine at a time. Its values are put back after the test."""
     if os.geteuid() != 0:
         pytest.skip(f"needs root to write {', '.join(REAL)}")
     system = System()
@@ -61,7 +61,7 @@ def real() -> Iterator[System]:
 
 
 def currents(system: System, names: tuple[str, ...] = REAL) -> dict[str, str | None]:
-    """Values now, by name."""
+    """The current values, by name."""
     return {name: getattr(system.resolve(name), "current", None) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""The catalogue agrees with itself, and has what reports and mailing lists speak of."""
+"""The catalogue is consistent, and contains the tunables of reports and mailing lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVERY = pytest.mark.parametrize("tunable", catalogue().values(), ids=lambda tuna
 
 
 @EVERY
-def test_every_tunable_says_what_it_is_and_where_that_is_from(tunable: Tunable):
+def test_every_tunable_has_a_summary_and_a_source(tunable: Tunable):
     assert len(tunable.summary) > 10
     assert not tunable.summary.endswith(".")
     assert "@ v" in tunable.source or "man 7" in tunable.source, "a kernel file or document with its version"
@@ -34,7 +34,7 @@ def test_places_of_one_kind_do_not_overlap(tunable: Tunable):
 
 
 @EVERY
-def test_defaults_are_values_it_takes_and_hold_at_one_time_each(tunable: Tunable):
+def test_defaults_are_valid_values_with_disjoint_ranges(tunable: Tunable):
     for default in tunable.defaults:
         assert tunable.parse(default.value) == default.value
     for one, other in combinations(tunable.defaults, 2):
@@ -42,7 +42,7 @@ def test_defaults_are_values_it_takes_and_hold_at_one_time_each(tunable: Tunable
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
-def test_no_file_belongs_to_two_tunables_of_one_kernel(version: KernelVersion):
+def test_no_file_of_a_kernel_belongs_to_two_tunables(version: KernelVersion):
     seen: dict[tuple[str, str], str] = {}
     for tunable in catalogue().values():
         for place in tunable.places_in(version):
@@ -77,7 +77,7 @@ def test_old_names_paths_and_boot_parameters_lead_to_the_canonical_name(old: str
     assert lookup(old).name == canonical
 
 
-def test_an_unknown_name_is_answered_with_the_nearest_right_ones():
+def test_an_unknown_name_lists_the_nearest_names():
     with pytest.raises(UnknownTunable, match=r"sched\.migraton_cost.*sched\.migration_cost_ns") as error:
         lookup("sched.migraton_cost")
     assert error.value.nearest[0] == "sched.migration_cost_ns"
@@ -106,20 +106,20 @@ def test_an_unknown_name_is_answered_with_the_nearest_right_ones():
         ("vm.stat_interval", "4.4", "/proc/sys/vm/stat_interval"),
     ],
 )
-def test_a_tunable_lives_where_that_kernel_has_it(name: str, kernel: str, place: str | None):
+def test_a_tunable_has_the_place_of_each_kernel(name: str, kernel: str, place: str | None):
     places = [p.text for p in lookup(name).places_in(KernelVersion.parse(kernel)) if p.kind != "boot"]
     assert places == ([place] if place else [])
 
 
-def test_a_domain_level_is_a_tunable_of_its_own():
-    one = lookup("sched.domain1.imbalance_pct")
-    assert one.name == "sched.domain1.imbalance_pct"
-    assert one.places[-1].where == "sched/domains/cpu*/domain1/imbalance_pct"
+def test_a_domain_level_is_a_separate_tunable():
+    level = lookup("sched.domain1.imbalance_pct")
+    assert level.name == "sched.domain1.imbalance_pct"
+    assert level.places[-1].where == "sched/domains/cpu*/domain1/imbalance_pct"
     with pytest.raises(UnknownTunable):
         lookup("sched.domain1.nonsense")
 
 
-def test_a_value_can_be_said_on_the_kernel_command_line():
+def test_a_value_becomes_a_word_of_the_kernel_command_line():
     v618 = KernelVersion(6, 18)
     assert lookup("sched.preempt").boot_argument("full", v618) == "preempt=full"
     assert lookup("kernel.numa_balancing").boot_argument("0", v618) == "numa_balancing=disable"

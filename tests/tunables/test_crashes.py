@@ -1,4 +1,4 @@
-"""Whatever the run was doing when it died, the next start puts the original values back."""
+"""The next start puts the original values back, at whatever point the run died."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ VARIANTS = st.fixed_dictionaries({}, optional=VALUES)
 
 
 class Crash(BaseException):
-    """The process is gone: nothing may catch this and go on writing."""
+    """Stands for the end of the process: no handler may catch it and continue writing."""
 
 
 class Mortal(PlainFiles):
-    """Dies at the given write, before it or after; once dead, it neither reads nor writes."""
+    """Files whose process dies before or after the given write. From then on every read and write fails."""
 
     def __init__(self, writes_to_live: int, *, after: bool) -> None:
         self.left, self.after, self.dead = writes_to_live, after, False
@@ -66,7 +66,7 @@ class Mortal(PlainFiles):
 
 @contextmanager
 def machine() -> Iterator[tuple[System, Path]]:
-    """A fresh fake machine and a directory for journals, of one example each."""
+    """A new fake machine and a folder for journals, for each example."""
     folder = Path(tempfile.mkdtemp())
     try:
         names = [*VALUES, "sched.features.RUN_TO_PARITY"]
@@ -89,7 +89,7 @@ def machine() -> Iterator[tuple[System, Path]]:
     after=st.booleans(),
     torn=st.integers(0, 40),
 )
-def test_any_moves_with_a_crash_at_any_write_leave_the_originals(
+def test_a_crash_at_any_write_of_any_moves_leaves_the_originals(
     moves: list[dict[str, object]], lives: int, after: bool, torn: int
 ):
     with machine() as (system, journals):
@@ -114,7 +114,7 @@ def test_any_moves_with_a_crash_at_any_write_leave_the_originals(
 
 @settings(max_examples=30, deadline=None)
 @given(first=VARIANTS, second=VARIANTS, lives=st.integers(0, 4), again=st.integers(0, 4))
-def test_a_start_that_dies_while_it_recovers_leaves_the_rest_to_the_next(
+def test_a_start_that_dies_in_recovery_leaves_the_rest_to_the_next_start(
     first: dict[str, object], second: dict[str, object], lives: int, again: int
 ):
     with machine() as (system, journals):
@@ -134,7 +134,7 @@ def test_a_start_that_dies_while_it_recovers_leaves_the_rest_to_the_next(
 @settings(max_examples=20, deadline=None)
 @given(moves=st.lists(VARIANTS, min_size=1, max_size=3), lives=st.integers(0, 8), after=st.booleans())
 def test_the_printed_script_names_the_same_originals(moves: list[dict[str, object]], lives: int, after: bool):
-    """What the script would write, by its text, is what recovery writes."""
+    """The text of the script contains the values that recovery writes."""
     with machine() as (system, journals):
         journal = Journal.open(journals, "r", replace(system, files=Mortal(lives, after=after)))
         with suppress(Crash):

@@ -1,4 +1,4 @@
-"""debugfs on the running kernel: mounted while it is needed and no longer; lockdown told from absence.
+"""debugfs on the running kernel: mounted only while it is needed; lockdown differs from absence.
 
 Each test is a process in a mount namespace of its own, without debugfs, so that neither the machine's own mount nor
 another test makes a difference.
@@ -35,7 +35,7 @@ with system.debugfs():
 
 
 def alone(folder: Path, code: str) -> Any:
-    """What the code prints, as JSON; skips where a test may not mount."""
+    """Run the code and return the JSON that it prints; skip the test where it may not mount."""
     if os.geteuid() != 0:
         pytest.skip("mounting debugfs needs root")
     if shutil.which("unshare") is None:
@@ -52,7 +52,7 @@ def alone(folder: Path, code: str) -> Any:
     return said
 
 
-def test_debugfs_is_mounted_for_as_long_as_it_is_needed(tmp_path: Path):
+def test_debugfs_is_mounted_while_it_is_needed(tmp_path: Path):
     said = alone(
         tmp_path,
         """
@@ -69,7 +69,7 @@ print(json.dumps(seen))
     assert said == [None, "schedlab", "schedlab", "schedlab", None]
 
 
-def test_a_mount_that_another_run_still_needs_stays(tmp_path: Path):
+def test_a_mount_that_another_run_needs_stays(tmp_path: Path):
     said = alone(
         tmp_path,
         """
@@ -106,7 +106,7 @@ print(json.dumps([inside, mounts.source()]))
     assert said == ["none", "none"]
 
 
-def test_what_a_killed_run_mounted_is_unmounted_by_the_next_start(tmp_path: Path):
+def test_the_next_start_unmounts_the_debugfs_of_a_killed_run(tmp_path: Path):
     said = alone(
         tmp_path,
         """
@@ -122,7 +122,7 @@ print(json.dumps([left, mounts.source()]))
     assert said == ["schedlab", None]
 
 
-def test_lockdown_is_told_from_absence_and_from_not_being_mounted(tmp_path: Path):
+def test_lockdown_differs_from_absence_and_from_no_mount(tmp_path: Path):
     said = alone(
         tmp_path,
         """
@@ -142,7 +142,7 @@ print(json.dumps(seen))
     assert said["old"] in {"Available", "Absent", "Refused"}
 
 
-def test_the_journal_mounts_by_itself_and_unmounts_after_the_undo(tmp_path: Path):
+def test_the_journal_mounts_debugfs_and_unmounts_it_after_the_undo(tmp_path: Path):
     said = alone(
         tmp_path,
         """

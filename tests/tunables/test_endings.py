@@ -1,4 +1,4 @@
-"""However a run ends, the running kernel's own sysctls are back: one test for each way."""
+"""The sysctls of the running kernel are put back at each kind of end of a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ except Interrupted as ended:
 
 
 def start(journals: Path) -> subprocess.Popen[str]:
-    """A run that has set the other values and waits for a child of its own."""
+    """A run that has set the other values and waits for its child process."""
     code = RUN.replace("{values!r}", repr(OTHER_VALUES))
     run = subprocess.Popen([sys.executable, "-c", code, journals], stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
@@ -119,8 +119,8 @@ def test_values_are_back_after_kill_9_and_the_next_start(real: System, journals:
 
 
 @pytest.mark.root
-def test_values_are_back_when_the_journal_was_never_closed(real: System, journals: Path):
-    """The net below: an exit without leaving the block."""
+def test_values_are_put_back_when_the_journal_was_never_closed(real: System, journals: Path):
+    """The last resort: an exit without leaving the block."""
     before = currents(real)
     code = (
         "import sys; from pathlib import Path; from schedlab.tunables import Journal, System\n"
@@ -169,7 +169,7 @@ def test_a_second_signal_waits_for_the_undo(fake: System, journals: Path):
     assert {name: file_of(fake, name).read_text() for name in before} == before
 
 
-def test_handlers_are_as_before_afterwards():
+def test_the_previous_signal_handlers_are_restored():
     def shielded() -> None:
         with deferred_signals():
             signal.raise_signal(signal.SIGTERM)
@@ -188,7 +188,7 @@ def test_handlers_are_as_before_afterwards():
     assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
 
 
-def test_a_hang_up_that_is_ignored_stays_ignored():
+def test_an_ignored_sighup_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with restore_on_signals(), deferred_signals():
@@ -197,7 +197,7 @@ def test_a_hang_up_that_is_ignored_stays_ignored():
         signal.signal(signal.SIGHUP, before)
 
 
-def test_outside_the_main_thread_signals_are_nobodys_business():
+def test_signal_handlers_are_unchanged_outside_the_main_thread():
     def work() -> None:
         with restore_on_signals(), deferred_signals():
             done.append(True)

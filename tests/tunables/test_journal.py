@@ -1,4 +1,4 @@
-"""Setting tunables through the journal: what is written, in which order, and what is put back."""
+"""Setting tunables through the journal: the writes, their order, and putting values back."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ B = {"vm.stat_interval": 5, "sched.preempt": "full", "sched.features.NEXT_BUDDY"
 
 
 class Recording(PlainFiles):
-    """Keeps the order of writes; `on_write` may raise, or spoil what was written."""
+    """Files that record the order of writes; `on_write` may raise, or change the written value."""
 
     def __init__(self, on_write: Callable[[Path, str], None] = lambda path, text: None) -> None:
         self.writes: list[tuple[str, str]] = []
@@ -50,13 +50,13 @@ class Recording(PlainFiles):
 
 
 def snapshot(system: System) -> dict[str, str]:
-    """Text of every file of the tree."""
+    """The text of every file of the tree."""
     files = (p for p in system.root.rglob("*") if p.is_file() and p.suffix != ".gz")
-    # Words, not bytes: a rewritten list of features may differ in a trailing blank.
+    # Compared by words: a rewritten list of features may differ in a trailing blank.
     return {str(p): " ".join(p.read_text().split()) for p in files}
 
 
-def test_values_are_set_and_put_back_and_the_file_goes(fake: System, journals: Path):
+def test_values_are_set_and_put_back_and_the_journal_is_removed(fake: System, journals: Path):
     before = snapshot(fake)
     with Journal.open(journals, "r", fake) as journal:
         changes = journal.apply(A)
@@ -97,7 +97,7 @@ def test_moving_between_variants_writes_the_differences_only(fake: System, journ
     assert files.writes == [], "nothing was left to put back"
 
 
-def test_no_difference_costs_no_record(fake: System, journals: Path):
+def test_an_equal_variant_writes_no_record(fake: System, journals: Path):
     with Journal.open(journals, "r", fake) as journal:
         assert journal.put({"vm.stat_interval": 1}) == []
         assert not journals.exists(), "a run that changes nothing keeps no journal"
@@ -130,7 +130,7 @@ def test_the_record_is_on_disk_before_the_write(fake: System, journals: Path, mo
         journal.restore()
 
 
-def test_apply_adds_to_what_is_set_and_the_first_original_counts(fake: System, journals: Path):
+def test_apply_adds_values_and_keeps_the_first_original(fake: System, journals: Path):
     with Journal.open(journals, "r", fake) as journal:
         journal.apply({"vm.stat_interval": 5})
         journal.apply({"vm.stat_interval": 9, "sched.nr_migrate": 8})
@@ -146,8 +146,8 @@ def test_apply_adds_to_what_is_set_and_the_first_original_counts(fake: System, j
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
-def test_all_or_nothing_at_any_failing_write(fake: System, journals: Path, k: int):
-    """The writes before a failing one are taken back, to the state of the variant before."""
+def test_a_failing_write_undoes_the_whole_move(fake: System, journals: Path, k: int):
+    """The writes before a failing one are undone, back to the state of the previous variant."""
 
     def on_write(path: Path, text: str) -> None:
         if armed and len(files.writes) == k + 1:
@@ -186,7 +186,7 @@ def test_a_value_that_the_kernel_rounds_is_refused_and_taken_back(fake: System, 
         assert snapshot(fake) == before
 
 
-def test_two_tunables_that_bound_each_other_are_written_in_the_order_that_works(fake: System, journals: Path):
+def test_tunables_that_bound_each_other_are_written_in_a_valid_order(fake: System, journals: Path):
     def on_write(path: Path, text: str) -> None:
         folder = path.parent
         period = int(text if path.name == "period" else (folder / "period").read_text())
@@ -204,7 +204,7 @@ def test_two_tunables_that_bound_each_other_are_written_in_the_order_that_works(
     assert snapshot(fake) == before
 
 
-def test_what_somebody_else_changed_is_left_alone_and_reported(fake: System, journals: Path):
+def test_a_value_that_somebody_else_changed_is_left_alone_and_reported(fake: System, journals: Path):
     with Journal.open(journals, "r", fake) as journal:
         journal.put(A)
         file_of(fake, "vm.stat_interval").write_text("42\n")
@@ -220,7 +220,7 @@ def test_what_somebody_else_changed_is_left_alone_and_reported(fake: System, jou
     assert len(kept) == 1, "the originals stay on record"
 
 
-def test_what_somebody_else_changed_is_left_alone_when_a_variant_lets_go_of_it(fake: System, journals: Path):
+def test_a_value_that_somebody_else_changed_is_left_alone_when_its_variant_ends(fake: System, journals: Path):
     with Journal.open(journals, "r", fake) as journal:
         journal.put(A)
         file_of(fake, "vm.stat_interval").write_text("42\n")
@@ -230,7 +230,7 @@ def test_what_somebody_else_changed_is_left_alone_when_a_variant_lets_go_of_it(f
     assert (journals / "left-alone").is_dir()
 
 
-def test_what_somebody_else_changes_after_it_was_put_back_is_not_the_runs_business(fake: System, journals: Path):
+def test_a_later_change_of_a_value_that_was_put_back_is_ignored(fake: System, journals: Path):
     with Journal.open(journals, "r", fake) as journal:
         journal.put(A)
         journal.put({})
@@ -240,7 +240,7 @@ def test_what_somebody_else_changes_after_it_was_put_back_is_not_the_runs_busine
     assert list(journals.iterdir()) == []
 
 
-def test_a_value_that_the_kernel_itself_adapts_is_put_back_all_the_same(fake: System, journals: Path):
+def test_a_value_that_the_kernel_adapts_is_put_back(fake: System, journals: Path):
     file = file_of(fake, "sched.domain.max_newidle_lb_cost")
     with Journal.open(journals, "r", fake) as journal:
         journal.put({"sched.domain.max_newidle_lb_cost": "1ms"})
@@ -269,7 +269,7 @@ def test_files_that_another_tunable_makes_appear_are_written_after_it(tmp_path: 
     assert snapshot(system) == before
 
 
-def test_wrong_wishes_change_nothing(fake: System, journals: Path):
+def test_invalid_settings_change_nothing(fake: System, journals: Path):
     before = snapshot(fake)
     wrong: list[tuple[dict[str, object], type[TunableError]]] = [
         ({"vm.stat_interval": 2, "nonsense": 1}, UnknownTunable),
@@ -287,7 +287,7 @@ def test_wrong_wishes_change_nothing(fake: System, journals: Path):
     assert not journals.exists()
 
 
-def test_without_a_place_for_the_journal_nothing_is_changed(fake: System, tmp_path: Path):
+def test_without_a_writable_folder_nothing_is_changed(fake: System, tmp_path: Path):
     before = snapshot(fake)
     (tmp_path / "file").write_text("")
     with (
@@ -300,7 +300,7 @@ def test_without_a_place_for_the_journal_nothing_is_changed(fake: System, tmp_pa
         Journal.open(tmp_path, "../r", fake)
 
 
-def test_what_cannot_be_put_back_keeps_the_journal(fake: System, journals: Path):
+def test_a_value_that_cannot_be_put_back_keeps_the_journal(fake: System, journals: Path):
     def on_write(path: Path, text: str) -> None:
         if (path.name, text) == ("nr_migrate", "32"):
             raise OSError(errno.EIO, "Input/output error")
@@ -322,14 +322,14 @@ def test_a_forked_child_undoes_nothing(fake: System, journals: Path):
         assert file_of(fake, "vm.stat_interval").read_text() == "5\n"
 
 
-def test_two_runs_of_one_name_keep_two_journals(fake: System, journals: Path):
-    with Journal.open(journals, "r", fake) as one, Journal.open(journals, "r", fake) as other:
-        one.put({"vm.stat_interval": 5})
-        other.put({"sched.nr_migrate": 8})
-        assert one.path != other.path
+def test_two_runs_with_the_same_name_have_two_journals(fake: System, journals: Path):
+    with Journal.open(journals, "r", fake) as first, Journal.open(journals, "r", fake) as second:
+        first.put({"vm.stat_interval": 5})
+        second.put({"sched.nr_migrate": 8})
+        assert first.path != second.path
 
 
-def test_a_line_of_the_journal_can_be_read_by_people(fake: System, journals: Path):
+def test_a_line_of_the_journal_is_readable_json(fake: System, journals: Path):
     with Journal.open(journals, "night-run", fake) as journal:
         journal.put({"sched.migration_cost_ns": "100us"})
         assert journal.path is not None

@@ -1,4 +1,4 @@
-"""What a start makes of the journals it finds: of live and dead runs, of other boots and machines, damaged ones."""
+"""Recovery at start: journals of live and dead runs, of other boots and machines, and damaged journals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .test_journal import A, B, snapshot
 
 
 def dead(system: System, journals: Path, *moves: dict[str, object]) -> Path:
-    """Journal of a run that was killed after these moves."""
+    """The journal of a run that was killed after these moves."""
     journal = Journal.open(journals, "killed", system)
     for wanted in moves or (A, B):
         journal.put(wanted)
@@ -47,10 +47,10 @@ def test_a_dead_runs_values_are_put_back_and_a_live_runs_are_not(fake: System, j
     dead(fake, journals)
     with Journal.open(journals, "alive", fake) as live:
         live.put({"sched.nr_migrate": 8})
-        found = {journal.run_id: journal for journal in pending(journals)}
-        assert not found["killed"].live
-        assert found["alive"].live
-        assert {h.name for h in found["killed"].histories} >= {"vm.stat_interval", "sched.preempt"}
+        results = {journal.run_id: journal for journal in pending(journals)}
+        assert not results["killed"].live
+        assert results["alive"].live
+        assert {h.name for h in results["killed"].histories} >= {"vm.stat_interval", "sched.preempt"}
         outcomes = recover(journals, fake)
         assert all(isinstance(o, Restored) for o in outcomes)
         assert file_of(fake, "sched.nr_migrate").read_text() == "8\n"
@@ -58,8 +58,10 @@ def test_a_dead_runs_values_are_put_back_and_a_live_runs_are_not(fake: System, j
     assert snapshot(fake) == before
 
 
-def test_a_process_of_the_same_number_is_not_the_run(fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch):
-    """A child that outlived its parent keeps the lock, but not the parent's life."""
+def test_another_process_with_the_same_pid_is_not_the_run(
+    fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A child that outlived the run keeps the lock, but the run is dead."""
     journal = Journal.open(journals, "r", fake)
     journal.put({"sched.nr_migrate": 8})
     assert pending(journals)[0].live
@@ -70,7 +72,7 @@ def test_a_process_of_the_same_number_is_not_the_run(fake: System, journals: Pat
     journal.close()
 
 
-def test_no_directory_and_nothing_in_it_are_nothing_to_do(fake: System, tmp_path: Path):
+def test_recovery_without_a_folder_or_journals_does_nothing(fake: System, tmp_path: Path):
     assert recover(tmp_path / "none", fake) == []
     assert pending(tmp_path / "none") == []
     assert recover(tmp_path, fake) == []
@@ -88,7 +90,7 @@ def test_somebody_elses_value_is_left_alone_once(fake: System, journals: Path):
     assert len(list((journals / "left-alone").iterdir())) == 1
 
 
-def test_a_file_that_is_gone_has_nothing_to_put_back(fake: System, journals: Path):
+def test_a_deleted_file_has_nothing_to_put_back(fake: System, journals: Path):
     path = file_of(fake, "sched.preempt")
     dead(fake, journals)
     path.unlink()
@@ -98,7 +100,7 @@ def test_a_file_that_is_gone_has_nothing_to_put_back(fake: System, journals: Pat
 
 
 def test_after_a_reboot_nothing_is_written(fake: System, journals: Path):
-    """The kernel has forgotten the run's values; one that looks like ours was set on purpose."""
+    """The kernel has forgotten the run's values; an equal value was set by somebody else."""
     dead(fake, journals, {"vm.stat_interval": 5, "sched.nr_migrate": 8})
     file_of(fake, "sched.nr_migrate").write_text("32\n")
     (fake.root / "proc/sys/kernel/random/boot_id").write_text("another-boot\n")
@@ -119,7 +121,7 @@ def test_another_machines_journal_in_a_shared_directory_is_not_touched(journals:
     assert path.exists()
 
 
-def test_a_line_cut_off_by_a_power_loss_is_no_damage(fake: System, journals: Path):
+def test_a_line_cut_off_by_a_power_loss_is_not_damage(fake: System, journals: Path):
     before = snapshot(fake)
     path = dead(fake, journals)
     whole = path.read_bytes()
@@ -138,7 +140,7 @@ def test_a_line_cut_off_by_a_power_loss_is_no_damage(fake: System, journals: Pat
         (lambda lines: [*lines[:-1], lines[-1][:-3] + b"9}\n"], "checksum"),
     ],
 )
-def test_a_damaged_journal_is_a_clear_error_that_loses_nothing(
+def test_a_damaged_journal_is_an_error_and_stays(
     fake: System, journals: Path, spoil: Callable[[list[bytes]], list[bytes]], why: str
 ):
     path = dead(fake, journals)
@@ -156,7 +158,7 @@ def test_a_damaged_journal_is_a_clear_error_that_loses_nothing(
     assert "NOT undone" in undo_script(journals)
 
 
-def test_a_damaged_journal_does_not_keep_another_from_being_undone(fake: System, journals: Path):
+def test_a_damaged_journal_does_not_prevent_the_undo_of_another(fake: System, journals: Path):
     dead(fake, journals)
     (journals / "bad.1.jsonl").write_text("nonsense\n")
     outcomes = recover(journals, fake)
@@ -164,7 +166,7 @@ def test_a_damaged_journal_does_not_keep_another_from_being_undone(fake: System,
     assert file_of(fake, "vm.stat_interval").read_text() == "1\n"
 
 
-def test_a_journal_of_an_unknown_format_is_left_for_the_program_that_knows_it(fake: System, journals: Path):
+def test_a_journal_of_an_unknown_format_stays(fake: System, journals: Path):
     path = dead(fake, journals)
     opened = journal_file.Opened(99, "r", "/", 1, 1, "", "", "", 0.0)
     path.write_bytes(journal_file.encode(opened))
@@ -179,7 +181,7 @@ def test_a_run_that_died_while_creating_its_journal_leaves_nothing(fake: System,
     assert list(journals.iterdir()) == []
 
 
-def test_what_failed_is_tried_again_by_the_next_start(fake: System, journals: Path):
+def test_the_next_start_tries_failed_values_again(fake: System, journals: Path):
     dead(fake, journals, {"sched.nr_migrate": 8, "vm.stat_interval": 2})
     file = file_of(fake, "sched.nr_migrate")
 
@@ -209,8 +211,8 @@ def test_journals_are_private_and_in_the_usual_place(fake: System, journals: Pat
     assert default_journal_dir(uid=1000) == Path("/home/user/.local/state/schedlab/journal")
 
 
-def test_the_shell_script_does_the_same_by_hand(fake: System, tmp_path: Path):
-    """Plain values, -1 kept unsigned, booleans shown as letters; a directory with a blank and a quote in it."""
+def test_the_shell_script_undoes_the_same_changes(fake: System, tmp_path: Path):
+    """Plain values, -1 as an unsigned number, booleans as letters; a path with a blank and a quote."""
     journals = tmp_path / "state of Linus' machine"
     wanted = {"vm.stat_interval": 5, "sched.migration_cost_ns": -1, "kernel.watchdog_cpumask": "0"}
     dead(fake, journals, wanted)
@@ -238,7 +240,7 @@ def test_the_shell_script_knows_features_and_choices_and_leaves_others_values_al
     features, preempt = file_of(fake, "sched.features.PLACE_LAG"), file_of(fake, "sched.preempt")
     file_of(fake, "vm.stat_interval").write_text("42\n")
     done = subprocess.run(["sh"], input=undo_script(journals), capture_output=True, text=True, check=False)
-    # In a tree of plain files the written word is all that is left of the file.
+    # In a tree of plain files, the file contains only the written word afterwards.
     assert features.read_text() == "PLACE_LAG\n"
     assert preempt.read_text() == "voluntary\n"
     assert done.returncode == 1
@@ -246,13 +248,13 @@ def test_the_shell_script_knows_features_and_choices_and_leaves_others_values_al
     assert file_of(fake, "vm.stat_interval").read_text() == "42\n"
 
 
-def test_the_shell_script_of_nothing_does_nothing(tmp_path: Path):
+def test_the_shell_script_without_journals_does_nothing(tmp_path: Path):
     done = subprocess.run(["sh"], input=undo_script(tmp_path), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "nothing to put back\n")
 
 
-def test_a_run_killed_in_a_tree_of_files_is_recovered_from_the_real_system_too(fake: System, journals: Path):
-    """A start knows from the journal which tree it is about."""
+def test_a_run_killed_in_a_tree_of_files_is_recovered_on_the_real_system(fake: System, journals: Path):
+    """The journal names the tree that it belongs to."""
     before = snapshot(fake)
     code = (
         "import os, signal, sys; from pathlib import Path\n"
@@ -270,7 +272,7 @@ def test_a_run_killed_in_a_tree_of_files_is_recovered_from_the_real_system_too(f
     assert os.listdir(journals) == [".recover.lock"]
 
 
-def test_the_shell_script_of_the_real_kernel_asks_for_the_boot_and_mounts_debugfs(journals: Path):
+def test_the_shell_script_for_the_real_kernel_checks_the_boot_and_mounts_debugfs(journals: Path):
     journals.mkdir()
     path = "/sys/kernel/debug/sched/features"
     written = [
@@ -285,7 +287,7 @@ def test_the_shell_script_of_the_real_kernel_asks_for_the_boot_and_mounts_debugf
     assert script.index("mount -t debugfs schedlab") < script.index("put_back feature") < script.index("umount")
 
 
-def test_starting_and_recovering_does_not_load_the_catalogues_parser(tmp_path: Path):
+def test_recovery_at_start_does_not_import_pydantic(tmp_path: Path):
     code = (
         "import sys; from pathlib import Path; from schedlab.tunables import System, recover\n"
         "recover(Path(sys.argv[1]), System()); assert 'pydantic' not in sys.modules"

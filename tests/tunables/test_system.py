@@ -1,4 +1,4 @@
-"""Whether a tunable can be set here is told rightly: available, absent, refused, read-only, at boot only."""
+"""`System.resolve`: tunables that are available, absent, refused, read-only or set at boot only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KERNELS = ("4.4.302", "4.19.1", "5.12.0", "5.14.0-rc1", "6.6.9", "6.12.1", "6.18
 
 
 class LockedFiles(PlainFiles):
-    """Files below one directory exist and do not open."""
+    """Files below one folder exist and cannot be opened."""
 
     def __init__(self, below: str, error: int = errno.EPERM, *, readable: bool = False) -> None:
         self.below, self.error, self.readable = below, error, readable
@@ -55,7 +55,7 @@ class LockedFiles(PlainFiles):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_kernel_offers_what_the_catalogue_says_it_has_and_nothing_else(kernel: str, tmp_path: Path):
+def test_a_kernel_has_exactly_the_tunables_of_the_catalogue(kernel: str, tmp_path: Path):
     system = build_fake_tree(tmp_path, kernel=kernel)
     for tunable in catalogue().values():
         here = system.resolve(tunable)
@@ -69,7 +69,7 @@ def test_a_kernel_offers_what_the_catalogue_says_it_has_and_nothing_else(kernel:
             assert isinstance(here, Absent), (tunable.name, here)
 
 
-def test_what_a_kernel_no_longer_has_is_answered_with_which_do_and_what_took_its_place(tmp_path: Path):
+def test_a_removed_tunable_names_its_kernels_and_its_successor(tmp_path: Path):
     here = build_fake_tree(tmp_path, kernel="6.6.0").resolve("sched.latency_ns")
     assert isinstance(here, Absent)
     assert here.why == "kernel 6.6 does not have it: it is in kernels until 6.5; see sched.base_slice_ns"
@@ -86,7 +86,7 @@ def test_a_missing_build_option_is_named(tmp_path: Path):
     assert "perhaps built without CONFIG_SCHEDSTATS" in System(root=tmp_path).resolve("kernel.sched_schedstats").why
 
 
-def test_the_configuration_is_also_read_from_the_distributions_place(tmp_path: Path):
+def test_the_kernel_configuration_is_also_read_from_boot(tmp_path: Path):
     build_fake_tree(tmp_path, kernel="6.8.0-31-generic", missing=["kernel.sched_schedstats"])
     (tmp_path / "proc/config.gz").unlink()
     (tmp_path / "boot").mkdir()
@@ -94,8 +94,8 @@ def test_the_configuration_is_also_read_from_the_distributions_place(tmp_path: P
     assert System(root=tmp_path).resolve("kernel.sched_schedstats").why.endswith("without CONFIG_SCHEDSTATS")
 
 
-def test_a_file_decides_over_the_version(tmp_path: Path):
-    """Distributions bring features back to older kernels."""
+def test_an_existing_file_takes_precedence_over_the_version(tmp_path: Path):
+    """Distributions backport features to older kernels."""
     system = build_fake_tree(tmp_path, kernel="6.18.0")
     features = tmp_path / "sys/kernel/debug/sched/features"
     assert isinstance(system.resolve("sched.features.NI_RANDOM"), Absent)
@@ -105,7 +105,7 @@ def test_a_file_decides_over_the_version(tmp_path: Path):
     assert here.current == "NI_RANDOM"
 
 
-def test_a_locked_down_file_is_told_from_an_absent_one(tmp_path: Path):
+def test_a_locked_down_file_differs_from_an_absent_file(tmp_path: Path):
     system = replace(build_fake_tree(tmp_path), files=LockedFiles("/debug/sched/"))
     here = system.resolve("sched.migration_cost_ns")
     assert isinstance(here, Refused)
@@ -121,7 +121,7 @@ def test_a_locked_down_file_is_told_from_an_absent_one(tmp_path: Path):
     assert isinstance(system.resolve("vm.stat_interval"), Available)
 
 
-def test_the_kernels_own_word_on_lockdown_is_used_when_it_gives_it(tmp_path: Path):
+def test_the_lockdown_state_of_the_kernel_is_reported(tmp_path: Path):
     build_fake_tree(tmp_path)
     (tmp_path / "sys/kernel/security").mkdir()
     (tmp_path / "sys/kernel/security/lockdown").write_text("none [integrity] confidentiality\n")
@@ -130,7 +130,7 @@ def test_the_kernels_own_word_on_lockdown_is_used_when_it_gives_it(tmp_path: Pat
     assert "kernel lockdown is at integrity" in here.reason
 
 
-def test_an_ordinary_user_is_told_that_it_needs_root(tmp_path: Path):
+def test_an_ordinary_user_learns_that_root_is_needed(tmp_path: Path):
     build_fake_tree(tmp_path)
     here = System(tmp_path, uid=1000, files=LockedFiles("/debug/", errno.EACCES)).resolve("sched.nr_migrate")
     assert isinstance(here, Refused)
@@ -142,7 +142,7 @@ def test_an_ordinary_user_is_told_that_it_needs_root(tmp_path: Path):
     assert here.reason == "needs root"
 
 
-def test_a_file_that_can_only_be_read_is_told_apart(tmp_path: Path):
+def test_a_file_that_cannot_be_written_is_read_only(tmp_path: Path):
     build_fake_tree(tmp_path)
     files = LockedFiles("/proc/sys", errno.EROFS, readable=True)
     here = System(tmp_path, uid=0, files=files).resolve("vm.stat_interval")
@@ -150,7 +150,7 @@ def test_a_file_that_can_only_be_read_is_told_apart(tmp_path: Path):
     assert "can be read (now 1), not written: its file system is mounted read-only, as in a container" in here.why
 
 
-def test_a_choice_that_the_machine_cannot_make_is_read_only(tmp_path: Path):
+def test_an_unsupported_choice_is_read_only(tmp_path: Path):
     system = build_fake_tree(tmp_path)
     (tmp_path / "sys/devices/system/cpu/smt/control").write_text("notsupported\n")
     here = system.resolve("cpu.smt")
@@ -158,7 +158,7 @@ def test_a_choice_that_the_machine_cannot_make_is_read_only(tmp_path: Path):
     assert here.current == "notsupported"
 
 
-def test_a_tree_without_debugfs_says_so(tmp_path: Path):
+def test_a_tree_without_debugfs_has_unmounted_tunables(tmp_path: Path):
     build_fake_tree(tmp_path, kernel="5.4.0")
     (tmp_path / "sys/kernel/debug/sched_features").unlink()
     (tmp_path / "sys/kernel/debug/sched_debug").unlink()
@@ -168,7 +168,7 @@ def test_a_tree_without_debugfs_says_so(tmp_path: Path):
     assert here.unmounted
 
 
-def test_a_boot_parameter_shows_what_the_kernel_was_booted_with(tmp_path: Path):
+def test_a_boot_parameter_shows_its_value_on_the_command_line(tmp_path: Path):
     system = build_fake_tree(tmp_path, command_line="quiet isolcpus=1 nohz_full=2 isolcpus=2-3 threadirqs")
     here = system.resolve("boot.isolcpus")
     assert isinstance(here, BootOnly)
@@ -178,7 +178,7 @@ def test_a_boot_parameter_shows_what_the_kernel_was_booted_with(tmp_path: Path):
     assert "kernel's command line" in here.why
 
 
-def test_a_per_cpu_tunable_has_a_path_for_each_and_says_when_they_differ(tmp_path: Path):
+def test_a_per_cpu_tunable_has_a_path_for_each_cpu_and_may_be_mixed(tmp_path: Path):
     system = build_fake_tree(tmp_path, cpus=12, domains=("SMT", "MC", "NUMA"))
     here = system.resolve("sched.domain.imbalance_pct")
     assert isinstance(here, Available)
@@ -192,7 +192,7 @@ def test_a_per_cpu_tunable_has_a_path_for_each_and_says_when_they_differ(tmp_pat
     assert len(level.paths) == 12
 
 
-def test_domains_that_are_hidden_say_what_shows_them(tmp_path: Path):
+def test_hidden_domains_name_the_tunable_that_shows_them(tmp_path: Path):
     system = build_fake_tree(tmp_path, missing=["sched.domain.imbalance_pct"])
     assert "appears once sched.verbose is true" in system.resolve("sched.domain.imbalance_pct").why
     wanted = {"sched.domain.imbalance_pct": 110}
@@ -200,7 +200,7 @@ def test_domains_that_are_hidden_say_what_shows_them(tmp_path: Path):
     assert system.check({"sched.verbose": True, **wanted}) == {}
 
 
-def test_check_names_what_cannot_be_set_and_refuses_what_this_kernel_cannot_take(tmp_path: Path):
+def test_check_returns_unavailable_tunables_and_refuses_invalid_choices(tmp_path: Path):
     system = build_fake_tree(tmp_path, kernel="6.6.0")
     problems = system.check({"sched.latency_ns": "6ms", "vm.stat_interval": 2, "isolcpus": "1"})
     assert list(problems) == ["sched.latency_ns", "isolcpus"]
@@ -211,28 +211,28 @@ def test_check_names_what_cannot_be_set_and_refuses_what_this_kernel_cannot_take
         old.check({"kernel.numa_balancing": 2})
 
 
-def test_rows_tell_of_every_tunable_and_why_it_cannot_be_set(tmp_path: Path):
+def test_rows_list_every_tunable_with_its_state(tmp_path: Path):
     system = replace(build_fake_tree(tmp_path), files=LockedFiles("/debug/sched/"))
-    found = {row.name: row for row in rows(system)}
-    assert list(found) == list(catalogue())
-    assert found["vm.stat_interval"].state is State.SETTABLE
-    assert found["vm.stat_interval"].current == "1"
-    assert found["vm.stat_interval"].range == "1 to 2000000 s"
-    assert found["sched.nr_migrate"].state is State.REFUSED
-    assert found["sched.nr_migrate"].current is None
-    assert found["sched.latency_ns"].state is State.ABSENT
-    assert found["boot.isolcpus"].state is State.BOOT
+    results = {row.name: row for row in rows(system)}
+    assert list(results) == list(catalogue())
+    assert results["vm.stat_interval"].state is State.SETTABLE
+    assert results["vm.stat_interval"].current == "1"
+    assert results["vm.stat_interval"].range == "1 to 2000000 s"
+    assert results["sched.nr_migrate"].state is State.REFUSED
+    assert results["sched.nr_migrate"].current is None
+    assert results["sched.latency_ns"].state is State.ABSENT
+    assert results["boot.isolcpus"].state is State.BOOT
     assert [row.name for row in rows(system, ["sched_nr_migrate"])] == ["sched.nr_migrate"]
 
 
-def test_a_description_has_all_that_is_known():
-    said = describe("kernel.sched_migration_cost_ns")
-    assert said.name == "sched.migration_cost_ns"
-    assert said.places == (
+def test_a_description_has_the_whole_catalogue_entry():
+    description = describe("kernel.sched_migration_cost_ns")
+    assert description.name == "sched.migration_cost_ns"
+    assert description.places == (
         ("/proc/sys/kernel/sched_migration_cost_ns", "until 5.12"),
         ("/sys/kernel/debug/sched/migration_cost_ns", "since 5.13"),
     )
-    assert said.special["-1"].startswith("every task is cache-hot")
-    assert said.defaults == (("500000", "since 4.4 or earlier"),)
-    assert "sched_migration_cost_ns" in said.other_names
-    assert "v5.14" in said.source
+    assert description.special["-1"].startswith("every task is cache-hot")
+    assert description.defaults == (("500000", "since 4.4 or earlier"),)
+    assert "sched_migration_cost_ns" in description.other_names
+    assert "v5.14" in description.source

@@ -1,4 +1,4 @@
-"""What an experiment file may hold for a tunable, and what a wrong value is answered with."""
+"""Values of tunables in experiment files, and the errors for invalid values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from schedlab.tunables.setting import accepted_units, quantity
         ("boot.isolcpus", "1-3,7", "1-3,7"),
     ],
 )
-def test_a_value_is_written_in_the_files_own_unit(name: str, value: object, written: str):
+def test_a_value_is_written_in_the_unit_of_the_file(name: str, value: object, written: str):
     assert lookup(name).parse(value) == written
 
 
@@ -77,7 +77,7 @@ def test_a_value_is_written_in_the_files_own_unit(name: str, value: object, writ
         ("boot.isolcpus", True, "not a text"),
     ],
 )
-def test_a_wrong_value_is_answered_with_what_is_allowed(name: str, value: object, why: str):
+def test_the_error_for_an_invalid_value_names_the_valid_values(name: str, value: object, why: str):
     with pytest.raises(BadValue, match=why) as error:
         lookup(name).parse(value)
     assert str(error.value).startswith(f"{name}: {value!r}")
@@ -125,5 +125,5 @@ def test_a_codec_reads_what_it_wrote(name: str, raw: str, value: str, after: str
     assert how.decode(shown) == after
 
 
-def test_a_feature_that_the_file_does_not_list_has_no_value():
+def test_a_feature_that_is_not_in_the_file_has_no_value():
     assert codec("feature:PLACE_LAG").decode("NEXT_BUDDY NO_HRTICK\n") is None
