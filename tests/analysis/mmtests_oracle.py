@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from schedlab.analysis.distributions import Columns
-from schedlab.importers.columns import to_columns
 from schedlab.importers.mmtests import read
 from tests.importers.mmtests import trees
+from tests.importers.side_by_side import to_columns
 
 PRINTED = Path(__file__).with_name("mmtests_printed")
 

@@ -146,7 +146,7 @@ def test_columns_can_be_named_by_path_or_renamed(folder: Path) -> None:
         (["--name", "x=y"], "renames no column", "before"),
         (["--baseline", "x"], "no column is called 'x'", "before"),
         (["--higher", "x"], "no metric is called x", "time"),
-        (["--as", "x"], "'x' is no format", "hackbench"),
+        (["--as", "x"], "'x' is not a format", "hackbench"),
     ],
 )
 def test_invalid_options_are_refused_with_the_valid_ones(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from schedlab.importers.columns import to_columns
 from schedlab.results import Import, Series
+from tests.importers.side_by_side import to_columns
 
 
 def series(column: str, values: list[float], block: int = 1, groups: int = 1, metric: str = "time") -> Series:

@@ -16,6 +16,7 @@ import pytest
 
 from schedlab.importers import detect
 from schedlab.importers.logs.reading import recognise
+from schedlab.importers.printed.stated import layouts
 from schedlab.importers.text import HEAD, LARGEST, opened
 from schedlab.results import ImportProblem
 from tests.importers.logs.recorded import SAMPLES, text, values
@@ -152,7 +153,7 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_format_that_is_named_is_taken(tmp_path: Path) -> None:
     found = detect.read(SAMPLES / NUMBERS_ALONE, "perf-bench")
     assert values(found, "time", "perf-bench") == [0.068, 0.067, 0.070]
-    with pytest.raises(ImportProblem, match="'perf' is no format") as problem:
+    with pytest.raises(ImportProblem, match="'perf' is not a format") as problem:
         detect.read(SAMPLES / "hackbench.log", "perf")
     assert "hackbench" in problem.value.todo
 
@@ -162,12 +163,12 @@ def test_every_format_says_what_it_reads() -> None:
     assert {"mmtests", "tables", "hackbench", "csv"} <= detect.formats().keys()
 
 
-def test_a_huge_foreign_file_is_refused_by_its_head(tmp_path: Path) -> None:
+def test_a_huge_foreign_file_is_refused_by_its_first_zero_byte(tmp_path: Path) -> None:
     path = tmp_path / "huge"
     with path.open("wb") as file:
         file.write(b"words without any figure\n" * 4000)
-        file.truncate(LARGEST * 4)  # zeros behind the head, which take no room on the disk
-    with pytest.raises(ImportProblem, match="no output of a tool"):
+        file.truncate(LARGEST * 4)  # zeros behind the words, which take no room on the disk
+    with pytest.raises(ImportProblem, match="is no text: byte 100001 is zero"):
         detect.read(path)
 
 
@@ -179,16 +180,31 @@ def test_more_text_than_fits_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
         detect.read(path)
 
 
-def test_a_long_text_is_no_mail_and_is_not_searched_for_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_long_text_is_not_searched_for_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schedlab.importers.logs.reading._LONGEST", 10_000)
     path = tmp_path / "mail.txt"
-    table = "              base       new\nTime 1       10.0       9.0\nTime 2       20.0      19.0\n"
+    table = "tbench4\n            base                new\nHmean 1  10.0 (  0.00%)   9.0 ( -10.00%)\n"
     path.write_text(f"{table}{'words without any figure' * 10}\n" * 20)
     assert len(detect.read(path).tables) == 20
     path.write_text(f"{table}{'words without any figure' * 10}\n" * 200)
     with pytest.raises(ImportProblem, match="too long to look for tables in") as problem:
         detect.read(path)
     assert problem.value.where == f"{path}:1"
+
+
+def test_a_table_behind_the_first_64_kib_is_found_and_a_layout_can_be_stated(tmp_path: Path) -> None:
+    path = tmp_path / "mail.txt"
+    table = "tbench4\n            base                new\nHmean 1  10.0 (  0.00%)   9.0 ( -10.00%)\n"
+    path.write_text("Nothing but words.\n" * HEAD + table)
+    assert [one.line for one in detect.read(path).tables] == [HEAD + 2]
+    path.write_text("case  a  b\nx     1  2\ny     3  4\n")
+    with pytest.raises(ImportProblem, match="layout of this table is not known") as problem:
+        detect.read(path)
+    assert (problem.value.where, "--table lines=1-3" in problem.value.todo) == (f"{path}:1", True)
+    (stated,) = detect.read(path, layouts=layouts("columns=runs,label=1,baseline=2,better=lower")).tables
+    assert stated.columns == ("a", "b")
+    with pytest.raises(ImportProblem, match="a stated table is not hackbench"):
+        detect.read(path, "hackbench", layouts("columns=runs"))
 
 
 def test_an_archive_is_called_one(tmp_path: Path) -> None:
@@ -348,5 +364,5 @@ def test_two_runs_of_mmtests_named_one_by_one_are_columns_of_one_import(tmp_path
     assert (found.format, found.columns) == ("mmtests", ("new", "old"))
     (named,) = detect.read_all([tmp_path / "new", tmp_path / "old"], names=["a", "b"])
     assert named.columns == ("a", "b")
-    with pytest.raises(ImportProblem, match="holds 2 columns, not one"):
+    with pytest.raises(ImportProblem, match="contains 2 columns"):
         detect.read_all([tmp_path], names=["a"])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from schedlab.importers.adjust import by_column, columns_of, renamed, with_baseline, with_directions
+from schedlab.importers.checks import checked
 from schedlab.importers.outline import outline
-from schedlab.importers.sound import require_sound
 from schedlab.report.imports import to_json
 from schedlab.results import Cell, Direction, Import, ImportProblem, Series, Table, TableRow
 
@@ -127,22 +127,22 @@ def test_each_column_of_samples_knows_where_it_came_from() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e200])
 def test_what_is_no_number_is_refused(value: float) -> None:
-    with pytest.raises(ImportProblem, match="no number"):
-        require_sound(Import("x", "x", ("a",), (series("a", [1.0, value]),)))
+    with pytest.raises(ImportProblem, match="not a number"):
+        checked(Import("x", "x", ("a",), (series("a", [1.0, value]),)))
 
 
 def test_a_row_that_is_there_twice_is_refused() -> None:
     twice = (series("a", [1.0]), series("a", [2.0], direction="higher"))
     with pytest.raises(ImportProblem, match="twice in one block"):
-        require_sound(Import("x", "x", ("a",), twice))
+        checked(Import("x", "x", ("a",), twice))
 
 
 def test_control_characters_do_not_reach_a_terminal() -> None:
-    found = require_sound(Import("x", "x", ("a\x1b[2J",), (series("a\x1b[2J", [1.0]),)))
+    found = checked(Import("x", "x", ("a\x1b[2J",), (series("a\x1b[2J", [1.0]),)))
     assert found.columns == ("a\ufffd[2J",)
     assert found.series[0].column == "a\ufffd[2J"
 
 
 def test_an_import_of_nothing_is_refused() -> None:
-    with pytest.raises(ImportProblem, match="holds no results"):
-        require_sound(Import("x", "somewhere"))
+    with pytest.raises(ImportProblem, match="contains no results"):
+        checked(Import("x", "somewhere"))

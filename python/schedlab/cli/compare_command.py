@@ -18,7 +18,7 @@ from schedlab.cli.formats import (
     Wanted,
     Width,
 )
-from schedlab.cli.options import Store, store_path
+from schedlab.cli.options import Store, Tables, store_path
 from schedlab.cli.run_command import FailOn
 from schedlab.errors import Exit
 
@@ -40,6 +40,7 @@ def compare(
     layout: GivenLayout = None,
     width: Width = None,
     samples: Samples = False,
+    table: Tables = None,
     fail_on: Annotated[FailOn | None, typer.Option(help="Exit with 1 when a verdict is this.")] = None,
 ) -> None:
     """Compare runs, measured or imported, in the rows that they have in common.
@@ -58,7 +59,12 @@ def compare(
     from schedlab.store.selection import named_apart, with_baseline
 
     opened = cache(lambda: open_store(store_path(store), create=False))
-    chosen = named_apart(choose(sides, opened))
+    layouts = []
+    if table:
+        from schedlab.importers.printed.stated import layouts as parsed
+
+        layouts = [layout for text in table for layout in parsed(text)]
+    chosen = named_apart(choose(sides, opened, layouts))
     chosen = with_baseline(chosen, baseline) if baseline else chosen
     refuse(chosen)
     engine = next((column.store for column in chosen if column.store), None)

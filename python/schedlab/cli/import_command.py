@@ -1,4 +1,4 @@
-"""``schedlab import``: results that others made, into the store."""
+"""``schedlab import``: results of other tools, into the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from schedlab.cli.options import store_path
+from schedlab.cli.options import Tables, store_path
 
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 
 
 class ImportFormat(StrEnum):
-    """How to print what was found."""
+    """Format of the summary."""
 
     TEXT = "text"
     JSON = "json"
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the user says about the columns and metrics."""
+class Statements:
+    """What the user states about the columns, the metrics and the layout of printed tables."""
 
     names: Sequence[str]
     baseline: str | None
     lower: Sequence[str]
     higher: Sequence[str]
+    tables: Sequence[str]
 
 
 def import_(
@@ -52,7 +53,7 @@ def import_(
         ),
     ] = None,
     form: Annotated[
-        str | None, typer.Option("--as", metavar="FORMAT", help="The format, where the content does not tell it.")
+        str | None, typer.Option("--as", metavar="FORMAT", help="The format, where the content does not show it.")
     ] = None,
     names: Annotated[
         list[str] | None,
@@ -67,27 +68,28 @@ def import_(
     higher: Annotated[
         list[str] | None, typer.Option("--higher", metavar="METRIC", help="More of this metric is better.")
     ] = None,
+    table: Tables = None,
     again: Annotated[bool, typer.Option("--again", help="Import what is in the store already once more.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be imported; write nothing.")] = False,
     output: Annotated[
         ImportFormat, typer.Option("--format", help="text for people, json for scripts.")
     ] = ImportFormat.TEXT,
 ) -> None:
-    """Import results that others made: samples where they are, printed figures where nothing else is.
+    """Import results of other tools: samples where the source has them, else printed figures.
 
-    Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench, columns); logs of
+    Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench); logs of
     hackbench, tbench and dbench, pgbench, perf bench, perf stat (-x, -j), netperf, iperf3, hyperfine, schbench,
     cyclictest, UnixBench, stress-ng, will-it-scale; and schedlab's samples as CSV. Packed files are unpacked.
-    docs/importing.md tells more.
+    Any other table is read by the layout that --table states. See docs/importing.md.
     """
     from schedlab.cli.console import make
     from schedlab.importers.outline import outline
     from schedlab.report import imports as shown
 
     console = make()
-    wishes = Wishes(names or [], baseline, lower or [], higher or [])
-    imports = _read(paths, form, wishes)
-    outlines = [outline(found) for found in imports]
+    statements = Statements(names or [], baseline, lower or [], higher or [], table or [])
+    imports = _read(paths, form, statements)
+    outlines = [outline(imported) for imported in imports]
     if dry_run:
         if output is ImportFormat.JSON:
             typer.echo(shown.to_json(outlines))
@@ -100,27 +102,32 @@ def import_(
         made = [{"id": run.id, "name": run.name, "path": run.experiment_path} for run in runs]
         typer.echo(shown.to_json(outlines, made))
     else:
-        _tell(console, outlines, recorded, store)
+        _summarise(console, outlines, recorded, store)
 
 
-def _read(paths: Sequence[Path], form: str | None, wishes: Wishes) -> list[Import]:
-    """Everything that the paths hold, as the user calls it; nothing is written before all of it was read."""
+def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> list[Import]:
+    """Return everything in the paths, under the names that the user states; nothing is written before all is read."""
     from schedlab.errors import SchedlabError
     from schedlab.importers import adjust, detect
 
-    plain = [name for name in wishes.names if "=" not in name]
+    layouts = []
+    if statements.tables:
+        from schedlab.importers.printed.stated import layouts as parsed
+
+        layouts = [layout for text in statements.tables for layout in parsed(text)]
+    plain = [name for name in statements.names if "=" not in name]
     if plain and len(plain) != len(paths):
         raise SchedlabError(
             f"{len(plain)} names for {len(paths)} paths",
             where="--name",
             todo="give one for each PATH, or OLD=NEW for single columns",
         )
-    imports = detect.read_all(paths, form, plain)
+    imports = detect.read_all(paths, form, plain, layouts)
     columns = adjust.columns_of(imports)
     changes = {}
-    for name in wishes.names:
+    for name in statements.names:
         if name not in plain:
-            # A column may be called "ms=10": the longest one that fits is meant.
+            # A column may be called "ms=10", so the longest column name that fits is taken.
             old = max((column for column in columns if name.startswith(f"{column}=")), key=len, default=None)
             if old is None:
                 raise SchedlabError(
@@ -128,16 +135,16 @@ def _read(paths: Sequence[Path], form: str | None, wishes: Wishes) -> list[Impor
                 )
             changes[old] = name[len(old) + 1 :]
     imports = adjust.renamed(imports, changes) if changes else imports
-    if wishes.baseline is not None:
-        imports = adjust.with_baseline(imports, wishes.baseline)
+    if statements.baseline is not None:
+        imports = adjust.with_baseline(imports, statements.baseline)
     directions: dict[str, Direction] = {}
-    directions |= dict.fromkeys(wishes.lower, "lower")
-    directions |= dict.fromkeys(wishes.higher, "higher")
+    directions |= dict.fromkeys(statements.lower, "lower")
+    directions |= dict.fromkeys(statements.higher, "higher")
     return adjust.with_directions(imports, directions) if directions else imports
 
 
 def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[Run]]:
-    """Store the imports in one transaction; the runs made of each. StoreError where they are there already."""
+    """Store the imports in one transaction and return the runs of each; StoreError if the store has them already."""
     from schedlab.errors import StoreError
     from schedlab.importers.adjust import by_column
     from schedlab.store.file import open_store
@@ -145,31 +152,32 @@ def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[
     from schedlab.store.reading import run
     from schedlab.store.twins import twins
 
-    groups = [by_column(found) for found in imports]
+    groups = [by_column(imported) for imported in imports]
     parts = [part for group in groups for part in group]
     engine = open_store(path, create=True)
-    held = [] if again else twins(engine, parts)
-    if held:
-        told = ", ".join(f"{twin.name} is run {twin.run_id}" for twin in held)
+    if stored := [] if again else twins(engine, parts):
+        runs = ", ".join(f"{twin.name} is run {twin.run_id}" for twin in stored)
         raise StoreError(
-            f"holds this already: {told}",
+            f"has these results already: {runs}",
             where=str(path),
-            todo="nothing was imported: leave it away, or import it once more with --again",
+            todo="nothing was imported: leave the path out, or import it once more with --again",
         )
-    made = iter(record_imports(engine, parts))
-    return [[run(engine, next(made)) for _ in group] for group in groups]
+    run_ids = iter(record_imports(engine, parts))
+    return [[run(engine, next(run_ids)) for _ in group] for group in groups]
 
 
-def _tell(console: Console, outlines: Sequence[Outline], recorded: Sequence[Sequence[Run]], store: Path | None) -> None:
-    """What was made of it, what was left out, and the next command to type."""
+def _summarise(
+    console: Console, outlines: Sequence[Outline], recorded: Sequence[Sequence[Run]], store: Path | None
+) -> None:
+    """Print the runs that were made, what was left out, and the next command to type."""
     from schedlab.report.imports import remarks, sums
 
-    for found, runs in zip(outlines, recorded, strict=True):
-        console.say(f"{found.format}:", sums(found), "bold")
-        for remark in remarks(found):
+    for imported, runs in zip(outlines, recorded, strict=True):
+        console.say(f"{imported.format}:", sums(imported), "bold")
+        for remark in remarks(imported):
             console.print(remark, soft_wrap=True)
-        for made in runs:
-            console.say(f"run {made.id}:", made.name, "bold")
+        for run in runs:
+            console.say(f"run {run.id}:", run.name, "bold")
     where = ["--store", str(store)] if store else []
     for runs in recorded:
         for words in _next(runs):
@@ -177,15 +185,15 @@ def _tell(console: Console, outlines: Sequence[Outline], recorded: Sequence[Sequ
 
 
 def _next(runs: Sequence[Run]) -> list[list[str]]:
-    """Commands that look at the runs of one import: columns of samples beside each other, tables by themselves."""
+    """Return commands for the runs of one import: columns of samples side by side, printed tables by themselves."""
     samples = [run for run in runs if run.design.questions]
     numbers = [str(run.id) for run in samples]
-    found = []
+    commands = []
     if any(_rows(run) & _rows(samples[0]) for run in samples[1:]):
-        found.append(["compare", *numbers])
+        commands.append(["compare", *numbers])
     if samples:
-        found.append(["report", *numbers, "--format", "mmtests"])
-    return [*found, *(["report", str(run.id)] for run in runs if not run.design.questions)]
+        commands.append(["report", *numbers, "--format", "mmtests"])
+    return [*commands, *(["report", str(run.id)] for run in runs if not run.design.questions)]
 
 
 def _rows(run: Run) -> set[tuple[str, str, str]]:

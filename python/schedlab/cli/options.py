@@ -24,6 +24,15 @@ Sysroot = Annotated[
         "demonstrations; the run has a label that says so.",
     ),
 ]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table",
+        metavar="LAYOUT",
+        help="The layout of a printed table: columns=runs|metrics,label=1,baseline=2,better=lower,..., or a TOML file "
+        "with these keys; docs/importing-tables.md lists them.",
+    ),
+]
 RunNumber = Annotated[int | None, typer.Argument(metavar="[RUN]", help="A run's number; default the newest.")]
 
 

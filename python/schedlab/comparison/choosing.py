@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -13,12 +14,16 @@ from schedlab.errors import StoreError
 from schedlab.store import selection
 from schedlab.store.columns import Chosen, variants_of
 
+if TYPE_CHECKING:
+    from schedlab.importers.printed.stated import Layout
 
-def choose(words: Sequence[str], store: Callable[[], Engine]) -> list[Chosen]:
+
+def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[Layout] = ()) -> list[Chosen]:
     """The columns that the words mean: run numbers, names, ``RUN:VARIANT``, or paths of results to read.
 
-    ``store`` opens the store; it is asked only for words that are no path, or could be both. Raises StoreError or
-    ImportProblem for a word that means nothing, ComparisonError for one that means two things.
+    ``layouts`` are those of the printed tables in a path. ``store`` opens the store; it is asked only for words that
+    are no path, or could be both. Raises StoreError or ImportProblem for a word that means nothing, ComparisonError for
+    one that means two things.
     """
     chosen: list[Chosen] = []
     for word in words:
@@ -30,16 +35,16 @@ def choose(words: Sequence[str], store: Callable[[], Engine]) -> list[Chosen]:
                 todo=f"write ./{word} for the first, or the run's number ('schedlab runs')",
             )
         else:
-            chosen += read(Path(word))
+            chosen += read(Path(word), layouts)
     return chosen
 
 
-def read(path: Path) -> list[Chosen]:
+def read(path: Path, layouts: Sequence[Layout] = ()) -> list[Chosen]:
     """The columns of a path's results, read into memory; ImportProblem when it holds none."""
     from schedlab.importers import detect
     from schedlab.store.scratch import held_in_memory
 
-    engine, runs = held_in_memory([detect.read(path)])
+    engine, runs = held_in_memory([detect.read(path, layouts=layouts)])
     return [replace(column, store=engine) for run in runs for column in variants_of(run)]
 
 

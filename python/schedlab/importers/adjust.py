@@ -1,4 +1,4 @@
-"""What a user says about an import that its source cannot know: other names, another baseline, directions."""
+"""Changes to an import that the user states: other column names, another baseline, directions."""
 
 from __future__ import annotations
 
@@ -10,40 +10,50 @@ from schedlab.results import Direction, Import, ImportProblem, Table
 
 
 def columns_of(imports: Sequence[Import]) -> list[str]:
-    """Every column, of samples or of printed tables, once, in order."""
-    named = [name for found in imports for name in (*found.columns, *(c for t in found.tables for c in t.columns))]
-    return list(dict.fromkeys(named))
+    """Return every column of samples and of printed tables once, in order."""
+    names = [
+        name
+        for imported in imports
+        for columns in (imported.columns, *(table.columns for table in imported.tables))
+        for name in columns
+    ]
+    return list(dict.fromkeys(names))
 
 
 def renamed(imports: Sequence[Import], names: Mapping[str, str]) -> list[Import]:
-    """Columns under new names, which must be free."""
-    taken = [names.get(name, name) for name in columns_of(imports)]
-    if twice := {name for name in taken if taken.count(name) > 1}:
-        raise ImportProblem(f"two columns would be called {', '.join(sorted(twice))}", todo="give them different names")
+    """Return the imports with new column names; raise ImportProblem if two columns would have one name."""
+    new_names = [names.get(name, name) for name in columns_of(imports)]
+    if repeated := {name for name in new_names if new_names.count(name) > 1}:
+        what = f"two columns would be called {', '.join(sorted(repeated))}"
+        raise ImportProblem(what, todo="give them different names")
+
+    def all_renamed(columns: Sequence[str]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in columns)
+
     return [
         replace(
-            found,
-            columns=tuple(names.get(name, name) for name in found.columns),
-            series=tuple(replace(one, column=names.get(one.column, one.column)) for one in found.series),
-            tables=tuple(replace(t, columns=tuple(names.get(name, name) for name in t.columns)) for t in found.tables),
+            imported,
+            columns=all_renamed(imported.columns),
+            series=tuple(replace(one, column=names.get(one.column, one.column)) for one in imported.series),
+            tables=tuple(replace(table, columns=all_renamed(table.columns)) for table in imported.tables),
         )
-        for found in imports
+        for imported in imports
     ]
 
 
 def with_baseline(imports: Sequence[Import], name: str) -> list[Import]:
-    """The imports with this column as the baseline of all that have it: first of the samples, named in the tables."""
+    """Return the imports with this column as the baseline: first among the samples, and of every table that has it."""
     if name not in columns_of(imports):
         raise ImportProblem(f"no column is called {name!r}", todo=f"there are: {', '.join(columns_of(imports))}")
     changed = [
         replace(
-            found,
-            columns=tuple(sorted(found.columns, key=lambda column: column != name)),
-            tables=tuple(_with_baseline(table, name) for table in found.tables),
+            imported,
+            columns=tuple(sorted(imported.columns, key=lambda column: column != name)),
+            tables=tuple(_with_baseline(table, name) for table in imported.tables),
         )
-        for found in imports
+        for imported in imports
     ]
-    return sorted(changed, key=lambda found: name not in found.columns)
+    return sorted(changed, key=lambda imported: name not in imported.columns)
 
 
 def _with_baseline(table: Table, name: str) -> Table:
@@ -51,39 +61,35 @@ def _with_baseline(table: Table, name: str) -> Table:
 
 
 def with_directions(imports: Sequence[Import], directions: Mapping[str, Direction]) -> list[Import]:
-    """The imports with these metrics (of samples) and operations (of tables) told to be better this way."""
-    known = {one.metric for found in imports for one in found.series}
-    known |= {row.operation for found in imports for table in found.tables for row in table.rows}
-    if unknown := sorted(directions.keys() - known):
-        raise ImportProblem(
-            f"no metric is called {', '.join(unknown)}", todo=f"there are: {', '.join(sorted(known)[:20])}"
-        )
+    """Return the imports with these directions of metrics (of samples) and operations (of tables)."""
+    metrics = {series.metric for imported in imports for series in imported.series}
+    metrics |= {row.operation for imported in imports for table in imported.tables for row in table.rows}
+    if unknown := sorted(directions.keys() - metrics):
+        what = f"no metric is called {', '.join(unknown)}"
+        raise ImportProblem(what, todo=f"there are: {', '.join(sorted(metrics)[:20])}")
     return [
         replace(
-            found,
-            series=tuple(replace(one, direction=directions.get(one.metric, one.direction)) for one in found.series),
-            tables=tuple(
-                replace(
-                    table,
-                    rows=tuple(
-                        replace(row, direction=directions.get(row.operation, row.direction)) for row in table.rows
-                    ),
-                )
-                for table in found.tables
-            ),
+            imported,
+            series=tuple(replace(one, direction=directions.get(one.metric, one.direction)) for one in imported.series),
+            tables=tuple(_with_directions(table, directions) for table in imported.tables),
         )
-        for found in imports
+        for imported in imports
     ]
 
 
-def by_column(found: Import) -> list[Import]:
-    """An import for each column of samples, which says where that came from; the printed tables are one more."""
-    if len(found.columns) + bool(found.tables) < 2:
-        return [found]
+def _with_directions(table: Table, directions: Mapping[str, Direction]) -> Table:
+    rows = (replace(row, direction=directions.get(row.operation, row.direction)) for row in table.rows)
+    return replace(table, rows=tuple(rows))
+
+
+def by_column(imported: Import) -> list[Import]:
+    """Return an import for each column of samples, with its own source, and one for the printed tables."""
+    if len(imported.columns) + bool(imported.tables) < 2:
+        return [imported]
     parts = []
-    for column in found.columns:
-        series = tuple(one for one in found.series if one.column == column)
+    for column in imported.columns:
+        series = tuple(one for one in imported.series if one.column == column)
         if series:
             origin = os.path.commonpath([os.path.abspath(one.source) for one in series])
-            parts.append(replace(found, source=origin, columns=(column,), series=series, tables=()))
-    return [*parts, *([replace(found, columns=(), series=())] if found.tables else [])]
+            parts.append(replace(imported, source=origin, columns=(column,), series=series, tables=()))
+    return [*parts, *([replace(imported, columns=(), series=())] if imported.tables else [])]

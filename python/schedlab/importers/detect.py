@@ -1,10 +1,10 @@
-"""Finding out what a path holds, by its content, and reading it: trees of MMTests, logs of tools, printed tables.
+"""Detection of what a path contains, and reading it: trees of MMTests, logs of tools, printed tables.
 
     path ──tree?──▶ mmtests
          ──log?───▶ the first reader of tool logs that recognises the text, the strictest first
-         ──else───▶ printed tables, for which nearly any text will do
+         ──else───▶ printed tables, by their grammars or by the layout that the user states
 
-Everything is read before anything is returned; what cannot be understood is an ImportProblem, and nothing is imported.
+All paths are read before anything is returned. What cannot be understood raises ImportProblem, and nothing is imported.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from schedlab.importers.sound import require_sound
+from schedlab.importers.checks import checked
 from schedlab.importers.text import NotResults
 from schedlab.results import Import, ImportProblem
+
+if TYPE_CHECKING:
+    from schedlab.importers.printed.stated import Layout
 
 MMTESTS, PRINTED = "mmtests", "tables"
 
@@ -27,44 +31,54 @@ WHAT_IS_READ = (
 
 
 def formats() -> Mapping[str, str]:
-    """Every format that ``--as`` takes, and what it reads."""
+    """Return every format that ``--as`` takes, and what it reads."""
     from schedlab.importers.logs.reading import readers
 
     logs = {reader.name: reader.reads for reader in readers()}
     return {
         MMTESTS: "result trees of MMTests (work/log, a run, an iteration, a benchmark)",
-        PRINTED: "printed tables: MMTests' comparisons, perf stat, 0-day, hackbench, columns; mails and changelogs",
+        PRINTED: "printed tables: MMTests' comparisons, perf stat, 0-day, hackbench; mails and changelogs",
         **logs,
     }
 
 
-def read(path: Path, form: str | None = None) -> Import:
-    """All that one path holds; ``form`` is one of :func:`formats` for a path whose content does not tell.
+def read(path: Path, form: str | None = None, layouts: Sequence[Layout] = ()) -> Import:
+    """Return everything in a path as one import.
+
+    Args:
+        path: a file or folder.
+        form: one of :func:`formats`, where the content does not show it.
+        layouts: of the printed tables in a text.
 
     Raises:
-        ImportProblem: the path is not there, holds nothing that is known, or is damaged; file and line are told.
+        ImportProblem: the path does not exist, contains nothing that is read, or is damaged; with file and line.
     """
-    found = read_all([path], form)
-    return found[0] if len(found) == 1 else _one(found, str(path))
+    imports = read_all([path], form, layouts=layouts)
+    return imports[0] if len(imports) == 1 else _joined(imports, str(path))
 
 
-def read_all(paths: Sequence[Path], form: str | None = None, names: Sequence[str] = ()) -> list[Import]:
-    """What the paths hold: an Import for each text of tables, one for all trees, and one for all logs of tools.
+def read_all(
+    paths: Sequence[Path], form: str | None = None, names: Sequence[str] = (), layouts: Sequence[Layout] = ()
+) -> list[Import]:
+    """Return an import for each text of tables, one for all trees, and one for all logs of tools.
 
-    Columns of trees and logs keep the order of the paths. ``names`` has a column's name for each path, or is empty; a
-    folder of logs is one column then. ImportProblem as for :func:`read`, and for a name for what has several columns.
+    Columns of trees and logs keep the order of the paths. ``names`` is empty, or has a column name for each path; a
+    folder of logs is one column then. Raises ImportProblem as :func:`read` does, and if a path that is to be called by
+    a name has several columns.
     """
     if form is not None and form not in formats():
-        raise ImportProblem(f"{form!r} is no format", todo=f"one of {', '.join(formats())}")
+        raise ImportProblem(f"{form!r} is not a format", todo=f"one of {', '.join(formats())}")
+    if layouts and form not in (None, PRINTED):
+        raise ImportProblem(f"a stated table is not {form}", where="--table", todo=f"--as {PRINTED}, or no --as")
     for path in paths:
         if str(path) != "-" and not path.exists():
             raise ImportProblem("there is no such file or folder", where=str(path), todo="check the path")
-    called = dict(zip(paths, names, strict=True)) if names else {}
-    trees = [path for path in paths if _is_tree(path, form)]
-    found = [(paths.index(trees[0]), _trees(trees, called))] if trees else []
+    named = dict(zip(paths, names, strict=True)) if names else {}
+    trees = [] if layouts else [path for path in paths if _is_tree(path, form)]
+    imports = [(paths.index(trees[0]), _trees(trees, named))] if trees else []
     if rest := [path for path in paths if path not in trees]:
-        found += [(paths.index(root), one) for root, one in _files(rest, form, called)]
-    return [require_sound(one) for _, one in sorted(found, key=lambda pair: pair[0])]
+        imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts)]
+    return [checked(imported) for _, imported in sorted(imports, key=lambda pair: pair[0])]
 
 
 def _is_tree(path: Path, form: str | None) -> bool:
@@ -78,46 +92,46 @@ def _is_tree(path: Path, form: str | None) -> bool:
 
 
 def _trees(paths: Sequence[Path], names: Mapping[Path, str]) -> Import:
-    """Runs named one by one are columns of one import, as those of one folder are."""
+    """Read trees of MMTests; several runs are columns of one import, as if they were in one folder."""
     from schedlab.importers import mmtests
 
-    found = [_named(mmtests.read(path), names.get(path)) for path in paths]
-    return _one(found, ", ".join(map(str, paths)))
+    imports = [_named(mmtests.read(path), names.get(path)) for path in paths]
+    return _joined(imports, ", ".join(map(str, paths)))
 
 
-def _named(found: Import, name: str | None) -> Import:
-    """The import with its one column called this."""
+def _named(imported: Import, name: str | None) -> Import:
+    """Return the import with its only column under this name."""
     from schedlab.importers.adjust import columns_of, renamed
 
     if name is None:
-        return found
-    columns = columns_of([found])
+        return imported
+    columns = columns_of([imported])
     if len(columns) != 1:
         raise ImportProblem(
-            f"holds {len(columns)} columns, not one to be called {name!r}: {', '.join(columns)}",
-            where=found.source,
-            todo="rename single ones with --name OLD=NEW",
+            f"contains {len(columns)} columns, so they cannot all be called {name!r}: {', '.join(columns)}",
+            where=imported.source,
+            todo="rename single columns with --name OLD=NEW",
         )
-    return renamed([found], {columns[0]: name})[0]
+    return renamed([imported], {columns[0]: name})[0]
 
 
-def _one(imports: Sequence[Import], source: str) -> Import:
-    """Several imports as one; a column name that is used before gets a number."""
+def _joined(imports: Sequence[Import], source: str) -> Import:
+    """Return several imports as one; a repeated column name gets a number."""
     if len(imports) == 1:
         return imports[0]
     columns: list[str] = []
     series = []
-    for found in imports:
-        renamed = {name: _free(name, columns) for name in found.columns}
-        columns += renamed.values()
-        series += [replace(one, column=renamed[one.column]) for one in found.series]
+    for imported in imports:
+        new_names = {name: _free(name, columns) for name in imported.columns}
+        columns += new_names.values()
+        series += [replace(one, column=new_names[one.column]) for one in imported.series]
     return Import(
-        format=", ".join(dict.fromkeys(found.format for found in imports)),
+        format=", ".join(dict.fromkeys(imported.format for imported in imports)),
         source=source,
         columns=tuple(columns),
         series=tuple(series),
-        tables=tuple(table for found in imports for table in found.tables),
-        notes=tuple(dict.fromkeys(note for found in imports for note in found.notes)),
+        tables=tuple(table for imported in imports for table in imported.tables),
+        notes=tuple(dict.fromkeys(note for imported in imports for note in imported.notes)),
     )
 
 
@@ -128,8 +142,10 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return fresh
 
 
-def _files(paths: Sequence[Path], form: str | None, names: Mapping[Path, str]) -> list[tuple[Path, Import]]:
-    """Every text of tables by itself, and all logs of tools together, each with the path where it begins."""
+def _files(
+    paths: Sequence[Path], form: str | None, names: Mapping[Path, str], layouts: Sequence[Layout]
+) -> list[tuple[Path, Import]]:
+    """Read every text of tables by itself, and all logs of tools together, each with the path where it begins."""
     from schedlab.importers.logs.files import files
     from schedlab.importers.logs.reading import read_file, with_threads
     from schedlab.importers.logs.series import ReadLog, to_import
@@ -141,22 +157,22 @@ def _files(paths: Sequence[Path], form: str | None, names: Mapping[Path, str]) -
     wanted = with_threads(files(paths, names))
     for file in wanted:
         try:
-            found = read_file(file, form, alone=len(wanted) == 1 and not names)
+            content = read_file(file, form, alone=len(wanted) == 1 and not names, layouts=layouts)
         except NotResults as problem:
-            # A folder may hold more than results; what was given was meant.
+            # A folder may contain more than results; a file that the user names must be results.
             if file.given:
                 raise
             left_out.append(f"left out: {file.path} {problem.what}")
             continue
-        if isinstance(found, Import):
-            texts.append((file.root, _named(found, file.name)))
+        if isinstance(content, Import):
+            texts.append((file.root, _named(content, file.name)))
         else:
-            logs += found
+            logs += content
             roots[file.root] = None
     if logs:
         together = to_import(logs, ", ".join(map(str, roots)), left_out)
         return [(next(iter(roots)), together), *texts]
     if not texts:
-        raise NotResults("holds no file with results", where=", ".join(map(str, paths)), todo=WHAT_IS_READ)
+        raise NotResults("contains no file with results", where=", ".join(map(str, paths)), todo=WHAT_IS_READ)
     (root, first), *others = texts
     return [(root, replace(first, notes=(*first.notes, *left_out))), *others]

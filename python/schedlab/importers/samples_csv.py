@@ -25,7 +25,8 @@ _VALUE = re.compile(r"[+-]?\d{1,20}(?:\.\d{0,25})?(?:[eE][+-]?\d{1,3})?")
 
 TODO = (
     f"write one sample a line in columns named {','.join(_REQUIRED)} (direction: lower or higher), and optionally "
-    f"{','.join(_OPTIONAL)} (parameters: a JSON object); numbers alone of 'perf bench --format=simple': --as perf-bench"
+    f"{','.join(_OPTIONAL)} (parameters: a JSON object); numbers alone of 'perf bench --format=simple': --as "
+    "perf-bench; a table of figures: --table columns=runs,label=1,baseline=2,better=lower"
 )
 _LINES = 40
 """Lines by which separated values are recognised."""

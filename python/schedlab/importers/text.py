@@ -27,8 +27,20 @@ HEAD = 64 * 1024
 LARGEST = 256 * 1024 * 1024
 """Bytes of unpacked text that are read: as text and numbers they take a few times as much memory."""
 
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-"""Control sequences of terminals (ECMA-48, 5.4), as recorded sessions hold them."""
+_CONTROLS = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]?"
+    r"|[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")
+"""Control sequences and control characters of terminals (ECMA-48, 5.3 to 5.6), as recorded sessions contain them."""
+
+
+def without_controls(text: str) -> str:
+    """Return the text without control sequences and characters, except tabs, form feeds and line ends."""
+    return _CONTROLS.sub("", text) if _CONTROL.search(text) else text
+
 
 _BINARIES = {
     b"PERFILE2": ("data of perf record", "perf script and perf report read it; schedlab reads what perf stat prints"),
@@ -159,6 +171,9 @@ def _read(name: str, stream: Unpacked, size: int, before: bytes) -> bytes:
         while size > 0 and (part := stream.read1(min(size, 1 << 20))):
             parts.append(part)
             size -= len(part)
+            if b"\0" in part and (before or parts[0])[:2] not in _BOMS:
+                # Not text: the rest, which may be long, is not needed to say so.
+                break
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -185,7 +200,7 @@ def _decode(raw: bytes, *, cut: bool = False) -> str:
     text = raw.decode(encoding, "ignore" if cut and encoding == "utf-16" else "replace")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _COLOURS.sub("", text) if "\x1b" in text else text
+    return without_controls(text)
 
 
 _WIDE = {"UTF-16LE": slice(1, 64, 2), "UTF-16BE": slice(0, 64, 2)}

@@ -4,40 +4,52 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedlab.importers.printed import read, read_text
+from schedlab.importers.printed import read, read_text, stated
 from schedlab.results import Import, Table, TableRow
 
 TABLES = Path(__file__).parent / "tables"
-"""Tables as public mails and changelogs print them: figures, names and headings, nothing else."""
+"""Tables of exact grammars, as public mails and changelogs print them: figures, names and headings, nothing else."""
+UNKNOWN = Path(__file__).parent / "unknown"
+"""Tables, and listings of other kinds, whose layout no grammar recognises."""
 
 
 def example(name: str) -> Import:
-    """What is read from a file of :data:`TABLES`."""
+    """Return what is read from a file of :data:`TABLES`."""
     return read(TABLES / f"{name}.txt")
 
 
 def imported(text: str | bytes) -> Import:
-    """What is read from a text in hand."""
+    """Return what is read from a text."""
     return read_text(text, "mail.txt")
 
 
+def by_layout(text: str, option: str) -> Import:
+    """Return what is read from a text with the ``--table`` option."""
+    return read_text(text, "mail.txt", stated.layouts(option))
+
+
+def unknown(name: str, option: str) -> Import:
+    """Return what is read from a file of :data:`UNKNOWN` with the ``--table`` option."""
+    return read(UNKNOWN / f"{name}.txt", stated.layouts(option))
+
+
 def only(found: Import) -> Table:
-    """The one table there is."""
+    """Return the only table."""
     (table,) = found.tables
     return table
 
 
 def row(table: Table, head: str) -> TableRow:
-    """The one row whose operation and label are these."""
+    """Return the only row with this operation and label."""
     (found,) = (row for row in table.rows if f"{row.operation} {row.label}".strip() == head)
     return found
 
 
 def values(found: TableRow) -> list[float | None]:
-    """The row's figures."""
+    """Return the figures of a row."""
     return [cell.value for cell in found.cells]
 
 
 def gains(found: TableRow) -> list[float | None]:
-    """The row's printed changes."""
+    """Return the printed changes of a row."""
     return [cell.gain for cell in found.cells]

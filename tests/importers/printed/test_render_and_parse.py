@@ -9,16 +9,12 @@ from dataclasses import dataclass
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
 
-from schedlab.importers.printed import vocabulary
-from tests.importers.printed.helpers import imported, only
+from tests.importers.printed.helpers import by_layout, imported, only
 
 TABLES = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 OPERATIONS = ["Hmean", "Amean", "Min", "Max", "Stddev", "CoeffVar", "1st-qrtle", "Max-90%", "Best95%Mean", "BAmean-50"]
-words = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=9).filter(
-    # Such a column says something of the one before it (``sem``), and belongs there.
-    lambda name: not (vocabulary.SPREAD_COLUMN.match(name) or vocabulary.GAIN_COLUMN.match(name))
-)
+words = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=9)
 kernels = st.builds(lambda a, b, c: f"{a}.{b}.0-{c}", st.integers(4, 7), st.integers(0, 19), words)
 figures = st.integers(1, 99_999_999).map(lambda n: n / 100)
 percents = st.integers(-99_999, 99_999).map(lambda n: n / 100)
@@ -133,7 +129,8 @@ def test_runs_in_rows_come_back(metrics: list[str], runs: list[str], data: st.Da
         lines.append(gap.join([f"{run:<24}" if aligned else run, *printed]))
     if aligned:
         lines[0] = " " * 24 + gap + gap.join(f"{m:>12}" for m in metrics)
-    found = only(imported("kernels of the week:\n" + "\n".join(lines) + "\n\nFine.\n"))
+    layout = f"lines=3-{len(lines) + 1},columns=metrics,separator=spaces,names={'+'.join(['run', *metrics])}"
+    found = only(by_layout("kernels of the week:\n" + "\n".join(lines) + "\n\nFine.\n", layout))
     assert (found.layout, found.columns) == ("runs in rows", tuple(runs))
     assert {r.operation: [c.value for c in r.cells] for r in found.rows} == {
         metric: [figures_of[run][k] for run in runs] for k, metric in enumerate(metrics)
@@ -163,7 +160,8 @@ def test_bordered_tables_come_back(
         frame = f"+{rule}+" if style == "frame" else f"|{rule.replace('+', '|')}|"
         bars = [f"| {text} |" for text in texts]
         printed = [bars[0], frame, *bars[1:]] if style == "markdown" else [frame, bars[0], frame, *bars[1:], frame]
-    found = only(imported("\n".join(f"{mark}{line}" for line in ["figures:", "", *printed, "", "Fine."]) + "\n"))
+    text = "\n".join(f"{mark}{line}" for line in ["figures:", "", *printed, "", "Fine."]) + "\n"
+    found = only(by_layout(text, "columns=runs"))
     assert found.columns == tuple(names)
     assert [(r.parameters, [c.value for c in r.cells]) for r in found.rows] == [
         ({"threads": n}, row) for n, row in zip(sizes, rows, strict=True)

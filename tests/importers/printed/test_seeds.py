@@ -10,9 +10,16 @@ import re
 import pytest
 
 from schedlab.analysis.gains import disagreements, recompute
+from schedlab.importers.printed import read, stated
 from tests.importers.printed.helpers import TABLES, example, row, values
 
 _MMTESTS_CELL = re.compile(r"([\d.]+) ([(*]) *(-?[\d.]+)%[)*]")
+
+
+MIGRATION_COST = read(
+    TABLES / "seed-migration-cost.txt", stated.layouts("lines=36-37,columns=runs,separator=wide,better=lower")
+)
+"""The last table of the report is of no tool, so its layout is stated."""
 
 
 def _printed_cells(name: str) -> list[list[tuple[float, float, bool]]]:
@@ -48,7 +55,7 @@ def test_the_schedstats_report_has_its_five_tables_with_columns_benchmarks_and_d
 
 
 def test_the_migration_cost_report_has_stars_four_columns_and_the_cost_of_balancing() -> None:
-    tables = example("seed-migration-cost").tables
+    tables = MIGRATION_COST.tables
     assert [(t.workload, len(t.columns), len(t.rows)) for t in tables] == [
         ("pgbench", 4, 13),
         ("tbench", 4, 10),
@@ -140,6 +147,6 @@ def test_the_slow_start_report_has_blocks_as_columns_and_standard_errors_of_ten_
 
 @pytest.mark.parametrize(("name", "printed"), [("seed-schedstats", 61), ("seed-migration-cost", 73)])
 def test_all_printed_gains_of_the_reports_agree_with_their_values(name: str, printed: int) -> None:
-    tables = example(name).tables
+    tables = MIGRATION_COST.tables if "migration" in name else example(name).tables
     assert sum(len(recompute(table)) for table in tables) == printed
     assert [wrong for table in tables for wrong in disagreements(table)] == []

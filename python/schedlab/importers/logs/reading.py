@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from schedlab.importers import samples_csv
 from schedlab.importers.logs.files import File
@@ -18,6 +19,9 @@ from schedlab.workloads.json_logs import load
 from schedlab.workloads.pgbench import transactions
 from schedlab.workloads.reading import Log, Reader
 from schedlab.workloads.registry import log_readers
+
+if TYPE_CHECKING:
+    from schedlab.importers.printed.stated import Layout
 
 _LONGEST = 16 * 1024 * 1024
 """Bytes of text in which tables are looked for. Mails are far shorter; a line takes some 50 µs."""
@@ -49,14 +53,18 @@ def recognise(head: str) -> Reader | None:
     return next((reader for reader in readers() if reader.recognises(head)), None)
 
 
-def read_file(file: File, form: str | None, *, alone: bool) -> list[ReadLog] | Import:
+def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[Layout] = ()) -> list[ReadLog] | Import:
     """Return the logs in a file (of several tools, where a script wrote one after the other), or the tables of a text.
+
+    ``layouts`` are stated for the tables of a text, so the file is not read as a log.
 
     Raises:
         NotResults: the file is empty, no text, or of no known format.
         ImportProblem: the file cannot be read, or is damaged.
     """
     with opened(file.path) as document:
+        if layouts:
+            return _stated(document, layouts)
         first = (
             next((reader for reader in readers() if reader.name == form), None) if form else recognise(document.head)
         )
@@ -142,10 +150,6 @@ def _tables(document: Document, file: File, *, is_named: bool) -> Import:
             raise NotResults(f"is {what}", where=f"{document.name}:1", todo=todo)
     if not is_named and samples_csv.is_separated(document.head):
         raise NotResults("has values of an unknown layout", where=f"{document.name}:1", todo=samples_csv.TODO)
-    if not (is_named or printed.looks_like(document.head)):
-        raise NotResults(
-            "is no output of a tool that is known, and holds no table", where=f"{document.name}:1", todo=TODO
-        )
     if len(document.raw) > _LONGEST:
         raise NotResults(
             f"is no output of a known tool, and with {len(document.raw) >> 20} MiB too long to look for tables in",
@@ -153,9 +157,22 @@ def _tables(document: Document, file: File, *, is_named: bool) -> Import:
             todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
         )
     try:
-        return printed.read_text(document.raw, document.name, meant=is_named)
-    except ImportProblem as problem:
-        # A problem without a line concerns the whole text: it contains no table.
-        if problem.where == document.name:
-            raise NotResults(problem.what, where=problem.where, todo=TODO) from problem
-        raise
+        return printed.read_text(document.raw, document.name)
+    except NotResults as problem:
+        if problem.where != document.name:
+            raise
+        what = "is no output of a tool that is known, and has no table"
+        raise NotResults(what, where=f"{document.name}:1", todo=f"{TODO}; {problem.todo}") from problem
+
+
+def _stated(document: Document, layouts: Sequence[Layout]) -> Import:
+    """Return the tables of a text whose layouts the user states."""
+    from schedlab.importers import printed
+
+    if len(document.raw) > _LONGEST:
+        raise ImportProblem(
+            f"is too long for printed tables: {len(document.raw) >> 20} MiB",
+            where=document.name,
+            todo="cut out the lines around the tables",
+        )
+    return printed.read_text(document.raw, document.name, layouts)

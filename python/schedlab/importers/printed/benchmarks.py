@@ -1,4 +1,4 @@
-"""The benchmarks that texts name: what tells their rows apart, their unit, and which direction is better."""
+"""Benchmarks by the names that titles and commands give them, with their parameter, unit and direction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedlab.results import Direction
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark as texts name it; ``unit`` and ``direction`` of its main metric, ``parameter`` of its usual rows."""
+    """A benchmark: ``parameter`` of its rows, ``unit`` and ``direction`` of its main metric."""
 
     name: str
     parameter: str
@@ -36,49 +36,37 @@ _BENCHMARKS: tuple[tuple[str, Benchmark], ...] = (
     (r"sysbench", Benchmark("sysbench", "threads", "", "higher")),
     (r"kern-?bench|bzimage|vmlinux|kernel build|kbuild|make -j", Benchmark("kernbench", "jobs", "s", "lower")),
     (r"(?:numa )?schedbench", Benchmark("schedbench", "processes", "s", "lower")),
-    (r"schbench|latency percentiles \(usec\)", Benchmark("schbench", "workers", "us", None)),
+    (r"schbench", Benchmark("schbench", "workers", "us", None)),
     (r"sdet", Benchmark("sdet", "scripts", "scripts/hour", "higher")),
     (r"spec ?jbb(?:20\d\d)?", Benchmark("specjbb", "warehouses", "", "higher")),
     (r"will-it-scale", Benchmark("will-it-scale", "tasks", "", "higher")),
     (r"stress-ng", Benchmark("stress-ng", "instances", "", "higher")),
     (r"unixbench", Benchmark("unixbench", "copies", "", "higher")),
     (r"ebizzy", Benchmark("ebizzy", "threads", "records/s", "higher")),
-    # A stream of anything is no STREAM.
-    (r"(?-i:STREAM)|(?:^|(?<=\n))\W*stream\b", Benchmark("stream", "threads", "MB/s", "higher")),
+    # Only the upper-case name, or the word alone at the beginning, is the benchmark STREAM.
+    (r"(?-i:STREAM)|^\W*stream\b", Benchmark("stream", "threads", "MB/s", "higher")),
     (r"cyclictest", Benchmark("cyclictest", "threads", "us", "lower")),
     (r"lmbench3?", Benchmark("lmbench", "", "", None)),
     (r"aim[79]", Benchmark("aim", "tasks", "", "higher")),
     (r"iperf3?", Benchmark("iperf", "clients", "", "higher")),
     (r"redis", Benchmark("redis", "clients", "", None)),
     (r"mysql", Benchmark("mysql", "threads", "", None)),
-    (r"geekbench", Benchmark("geekbench", "", "", "higher")),
     (r"fio\b", Benchmark("fio", "jobs", "", None)),
     (r"memcached", Benchmark("memcached", "clients", "", None)),
 )
-_KNOWN = tuple(
+_PATTERNS = tuple(
     (re.compile(rf"(?<![\w-])(?:{pattern})(?![a-z])", re.IGNORECASE), known) for pattern, known in _BENCHMARKS
 )
-_FLAVOUR = re.compile(r"hackbench(?:-(?:process|thread|proc))?-(?:pipes?|sockets?)", re.IGNORECASE)
-_TITLE_PARAMETER = re.compile(r"[ -](\d+)(?=\s*(?:$|[:(]))")
+_HACKBENCH_VARIANT = re.compile(r"hackbench(?:-(?:process|thread|proc))?-(?:pipes?|sockets?)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1024)
 def benchmark(text: str) -> Benchmark | None:
-    """The benchmark that a heading names; the first one, and the longest name of it, when it names several."""
-    found = [(match.start(), -match.end(), known) for pattern, known in _KNOWN if (match := pattern.search(text))]
-    if not found:
+    """Return the benchmark that a title or command names: the first name, and the longest that begins there."""
+    matches = [(match.start(), -match.end(), known) for pattern, known in _PATTERNS if (match := pattern.search(text))]
+    if not matches:
         return None
-    known = min(found, key=lambda item: item[:2])[2]
-    if known.name == "hackbench" and (flavour := _FLAVOUR.search(text)):
-        return Benchmark(flavour[0].lower(), known.parameter, known.unit, known.direction)
+    known = min(matches, key=lambda item: item[:2])[2]
+    if known.name == "hackbench" and (variant := _HACKBENCH_VARIANT.search(text)):
+        return Benchmark(variant[0].lower(), known.parameter, known.unit, known.direction)
     return known
-
-
-def title_parameters(title: str, known: Benchmark) -> dict[str, int]:
-    """The parameter that a title carries: ``SDET 16 (see disclaimer)``, ``Kernbench-2: (make -j ...)``."""
-    match = _TITLE_PARAMETER.search(title)
-    beside = rf"(?:\w+ )?{known.name}[a-z-]*[ -]\d+(?=\s*(?:$|[:(]))"
-    if not known.parameter or match is None or not re.match(beside, title, re.IGNORECASE):
-        return {}
-    # kernbench's runs are told apart by jobs for each CPU.
-    return {"jobs_per_cpu" if known.name == "kernbench" else known.parameter: int(match[1])}

@@ -1,4 +1,4 @@
-"""hackbench's own output, run after run under headings: samples, not summaries.
+"""Output of hackbench, run after run under headings: samples, with a column for each heading.
 
 Results before the patch:
 
@@ -10,14 +10,13 @@ Time: 4.992
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from schedlab.importers.printed.header import unique
-from schedlab.importers.printed.page import Line
-from schedlab.importers.printed.rows import is_separator
+from schedlab.importers.printed.lines import Line, is_rule, unique
 from schedlab.results import ImportProblem, Series
 
 _RUNNING = re.compile(
@@ -27,9 +26,17 @@ _RUNNING = re.compile(
 _SENDER = re.compile(r"\s*Each sender will pass (?P<loops>\d+) messages of (?P<size>\d+) bytes")
 _TIME = re.compile(r"\s*Time:\s*(?P<seconds>\S.*?)\s*\Z")
 _COMMAND = re.compile(r"(?:^|[\s/#$])hackbench\s+(?:-|\d|pipe|process|thread)")
-_SOCKETS_OR_PIPES = re.compile(r"\s(?:-p|--pipe|pipe)\b")
+_PIPES = re.compile(r"\s(?:-p|--pipe|pipe)\b")
 _LEADING = re.compile(r"(?:results?|hackbench|numbers|times|of|for|on|with the)\b[\s:,-]*", re.IGNORECASE)
 _TODO = "give the whole output; samples are imported whole or not at all"
+_LONGEST_HEADING = 90
+_MOST_LINES = 12
+"""Lines of a heading that are kept."""
+_LONGEST_LINE = 500
+
+
+_Heading = tuple[str, ...]
+"""The lines between two groups of runs. Runs below different lines are never put into one column."""
 
 
 @dataclass
@@ -41,85 +48,91 @@ class _Run:
 
 @dataclass
 class Reader:
-    """Follows a page line by line; :meth:`series` gives the samples in the end."""
+    """Reads a text line by line; :meth:`series` returns the samples at the end."""
 
-    page: Sequence[Line]
+    lines: Sequence[Line]
     source: str
-    found: dict[tuple[str, str, tuple[tuple[str, int], ...]], list[tuple[float, str]]] = field(default_factory=dict)
+    samples: dict[tuple[_Heading, str, tuple[tuple[str, int], ...]], list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     _run: _Run | None = None
-    _heading: str = ""
+    _heading: _Heading = ()
+    _is_used: bool = False
+    """Whether a sample has been read below the heading."""
     _command: str = ""
 
     def read(self, at: int) -> int | None:
-        """Take up ``page[at]``; the next position if the line is hackbench's output, else None."""
-        line = self.page[at]
+        """Read ``lines[at]``; return the next index if the line is output of hackbench, else None."""
+        line = self.lines[at]
         text = line.text
-        if "Running" in text and (found := self._running(at)) is not None:
-            running, end = found
-            self._unfinished(line.number)
-            known = {name: int(running[name]) for name in ("groups", "fds") if running[name]}
+        if len(text) > _LONGEST_LINE:
+            return None
+        if "Running" in text and (running := self._running(at)) is not None:
+            match, end = running
+            self._drop_unfinished(line.number)
+            parameters = {name: int(match[name]) for name in ("groups", "fds") if match[name]}
             # hackbench prints the descriptors of senders and receivers together; its option counts one side.
-            known |= {"fds": known["fds"] // 2} if "fds" in known else {}
-            self._run = _Run(line.number, known, (running["mode"] or "process").removesuffix("ed"))
+            parameters |= {"fds": parameters["fds"] // 2} if "fds" in parameters else {}
+            self._run = _Run(line.number, parameters, (match["mode"] or "process").removesuffix("ed"))
             return end
-        if self._run is not None and (match := _SENDER.match(text)):
-            self._run.parameters |= {"loops": int(match["loops"]), "size": int(match["size"])}
+        if self._run is not None and (sender := _SENDER.match(text)):
+            self._run.parameters |= {"loops": int(sender["loops"]), "size": int(sender["size"])}
             return at + 1
-        if (self._run or self._command) and "Time:" in text and (match := _TIME.match(text)):
-            self._sample(line, match["seconds"])
+        if (self._run or self._command) and "Time:" in text and (time := _TIME.match(text)):
+            self._sample(line, time["seconds"])
             return at + 1
         self._remember(text)
         return None
 
     def _running(self, at: int) -> tuple[re.Match[str], int] | None:
-        """The line that begins a run, and where it ends: mail programs break it, for it is long."""
-        text = self.page[at].text
+        """Return the match of the line that begins a run, and its end: mail programs wrap the long line."""
+        text = self.lines[at].text
         if match := _RUNNING.match(text):
             return match, at + 1
-        following = self.page[at + 1].text.strip() if at + 1 < len(self.page) else ""
+        following = self.lines[at + 1].text.strip()[:_LONGEST_LINE] if at + 1 < len(self.lines) else ""
         match = _RUNNING.match(f"{text} {following}") if following else None
         return (match, at + 2) if match and match.end() > len(text) else None
 
     def _remember(self, text: str) -> None:
+        """Keep a line that may be the command or the heading of the following runs."""
         stripped = text.strip()
-        if not stripped or is_separator(stripped):
+        if not stripped or is_rule(stripped):
             return
         if _COMMAND.search(text):
             self._command = stripped
-        elif len(stripped) <= 90:
-            self._heading = stripped
+        else:
+            before = () if self._is_used else self._heading[1 - _MOST_LINES :]
+            self._heading, self._is_used = (*before, stripped[:_LONGEST_HEADING]), False
 
     def _sample(self, line: Line, seconds: str) -> None:
         if not re.fullmatch(r"\d+(?:\.\d+)?", seconds):
             if self._run is None:
                 return
             raise ImportProblem(
-                f'hackbench\'s time is no number of seconds: "{seconds}"',
+                f'the time of hackbench is not a number of seconds: "{seconds}"',
                 where=f"{self.source}:{line.number}",
                 todo=_TODO,
             )
         run = self._run or _Run(line.number, {}, "process")
-        transport = ("pipes" if _SOCKETS_OR_PIPES.search(self._command) else "sockets") if self._command else ""
+        transport = ("pipes" if _PIPES.search(self._command) else "sockets") if self._command else ""
         workload = "-".join(filter(None, ("hackbench", run.mode, transport)))
         key = (self._heading, workload, tuple(sorted(run.parameters.items())))
-        self.found.setdefault(key, []).append((float(seconds), seconds))
-        self._run = None
+        self.samples.setdefault(key, []).append(seconds)
+        self._run, self._is_used = None, True
 
-    def _unfinished(self, now: int) -> None:
+    def _drop_unfinished(self, next_line: int) -> None:
         if self._run is not None:
             self.notes.append(
-                f"line {self._run.line}: a run of hackbench without a time before line {now}; it is left out"
+                f"line {self._run.line}: a run of hackbench without a time before line {next_line}; it is left out"
             )
             self._run = None
 
     def series(self) -> list[Series]:
-        """A series for each heading and parameters; raises :class:`ImportProblem` if the text ends within a run."""
+        """Return a series for each heading and parameters; raise :class:`ImportProblem` if the text ends in a run."""
         if self._run is not None:
             raise ImportProblem(
                 "the text ends within a run of hackbench", where=f"{self.source}:{self._run.line}", todo=_TODO
             )
-        names = column_names([heading for heading, _, _ in self.found])
+        names = column_names([heading for heading, _, _ in self.samples])
         return [
             Series(
                 column=names[heading],
@@ -128,20 +141,25 @@ class Reader:
                 unit="s",
                 direction="lower",
                 parameters=dict(parameters),
-                values=np.array([seconds for seconds, _ in samples], dtype=np.float64),
+                values=np.array(list(map(float, seconds)), dtype=np.float64),
                 source=self.source,
-                decimals=max(len(text.partition(".")[2]) for _, text in samples),
+                decimals=max(len(text.partition(".")[2]) for text in seconds),
             )
-            for (heading, workload, parameters), samples in self.found.items()
+            for (heading, workload, parameters), seconds in self.samples.items()
         ]
 
 
-def column_names(headings: Sequence[str]) -> dict[str, str]:
-    """What tells the headings apart, by heading: ``Results before the patch:`` becomes ``before the patch``."""
+def column_names(headings: Sequence[_Heading]) -> dict[_Heading, str]:
+    """Return a column name for each heading: ``Results before the patch:`` becomes ``before the patch``.
+
+    The name is the last line of the heading that no other heading has.
+    """
     distinct = list(dict.fromkeys(headings))
+    times = Counter(line for heading in distinct for line in dict.fromkeys(heading))
     short = []
     for heading in distinct:
-        name = heading.strip("#*=-: ")
+        own = [line for line in heading if times[line] == 1]
+        name = (own or heading or ("samples",))[-1].strip("#*=-: ")
         while (match := _LEADING.match(name)) and name[match.end() :]:
             name = name[match.end() :]
         short.append(name or "samples")

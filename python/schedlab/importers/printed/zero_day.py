@@ -1,4 +1,4 @@
-"""Reports of Intel's 0-day service (lkp): means over some boots, their standard deviations, and changes.
+"""Reports of Intel's 0-day service (lkp-tests, ``lkp ncompare``): means over some boots, and changes.
 
     f2ffc48de2017c69 ee5eda8ea59546af2e8f192c060
     ---------------- ---------------------------
@@ -8,7 +8,7 @@
           3.32 ± 46%      +1.5        4.82 ± 13%  mpstat.cpu.all.usr%      (points, not per cent)
               :4           25%           1:4     kmsg.some-warning         (fails:runs)
 
-Further commits are further pairs of change and mean, each against the first (lkp-tests, ``lkp ncompare``).
+Further commits are further pairs of change and mean, each against the first commit.
 """
 
 from __future__ import annotations
@@ -16,14 +16,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
-from schedlab.importers.printed import vocabulary as words
-from schedlab.importers.printed.found import Found, malformed
-from schedlab.importers.printed.header import unique
-from schedlab.importers.printed.page import Line
-from schedlab.importers.printed.rows import is_separator
+from schedlab.importers.printed.lines import Line, Part, is_rule, malformed, unique
 from schedlab.results import Cell, Direction, Table, TableRow
 
 _HEADER = re.compile(r"\s*(?:%stddev|fail:runs)(?:\s+%(?:change|reproduction)\s+(?:%stddev|fail:runs))+\s*\Z")
@@ -33,66 +29,83 @@ _NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _VALUE = rf"(?P<value{{k}}>{_NUMBER}|nan|-)(?:\s*(?:\+/?-|Â±|[±~?ą\ufffd])\s*(?P<spread{{k}}>\d+)%)?"
 _CHANGE = r"(?P<change{k}>[-+]?\d+(?:\.\d+)?(?:e[+-]?\d+)?%?|[-+]?(?:nan|inf)%?)"
 _FAILS = r"(?P<fails{k}>\d*):(?P<runs{k}>\d+)"
+_NAME = r"\s+(?P<name>\S.*)"
 _LIKE_A_ROW = re.compile(rf"\s*(?:{_NUMBER}\s+(?:[±~ą\ufffd]|[-+]\d|\d)|\d*:\d+\s+-?\d+%)")
 _MONITORS = re.compile(
-    r"(?:perf-(?:profile|stat|sched|c2c)|sched_debug|(?:numa-|proc-)?(?:vmstat|meminfo|numastat)|turbostat|cpuidle|slabinfo|softirqs|"
-    r"interrupts|iostat|mpstat|boot-time|uptime|pmeter|latency_stats|time-schedstat|dmesg|kmsg)\."
+    r"(?:perf-(?:profile|stat|sched|c2c)|sched_debug|(?:numa-|proc-)?(?:vmstat|meminfo|numastat)|turbostat|cpuidle|"
+    r"slabinfo|softirqs|interrupts|iostat|mpstat|boot-time|uptime|pmeter|latency_stats|time-schedstat|dmesg|kmsg)\."
 )
+_LOWER = re.compile(
+    r"(?<![a-z])(?:lat|latenc(?:y|ies)|latency_\w+|times?|runtime|elapsed|syst|system|sys|user|real|delay|cost|wake-?ups?|"
+    r"duration|miss(?:es)?|faults?|overhead|stddev|[mun]?secs?|seconds?|[un]s/op|power|energy|wait|stall\w*)(?![a-z])",
+    re.IGNORECASE,
+)
+_HIGHER = re.compile(
+    r"(?<![a-z])(?:throughput|tput|ops|iops|[kmgt]?i?b/s(?:ec)?|[kmg]?bps|[kmg]bits?/s\w*|ops/s\w*|ops_per_sec|rps|tps|qps|"
+    r"nopm|fps|score|bandwidth|bw|trans\w*|requests|files/sec|jobs[-/]per[-/]min|(?:events|transactions|requests|"
+    r"op(?:eration)?s|queries|messages|loops)[_\s]per[_\s]sec(?:ond)?|hit(?:\srate)?|ipc|processed|workload|bogo_ops|"
+    r"efficiency|per_process_ops|per_thread_ops)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Words in the names of a benchmark's own metrics."""
 _SURROUNDINGS = frozenset(
     {"compiler", "kconfig", "rootfs", "tbox_group", "testcase", "ucode", "cpufreq_governor", "debug-setup"}
 )
-_FAR = 30
-_OF_NOTHING = 1e90
-"""A change in per cent beyond which the first mean was 0: lkp-tests divides by 1e-100 then (``+6.7e+101%``)."""
+"""Keys of a job that are not parameters of its benchmark."""
+_FARTHEST_HEADING = 30
+_LONGEST_LINE = 1000
+_MOST_COMMITS = 50
+_FROM_ZERO = 1e90
+"""A change in per cent above which the first mean was 0: lkp-tests divides by 1e-100 then (``+6.7e+101%``)."""
 
 
 @dataclass(frozen=True)
 class _Heading:
     columns: tuple[str, ...]
-    title: str
-    testcase: str
-    parameters: dict[str, str]
-    line: int
+    title: str = ""
+    testcase: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
+    line: int = 0
 
 
 class Reader:
-    """Reads the service's tables of a page in their order; one without header carries on the columns of the last."""
+    """Reads the reports of a text in their order; a table without header has the columns of the table before."""
 
-    def __init__(self, page: Sequence[Line], source: str) -> None:
-        self._page, self._source = page, source
+    def __init__(self, lines: Sequence[Line], source: str) -> None:
+        self._lines, self._source = lines, source
         self._last: _Heading | None = None
 
-    def read(self, at: int, floor: int) -> Found | None:
-        """The table whose header, or first row where it has none, is at ``page[at]``."""
-        text = self._page[at].text
+    def read(self, at: int, floor: int) -> Part | None:
+        """Return the table whose header, or first row if it has none, is ``lines[at]``."""
+        text = self._lines[at].text
+        if len(text) > _LONGEST_LINE:
+            return None
         if "%stddev" in text or "fail:runs" in text:
-            if not _HEADER.match(text):
-                return None
             count = 1 + text.count("%change") + text.count("%reproduction")
+            if not _HEADER.match(text) or count > _MOST_COMMITS:
+                return None
             self._last = self._heading(at, floor, count)
-        elif self._last is None or (_row_pattern(len(self._last.columns), False).match(text)) is None:
+        elif self._last is None or not _row_pattern(len(self._last.columns), fails=False).match(text):
             return None
         return self._rows(at, self._last)
 
-    def _rows(self, at: int, heading: _Heading) -> Found:
+    def _rows(self, at: int, heading: _Heading) -> Part:
         count, rows = len(heading.columns), list[TableRow]()
-        while at < len(self._page):
-            line = self._page[at]
+        while at < len(self._lines):
+            line = self._lines[at]
             text = line.text
-            if not text:
+            if not text or len(text) > _LONGEST_LINE:
                 break
             if _POINTERS.match(text) or _HEADER.match(text):
                 at += 1
                 continue
-            if (
-                at + 1 < len(self._page)
-                and _bare_row(count).fullmatch(text.strip())
-                and _is_name(self._page[at + 1].text)
-            ):
-                text, at = f"{text}  {self._page[at + 1].text.strip()}", at + 1
-            if match := _row_pattern(count, False).fullmatch(text):
+            following = self._lines[at + 1].text.strip() if at + 1 < len(self._lines) else ""
+            if " " not in following and "." in following and _row_pattern(count, named=False).fullmatch(text.strip()):
+                # A mail program wrapped the name.
+                text, at = f"{text}  {following}", at + 1
+            if match := _row_pattern(count, fails=False).fullmatch(text):
                 rows.append(_row(match, heading, line.number))
-            elif match := _row_pattern(count, True).fullmatch(text):
+            elif match := _row_pattern(count, fails=True).fullmatch(text):
                 rows.append(_fails(match, heading, line.number))
             elif _LIKE_A_ROW.match(text):
                 raise malformed(self._source, line, f"it cannot be read as {count} columns of a 0-day report")
@@ -100,60 +113,41 @@ class Reader:
                 break
             at += 1
         if not rows:
-            return Found(at, (), (f"line {heading.line}: a 0-day table without rows",))
+            return Part(at, notes=(f"line {heading.line}: a 0-day table without rows",))
         table = Table(
             "0-day", heading.title, heading.testcase, heading.columns, tuple(rows), heading.line, gains="change"
         )
-        return Found(at, (table,))
+        return Part(at, (table,))
 
     def _heading(self, at: int, floor: int, count: int) -> _Heading:
-        """Commits, parameters and testcase from the lines above."""
+        """Read commits, parameters and testcase from the lines above."""
         columns: tuple[str, ...] = ()
         title, testcase, parameters = "", "", dict[str, str]()
-        for place in range(at - 1, max(floor, at - _FAR) - 1, -1):
-            text = self._page[place].text
+        for place in range(at - 1, max(floor, at - _FARTHEST_HEADING) - 1, -1):
+            text = self._lines[place].text
             names = text.split()
-            if (
-                not columns
-                and len(names) == count
-                and not is_separator(text)
-                and not _HEADER.match(text)
-                and not _POINTERS.match(text)
-            ):
+            header = is_rule(text) or _HEADER.match(text) or _POINTERS.match(text)
+            if not columns and len(names) == count and not header:
                 columns = unique(names)
-            if (keys := _KEYS.match(text)) and "testcase" in text:
-                title = self._page[place + 1].text.strip()
-                values = title.split("/")
-                named = (
-                    dict(zip(keys["keys"].split("/"), values, strict=False))
-                    if len(values) == keys["keys"].count("/") + 1
-                    else {}
-                )
-                testcase = named.get("testcase", "")
-                parameters = {key: value for key, value in named.items() if key not in _SURROUNDINGS}
+            if "testcase" in text and (keys := _KEYS.match(text)):
+                title = self._lines[place + 1].text.strip()
+                names, values = keys["keys"].split("/"), title.split("/")
+                job = dict(zip(names, values, strict=True)) if len(names) == len(values) else {}
+                testcase = job.get("testcase", "")
+                parameters = {key: value for key, value in job.items() if key not in _SURROUNDINGS}
                 break
         if not columns:
             columns = tuple(f"column {k + 1}" for k in range(count))
         if not title and self._last is not None and self._last.columns == columns:
             title, testcase, parameters = self._last.title, self._last.testcase, self._last.parameters
-        return _Heading(columns, title, testcase, parameters, self._page[at].number)
+        return _Heading(columns, title, testcase, parameters, self._lines[at].number)
 
 
 @cache
-def _row_pattern(count: int, fails: bool) -> re.Pattern[str]:
-    one, change = (_FAILS, r"(?P<change{k}>-?\d+)%") if fails else (_VALUE, _CHANGE)
-    further = "".join(rf"\s+{change.format(k=k)}\s+{one.format(k=k)}" for k in range(1, count))
-    return re.compile(rf"\s*{one.format(k=0)}{further}\s+(?P<name>\S.*)")
-
-
-@cache
-def _bare_row(count: int) -> re.Pattern[str]:
-    pattern = _row_pattern(count, False).pattern
-    return re.compile(pattern.removesuffix(r"\s+(?P<name>\S.*)"))
-
-
-def _is_name(text: str) -> bool:
-    return " " not in text.strip() and "." in text
+def _row_pattern(count: int, *, fails: bool = False, named: bool = True) -> re.Pattern[str]:
+    cell, change = (_FAILS, r"(?P<change{k}>-?\d+)%") if fails else (_VALUE, _CHANGE)
+    further = "".join(rf"\s+{change.format(k=k)}\s+{cell.format(k=k)}" for k in range(1, count))
+    return re.compile(rf"\s*{cell.format(k=0)}{further}{_NAME if named else ''}")
 
 
 def _row(match: re.Match[str], heading: _Heading, line: int) -> TableRow:
@@ -162,11 +156,12 @@ def _row(match: re.Match[str], heading: _Heading, line: int) -> TableRow:
         text, spread = match[f"value{k}"], match[f"spread{k}"]
         change = match[f"change{k}"] if k else ""
         relative = change.endswith("%") and "n" not in change.lower()
+        gain = float(change[:-1]) if relative else math.inf
         cells.append(
             Cell(
                 value=float(text) if text not in ("nan", "-") and math.isfinite(float(text)) else None,
                 text=text,
-                gain=float(change[:-1]) if relative and abs(float(change[:-1])) < _OF_NOTHING else None,
+                gain=gain if abs(gain) < _FROM_ZERO else None,
                 gain_text=change.removesuffix("%") if relative else change,
                 spread_percent=float(spread) if spread else None,
                 spread_kind="standard deviation" if spread else "",
@@ -187,9 +182,17 @@ def _fails(match: re.Match[str], heading: _Heading, line: int) -> TableRow:
 
 
 def direction(name: str) -> Direction | None:
-    """Which direction is better of a benchmark's own metric; None for what monitors count beside it."""
+    """Return which direction of a benchmark's own metric is better; None for the counts of monitors."""
     if _MONITORS.match(name):
         return None
     if re.search(r"will-it-scale\.\d+\.(?:processes|threads)\Z", name):
         return "higher"
-    return words.worded_direction(name.rsplit(".", 1)[-1]) or words.worded_direction(name)
+    return _named_direction(name.rsplit(".", 1)[-1]) or _named_direction(name)
+
+
+def _named_direction(metric: str) -> Direction | None:
+    """Return the direction in the name of a metric; None if it has words of both directions or of none."""
+    lower, higher = _LOWER.search(metric), _HIGHER.search(metric)
+    if bool(lower) == bool(higher):
+        return None
+    return "lower" if lower else "higher"

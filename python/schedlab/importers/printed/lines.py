@@ -1,0 +1,177 @@
+"""Lines that may contain a table: quoting removed, tabs expanded, and patches and mail headers blanked.
+
+Patches, diffstats and mail headers contain numbers in columns that are not results. They become empty lines, so that
+line numbers stay and no table extends across them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from schedlab.importers.printed.mail import Numbered
+from schedlab.results import ImportProblem, Table, showable
+
+_QUOTE = re.compile(r"[ \t]{0,3}(?:[A-Z]{0,3}>[ \t]?)+")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_PATCH_HEAD = re.compile(
+    r"(?:diff (?:--git |-\S)|index [0-9a-f]{7}|--- \S|\+\+\+ \S|Index: \S|(?:new|deleted) file mode)"
+)
+_DIFFSTAT = re.compile(r"\s*\S*[./]\S*(?: => \S+)?\s*\|\s+(?:\d+ [+-]+|\d+ *$|Bin )|\s*\d+ files? changed")
+_MAIL = re.compile(
+    r"(?:From|To|Cc|CC|Date|Subject|Sent|Message-I[Dd]|References|In-Reply-To|Reply-To|Received|Return-Path|Delivered-To|"
+    r"Sender|X-[\w-]+|ARC-[\w-]+|DKIM-Signature|Authentication-Results|Received-SPF|List-[\w-]+|Precedence|User-Agent|"
+    r"MIME-Version|Content-[\w-]+|(?:Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by|Link|Fixes): "
+)
+_RULE = re.compile(r"(?=.*([\-=+_.|~*#─-╿]\s?){3})[\s\-=+_.|~*#:─-╿]+\Z")
+_FACT = re.compile(r"(?:(?P<key>[A-Z]\w+(?: \w+)?)\s+|(?:Units?|Interpretation|Statistic)\s*):\s+(?P<value>\S.*)\Z")
+"""A line of a box above a table: ``Benchmark  : tbench4``, ``Unit  : MB/sec``."""
+_FULL_LINE = 55
+"""Characters of a line above which the next line may continue its sentence."""
+_LONGEST_TITLE = 200
+"""Characters; a longer line is not a heading."""
+_QUOTE_WIDTH = 80
+"""Characters at the beginning of a line within which quote marks are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the source: its ``number`` from 1, its ``text`` without quoting, and whether it was ``quoted``.
+
+    ``tabbed`` is the text before its tabs were expanded; empty if it has no tabs.
+    """
+
+    number: int
+    text: str
+    quoted: bool = False
+    tabbed: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a grammar read up to, not including, the line with index ``end``."""
+
+    end: int
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def malformed(source: str, line: Line, why: str) -> ImportProblem:
+    """Return the error for a line inside a table that cannot be read."""
+    return ImportProblem(
+        f'a line of a table is malformed: {why}: "{showable(line.text.strip()[:100])}"',
+        where=f"{source}:{line.number}",
+        todo="correct the line or remove it from the file; a table is imported whole or not at all",
+    )
+
+
+def clean(numbered: Sequence[Numbered]) -> list[Line]:
+    """Return the lines in which tables are looked for, one for each given line."""
+    lines = [_unquoted(number, text) for number, text in numbered]
+    return list(_without_patches(_without_bars(list(_without_headers(lines)))))
+
+
+def is_rule(text: str) -> bool:
+    """Whether a line only draws a rule (``-----``, ``- - -``, ``+---+``)."""
+    return bool(text) and not text[0].isalnum() and _RULE.match(text) is not None
+
+
+def unique(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names with a number behind each repeated one."""
+    seen: dict[str, int] = {}
+    numbered = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(numbered) if len(set(numbered)) == len(numbered) else unique(numbered)
+
+
+def title_above(lines: Sequence[Line], at: int, floor: int) -> str:
+    """Return the heading directly above ``lines[at]``, over rules and up to two blank lines; "" if it is a sentence.
+
+    Of a box of facts, the heading is the one that names the benchmark.
+    """
+    blanks = 0
+    for place in range(at - 1, floor - 1, -1):
+        text = lines[place].text.strip()
+        if not text:
+            blanks += 1
+            if blanks > 2:
+                return ""
+        elif len(text) > _LONGEST_TITLE:
+            return ""
+        elif fact := _FACT.match(text):
+            if (fact["key"] or "").lower() in ("benchmark", "test", "workload"):
+                return fact["value"].strip()
+        elif not is_rule(text):
+            title = " ".join(text.strip("|*#=~ ").removeprefix("- ").split())
+            above = lines[place - 1].text.strip() if place > floor else ""
+            return "" if _is_sentence(title, above) else title
+    return ""
+
+
+def _is_sentence(text: str, above: str) -> bool:
+    """Whether a line ends a sentence or paragraph; ``above`` is the line before it."""
+    if text.endswith((" wrote:", " writes:")):
+        return True
+    if text.endswith(":"):
+        return False
+    return text.endswith((".", ",", ";")) or (len(above) > _FULL_LINE and not above.endswith((":", ".")))
+
+
+def _unquoted(number: int, text: str) -> Line:
+    quoted = False
+    if ">" in text[:12] and (quote := _QUOTE.match(text, 0, _QUOTE_WIDTH)):
+        quoted, text = True, text[quote.end() :]
+    text = text.rstrip()
+    return Line(number, text.expandtabs(), quoted, text) if "\t" in text else Line(number, text, quoted)
+
+
+def _emptied(line: Line) -> Line:
+    return Line(line.number, "", line.quoted)
+
+
+def _without_headers(lines: Collection[Line]) -> Iterator[Line]:
+    """Blank mail headers and trailers, and the lines on which a header continues."""
+    inside = False
+    for line in lines:
+        header = ": " in line.text[:40] and _MAIL.match(line.text) is not None
+        inside = header or (inside and line.text[:1] == " " and not line.quoted and line.number < 200)
+        yield _emptied(line) if inside else line
+
+
+def _without_bars(lines: list[Line]) -> list[Line]:
+    """Remove quoting with bars: ``| text`` with a single bar in each of several consecutive lines."""
+    out, at = list(lines), 0
+    while at < len(out):
+        end = at
+        while end < len(out) and out[end].text.lstrip().startswith("|"):
+            end += 1
+        if end > at and all(line.text.count("|") == 1 for line in out[at:end]):
+            for place in range(at, end):
+                text = out[place].text.lstrip()[1:].removeprefix(" ")
+                out[place] = Line(out[place].number, text, quoted=True)
+        at = max(end, at + 1)
+    return out
+
+
+def _without_patches(lines: Collection[Line]) -> Iterator[Line]:
+    old = new = 0
+    for line in lines:
+        text = line.text
+        mark = text[:1]
+        if (old > 0 or new > 0) and mark in ("", " ", "+", "-", "\\"):
+            old -= mark in ("", " ", "-")
+            new -= mark in ("", " ", "+")
+            yield _emptied(line)
+            continue
+        # The lines of a hunk cannot be counted if its context lost the leading spaces.
+        old = new = 0
+        if text.startswith("@@") and (hunk := _HUNK.match(text)):
+            old, new = int(hunk[1] or 1), int(hunk[2] or 1)
+            yield _emptied(line)
+        elif _PATCH_HEAD.match(text) or (("|" in text or " changed" in text) and _DIFFSTAT.match(text, 0, 300)):
+            yield _emptied(line)
+        else:
+            yield line

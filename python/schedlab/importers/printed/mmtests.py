@@ -1,0 +1,564 @@
+"""Comparison tables of MMTests, as ``compare-mmtests.pl`` and schedlab's own ``mmtests`` report format print them.
+
+    tbench4
+                              4.5.0-rc1             4.5.0-rc1
+                                vanilla          nostats-v2r2
+    Hmean    mb/sec-1     500.85 (  0.00%)      522.43 *  4.31%*
+    Duration User        5702.00              10264.25
+
+A row begins with an operation of MMTests. A printed change is in parentheses, or between stars if it is significant;
+it is positive where the column is better than the baseline. Rows without changes are read only where MMTests prints
+such rows: ``Duration`` and ``Ops``, and any operation under the column names of the table before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from schedlab.importers.printed.benchmarks import Benchmark, benchmark
+from schedlab.importers.printed.lines import Line, Part, is_rule, malformed, title_above, unique
+from schedlab.results import Cell, Direction, Table, TableRow
+
+OPERATION = re.compile(
+    r"(?:[AGHDS]mean|Sub[AH]mean|Mean|Min|Max|Dm(?:in|ax)|[123](?:st|nd|rd)-qrtle|Max[-.]\d+%?|Best\d+%Mean|CI[-.]\d+%?|"
+    r"B[AH]mean(?:[-.%]\d+(?:\.\d+)?%?)?|Pctile(?:[-.%]?\d+(?:\.\d+)?%?)?|\d+(?:th)?-?pctile|[HSC]?Stddev|"
+    r"[HSC]?CoeffVar|Spread|Range|Samples|Percentage|Ratio|Ops|Duration|Lat|Time|[MG]B/sec|Success|Significant)(?=\s|\Z)"
+)
+"""The first word of a row: summary statistics, and operations of benchmarks without statistics."""
+_SPREAD_OPERATION = re.compile(r"[HSC]?Stddev|[HSC]?CoeffVar|Spread|Range|CI[-.]\d")
+_HARMONIC = re.compile(r"(?:Sub|B)?Hmean")
+_BARE = frozenset({"Duration", "Ops"})
+"""Operations that MMTests prints without changes."""
+
+_PLAIN = r"-?\d+(?:\.\d+)?"
+_NONE = r"-?nan|[-+]?inf(?:inity)?"
+_VALUE = rf"(?:{_PLAIN}(?:e[-+]?\d+)?|{_NONE})"
+_CHANGE = rf"(?:{_PLAIN}|{_NONE})\s*%"
+_CELL = re.compile(
+    rf"(?<!\S)(?P<value>{_VALUE}|-)\s*(?:\+-\s*(?P<spread>{_PLAIN})%\s*)?"
+    rf"(?:\(\s*(?P<gain>{_CHANGE})\s*(?:\)|\Z)|\*\s*(?P<star>{_CHANGE})\s*\*|\(\s*-?\s*\))"
+    r"|(?<!\S)-(?=\s\s|\s*\Z)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(rf"(?<!\S){_VALUE}(?!\S)", re.IGNORECASE)
+_CHANGE_MARK = re.compile(r"[(*]\s*-?[\d.]+\s*%|\d%\s*[*)]")
+_REST_OF_ROW = re.compile(r"[-\d.\s%()*+naifty]+\Z", re.IGNORECASE)
+"""A line of nothing but cells: the end of a row that a mail program wrapped."""
+_REMARK = re.compile(r"\s*\([^()]*\)\Z")
+_ROW_REMARK = re.compile(r"[*^|\\]*\Z|[<#!/][^%]*\Z|[^\d%*()]*\Z")
+"""What may stand behind the figures of a row."""
+_WIDE = re.compile(r"\S+(?: \S+)*")
+_GAIN_IN_NAME = re.compile(r"\s+%\s?(?:gain|diff|change|improvement)\Z", re.IGNORECASE)
+_HIGHEST_HEADER = 8
+"""Lines above a table in which its header may begin."""
+_ALIGNED = 2
+"""Characters by which a name may end beside its column; MMTests aligns both to the right."""
+_LONGEST_HEAD = 200
+"""Characters of a row's name."""
+
+_CORNER = re.compile(r"(?:nr[_ ])?(?P<name>pair|group|client|thread|task|job|cpu|worker|size|instance)s?:?")
+_LABEL = re.compile(r"(?P<name>.*?)(?P<dash>[-_ ]?)(?P<number>\d+)\Z")
+_SEVERAL_NUMBERS = re.compile(r"-\d+(?:-\d+)*\Z")
+_UNNAMED = re.compile(r"(?:tput|mb/sec|time)[-_](\d+)", re.IGNORECASE)
+_MAIN_METRICS = frozenset({"", "mb/sec", "tput", "time", "clients", "groups", "threads", "rsec", "procs"})
+"""What MMTests prints before the parameter of a benchmark with a single metric."""
+_IN_MAIN_UNIT = _MAIN_METRICS | {"send", "recv", "elsp", "syst", "user", "elapsed"}
+_NO_PARAMETERS = frozenset({"", "time", "elapsed", "user", "system", "syst"})
+_OTHER_UNITS = frozenset({"coeffvar", "hcoeffvar", "ops", "percentage", "ratio", "significant"})
+_UNITS = {
+    "coeffvar": "%", "hcoeffvar": "%", "cpu": "%", "cpu%": "%", "mb/sec": "MB/s", "gb/sec": "GB/s", "rsec": "records/s",
+    "files/sec": "files/s", "duration": "s", "elapsed": "s", "user": "s", "system": "s", "sys": "s",
+}  # fmt: skip
+_DIRECTIONS: dict[str, Direction] = {
+    "lat": "lower", "time": "lower", "elsp": "lower", "syst": "lower", "user": "lower", "system": "lower",
+    "elapsed": "lower", "mb/sec": "higher", "gb/sec": "higher", "tput": "higher", "rsec": "higher", "ops": "higher",
+}  # fmt: skip
+"""Of the metric in front of a label's number, and of operations that are metrics."""
+
+_OWN_TITLE = re.compile(
+    r"(?P<workload>\S+) (?P<metrics>\S+(?:, \S+)*)(?: by (?P<names>\S+(?:, \S+)+))? "
+    r"\((?P<unit>[^\s(),]+), (?P<direction>lower|higher) is better\)\Z"
+)
+"""The title that schedlab prints: ``hackbench time by groups, size (s, lower is better)``."""
+_NO_BENCHMARKS = frozenset({"comparison", "comparisons", "results", "result", "summary", "overview", "vmstat"})
+_BENCHMARK_NAME = re.compile(r"[A-Za-z][\w.+-]{2,30}")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row: ``lines[at:end]``, put together as ``text``; positions of cells are offsets in it."""
+
+    at: int
+    end: int
+    line: Line
+    text: str
+    head: str
+    cells: tuple[re.Match[str], ...]
+    marked: bool
+    remark: str = ""
+
+    @property
+    def wrapped(self) -> bool:
+        return self.end - self.at > 1
+
+
+@dataclass(frozen=True)
+class _Header:
+    """Names of the columns; ``levels`` are the header's lines from the top, ``at`` the first of them."""
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    corner: str
+    at: int
+
+
+@dataclass
+class Reader:
+    """Reads the tables of a text in their order; a table without header has the columns of the table before."""
+
+    lines: Sequence[Line]
+    source: str
+    last: _Header = field(default_factory=lambda: _Header((), (), "", -1))
+    workload: Benchmark | None = None
+    _not_before: int = 0
+    """Lines before this one have been tried as rows without a header."""
+
+    def read(self, at: int, floor: int) -> Part | None:
+        """Return the table whose first row is ``lines[at]``; None if no row of MMTests is there.
+
+        The header of the table is not looked for above ``lines[floor]``.
+        """
+        first = self._row(at) if at >= self._not_before else None
+        if first is None:
+            return None
+        rows = self._block(first)
+        header = self._header(rows, floor)
+        if header is None:
+            self._not_before = rows[-1].end
+            return None
+        for place in (first.at - 1, rows[-1].end):
+            if floor <= place < len(self.lines) and self._is_broken(place):
+                raise malformed(self.source, self.lines[place], "it has figures that cannot be read")
+        table, notes = self._table(rows, header, title_above(self.lines, header.at, floor))
+        self.last = header
+        return Part(rows[-1].end, (table,), tuple(notes))
+
+    def _row(self, at: int) -> _Row | None:
+        """Return the row that begins at ``lines[at]``, with the lines on which a mail program continued it."""
+        text = self.lines[at].text.replace("|", " ")
+        if not OPERATION.match(text.lstrip()):
+            return None
+        end, pieces = at + 1, [text]
+        while end < len(self.lines) and _REST_OF_ROW.match(self.lines[end].text):
+            pieces.append(self.lines[end].text.strip())
+            end += 1
+        row = self._parsed(" ".join(pieces), at, end)
+        return row if row is not None or len(pieces) == 1 else self._parsed(text, at, at + 1)
+
+    def _parsed(self, text: str, at: int, end: int) -> _Row | None:
+        cells = tuple(_CELL.finditer(text))
+        marked, remark = any(cell["value"] for cell in cells), ""
+        if marked:
+            remark = text[cells[-1].end() :].strip()
+            if any(text[a.end() : b.start()].strip() for a, b in pairwise(cells)) or not _ROW_REMARK.match(remark):
+                return None
+        elif _CHANGE_MARK.search(text) or not (cells := _trailing_numbers(text)):
+            return None
+        head = " ".join(text[: cells[0].start()].split())
+        if len(head) > _LONGEST_HEAD:
+            return None
+        return _Row(at, end, self.lines[at], text, head, cells, marked, remark)
+
+    def _is_broken(self, at: int) -> bool:
+        """Whether a line beside a table begins as a row and has a printed change, but cannot be read."""
+        text = self.lines[at].text
+        return OPERATION.match(text.lstrip()) is not None and bool(_CHANGE_MARK.search(text)) and self._row(at) is None
+
+    def _block(self, first: _Row) -> list[_Row]:
+        """Return the consecutive rows from ``first``; one blank line may stand between rows with changes."""
+        rows = [first]
+        while (at := rows[-1].end) < len(self.lines):
+            at += is_rule(self.lines[at].text)
+            blank = at < len(self.lines) and not self.lines[at].text
+            at += blank
+            row = self._row(at) if at < len(self.lines) else None
+            if row is None or row.marked != first.marked:
+                break
+            if blank and not (row.marked and len(row.cells) == len(rows[-1].cells)):
+                break
+            rows.append(row)
+        return rows
+
+    def _header(self, rows: Sequence[_Row], floor: int) -> _Header | None:
+        """Return the columns: of the header above, else of the table before; None if the rows are not a table."""
+        counts = Counter(len(row.cells) for row in rows)
+        if not rows[0].marked:
+            return self._header_of_bare_rows(rows, floor)
+        for count in dict.fromkeys((max(counts), counts.most_common(1)[0][0])):
+            if header := self._header_above(rows, count, floor):
+                return header
+        count = counts.most_common(1)[0][0] if len(rows) > 1 else max(counts)
+        names = self.last.names if len(self.last.names) == count else unique(["column"] * count)
+        return _Header(names, (), self.last.corner if names == self.last.names else "", rows[0].at)
+
+    def _header_of_bare_rows(self, rows: Sequence[_Row], floor: int) -> _Header | None:
+        """Return the header of rows without changes, of which only the number of columns tells labels from figures."""
+        last = self.last.names
+        if last and min(len(row.cells) for row in rows) >= len(last):
+            header = self._header_above([_last_cells(row, len(last)) for row in rows], len(last), floor)
+            if header is not None and header.names == last:
+                return header
+            if header is None and rows[0].text.split()[0] in _BARE:
+                return _Header(last, (), "", rows[0].at)
+        if any(row.text.split()[0] not in _BARE for row in rows):
+            return None
+        for count in range(min(len(row.cells) for row in rows), 0, -1):
+            if header := self._header_above([_last_cells(row, count) for row in rows], count, floor):
+                return header
+        return None
+
+    def _header_above(self, rows: Sequence[_Row], count: int, floor: int) -> _Header | None:
+        """Return the header of ``count`` columns above the rows; None if no line above names that many columns."""
+        whole = [row for row in rows if len(row.cells) == count and not row.wrapped]
+        if any(len(row.cells) > count for row in rows) and len(whole) * 2 <= len(rows):
+            return None
+        zones = _zones(whole)
+        indent = min((len(row.text) - len(row.text.lstrip()) for row in rows), default=0)
+        levels, corner, at = list[tuple[str, ...]](), "", rows[0].at
+        words: list[str] = []
+        for place, text in self._lines_above(rows[0].at, floor):
+            if zones:
+                found = _names_in(text, zones, indent)
+                if found is None and not levels and self._run_together(text, count):
+                    return replace(self.last, at=rows[0].at)
+                if found is None:
+                    break
+                levels.insert(0, found[0])
+                corner, at = found[1] or corner, place
+                continue
+            # All rows are wrapped, and so may be the header: names are counted from the bottom.
+            words = [name for _, _, name in _fields(text)] + words
+            if len(words) > count:
+                break
+            if len(words) == count:
+                levels.insert(0, tuple(words))
+                words, at = [], place
+        if not any(map(all, levels)):
+            return None
+        names = ["-".join(filter(None, (level[k] for level in levels))) for k in range(count)]
+        return _Header(unique([_GAIN_IN_NAME.sub("", name) for name in names]), tuple(levels), corner, at)
+
+    def _lines_above(self, at: int, floor: int) -> Iterator[tuple[int, str]]:
+        """Yield the lines that may be the header of a table whose first row is ``lines[at]``, from the bottom."""
+        found = blank = False
+        for place in range(at - 1, max(floor, at - _HIGHEST_HEADER) - 1, -1):
+            text = self.lines[place].text.replace("|", " ").rstrip()
+            if (not text and (found or blank)) or self._is_row(place):
+                return
+            blank = blank or not text
+            if text and not is_rule(text) and (found or not _REMARK.match(text)):
+                found = True
+                yield place, text
+
+    def _is_row(self, place: int) -> bool:
+        text = self.lines[place].text
+        return OPERATION.match(text.lstrip()) is not None and any(map(str.isdigit, text))
+
+    def _run_together(self, text: str, count: int) -> bool:
+        """Whether a line is a header line of the table before without the spaces between the names."""
+        glued = "".join(text.split())
+        levels = [level for level in self.last.levels if len(level) == count]
+        return any(glued == "".join("".join(name.split()) for name in level) for level in levels)
+
+    def _table(self, rows: Sequence[_Row], header: _Header, title: str) -> tuple[Table, list[str]]:
+        count = len(header.names)
+        bare = not rows[0].marked
+        rows = [_last_cells(row, count) for row in rows] if bare else rows
+        zones = _zones([row for row in rows if len(row.cells) == count and not row.wrapped])
+        if count > 1 and " " not in title and _is_run_together(title, header.names):
+            title = ""
+        own = _OWN_TITLE.match(title)
+        named = benchmark(title)
+        alone = "" if named else own["workload"] if own else title.lower() if _BENCHMARK_NAME.fullmatch(title) else ""
+        alone = "" if alone in _NO_BENCHMARKS else alone
+        # Parts of one comparison: without another title, a table belongs to the benchmark of the table before.
+        continued = not alone and (header.names == self.last.names or not title)
+        known = named or (self.workload if continued else None)
+        self.workload = known
+        starred = any(cell["star"] for row in rows if not bare for cell in row.cells)
+        finished = [self._finished(row, header, zones, known, own, starred) for row in rows]
+        baseline = _baseline(finished)
+        settled, notes = settle(finished, baseline)
+        notes += [
+            f'line {row.line.number}: remark left out: "{row.remark}"' for row in rows if row.remark.strip("*^|\\")
+        ]
+        settled = [_without_foreign_unit(row, known) for row in settled]
+        workload = known.name if known else alone
+        table = Table("mmtests", title, workload, header.names, tuple(settled), self.lines[header.at].number, baseline)
+        return table, notes
+
+    def _finished(
+        self,
+        row: _Row,
+        header: _Header,
+        zones: Sequence[tuple[int, int]],
+        known: Benchmark | None,
+        own: re.Match[str] | None,
+        starred: bool,
+    ) -> TableRow:
+        cells = self._placed(row, len(header.names), zones)
+        operation, _, label = row.head.partition(" ")
+        label = label.strip()
+        parameters = _own_parameters(own, label) if own else None
+        if parameters is None and (corner := _CORNER.fullmatch(header.corner)) and label.isdigit():
+            parameters = {f"{corner['name']}s": int(label)}
+        if parameters is None:
+            parameters = label_parameters(label, known)
+        unit = own["unit"] if own and operation.lower() not in _OTHER_UNITS else _unit(operation, label, known)
+        direction = _direction(operation, label, known, own)
+        made = tuple(Cell(None) if cell is None else _cell(cell, starred) for cell in cells)
+        return TableRow(operation, label, parameters, unit, direction, made, row.line.number)
+
+    def _placed(self, row: _Row, count: int, zones: Sequence[tuple[int, int]]) -> list[re.Match[str] | None]:
+        """Return the cells of a row by column; cells of a row with too few are placed by what they stand under."""
+        if len(row.cells) == count:
+            return list(row.cells)
+        ends_text = row.end >= len(self.lines)
+        if len(row.cells) > count or row.wrapped or not zones or ends_text:
+            raise malformed(
+                self.source, row.line, f"it has {len(row.cells)} figures where the table has {count} columns"
+            )
+        places = _columns_of([cell.span() for cell in row.cells], zones)
+        if places is None:
+            raise malformed(self.source, row.line, "its figures do not stand under the columns")
+        placed: list[re.Match[str] | None] = [None] * count
+        for place, cell in zip(places, row.cells, strict=True):
+            placed[place] = cell
+        return placed
+
+
+def _trailing_numbers(text: str) -> tuple[re.Match[str], ...]:
+    """Return the numbers that end the text, with nothing but spaces between them."""
+    numbers = list(_NUMBER.finditer(text))
+    if not numbers or text[numbers[-1].end() :].strip():
+        return ()
+    first = len(numbers) - 1
+    while first and not text[numbers[first - 1].end() : numbers[first].start()].strip():
+        first -= 1
+    return tuple(numbers[first:])
+
+
+def _last_cells(row: _Row, count: int) -> _Row:
+    """Return the row with its last ``count`` numbers as cells and everything before them as its head."""
+    cells = row.cells[-count:]
+    return replace(row, cells=cells, head=" ".join(row.text[: cells[0].start()].split()))
+
+
+def _zones(rows: Sequence[_Row]) -> list[tuple[int, int]]:
+    """Return where the figures of each column begin and end; empty if they do not stand under one another."""
+    columns = zip(*(row.cells for row in rows), strict=True)
+    zones = [(min(c.start() for c in column), max(c.end() for c in column)) for column in columns]
+    return zones if all(a[1] <= b[0] for a, b in pairwise(zones)) else []
+
+
+def _fields(text: str) -> list[tuple[int, int, str]]:
+    """Return what two or more spaces separate, with positions."""
+    return [(match.start(), match.end(), match[0]) for match in _WIDE.finditer(text)]
+
+
+def _names_in(text: str, zones: Sequence[tuple[int, int]], indent: int) -> tuple[tuple[str, ...], str] | None:
+    """Return the names of the columns in a header line and the name of the rows' heads; None if it is not a header.
+
+    A line may leave out the names of some columns; the others then stand above theirs, and right of the ``indent`` of
+    the rows.
+    """
+    words = [(match.start(), match.end(), match[0]) for match in re.finditer(r"\S+", text)]
+    for separated in (_fields(text), words):
+        has_corner = len(separated) == len(zones) + 1 and separated[0][1] <= zones[0][0]
+        corner = separated[0][2] if has_corner else ""
+        fields = separated[1:] if has_corner else separated
+        if len(fields) != len(zones) or (separated is words and not _end_above(fields, zones)):
+            continue
+        # A line that begins where the rows do is a title.
+        if fields[-1][1] > zones[0][0] and (corner or fields[0][0] > indent):
+            return tuple(name for _, _, name in fields), corner
+    fields = _fields(text)
+    places = _columns_of([(start, end) for start, end, _ in fields], zones)
+    if places is None or fields[0][0] <= indent:
+        return None
+    if any(abs(end - zones[place][1]) > _ALIGNED for place, (_, end, _) in zip(places, fields, strict=True)):
+        return None
+    names = [""] * len(zones)
+    for place, (_, _, name) in zip(places, fields, strict=True):
+        names[place] = name
+    return tuple(names), ""
+
+
+def _end_above(fields: Sequence[tuple[int, int, str]], zones: Sequence[tuple[int, int]]) -> bool:
+    """Whether each field ends above its column, and not above the next one."""
+    limits = [start for start, _ in zones[1:]] + [len(fields[-1][2]) + fields[-1][1]]
+    return all(zone[0] < end <= limit for (_, end, _), zone, limit in zip(fields, zones, limits, strict=True))
+
+
+def _columns_of(spans: Sequence[tuple[int, int]], zones: Sequence[tuple[int, int]]) -> list[int] | None:
+    """Return the column that each span overlaps; None if one overlaps no column, several, or another's column."""
+    places: list[int] = []
+    k = 0
+    for start, end in spans:
+        while k < len(zones) and zones[k][1] <= start:
+            k += 1
+        overlaps_next = k + 1 < len(zones) and zones[k + 1][0] < end
+        if k == len(zones) or zones[k][0] >= end or overlaps_next or (places and places[-1] == k):
+            return None
+        places.append(k)
+    return places
+
+
+def _is_run_together(title: str, names: Sequence[str]) -> bool:
+    """Whether a title is the ends of two columns' names without the space between them."""
+    return any(names[-2].endswith(title[:k]) and names[-1].endswith(title[k:]) for k in range(3, len(title) - 2))
+
+
+def _cell(match: re.Match[str], starred: bool) -> Cell:
+    fields = match.groupdict()
+    text = fields.get("value") or match[0]
+    change = fields.get("star") or fields.get("gain") or ""
+    printed = change.removesuffix("%").rstrip()
+    spread = fields.get("spread")
+    return Cell(
+        value=_figure(text),
+        text=text,
+        gain=_figure(printed) if printed else None,
+        gain_text=printed,
+        star=bool(fields.get("star")) if starred else None,
+        spread_percent=float(spread) if spread else None,
+        spread_kind="unknown" if spread else "",
+    )
+
+
+def _figure(text: str) -> float | None:
+    return None if text == "-" or "n" in text.lower() else float(text)
+
+
+def _own_parameters(title: re.Match[str], label: str) -> dict[str, str | int | float] | None:
+    """Return the parameters in a label of schedlab's own table; None if the title does not name as many."""
+    if title["names"] is None:
+        return None
+    metrics, names = title["metrics"].split(", "), title["names"].split(", ")
+    for metric in sorted(metrics, key=len, reverse=True):
+        values = label.removeprefix(f"{metric}-").split("-")
+        if label.startswith(f"{metric}-") and len(values) == len(names) and all(values):
+            first: dict[str, str | int | float] = {"metric": metric} if len(metrics) > 1 else {}
+            return first | dict(zip(names, map(_number_or_text, values), strict=True))
+    return None
+
+
+def _number_or_text(text: str) -> str | int | float:
+    if not re.fullmatch(r"\d+(?:\.\d+)?", text):
+        return text
+    return float(text) if "." in text else int(text)
+
+
+def label_parameters(label: str, known: Benchmark | None) -> dict[str, str | int | float]:
+    """Return the parameters in a label of MMTests: ``64``, ``mb/sec-64``, ``send-64``, ``Wakeup-99th-80``."""
+    if label.lower() in _NO_PARAMETERS:
+        return {}
+    match = _LABEL.match(label)
+    # The meaning of several numbers is not known.
+    several = match is not None and _SEVERAL_NUMBERS.search(match["name"]) is not None
+    if match is None or several or (match["name"] and not match["dash"]) or not (known and known.parameter):
+        unnamed = _UNNAMED.fullmatch(label)
+        return {"case": unnamed[1] if unnamed else label}
+    parameters: dict[str, str | int | float] = {known.parameter: int(match["number"])}
+    return parameters if match["name"].lower() in _MAIN_METRICS else {"metric": match["name"]} | parameters
+
+
+def _metric(label: str) -> str:
+    """Return the metric in front of a label's number."""
+    return re.sub(r"[-_ ]?\d+\Z", "", label).lower()
+
+
+def _unit(operation: str, label: str, known: Benchmark | None) -> str:
+    for name in (operation.lower(), _metric(label)):
+        # The load that stress-ng calls cpu is not a share of the CPU.
+        if name in _UNITS and not (name == "cpu" and known is not None and known.name == "stress-ng"):
+            return _UNITS[name]
+    main = operation.lower() not in _OTHER_UNITS and _metric(label) in _IN_MAIN_UNIT
+    return known.unit if known and main else ""
+
+
+def _direction(operation: str, label: str, known: Benchmark | None, own: re.Match[str] | None) -> Direction | None:
+    """Return which direction is better by MMTests' operation, the label's metric, or the benchmark."""
+    if _SPREAD_OPERATION.match(operation) or operation == "Duration":
+        return "lower"
+    if operation == "Ops":
+        return None
+    if own is not None:
+        return "lower" if own["direction"] == "lower" else "higher"
+    if _HARMONIC.match(operation):
+        return "higher"
+    metric = _metric(label)
+    found = _DIRECTIONS.get(metric.partition("-")[0]) or _DIRECTIONS.get(metric) or _DIRECTIONS.get(operation.lower())
+    return found or (known.direction if known else None) or ("lower" if operation == "Amean" else None)
+
+
+def _baseline(rows: Sequence[TableRow]) -> int:
+    """Return the column that the changes are over: the only one whose changes are all 0, else the first."""
+    for k in range(len(rows[0].cells)):
+        column = [row.cells[k] for row in rows]
+        if any(cell.gain_text for cell in column) and not any(cell.gain for cell in column):
+            return k
+    return 0
+
+
+def settle(rows: Sequence[TableRow], baseline: int) -> tuple[list[TableRow], list[str]]:
+    """Return the rows with the direction that their printed changes prove, and notes on where names say otherwise.
+
+    A change of MMTests is positive where the column is better, so its sign beside that of the values' difference
+    is the direction.
+    """
+    votes: defaultdict[tuple[bool, str], int] = defaultdict(int)
+    for row in rows:
+        votes[_kind(row)] += sum(_vote(row.cells[baseline], cell) for cell in row.cells)
+    out, against = [], defaultdict[tuple[bool, str], list[TableRow]](list)
+    for row in rows:
+        count = votes[_kind(row)]
+        proved: Direction | None = "higher" if count > 0 else "lower" if count < 0 else row.direction
+        if row.direction and proved != row.direction:
+            against[_kind(row)].append(row)
+        out.append(replace(row, direction=proved))
+    return out, [_note(wrong) for wrong in against.values()]
+
+
+def _without_foreign_unit(row: TableRow, known: Benchmark | None) -> TableRow:
+    """Return the row without its benchmark's unit if its direction shows that it is of another metric."""
+    if known is None or row.unit != known.unit or known.direction in (None, row.direction):
+        return row
+    return row if _SPREAD_OPERATION.match(row.operation) else replace(row, unit="")
+
+
+def _note(rows: Sequence[TableRow]) -> str:
+    first = rows[0]
+    name = f"{first.operation} {first.label}".strip()
+    more = f" and {len(rows) - 1} rows like it" if len(rows) > 1 else ""
+    proved = "lower" if first.direction == "higher" else "higher"
+    return (
+        f'line {first.line}: "{name}"{more} is taken as {proved}-is-better, as the printed changes show; '
+        f"by its name it would be {first.direction}-is-better"
+    )
+
+
+def _kind(row: TableRow) -> tuple[bool, str]:
+    """Rows whose changes must have one direction: those of one metric, its spreads apart."""
+    return _SPREAD_OPERATION.match(row.operation) is not None, re.sub(r"\d+(?:\.\d+)?", "", row.label)
+
+
+def _vote(base: Cell, cell: Cell) -> int:
+    """1 if the printed change has the sign of the values' difference, -1 if the other sign, 0 if either is 0."""
+    if not cell.gain or base.value is None or cell.value is None or base.value <= 0 or cell.value == base.value:
+        return 0
+    return 1 if (cell.value > base.value) == (cell.gain > 0) else -1

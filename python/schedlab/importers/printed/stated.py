@@ -1,0 +1,513 @@
+"""Tables whose layout the user states: ``--table columns=runs,label=1,baseline=2,better=lower``.
+
+Nothing is inferred from words. What the statement leaves open has a fixed default, and what does not fit is refused
+with its line. ``docs/importing-tables.md`` documents the keys; :class:`Layout` is their declaration.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from schedlab.importers.printed.lines import Line, Part, is_rule, title_above, unique
+from schedlab.results import Cell, Direction, ImportProblem, Spread, Table, TableRow, showable
+
+Columns = Literal["runs", "metrics"]
+Gains = Literal["improvement", "change"]
+
+_WHERE = "--table"
+_RANGE = re.compile(r"(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A stated layout.
+
+    Attributes:
+        columns: what the columns of figures are: ``runs`` that are compared, or ``metrics`` of a run in each row.
+        label: numbers of the columns that name the rows, from 1.
+        baseline: the run that others are compared with: the number of its column (or with ``columns=metrics`` of its
+            row, the first below the header is 1), or its name. None: the first run.
+        better: which figures are better; None: not stated, and no verdict on any row.
+        unit: of all figures that print none; a figure with another unit is refused.
+        lines: first and last line of the table, the header included; None: every table that no grammar reads.
+        separator: what separates the columns; None: bars, tabs, commas, semicolons or spaces, where only one of them
+            gives every line the same number of columns.
+        skip: numbers of columns to leave out, such as changes in per cent.
+        names: names of all columns, for a table without header; None: the first line is the header.
+        gains: what signed figures in parentheses, brackets or stars are.
+        spread: what figures after ``±`` are, or in parentheses.
+        spread_unit: whether figures in parentheses without a sign are per cent of the value, or in its unit.
+        decimal: the decimal mark.
+    """
+
+    columns: Columns
+    label: tuple[int, ...] = (1,)
+    baseline: int | str | None = None
+    better: Direction | None = None
+    unit: str = ""
+    lines: tuple[int, int] | None = None
+    separator: str | None = None
+    skip: tuple[int, ...] = ()
+    names: tuple[str, ...] | None = None
+    gains: Gains | None = None
+    spread: Spread = ""
+    spread_unit: Literal["percent", "value"] | None = None
+    decimal: Literal["point", "comma"] = "point"
+
+
+_EMPHASIS = re.compile(r"\*\*|`")
+_SEPARATORS: dict[str, Callable[[str], list[str]]] = {
+    "bars": lambda text: [
+        _EMPHASIS.sub("", field).strip() for field in text.strip().removeprefix("|").removesuffix("|").split("|")
+    ],
+    "tabs": lambda text: [field.strip() for field in text.split("\t")],
+    "commas": lambda text: [field.strip() for field in text.split(",")],
+    "semicolons": lambda text: [field.strip() for field in text.split(";")],
+    "wide": lambda text: re.split(r"\s{2,}", _compact(text).strip()),
+    "spaces": lambda text: _compact(text).split(),
+}
+_MARKS = {"bars": "|", "tabs": "\t", "commas": ",", "semicolons": ";"}
+
+_BESIDE_FIGURE = re.compile(
+    r"(?<=[\d%)\]])\s*(?:\(\s*(?:±|\+-|\+/-)?\s*[-+]?[\d.,]+\s*(?:%|pct)?\s*\)|\[\s*[-+]?[\d.,]+\s*(?:%|pct)?\s*\]"
+    r"|\*\s*[-+]?[\d.]+\s*%\s*\*|(?:±|\+-|\+/-)\s*[\d.,]+(?:\s*%)?)"
+)
+"""A spread or change behind a figure: part of the same column, whatever the spaces in it."""
+
+_SUFFIXES = {"K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0}
+_NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?"
+_VALUE = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<unit>[^\d\s()\[\]*±+,.-][^\d\s()\[\]*±+]*)?")
+_SPREAD = re.compile(rf"\(?\s*(?:±|\+-|\+/-)\s*(?P<number>{_NUMBER})\s*(?P<percent>%?)\s*\)?")
+_BRACKET = re.compile(
+    rf"\*\s*(?P<star>{_NUMBER})\s*(?:%|pct)\s*\*|\[\s*(?P<square>{_NUMBER})\s*(?:%|pct)?\s*\]"
+    rf"|\(\s*(?P<round>{_NUMBER})\s*(?P<percent>%|pct)?\s*\)"
+)
+_MISSING = frozenset({"", "-", "--", "---", "n/a", "N/A", "NA", "nan", "NaN", "-nan", "inf"})
+
+
+def _compact(text: str) -> str:
+    """Return the text without spaces between a figure and its spread and change, or within these."""
+    return _BESIDE_FIGURE.sub(lambda match: "".join(match[0].split()), text)
+
+
+def layouts(text: str) -> list[Layout]:
+    """Return the layouts of a ``--table`` option: ``KEY=VALUE,...``, or the path of a TOML file with the same keys.
+
+    A file has the keys of one table at its top, or several tables as ``[[table]]``.
+    """
+    if not re.match(r"\w+=", text):
+        return _from_file(Path(text))
+    pairs: dict[str, Any] = {}
+    for item in text.split(","):
+        key, equals, value = item.partition("=")
+        if not equals or key in pairs:
+            raise _problem(f"{item!r} is {'stated twice' if key in pairs else 'not KEY=VALUE'}")
+        pairs[key] = value
+    return [_layout(pairs, _WHERE)]
+
+
+def _from_file(path: Path) -> list[Layout]:
+    try:
+        with path.open("rb") as file:
+            data = tomllib.load(file)
+    except OSError as error:
+        raise _problem(f"{path} is neither KEY=VALUE nor a file that can be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ImportProblem(f"is not TOML: {error}", where=str(path), todo=_todo()) from error
+    tables = data.pop("table", None)
+    if isinstance(tables, list) and tables and not data and all(isinstance(table, dict) for table in tables):
+        return [_layout(table, str(path)) for table in tables]
+    return [_layout(data if tables is None else data | {"table": tables}, str(path))]
+
+
+def _layout(pairs: dict[str, Any], where: str) -> Layout:
+    """Build a layout from texts (of the option) or TOML values."""
+    known = [field.name for field in fields(Layout)]
+    if unknown := [key for key in pairs if key not in known]:
+        raise _problem(f"{unknown[0]!r} is not a key", where)
+    if "columns" not in pairs:
+        raise _problem("'columns' is not stated", where)
+    values: dict[str, Any] = {}
+    for key, value in pairs.items():
+        try:
+            values[key] = _PARSERS[key](value)
+        except (ValueError, TypeError) as error:
+            raise _problem(f"{key}={value} is not {_MEANINGS[key]}", where) from error
+    if set(values.get("label", (1,))) & set(values.get("skip", ())):
+        raise _problem("a column is both in 'label' and in 'skip'", where)
+    return Layout(**values)
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    return parse
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    """Parse ``1``, ``1+2``, ``1-3`` or ``none``; TOML may have a number or a list of numbers."""
+    if value in ("none", 0, "0"):
+        return ()
+    if isinstance(value, list):
+        return tuple(number for item in value for number in _numbers(item))
+    numbers: list[int] = []
+    for item in str(value).split("+"):
+        first, last = _range(item)
+        if first < 1 or last - first > 10_000:
+            raise ValueError
+        numbers += range(first, last + 1)
+    return tuple(numbers)
+
+
+def _range(value: Any) -> tuple[int, int]:
+    match = _RANGE.fullmatch(str(value))
+    if match is None or int(match["last"] or match["first"]) < int(match["first"]):
+        raise ValueError
+    return int(match["first"]), int(match["last"] or match["first"])
+
+
+def _name_or_number(value: Any) -> int | str:
+    text = str(value)
+    if not text:
+        raise ValueError
+    return int(text) if text.isdecimal() else text
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    texts = tuple(map(str, value if isinstance(value, list) else str(value).split("+")))
+    if not all(texts):
+        raise ValueError
+    return texts
+
+
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "columns": _one_of(*get_args(Columns)),
+    "label": _numbers,
+    "baseline": _name_or_number,
+    "better": _one_of(*get_args(Direction)),
+    "unit": str,
+    "lines": _range,
+    "separator": _one_of(*_SEPARATORS),
+    "skip": _numbers,
+    "names": _texts,
+    "gains": _one_of(*get_args(Gains)),
+    "spread": _one_of(*filter(None, get_args(Spread))),
+    "spread_unit": _one_of("percent", "value"),
+    "decimal": _one_of("point", "comma"),
+}
+_MEANINGS = {
+    "columns": "runs or metrics",
+    "label": "none, or the numbers of columns: 1, 1+2 or 1-3",
+    "baseline": "the number or name of a run",
+    "better": "lower or higher",
+    "unit": "a unit",
+    "lines": "FIRST-LAST",
+    "separator": f"one of {', '.join(_SEPARATORS)}",
+    "skip": "the numbers of columns: 4, 4+6 or 4-6",
+    "names": "the names of all columns: NAME+NAME",
+    "gains": "improvement (positive is better) or change (positive is larger)",
+    "spread": "'standard deviation', 'standard error' or unknown",
+    "spread_unit": "percent or value",
+    "decimal": "point or comma",
+}
+
+
+def _todo() -> str:
+    keys = "; ".join(f"{key}: {meaning}" for key, meaning in _MEANINGS.items())
+    return f"for example --table columns=runs,label=1,baseline=2,better=lower; {keys}"
+
+
+def _problem(what: str, where: str = _WHERE) -> ImportProblem:
+    return ImportProblem(what, where=where, todo=_todo())
+
+
+@dataclass
+class _Split:
+    """A line and its fields."""
+
+    line: Line
+    fields: list[str]
+
+
+def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: str) -> Part:
+    """Return the table in ``lines[first:end]``; raise :class:`ImportProblem` for the first line that does not fit."""
+    inside = [line for line in lines[first:end] if line.text and not is_rule(line.text)]
+    where = f"{source}:{inside[0].number}"
+    if len(inside) + bool(layout.names) < 2:
+        raise ImportProblem("the table has no rows below its header", where=where, todo="state 'names' or 'lines'")
+    header, body = _split(inside, layout, source)
+    width = len(header)
+    if any(map(_BESIDE_FIGURE.search, header)):
+        raise ImportProblem("the first line of the table is not a header", where=where, todo="state 'names' or 'lines'")
+    for row in body:
+        if len(row.fields) != width:
+            raise _misfit(source, row.line, f"it has {len(row.fields)} columns where the header has {width}")
+    outside = [k for k in (*layout.label, *layout.skip) if k > width]
+    if outside:
+        raise ImportProblem(f"the table has {width} columns, not {outside[0]}", where=where, todo="correct --table")
+    places = [k for k in range(width) if k + 1 not in layout.label and k + 1 not in layout.skip]
+    if not places:
+        raise ImportProblem("no column of figures is left", where=where, todo="correct 'label' and 'skip'")
+    names = unique([header[k] or f"column {k + 1}" for k in places])
+    labels = [_label(row, header, layout) for row in body]
+    figures = [[_figure(row, k, layout, source) for k in places] for row in body]
+    number = inside[0].number
+    title = title_above(lines, first, 0)
+    if layout.columns == "metrics":
+        runs = unique([" ".join(map(str, label.values())) or f"row {k}" for k, label in enumerate(labels, 1)])
+        made = [
+            _row({"metric": name}, [row[k] for row in figures], layout, f"{source}:{number}", number)
+            for k, name in enumerate(names)
+        ]
+        baseline = _baseline(layout, runs, list(range(1, len(runs) + 1)), where)
+        table = Table("runs in rows", title, "", runs, tuple(made), number, baseline, layout.gains or "improvement")
+    else:
+        made = []
+        for row, label, cells in zip(body, labels, figures, strict=True):
+            made.append(_row(label, cells, layout, f"{source}:{row.line.number}", row.line.number))
+        baseline = _baseline(layout, names, [k + 1 for k in places], where)
+        table = Table("columns", title, "", names, tuple(made), number, baseline, layout.gains or "improvement")
+    return Part(end, (table,))
+
+
+def _split(lines: Sequence[Line], layout: Layout, source: str) -> tuple[Sequence[str], list[_Split]]:
+    """Return the header and the rows, by the stated separator or by the only one that gives a rectangle."""
+    separator = layout.separator
+    if separator is None:
+        fitting = {name: width for name in _SEPARATORS if (width := _width(lines, name, layout)) > 1}
+        # Bars and tabs never stand inside of a column.
+        fitting = {name: width for name, width in fitting.items() if name in ("bars", "tabs")} or fitting
+        if len(set(fitting.values())) != 1:
+            marked = [name for name, mark in _MARKS.items() if any(mark in _raw(line, name) for line in lines)]
+            state = " or ".join(f"separator={name}" for name in fitting or (*marked, "wide", "spaces"))
+            raise ImportProblem(
+                "the columns of the table cannot be separated with certainty",
+                where=f"{source}:{lines[0].number}",
+                todo=f"state {state}; and the lines=FIRST-LAST of the table, or names=NAME+NAME of all columns",
+            )
+        separator = next(iter(fitting))
+    split = [_Split(line, _SEPARATORS[separator](_raw(line, separator))) for line in lines]
+    if layout.names:
+        return layout.names, split
+    unnamed = _unnamed_labels(lines, layout)
+    if unnamed and len(split[0].fields) + unnamed == len(split[1].fields):
+        return [""] * unnamed + split[0].fields, split[1:]
+    return split[0].fields, split[1:]
+
+
+def _unnamed_labels(lines: Sequence[Line], layout: Layout) -> int:
+    """Return the number of label columns if the header may lack their names: it begins right of the rows."""
+    indents = [len(line.text) - len(line.text.lstrip()) for line in lines]
+    leading = layout.label == tuple(range(1, len(layout.label) + 1))
+    return len(layout.label) if leading and indents[0] > max(indents[1:], default=0) else 0
+
+
+def _raw(line: Line, separator: str) -> str:
+    return (line.tabbed or line.text) if separator == "tabs" else line.text
+
+
+def _width(lines: Sequence[Line], separator: str, layout: Layout) -> int:
+    """Return the number of columns that a separator gives every line; 0 if not all lines have the same number."""
+    mark = _MARKS.get(separator)
+    if mark is not None and not all(mark in _raw(line, separator) for line in lines):
+        return 0
+    widths = [len(_SEPARATORS[separator](_raw(line, separator))) for line in lines]
+    if layout.names is None and len(widths) > 1 and widths[0] + _unnamed_labels(lines, layout) == widths[1]:
+        widths[0] = widths[1]
+    return widths[0] if len(set(widths)) == 1 else 0
+
+
+def _misfit(source: str, line: Line, why: str) -> ImportProblem:
+    return ImportProblem(
+        f'a line does not fit the stated table: {why}: "{showable(line.text.strip()[:100])}"',
+        where=f"{source}:{line.number}",
+        todo="state lines=FIRST-LAST, the separator, or names of columns; or correct the line",
+    )
+
+
+def _label(row: _Split, header: Sequence[str], layout: Layout) -> dict[str, str | int | float]:
+    """Return the row's labels by the names of their columns."""
+    return {header[k - 1] or f"label {k}": _number_or_text(row.fields[k - 1].rstrip(":")) for k in layout.label}
+
+
+def _number_or_text(text: str) -> str | int | float:
+    if re.fullmatch(r"\d{1,15}", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"\d{1,15}\.\d{1,15}", text) else text
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """A cell whose value is in ``unit``."""
+
+    cell: Cell
+    unit: str
+
+
+def _figure(row: _Split, place: int, layout: Layout, source: str) -> _Figure:
+    """Read a field: a value, its unit, a spread and a change; anything else is refused."""
+    text = row.fields[place]
+    if text in _MISSING:
+        return _Figure(Cell(None, text), "")
+    plain = text.replace(".", "").replace(",", ".") if layout.decimal == "comma" else text
+    match = _VALUE.match(plain)
+    if match is None:
+        raise _misfit(source, row.line, f'column {place + 1} is not a figure: "{showable(text[:40])}"')
+    factor, unit = _scale(match["unit"] or "")
+    value = float(match["number"].replace(",", "")) * factor
+    gain: float | None = None
+    gain_text, star, spread = "", None, None
+    at = match.end()
+    while plain[at:].strip():
+        at += len(plain[at:]) - len(plain[at:].lstrip())
+        if (found := _SPREAD.match(plain, at)) and spread is None:
+            spread = _percent(found["number"], bool(found["percent"]), value / factor)
+        elif not (found := _BRACKET.match(plain, at)):
+            raise _misfit(source, row.line, f'column {place + 1} has more than a figure: "{showable(text[:40])}"')
+        elif found["round"] and spread is None and (layout.spread and (gain is not None or not layout.gains)):
+            if not found["percent"] and layout.spread_unit is None:
+                why = f'column {place + 1} has "{showable(found[0])}": state spread_unit=percent or spread_unit=value'
+                raise _misfit(source, row.line, why)
+            percent = bool(found["percent"]) or layout.spread_unit == "percent"
+            spread = _percent(found["round"], percent, value / factor)
+        elif layout.gains and gain is None and not (found["round"] and not found["percent"]):
+            gain_text = found["star"] or found["square"] or found["round"]
+            gain, star = float(gain_text.replace(",", "")), bool(found["star"])
+        else:
+            why = f'column {place + 1} has "{showable(found[0])}": state gains=improvement, gains=change or spread=KIND'
+            raise _misfit(source, row.line, why)
+        at = found.end()
+    kind: Spread = "" if spread is None else layout.spread or "unknown"
+    printed = text[: match.end()].strip()
+    return _Figure(Cell(value, printed, gain, gain_text, star, spread, kind), unit)
+
+
+def _percent(number: str, percent: bool, value: float) -> float | None:
+    figure = float(number.replace(",", ""))
+    if percent:
+        return figure
+    return 100 * figure / abs(value) if value else None
+
+
+def _scale(unit: str) -> tuple[float, str]:
+    """Return the factor of a decimal or binary suffix, and the unit without it: ``M`` of ``9.7M``."""
+    return (_SUFFIXES[unit], "") if unit in _SUFFIXES else (1.0, unit)
+
+
+def _row(
+    labels: dict[str, str | int | float], figures: Sequence[_Figure], layout: Layout, where: str, line: int
+) -> TableRow:
+    """Build a row in a single unit; units of time are converted, others must be equal.
+
+    Texts among the labels are its operation, numbers are parameters named like their columns.
+    """
+    operation = " ".join(label for label in labels.values() if isinstance(label, str) and label)
+    parameters = {name: label for name, label in labels.items() if not isinstance(label, str)}
+    label = " ".join(map(str, parameters.values()))
+    name = f"{operation} {label}".strip() or "a row"
+    printed = list(dict.fromkeys(figure.unit for figure in figures if figure.unit))
+    unit = layout.unit or (printed[0] if printed else "")
+    cells = []
+    for figure in figures:
+        cell = figure.cell
+        if figure.unit not in ("", unit) and cell.value is not None:
+            if figure.unit not in _SECONDS or unit not in _SECONDS:
+                raise ImportProblem(
+                    f"{name} has figures in {figure.unit} and in {unit}",
+                    where=where,
+                    todo="state skip=COLUMN for columns of another unit, or the unit that is printed",
+                )
+            factor = _SECONDS[figure.unit] / _SECONDS[unit]
+            cell = replace(cell, value=cell.value * factor)
+        elif not figure.unit and len(printed) > 0 and cell.value is not None and not layout.unit:
+            raise ImportProblem(
+                f"{name} has figures in {unit} and others without unit",
+                where=where,
+                todo=f"state unit={unit} if all are, or skip=COLUMN",
+            )
+        cells.append(cell)
+    return TableRow(operation, label, parameters, unit, layout.better, tuple(cells), line)
+
+
+def _baseline(layout: Layout, runs: Sequence[str], numbers: Sequence[int], where: str) -> int:
+    """Return the index of the baseline among the runs, whose columns or rows have these numbers."""
+    stated = layout.baseline
+    if stated is None:
+        return 0
+    if isinstance(stated, int) and stated in numbers:
+        return numbers.index(stated)
+    if str(stated) in runs:
+        return list(runs).index(str(stated))
+    listed = ", ".join(f"{number}: {run}" for number, run in zip(numbers, runs, strict=True))
+    raise ImportProblem(f"baseline={stated} is not a run of the table", where=where, todo=f"there are {listed[:500]}")
+
+
+def suspects(
+    lines: Sequence[Line], taken: Sequence[tuple[int, int]], *, stated: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Yield the paragraphs outside ``taken`` that may be a table: two lines in them end with two figures.
+
+    Of a paragraph, the part from the line above the first figures is yielded. Where the user has ``stated`` a layout,
+    one line of figures is enough and the whole paragraph is yielded, so that no row is lost.
+    """
+    for first, end in _gaps(len(lines), taken):
+        at = first
+        while at < end:
+            stop = at
+            while stop < end and lines[stop].text:
+                stop += 1
+            inside = [place for place in range(at, stop) if _has_figures(lines[place].text)]
+            if len(inside) > 1 or any(stated or lines[place].text.count("|") > 1 for place in inside):
+                begin = inside[0] - 1
+                while begin > at and is_rule(lines[begin].text):
+                    begin -= 1
+                yield (at if stated else max(at, begin)), stop
+            at = stop + 1
+
+
+def _gaps(length: int, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    at = 0
+    for first, end in sorted(taken):
+        if first > at:
+            yield at, first
+        at = max(at, end)
+    if at < length:
+        yield at, length
+
+
+_LONGEST_FIGURE = 40
+_UNITS = frozenset(
+    {"%", "ns", "us", "µs", "μs", "ms", "s", "sec", "MB/s", "GB/s", "ops/s", "kB", "KB", "MB", "GB", "W", "J"}
+)
+_FIGURE_WORD = re.compile(
+    r"[-+~±(*\[]*\d[-\d.,%()*\[\]±+/~]*(?:(?<=\d)[a-zA-Zµ%/]{1,6})?[)*\]%,;]*|[-+±/()*\[\]%]+|pct\)|[nN]/?[aA]N?"
+)
+
+
+def _has_figures(text: str) -> bool:
+    """Whether a line ends with two figures or more, so that it may be a row of a table."""
+    figures, after_unit = 0, False
+    spaced = text.replace("|", " ").replace(";", " ")
+    for word in reversed((spaced if " " in spaced.strip() else spaced.replace(",", " ")).split()):
+        if word in _UNITS and not after_unit:
+            after_unit = True
+            continue
+        if len(word) > _LONGEST_FIGURE or not _FIGURE_WORD.fullmatch(word):
+            break
+        figures += any(map(str.isdigit, word))
+        after_unit = False
+    return figures > 1
+
+
+def example(lines: Sequence[Line], first: int, end: int) -> str:
+    """Return a ``--table`` option to try for a table in ``lines[first:end]``."""
+    return f"--table lines={lines[first].number}-{lines[end - 1].number},columns=runs,label=1,baseline=2,better=lower"

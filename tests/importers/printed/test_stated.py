@@ -1,0 +1,237 @@
+"""Tables whose layout the user states are read exactly as stated; what does not fit is refused with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.analysis.gains import disagreements
+from schedlab.importers.printed import read_text, stated
+from schedlab.results import ImportProblem
+from tests.importers.printed.helpers import by_layout, gains, only, unknown, values
+
+PLAIN = """      base   new
+x     10     11
+y     20     19
+"""
+
+READ: list[tuple[str, str, tuple[str, ...], list[list[float | None]]]] = [
+    ("columns-iops", "lines=3-5,columns=runs,names=case+before+poll_source+io_poll,separator=wide,gains=change", (
+        "before", "poll_source", "io_poll",
+    ), [[167102, 186049, 186654], [162204, 181214, 181850], [159520, 177071, 177928]]),
+    ("tabs-set-columns-apart-wherever-they-end", "columns=runs,skip=4,better=higher", ("baseline", "patched"), [
+        [560.45, 576.96], [766.66, 797.54],
+    ]),
+    ("emphasis-is-no-part-of-a-name", "columns=runs", ("one", "two"), [[11, 20], [5, 6]]),
+    ("kernels-as-rows-of-percentiles-are-the-columns", "columns=metrics,better=lower", (
+        "6.5-rc1", "6.5-rc1+eevdf",
+    ), [[12, 11], [412, 254]]),
+    ("figures-of-one-row-in-several-units-of-time-are-brought-together", "columns=runs,separator=wide,skip=4", (
+        "before", "after",
+    ), [[1.96, 0.91771], [689.43, 26.95]]),
+    ("decimal-commas-are-told-by-the-company-they-keep", "lines=2-5,columns=runs,decimal=comma", ("base", "patched"), [
+        [1.344, 1.359], [0.28, 1.31], [26311.5, 25976.2],
+    ]),
+    ("columns-stacked-header", "lines=4-6,columns=runs,names=threads+before+after+%,skip=4,separator=spaces", (
+        "before", "after",
+    ), [[65373, 65206], [15467, 15378], [6214, 5528]]),
+    ("a-number-below-a-name-of-its-own-stays-a-figure", "columns=runs", ("base", "patched"), [
+        [100, 200], [300, 400],
+    ]),
+    ("labels-of-two-words-and-cells-that-are-not-available-are-read", "columns=runs,skip=4,separator=wide", (
+        "base", "fix",
+    ), [[2130.5, 2215.7], [1022.0, 994.3], [812.3, None]]),
+    ("the-tests-of-unixbench-are-rates-whatever-their-names", "columns=runs,separator=wide,better=higher", (
+        "w/o", "w/",
+    ), [[240, 350], [7700, 7500], [670, 680]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "option", "columns", "figures"), READ, ids=[name for name, *_ in READ])
+def test_an_unknown_table_is_read_by_its_layout(
+    name: str, option: str, columns: tuple[str, ...], figures: list[list[float | None]]
+) -> None:
+    table = only(unknown(name, option))
+    assert table.columns == columns
+    assert [values(row) for row in table.rows] == [pytest.approx(row) for row in figures]
+
+
+def test_the_baseline_column_is_the_stated_one_and_gains_are_against_it() -> None:
+    text = "clients  4.14   4.15   4.15+fix\n1        100    101    102\n2        200    205    207\n"
+    table = only(by_layout(text, "columns=runs,label=1,baseline=3,better=higher"))
+    assert (table.columns, table.baseline) == (("4.14", "4.15", "4.15+fix"), 1)
+    assert [(dict(row.parameters), row.direction) for row in table.rows] == [
+        ({"clients": 1}, "higher"), ({"clients": 2}, "higher"),
+    ]  # fmt: skip
+    assert only(by_layout(text, "columns=runs,baseline=4.15+fix")).baseline == 2
+
+
+def test_without_a_stated_direction_there_is_none_whatever_the_words_say() -> None:
+    text = f"Latency in ms, lower is better, throughput, higher is better\n\n{PLAIN}"
+    table = only(by_layout(text, "columns=runs"))
+    assert {row.direction for row in table.rows} == {None}
+    assert (table.workload, {row.unit for row in table.rows}) == ("", {""})
+
+
+def test_suffixes_are_factors_and_other_letters_are_units() -> None:
+    text = "size   base    patched\n64     9.743M  512K\n128    8.201Gi  498\n"
+    table = only(by_layout(text, "columns=runs"))
+    assert [values(row) for row in table.rows] == [[9_743_000, 512_000], [8.201 * 2**30, 498]]
+    assert table.rows[0].cells[0].text == "9.743M"
+    table = only(by_layout("x a b\ny 3ms 4ms\nz 5s 100us\n", "columns=runs"))
+    assert [(row.unit, values(row)) for row in table.rows] == [("ms", [3, 4]), ("s", [5, pytest.approx(1e-4)])]
+
+
+@pytest.mark.parametrize("cells", ["3ms 4MB", "3ms 4"])
+def test_figures_of_several_units_in_a_row_are_refused(cells: str) -> None:
+    with pytest.raises(ImportProblem, match="y has figures in") as caught:
+        by_layout(f"x a b\ny {cells}\n", "columns=runs")
+    assert (caught.value.where, "unit" in caught.value.todo) == ("mail.txt:2", True)
+
+
+def test_metrics_become_rows_and_the_labels_of_rows_are_the_runs() -> None:
+    text = "kernel   p50    p99\n6.1      10     20\n6.1+fix  9      15\n"
+    table = only(by_layout(text, "columns=metrics,better=lower,baseline=6.1+fix,unit=us"))
+    assert (table.layout, table.columns, table.baseline) == ("runs in rows", ("6.1", "6.1+fix"), 1)
+    assert [(row.operation, row.unit, values(row)) for row in table.rows] == [
+        ("p50", "us", [10, 9]), ("p99", "us", [20, 15]),
+    ]  # fmt: skip
+    assert only(by_layout(text, "columns=metrics,baseline=2")).baseline == 1
+
+
+def test_several_label_columns_name_a_row_by_text_and_parameters() -> None:
+    table = only(unknown("sysbench-bars", "lines=2-15,columns=runs,label=1-2,skip=6,better=higher,unit=MB/s"))
+    assert table.columns == ("V", "V+no bw votes", "bwmon")
+    first = table.rows[0]
+    assert (first.operation, first.parameters, first.label, first.unit) == ("W/seq", {"bs kB": 1}, "1", "MB/s")
+    assert len(table.rows) == 13
+
+
+def test_changes_and_spreads_are_what_the_user_says() -> None:
+    table = only(unknown("markdown-changes", "columns=runs,gains=change"))
+    assert (table.gains, gains(table.rows[0])) == ("change", [0.0, -2.18, 1.36])
+    tables = unknown("mmtests-pct-quoted", "columns=runs,gains=improvement,better=lower,separator=wide").tables
+    assert [len(table.rows) for table in tables] == [5, 5, 5]
+    assert gains(tables[0].rows[4]) == [0.0, -34.01, 0.63, -2.03]
+    assert [wrong for table in tables for wrong in disagreements(table)] == []
+    table = only(unknown("schbench-absolute-spread", "lines=2-7,columns=runs,skip=4,spread=unknown,spread_unit=value"))
+    cell = table.rows[0].cells[0]
+    # 0.45 of 14.20
+    assert (cell.value, cell.spread_percent, cell.spread_kind) == (14.2, pytest.approx(3.16901, abs=1e-5), "unknown")
+    boxed = "gains=improvement,spread=standard deviation,spread_unit=percent"
+    first = only(unknown("normalised-amd-six", f"lines=7-9,columns=runs,{boxed},better=lower"))
+    assert [(c.value, c.gain, c.spread_percent) for c in first.rows[1].cells][2] == (2.88, -188.25, 63.11)
+    with pytest.raises(ImportProblem, match="is not a header"):
+        unknown("normalised-amd-six", f"lines=8-9,columns=runs,{boxed}")
+
+
+@pytest.mark.parametrize(
+    ("cell", "what"),
+    [
+        ("10 (3%)", "state gains=improvement, gains=change or spread=KIND"),
+        ("10 *3%*", "state gains"),
+        ("fast", "is not a figure"),
+        ("10 11", "columns where the header has"),
+        ("~10", "is not a figure"),
+        ("1.5x3", "more than a figure"),
+    ],
+)
+def test_a_cell_that_may_mean_several_things_is_refused_with_its_line(cell: str, what: str) -> None:
+    with pytest.raises(ImportProblem, match=what) as caught:
+        by_layout(f"case a b\nx 1 2\ny {cell} 3\n", "columns=runs,separator=spaces")
+    assert caught.value.where == "mail.txt:3"
+
+
+def test_a_spread_without_unit_needs_one() -> None:
+    with pytest.raises(ImportProblem, match="state spread_unit=percent or spread_unit=value"):
+        by_layout("case a b\nx 10(0.5) 11(0.6)\n", "columns=runs,spread=unknown")
+    cells = only(by_layout("case a b\nx 10±0.5 11 ± 3%\n", "columns=runs")).rows[0].cells
+    assert [cell.spread_percent for cell in cells] == [5.0, 3.0]
+
+
+def test_separators_that_give_different_columns_are_refused() -> None:
+    text = "system status   idle   50%load\navg cost      3160ns    4790ns\n"
+    with pytest.raises(ImportProblem, match="cannot be separated with certainty") as caught:
+        by_layout(text, "columns=runs,lines=1-2")
+    assert "separator=wide or separator=spaces" in caught.value.todo
+    assert only(by_layout(text, "columns=runs,lines=1-2,separator=wide")).columns == ("idle", "50%load")
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_separated_values_are_tables_too(mark: str) -> None:
+    text = f"case{mark}base{mark}new\nx y{mark}1{mark}2\nz{mark}3{mark}-\n"
+    table = only(by_layout(text, "columns=runs,lines=1-3"))
+    assert (table.columns, [values(row) for row in table.rows]) == (("base", "new"), [[1, 2], [3, None]])
+    assert [row.operation for row in table.rows] == ["x y", "z"]
+
+
+def test_only_the_stated_lines_are_read_and_known_tables_beside_them() -> None:
+    text = f"{PLAIN}\n{PLAIN.replace('10', '30')}\ntbench4\n     a    b\nHmean 1   1.0 (  0.00%)  2.0 ( 100.00%)\n"
+    found = by_layout(text, "lines=5-7,columns=runs")
+    assert [(table.layout, table.line) for table in found.tables] == [("columns", 5), ("mmtests", 10)]
+    assert "lines 1–3 may be a table" in found.notes[0]
+    assert [table.line for table in by_layout(text, "columns=runs").tables] == [1, 5, 10]
+    with pytest.raises(ImportProblem, match="lines 90–99 are empty"):
+        by_layout(text, "lines=90-99,columns=runs")
+
+
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [
+        ("columns=rows", "columns=rows is not runs or metrics"),
+        ("label=1,better=lower", "'columns' is not stated"),
+        ("columns=runs,columns=runs", "stated twice"),
+        ("columns=runs,colour=red", "'colour' is not a key"),
+        ("columns=runs,label=0-1", "label=0-1 is not"),
+        ("columns=runs,lines=9-1", "lines=9-1 is not FIRST-LAST"),
+        ("columns=runs,better=faster", "better=faster is not lower or higher"),
+        ("columns=runs,label=1,skip=1", "both in 'label' and in 'skip'"),
+        ("nothing.toml", "neither KEY=VALUE nor a file"),
+    ],
+)
+def test_a_layout_that_cannot_be_meant_is_refused_with_the_keys(option: str, what: str) -> None:
+    with pytest.raises(ImportProblem, match=what) as caught:
+        stated.layouts(option)
+    assert "--table columns=runs,label=1,baseline=2,better=lower" in caught.value.todo
+
+
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [
+        ("columns=runs,baseline=1", "baseline=1 is not a run"),
+        ("columns=runs,baseline=old", "baseline=old is not a run"),
+        ("columns=runs,label=4", "the table has 3 columns, not 4"),
+        ("columns=runs,skip=2-3", "no column of figures is left"),
+        ("columns=runs,names=a+b", "it has 3 columns where the header has 2|it has 2 columns"),
+    ],
+)
+def test_a_layout_that_the_table_does_not_have_is_refused(option: str, what: str) -> None:
+    with pytest.raises(ImportProblem, match=what):
+        by_layout(PLAIN.replace("      base", "case  base"), option)
+
+
+def test_a_file_states_one_layout_or_several(tmp_path: Path) -> None:
+    single, several = tmp_path / "one.toml", tmp_path / "two.toml"
+    single.write_text('columns = "runs"\nlabel = 1\nlines = "1-3"\nbetter = "higher"\n')
+    assert stated.layouts(str(single)) == [stated.Layout("runs", lines=(1, 3), better="higher")]
+    several.write_text(
+        '[[table]]\ncolumns = "runs"\nlabel = [1, 2]\n[[table]]\ncolumns = "metrics"\nnames = ["a", "b"]\n'
+    )
+    assert stated.layouts(str(several)) == [
+        stated.Layout("runs", label=(1, 2)), stated.Layout("metrics", names=("a", "b")),
+    ]  # fmt: skip
+    text = f"{PLAIN}\n{PLAIN}"
+    found = read_text(text, "mail.txt", [*stated.layouts(str(single)), stated.Layout("runs", lines=(5, 7))])
+    assert [row.direction for table in found.tables for row in table.rows] == ["higher", "higher", None, None]
+    single.write_text("columns = \n")
+    with pytest.raises(ImportProblem, match="is not TOML"):
+        stated.layouts(str(single))
+
+
+def test_every_key_is_parsed_explained_and_documented() -> None:
+    keys = list(stated.Layout.__dataclass_fields__)
+    document = (Path(__file__).parents[3] / "docs" / "importing-tables.md").read_text()
+    with pytest.raises(ImportProblem) as caught:
+        stated.layouts("x=1")
+    assert [key for key in keys if f"{key}: " not in caught.value.todo or f"| `{key}` |" not in document] == []

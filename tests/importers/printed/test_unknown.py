@@ -1,0 +1,210 @@
+"""A table that no grammar recognises is refused with its line and a ``--table`` option to try; nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+import pytest
+
+from schedlab.importers.printed import read, read_text
+from schedlab.importers.text import NotResults
+from schedlab.results import ImportProblem
+from tests.importers.printed.helpers import UNKNOWN, imported, only
+
+NAMES = sorted(path.stem for path in UNKNOWN.glob("*.txt"))
+WITHOUT_LINE = {
+    "a-list-of-runs-with-a-figure-each-needs-no-header",
+    "a-name-over-two-lines-is-whole",
+    "framed-long",
+    "lines-of-a-trace-are-no-runs",
+    "parts-under-one-heading-are-of-its-benchmark-until-the-next-heading",
+    "several-compared-kernels-are-several-columns",
+}
+"""Texts without two rows that end with two figures; the message says that they have no table."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_of_unknown_layout_is_refused_with_a_layout_to_try(name: str) -> None:
+    with pytest.raises(NotResults) as caught:
+        read(UNKNOWN / f"{name}.txt")
+    problem = caught.value
+    assert "--table lines=" in problem.todo
+    if name in WITHOUT_LINE:
+        assert "no table was found" in problem.what
+    else:
+        number = int(problem.where.rpartition(":")[2])
+        option = re.search(r"--table lines=(\d+)-(\d+),columns=", problem.todo)
+        assert option is not None
+        assert int(option[1]) == number < int(option[2])
+
+
+SHAPES = {
+    "a baseline column taken for row labels": """\
+clients  4.14   4.15   4.15+fix
+1        100    101    102
+2        200    205    207
+""",
+    "before and after pooled": """\
+before:
+  run   ops   lat
+  1     10    5
+  2     11    6
+after:
+  run   ops   lat
+  1     20    7
+""",
+    "K and M suffixes dropped": """\
+size   base    patched
+64     9.743M  512K
+128    8.201M  498K
+""",
+    "metrics taken for competing kernels": """\
+threads   p50    p99    avg
+8         10     20     12
+16        11     40     15
+""",
+    "a direction from a stray word": """\
+Wakeup time, more is better for throughput
+
+      base   new
+x     10     11
+y     20     19
+""",
+}
+"""Shapes that a reader which guesses has read wrongly without a word."""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_that_invite_misreadings_are_refused(shape: str) -> None:
+    with pytest.raises(NotResults, match="layout of this table is not known") as caught:
+        imported(SHAPES[shape])
+    assert re.fullmatch(r"mail\.txt:\d+", caught.value.where)
+    assert "--table lines=" in caught.value.todo
+
+
+LISTINGS = {
+    "memory": """\
+                 total        used        free      cached
+Mem:             64000       12100       40100       11800
+Swap:             8000           0        8000           0
+""",
+    "interrupts": """\
+            CPU0       CPU1       CPU2
+  0:          12          0          0   IO-APIC    timer
+  9:           0          4          0   IO-APIC    acpi
+""",
+    "processes": """\
+    PID    PPID  NI     RSS  COMMAND
+    101       1   0    4100  first
+    112       1   0    5200  second
+""",
+    "definitions": """\
+#define FIRST_SIZE        4096
+#define SECOND_SIZE       8192
+""",
+    "disassembly": """\
+ 4a0:   0f 1f 44 00    nopl  0x8
+ 4a4:   48 89 30 10    mov   16, 8
+""",
+    "profile": """\
+    41.20%     1.30%  [kernel]    [k] first_function
+    30.10%     0.20%  [kernel]    [k] second_function
+""",
+}
+"""Made-up output of the kinds that people paste beside their results: figures below names, none of them measured."""
+TABLE = """
+tbench4
+                    base                 new
+Hmean     1   333.12 (   0.00%)   332.93 (  -0.06%)
+Hmean     2   433.12 (   0.00%)   432.93 (  -0.04%)
+"""
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_a_listing_is_not_a_table(name: str) -> None:
+    with pytest.raises(NotResults):
+        imported(LISTINGS[name])
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_a_listing_beside_a_table_is_left_out_and_the_table_is_read(name: str) -> None:
+    assert only(imported(f"The machine:\n\n{LISTINGS[name]}\n{TABLE}")).columns == ("base", "new")
+
+
+def test_an_unknown_table_beside_a_known_one_is_a_note_with_its_lines() -> None:
+    found = imported(f"{TABLE}\nAnd by hand:\n\n      a    b\nx    10   11\ny    20   21\n")
+    assert len(found.tables) == 1
+    (note,) = found.notes
+    assert "lines 9–11 may be a table of an unknown layout" in note
+    assert "--table lines=9-11,columns=runs" in note
+
+
+def test_a_log_of_the_kernel_is_not_a_table() -> None:
+    with pytest.raises(ImportProblem):
+        imported("[    0.000000] x 1 2 3\n[    0.000000] y 4 5 6\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Time 1       10.0       9.0\nTime 2       20.0      19.0\n",
+        "       Throughput  Latency\nMean          5.0      6.0\nMax           7.0      8.0\n",
+        "        5.9       5.9\n  vanillaidle-disabled\nHmean Avg_MHz   8.31   8.29\nHmean Busy%     0.58   0.56\n",
+    ],
+)
+def test_rows_of_mmtests_without_changes_need_a_table_before(text: str) -> None:
+    with pytest.raises(NotResults):
+        imported(text)
+
+
+def test_the_work_grows_with_the_length_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the lines that grammars look at, in texts of which one is four times the other."""
+    from schedlab.importers.printed import lines
+
+    counted = 0
+    plain = lines.Line.__getattribute__
+
+    def counting(line: lines.Line, name: str) -> object:
+        nonlocal counted
+        counted += name == "text"
+        return plain(line, name)
+
+    texts = {
+        "rows without a header": "Min 1.0 2.0\n",
+        "figures": "x 1.5 2.5\n",
+        "titles": " Performance counter stats for 'x' (3 runs):\n\n",
+        "headers": "  %stddev  %change  %stddev\n",
+        "runs": "Elapsed User System CPU\n",
+        "percentiles": "50.0th: 1 | 50.0th: 2\n\n",
+        "words": "Time: 1.000\n",
+        "blanks": "\n",
+        "bars": "| 1 | 2 |\n",
+        "rules": "-----\n",
+        "open quotes": "> | x\n",
+    }
+    monkeypatch.setattr(lines.Line, "__getattribute__", counting)
+    for text in texts.values():
+        work = []
+        for times in (500, 2000):
+            counted = 0
+            with suppress(ImportProblem):
+                read_text(text * times, "mail.txt")
+            work.append(counted)
+        assert work[1] <= 4.5 * work[0], text
+
+
+def test_a_table_behind_much_text_is_found() -> None:
+    found = imported("Nothing but words here.\n" * 10_000 + TABLE)
+    assert only(found).line == 10_003
+
+
+def test_control_sequences_are_removed() -> None:
+    coloured = TABLE.replace("333.12", "\x1b[31;1m333.12\x1b[0m").replace(
+        "tbench4", "\x1b]0;title\x07tbench4\x9b1m\x01"
+    )
+    table = only(imported(coloured))
+    assert (table.title, [cell.value for cell in table.rows[0].cells]) == ("tbench4", [333.12, 332.93])
+    with pytest.raises(NotResults) as caught:
+        imported("\x1b[2Jx  \x1b]8;;http://x\x1b\\a\x90b\x9c  b\n1  2  3\n4  5  6\n")
+    assert str(caught.value).replace("\n", "").isprintable()
