@@ -1,4 +1,4 @@
-"""Topologies and the target's short form: what is written is what is built, and what cannot be built is told."""
+"""Topologies and the target's short form: parsing, and messages for topologies that cannot be built."""
 
 from __future__ import annotations
 

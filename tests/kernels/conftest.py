@@ -1,4 +1,4 @@
-"""One built series that several tests look at, and a way to build others."""
+"""A built series that several tests share, and a builder for others."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FRAGMENT = "CONFIG_NUMA=y\nCONFIG_HZ=250\nCONFIG_SCHED_NOT_THERE=y\n"
 
 @dataclass(frozen=True)
 class Builder:
-    """Builds into a cache of its own."""
+    """Builds kernels into a separate cache."""
 
     folder: Path
 
     @property
     def shelf(self) -> BuildCache:
-        """What was built."""
+        """The cache of built kernels."""
         return BuildCache.of(self.folder / "cache")
 
     def __call__(
@@ -40,11 +40,11 @@ class Builder:
         again: bool = False,
         fragment: str = FRAGMENT,
     ) -> list[Outcome]:
-        wish = open_series(str(tree), patches, commits, self.folder / "cache")
+        series = open_series(str(tree), patches, commits, self.folder / "cache")
         path = self.folder / "fragment"
         path.write_text(fragment)
         made = recipe("tinyconfig", [path])
-        request = Request(wish.source, wish.changes, made, wish.name, 2, timeout, None, again)
+        request = Request(series.source, series.changes, made, series.name, 2, timeout, None, again)
         return build(request, self.shelf, lambda step: None)
 
     def log(self, outcome: Outcome) -> str:
@@ -64,13 +64,13 @@ def _tools() -> None:
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    """One with an empty cache."""
+    """A builder with an empty cache."""
     return Builder(tmp_path)
 
 
 @dataclass(frozen=True)
 class Series:
-    """A repository with three commits after its base, and what came of building them."""
+    """A repository with three commits after its base, and the outcomes of building them."""
 
     repository: Repository
     builder: Builder
@@ -80,7 +80,7 @@ class Series:
 
 @pytest.fixture(scope="session")
 def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
-    """Built once; tests only look at it, or build it again."""
+    """A series that is built once; tests only read it, or build it again."""
     folder = tmp_path_factory.mktemp("series")
     repository = repository_with_series(folder / "linux")
     before = contents(repository.folder)
@@ -89,6 +89,6 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file below a folder, with its bytes and its time of change."""
+    """Every file below a folder, with its bytes and its modification time."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}

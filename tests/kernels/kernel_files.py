@@ -1,4 +1,4 @@
-"""Stand-ins for what a distribution and a kernel build give: images with a real boot header, packages, an apt."""
+"""Stand-ins for the results of a distribution and a kernel build: images with a real boot header, packages, an apt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schedlab.kernels.bzimage import checksum
 
 
 def bzimage(release: str, payload: bytes = b"") -> bytes:
-    """A file with the header of a bzImage and nothing to boot; ``payload`` is its packed kernel."""
+    """Bytes with the header of a bzImage; ``payload`` is the packed kernel."""
     head = bytearray(0x400)
     head[0x1F1] = 1
     head[0x24C:0x250] = len(payload).to_bytes(4, "little")
@@ -23,7 +23,7 @@ def bzimage(release: str, payload: bytes = b"") -> bytes:
 
 
 def kernel(*names: str) -> bytes:
-    """What looks like an unpacked kernel with these boot parameters."""
+    """Bytes that look like an unpacked kernel with these boot parameters."""
     return b"\x7fELF" + b"".join(b"\0" + name.encode() for name in names) + b"\0" * 8
 
 
@@ -38,7 +38,7 @@ def built_tree(folder: Path, release: str) -> Path:
 
 
 class FakeApt:
-    """Programs ``apt-cache`` and ``apt-get`` over a folder of real packages; ``log`` tells what was downloaded."""
+    """Programs ``apt-cache`` and ``apt-get`` over a folder of real packages; ``log`` lists the downloads."""
 
     def __init__(self, folder: Path) -> None:
         self.programs, self.pool, self.log = folder / "bin", folder / "pool", folder / "log"
@@ -52,7 +52,7 @@ class FakeApt:
         self.stanzas.touch()
 
     def add(self, release: str, version: str, *, sha256: str | None = None) -> Path:
-        """Publish the cloud kernel of a release; its lists hold another checksum where one is given."""
+        """Publish the cloud kernel of a release, if given with a wrong checksum in the lists."""
         package = f"linux-image-{release}-cloud-amd64"
         root = self.pool / f"{package}={version}"
         (root / "DEBIAN").mkdir(parents=True)

@@ -33,7 +33,7 @@ def test_each_prefix_is_built_and_one_that_does_not_compile_is_a_gap_with_its_fi
     assert "'nothing' undeclared" in series.builder.log(series.outcomes[2])
 
 
-def test_a_prefix_holds_its_own_patches_and_says_so_in_its_release(series: Series) -> None:
+def test_a_prefix_contains_its_patches_and_its_release_names_it(series: Series) -> None:
     records = [outcome.record for outcome in series.outcomes]
     assert [record.release for record in records] == ["6.99.0-base", "6.99.0-01", "", "6.99.0-03"]
     assert len({record.sha256 for record in records}) == 4
@@ -73,7 +73,7 @@ def test_a_longer_series_builds_only_its_new_end(series: Series, tmp_path: Path)
     }
     longer = builder(series.repository.folder, commits=f"{series.repository.base}..")
     assert states(longer) == {"base": "cached", "01": "cached", "02": "gap", "03": "built"}
-    # The image is that of the whole prefix, and the same as when all was built in one go.
+    # The image contains the whole prefix, and equals the image of an uninterrupted build.
     assert longer[3].record.sha256 == series.outcomes[3].record.sha256
 
 
@@ -88,7 +88,7 @@ def test_patches_over_an_unpacked_source_make_the_same_kernels_as_the_commits(se
     assert states(builder(tree))["base"] == "built"
 
 
-def test_from_a_patch_that_does_not_apply_on_all_prefixes_are_gaps(series: Series, builder: Builder) -> None:
+def test_after_a_patch_that_does_not_apply_all_prefixes_are_gaps(series: Series, builder: Builder) -> None:
     patches = series.repository.patches(builder.folder / "patches")
     tree = tiny_tree(builder.folder / "unpacked")
     (tree / "kernel/core.c").write_text("int core(void)\n{\n\treturn 7;\n}\n")
@@ -98,10 +98,10 @@ def test_from_a_patch_that_does_not_apply_on_all_prefixes_are_gaps(series: Serie
     assert outcomes[3].record.reason.startswith("it needs a patch before it: patch 02 does not apply")
 
 
-def test_wishes_of_a_fragment_that_are_not_fulfilled_are_told(series: Series) -> None:
+def test_unmet_options_of_a_fragment_are_reported(series: Series) -> None:
     unmet = set(series.outcomes[0].record.unmet)
     assert "CONFIG_SCHED_NOT_THERE=y was wanted, which this kernel does not have; it is n" in unmet
-    assert not [told for told in unmet if told.startswith(("CONFIG_NUMA=", "CONFIG_HZ="))]
+    assert not [option for option in unmet if option.startswith(("CONFIG_NUMA=", "CONFIG_HZ="))]
     config = (series.builder.shelf.place(series.outcomes[0].record.key) / "config").read_text().splitlines()
     assert {"CONFIG_NUMA=y", "CONFIG_HZ=250", "CONFIG_TINY=y"} <= set(config)
     assert "CONFIG_HZ=100" not in config
@@ -113,7 +113,7 @@ def test_another_fragment_is_another_kernel(series: Series, builder: Builder) ->
     assert other[0].state == "built"
 
 
-def test_a_build_that_hangs_is_a_gap_with_its_last_line_and_is_tried_again(builder: Builder) -> None:
+def test_a_build_that_hangs_is_a_gap_with_its_last_line_and_is_retried(builder: Builder) -> None:
     tree = tiny_tree(builder.folder / "linux")
     (tree / "Makefile").write_text(MAKEFILE.replace("@echo 'Kernel:", "@echo linking; sleep 600; echo 'Kernel:"))
     outcomes = builder(tree, timeout=8.0)
@@ -126,7 +126,7 @@ def test_a_build_that_hangs_is_a_gap_with_its_last_line_and_is_tried_again(build
     assert states(builder(tree)) == {"base": "built"}
 
 
-def test_what_does_not_build_is_tried_again_only_when_asked_for(series: Series, builder: Builder) -> None:
+def test_a_gap_is_built_again_only_on_request(series: Series, builder: Builder) -> None:
     commits = f"{series.repository.base}..HEAD"
     builder(series.repository.folder, commits=commits)
     first = builder.log(series.outcomes[2])
@@ -153,7 +153,7 @@ def test_a_work_folder_that_a_killed_run_left_is_removed(builder: Builder) -> No
     assert not left.exists()
 
 
-def test_built_names_are_kernels_and_gaps_say_why(series: Series) -> None:
+def test_built_names_resolve_to_images_or_to_the_reason_of_a_gap(series: Series) -> None:
     cache_folder = series.builder.folder / "cache"
     image = images.resolve("built:linux+03", cache_folder=cache_folder)
     assert image.release == "6.99.0-03"
@@ -168,7 +168,7 @@ def test_built_names_are_kernels_and_gaps_say_why(series: Series) -> None:
         images.resolve("built:windows", cache_folder=cache_folder)
 
 
-def test_changes_that_are_not_committed_are_not_built_and_that_is_said(tmp_path: Path) -> None:
+def test_uncommitted_changes_are_not_built_and_noted(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "linux")
     assert open_series(str(repository.folder), None, None, tmp_path).source.notes == []
     (repository.folder / "kernel/fair.c").write_text("int fair;\n")

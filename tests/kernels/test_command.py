@@ -1,4 +1,4 @@
-"""``schedlab kernels build`` and what the other commands know of built kernels."""
+"""``schedlab kernels build``, and other commands on built kernels."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tests.kernels.tiny_tree import repository_with_series, tiny_tree
 
 @pytest.fixture
 def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Schedlab:
-    """The command line with a cache of its own."""
+    """The command line with a separate cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return runner(monkeypatch, capsys)
 
 
-def test_a_series_is_built_told_and_written_as_an_experiment_with_its_gap(schedlab: Schedlab, tmp_path: Path) -> None:
+def test_a_series_with_a_gap_is_built_reported_and_written_to_a_file(schedlab: Schedlab, tmp_path: Path) -> None:
     repository = repository_with_series(tmp_path / "linux")
     file = tmp_path / "stack.toml"
     words = ("kernels", "build", repository.folder, "--range", f"{repository.base}..", "--name", "stack")
     done = schedlab(*words, "--to", file)
     assert done.code == 4
-    told = [line.split()[:2] for line in done.out.splitlines() if line.startswith("built:")]
-    assert told == [
+    messages = [line.split()[:2] for line in done.out.splitlines() if line.startswith("built:")]
+    assert messages == [
         ["built:stack", "built"],
         ["built:stack+01", "built"],
         ["built:stack+02", "gap"],
@@ -40,7 +40,7 @@ def test_a_series_is_built_told_and_written_as_an_experiment_with_its_gap(schedl
     experiment, _ = load(file)
     assert experiment.attribution is not None
     assert experiment.attribution.stack == ["base", "01", "02", "03"]
-    assert [variant.kernel for variant in experiment.variant] == [line[0] for line in told]
+    assert [variant.kernel for variant in experiment.variant] == [line[0] for line in messages]
     assert experiment.variant[3].description == "sched: return two"
 
     again = schedlab(*words)
@@ -63,7 +63,7 @@ def test_a_series_is_built_told_and_written_as_an_experiment_with_its_gap(schedl
     assert "release:  6.99.0-03" in schedlab("kernels", "show", "built:stack+03").out
 
 
-def test_a_file_that_is_there_is_not_written_over_and_nothing_is_built(schedlab: Schedlab, tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten_and_nothing_is_built(schedlab: Schedlab, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("mine")
     done = schedlab("kernels", "build", tiny_tree(tmp_path / "linux"), "--to", file)
@@ -74,7 +74,7 @@ def test_a_file_that_is_there_is_not_written_over_and_nothing_is_built(schedlab:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("kernels", "build", "/nonexistent"), "there is no such folder"),
         (("kernels", "build", "linux", "--timeout", "soon"), "--timeout"),
@@ -85,17 +85,17 @@ def test_a_file_that_is_there_is_not_written_over_and_nothing_is_built(schedlab:
         (("kernels", "fetch", "linux-6.12"), "is not a kernel of Debian"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(
-    schedlab: Schedlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
+def test_wrong_arguments_are_refused_with_a_message(
+    schedlab: Schedlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], expected: str
 ) -> None:
     tiny_tree(tmp_path / "linux")
     monkeypatch.chdir(tmp_path)
     done = schedlab(*words)
     assert done.code == 2
-    assert told in done.words
+    assert expected in done.words
 
 
-def test_whatever_a_patch_is_called_its_variant_is_valid(tmp_path: Path) -> None:
+def test_any_patch_title_makes_a_valid_variant(tmp_path: Path) -> None:
     titles = ['say "hello" \\ to\x7f all', "déjà vu 🐧", "", "[[variant]]"]
     records = [Record("k", f"{i:02}", title, "s", "c", reason="two\nlines") for i, title in enumerate(titles)]
     experiment = parse(experiment_file.experiment("x", records), "made.toml")

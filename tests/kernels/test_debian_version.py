@@ -1,4 +1,4 @@
-"""The order of Debian's versions: as its policy has it, and as dpkg has it where there is one to ask."""
+"""The order of Debian's versions: by its policy, and compared with dpkg where it is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_versions_are_ordered_by_debian_s_rules(at: int) -> None:
     assert (compare_versions(low, high), compare_versions(high, low), compare_versions(low, low)) == (-1, 1, 0)
 
 
-def test_no_revision_is_a_revision_of_0() -> None:
+def test_a_missing_revision_equals_revision_0() -> None:
     assert compare_versions("6.1", "6.1-0") == compare_versions("6.1-", "6.1-0") == 0
     assert compare_versions("6.1-0~", "6.1") == -1
 

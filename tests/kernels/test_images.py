@@ -1,4 +1,4 @@
-"""Kernel images by name. apt is a stand-in over real packages: what is protected is when it is asked, and for what."""
+"""Kernel images by name. apt is a stand-in that records its calls, over real packages."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
 
 
 def fetched(name: str) -> images.Image:
-    """The image of a kernel that is brought into the cache."""
+    """Fetch a kernel into the cache and return its image."""
     debian.fetch(name)
     return images.resolve(name)
 
 
-def test_a_series_is_its_newest_release_and_no_other_series(apt: FakeApt) -> None:
+def test_a_series_resolves_to_its_newest_release_only(apt: FakeApt) -> None:
     assert fetched("debian-6.1").release == "6.1.0-48-cloud-amd64"
     image = fetched("debian-6.12")
     assert image.release == "6.12.9+deb12-cloud-amd64"
@@ -47,7 +47,7 @@ def test_a_release_can_be_named(apt: FakeApt) -> None:
     assert images.resolve("debian-6.1.0-9-cloud-amd64").release == "6.1.0-9-cloud-amd64"
 
 
-def test_what_is_cached_needs_no_apt_and_stays_the_same_kernel_until_a_newer_one_is_fetched(
+def test_a_cached_kernel_needs_no_apt_and_is_used_until_a_newer_one_is_fetched(
     apt: FakeApt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = fetched("debian-6.12")
@@ -62,7 +62,7 @@ def test_what_is_cached_needs_no_apt_and_stays_the_same_kernel_until_a_newer_one
     assert images.resolve("debian-6.12.9").release == "6.12.9+deb12-cloud-amd64"
 
 
-def test_a_folder_is_no_image_and_a_tree_is_called_one(tmp_path: Path) -> None:
+def test_a_folder_is_refused_and_a_tree_is_suggested(tmp_path: Path) -> None:
     with pytest.raises(images.UnknownKernel, match="is a folder, not a kernel image") as plain:
         images.resolve(str(tmp_path))
     assert plain.value.todo == "name a bzImage in it, or tree:FOLDER"
@@ -80,7 +80,7 @@ def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert images.resolve("tree:~/linux").release == "6.12.2"
 
 
-def test_looking_a_kernel_up_downloads_nothing(apt: FakeApt) -> None:
+def test_resolving_a_name_downloads_nothing(apt: FakeApt) -> None:
     with pytest.raises(images.NotDownloaded, match=r"'schedlab kernels fetch debian-6\.12' downloads it"):
         images.resolve("debian-6.12")
     assert str(debian.offered("debian-6.12")).startswith("linux-image-6.12.9+deb12-cloud-amd64 6.12.9-1~bpo12+1, ")
@@ -95,7 +95,7 @@ def test_a_download_that_differs_from_apts_metadata_is_refused_and_leaves_nothin
     assert not [path for path in (tmp_path / "cache").rglob("linux-image-6.13*") if path.is_dir()]
 
 
-def test_a_download_that_fails_says_why_and_is_tried_again(apt: FakeApt) -> None:
+def test_a_failed_download_gives_the_reason_and_can_be_repeated(apt: FakeApt) -> None:
     archive = apt.pool / "linux-image-6.12.9+deb12-cloud-amd64=6.12.9-1~bpo12+1.deb"
     hidden = archive.rename(archive.with_suffix(".hidden"))
     with pytest.raises(CannotRunHere, match="'apt-get download' failed: cp: cannot stat"):
@@ -104,26 +104,26 @@ def test_a_download_that_fails_says_why_and_is_tried_again(apt: FakeApt) -> None
     assert fetched("debian-6.12").release == "6.12.9+deb12-cloud-amd64"
 
 
-def test_a_series_that_apt_does_not_know_is_refused_with_those_that_it_knows(apt: FakeApt) -> None:
+def test_a_series_that_apt_lacks_is_refused_with_the_series_it_offers(apt: FakeApt) -> None:
     with pytest.raises(CannotRunHere, match=r"it offers debian-6\.1, debian-6\.12\n"):
         debian.fetch("debian-5.10")
 
 
-def test_without_apt_the_error_says_what_is_missing_and_what_can_be_done(
+def test_without_apt_the_error_names_missing_programs_and_alternatives(
     apt: FakeApt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     debian.fetch("debian-6.1")
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(CannotRunHere) as refused:
         debian.offered("debian-6.12")
-    told = str(refused.value)
-    assert "debian-6.12: this kernel is not in the cache" in told
-    assert "there is no apt here to fetch it with (no apt-get, apt-cache, dpkg-deb)" in told
+    messages = str(refused.value)
+    assert "debian-6.12: this kernel is not in the cache" in messages
+    assert "there is no apt here to fetch it with (no apt-get, apt-cache, dpkg-deb)" in messages
     for other in ("the path of a bzImage", "tree:FOLDER", "a kernel in the cache: debian-6.1.0-48", "/kernels/debian"):
-        assert other in told
+        assert other in messages
 
 
-def test_an_images_release_is_read_from_its_header_and_its_configuration_from_beside_it(tmp_path: Path) -> None:
+def test_the_release_comes_from_the_header_and_the_configuration_from_the_same_folder(tmp_path: Path) -> None:
     path = tmp_path / "vmlinuz-whatever-it-is-called"
     path.write_bytes(image_bytes("6.19.0-rc3"))
     assert images.resolve(str(path)).release == "6.19.0-rc3"
@@ -149,7 +149,7 @@ def test_an_image_older_than_its_tree_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b"\x7fELF" + bytes(2000), "such as vmlinux"),
         (b"", "name a bzImage"),
@@ -158,22 +158,22 @@ def test_an_image_older_than_its_tree_is_refused(tmp_path: Path) -> None:
         (b"!<arch>\ndebian-binary", "dpkg-deb -x"),
     ],
 )
-def test_a_file_that_is_no_image_is_refused_with_what_to_name_instead(
-    tmp_path: Path, content: bytes, told: str
-) -> None:
+def test_a_file_that_is_not_an_image_is_refused_with_advice(tmp_path: Path, content: bytes, expected: str) -> None:
     path = tmp_path / "kernel"
     path.write_bytes(content)
-    with pytest.raises(bzimage.NotABzImage, match=told):
+    with pytest.raises(bzimage.NotABzImage, match=expected):
         images.resolve(str(path))
 
 
 @pytest.mark.parametrize("name", ["debian", "6.12", "", "built", "debian-6"])
-def test_an_unknown_name_is_refused_with_those_that_there_are(name: str) -> None:
+def test_an_unknown_name_is_refused_with_the_forms_of_names(name: str) -> None:
     with pytest.raises(images.UnknownKernel, match=r"debian-6\.12.*bzImage.*tree:PATH"):
         images.resolve(name)
 
 
-def test_a_folder_that_is_no_tree_is_told_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_a_tree_is_refused_with_its_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(images.UnknownKernel) as refused:
         images.resolve("tree")

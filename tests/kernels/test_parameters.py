@@ -1,4 +1,4 @@
-"""What a kernel says of boot parameters that it does not know; the lines are those of Debian's 6.12 and 6.1."""
+"""A kernel's messages about unknown boot parameters; the lines are from Debian's 6.12 and 6.1."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ will be passed to user space.
         ("", []),
     ],
 )
-def test_words_that_the_kernel_did_not_understand_are_found(given: str, wrong: list[str]) -> None:
+def test_unknown_words_are_found_in_the_log(given: str, wrong: list[str]) -> None:
     assert not_understood(LOG, given) == wrong
 
 
-def test_a_list_that_the_kernel_s_log_cut_short_is_read_as_far_as_it_goes() -> None:
+def test_a_truncated_list_in_the_log_is_read_to_its_end() -> None:
     log = '[    0.000000] Unknown kernel command line parameters "splash isolcpu=1 no\n[    0.1] next\n'
     assert not_understood(log, "isolcpu=1 next") == ["isolcpu=1"]

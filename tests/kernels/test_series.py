@@ -1,4 +1,4 @@
-"""Reading a patch series as people keep them: folders, quilt's list, mailboxes from a list's archive, commit ranges."""
+"""Patch series in all supported forms: folders, quilt's list, mailboxes from a mail archive, commit ranges."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def mail(subject: str, body: str, encoding: str = "8bit") -> bytes:
 
 
 def applied(folder: Path, changes: list[series.Change]) -> str:
-    """What the two files hold after all of the changes; each has to apply."""
+    """Apply all changes, which must succeed, and return the contents of the two files."""
     tree = tiny_tree(folder)
     for change in changes:
         assert change.apply(tree) == ""
@@ -103,7 +103,7 @@ def test_a_single_patch_is_a_series_of_one(tmp_path: Path) -> None:
     assert [change.title for change in series.read(path)] == ["cost"]
 
 
-def test_what_format_patch_writes_is_read_with_its_subjects(tmp_path: Path) -> None:
+def test_the_output_of_format_patch_is_read_with_its_subjects(tmp_path: Path) -> None:
     repository = repository_with_series(tmp_path / "linux")
     changes = series.read(repository.patches(tmp_path / "patches"))
     titles = ["sched/fair: cost more", "sched: return what is not there", "sched: return two"]
@@ -116,7 +116,7 @@ def test_what_format_patch_writes_is_read_with_its_subjects(tmp_path: Path) -> N
     )
 
 
-def test_a_merge_is_one_step_with_all_that_it_brings(tmp_path: Path) -> None:
+def test_a_merge_is_one_step_with_all_its_changes(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "linux")
     repository.git("checkout", "-q", "-b", "side")
     repository.commit("side one", core=CORE.replace("1;", "3;"))
@@ -134,15 +134,15 @@ def test_a_linked_work_tree_and_a_bare_repository_are_sources_too(tmp_path: Path
     repository.git("worktree", "add", "-q", str(tmp_path / "linked"), "HEAD~3")
     repository.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
     for tree, commits in ((tmp_path / "linked", None), (tmp_path / "bare.git", f"{repository.base}..")):
-        found = open_series(str(tree), None, commits, tmp_path)
+        result = open_series(str(tree), None, commits, tmp_path)
         (copy := tmp_path / f"{tree.name}-copy").mkdir()
-        found.source.put(copy)
+        result.source.put(copy)
         assert (copy / "kernel/fair.c").read_text() == FAIR
         assert not (copy / ".git").exists()
-        assert found.name == tree.stem
+        assert result.name == tree.stem
 
 
-def test_a_patch_is_applied_wholly_or_not_at_all(tmp_path: Path) -> None:
+def test_a_patch_is_applied_completely_or_not_at_all(tmp_path: Path) -> None:
     tree = tiny_tree(tmp_path / "linux")
     (tree / "kernel/core.c").write_text("int core;\n")
     (change,) = series.numbered([("both", (COST + RETURN).encode(), 1)])
@@ -151,7 +151,7 @@ def test_a_patch_is_applied_wholly_or_not_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "expected"),
     [
         ("empty", b"", "contains no patch"),
         ("text", b"hello\n", "contains no patch"),
@@ -162,20 +162,22 @@ def test_a_patch_is_applied_wholly_or_not_at_all(tmp_path: Path) -> None:
         ("folder/series", b"a.patch --fuzz\n", "the option '--fuzz' is unknown"),
     ],
 )
-def test_what_is_no_series_is_refused_with_the_file(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+def test_files_without_a_series_are_refused_with_their_path(
+    tmp_path: Path, name: str, content: bytes, expected: str
+) -> None:
     path = tmp_path / name
     folder = "/" in name
     (path.parent if folder and not name.endswith("/") else path if folder else tmp_path).mkdir(exist_ok=True)
     if not name.endswith("/"):
         path.write_bytes(content)
-    with pytest.raises(SchedlabError, match=told):
+    with pytest.raises(SchedlabError, match=expected):
         series.read(tmp_path / "folder" if folder else path)
 
 
-def test_a_range_that_makes_no_series_is_refused(tmp_path: Path) -> None:
+def test_a_range_without_a_series_is_refused(tmp_path: Path) -> None:
     repository = repository_with_series(tmp_path / "linux")
     tree, base = str(repository.folder), repository.base
-    for commits, told in [
+    for commits, messages in [
         ("HEAD", "is not a range"),
         ("..HEAD", "is not a range"),
         (f"{base}...HEAD", "is not a range"),
@@ -184,7 +186,7 @@ def test_a_range_that_makes_no_series_is_refused(tmp_path: Path) -> None:
         ("nowhere..HEAD", "there is no commit 'nowhere'"),
         ("--output=x..HEAD", "there is no commit"),
     ]:
-        with pytest.raises(SchedlabError, match=told):
+        with pytest.raises(SchedlabError, match=messages):
             open_series(tree, None, commits, tmp_path)
     with pytest.raises(SchedlabError, match="two series"):
         open_series(tree, tmp_path, f"{base}..HEAD", tmp_path)
@@ -192,7 +194,7 @@ def test_a_range_that_makes_no_series_is_refused(tmp_path: Path) -> None:
         open_series(str(tiny_tree(tmp_path / "unpacked")), None, "a..b", tmp_path)
 
 
-def test_a_folder_that_is_no_kernel_source_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_kernel_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchedlabError, match=r"no Kconfig and Makefile(.|\n)*linux-source"):
         open_series(str(tmp_path), None, None, tmp_path)
     repository = Repository(tmp_path / "linux")
@@ -204,7 +206,7 @@ def test_a_folder_that_is_no_kernel_source_is_refused(tmp_path: Path) -> None:
         open_series(str(tmp_path / "nothing"), None, None, tmp_path)
 
 
-def test_a_fragment_that_is_not_understood_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_fragment_with_a_wrong_line_is_refused_with_the_line(tmp_path: Path) -> None:
     fragment = tmp_path / "mine.config"
     fragment.write_text("# mine\nCONFIG_SMP=y\nSMP=y\n")
     with pytest.raises(BadFragment, match=r"mine\.config:3: 'SMP=y' is not an option"):
@@ -213,7 +215,7 @@ def test_a_fragment_that_is_not_understood_is_refused_with_its_line(tmp_path: Pa
         recipe("./no-such-file", [])
 
 
-def test_a_whole_configuration_is_taken_as_it_is_and_fragments_go_over_it(tmp_path: Path) -> None:
+def test_fragments_override_a_whole_configuration(tmp_path: Path) -> None:
     base, fragment = tmp_path / "config", tmp_path / "fragment"
     base.write_text("CONFIG_SMP=y\nCONFIG_HZ=250\n")
     fragment.write_text("# CONFIG_SMP is not set\nCONFIG_NUMA=n\n")

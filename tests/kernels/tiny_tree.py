@@ -1,4 +1,4 @@
-"""A tree that builds like a kernel's, in a blink: Makefile, Kconfig, ``O=``, real objects, an image with its header."""
+"""A tree that builds like a kernel's, but fast: Makefile, Kconfig, ``O=``, real objects, an image with a header."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ class Repository:
         self.base = self.commit("base")
 
     def git(self, *words: str) -> str:
-        """Run git in it."""
+        """Run git in the repository."""
         person = ("-c", "user.name=n", "-c", "user.email=n@n", "-c", "commit.gpgsign=false")
         done = subprocess.run(["git", *person, *words], cwd=self.folder, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
     def commit(self, title: str, **files: str) -> str:
-        """Write these files of ``kernel/`` (names without ``.c``) and commit; the new commit."""
+        """Write these files of ``kernel/`` (names without ``.c``) and commit them; return the new commit."""
         for name, text in files.items():
             (self.folder / f"kernel/{name}.c").write_text(text)
         self.git("add", "-A")
@@ -91,14 +91,14 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def patches(self, folder: Path) -> Path:
-        """What ``git format-patch`` makes of the commits after the base."""
+        """The output of ``git format-patch`` for the commits after the base."""
         folder.mkdir()
         self.git("format-patch", "-q", "--cover-letter", "-o", str(folder), self.base)
         return folder
 
 
 def repository_with_series(folder: Path) -> Repository:
-    """Three commits after the base: a change of a default, one that does not compile, and one that mends it."""
+    """Three commits after the base: a changed default, a commit that does not compile, and its correction."""
     made = Repository(folder)
     made.commit("sched/fair: cost more", fair=FAIR.replace("500000", "5000000"))
     made.commit("sched: return what is not there", core=CORE.replace("1;", "nothing;"))

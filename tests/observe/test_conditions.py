@@ -1,4 +1,4 @@
-"""What is watched around a trial: steal, other processes' time, load, frequency."""
+"""Conditions of a trial: steal, other processes' time, load, frequency."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def snapshot(busy: float, steal: float, *frequencies: int) -> Snapshot:
 
 
 def test_steal_and_others_are_shares_of_all_cpus_time() -> None:
-    found = between(snapshot(100, 10), snapshot(103, 10.5), [], elapsed=2.0, own=2.5, cpus=2)
-    assert found.steal_percent == 12.5
-    assert found.other_percent == 12.5
-    assert found.mhz_min is None
+    result = between(snapshot(100, 10), snapshot(103, 10.5), [], elapsed=2.0, own=2.5, cpus=2)
+    assert result.steal_percent == 12.5
+    assert result.other_percent == 12.5
+    assert result.mhz_min is None
 
 
-def test_frequencies_are_told_where_the_kernel_tells_them() -> None:
-    found = between(snapshot(0, 0, 1_200_000), snapshot(0, 0, 3_100_000), [3_400_000], 1.0, 0.0, 1)
-    assert (found.mhz_min, found.mhz_max) == (1200, 3400)
+def test_frequencies_are_reported_where_the_kernel_has_them() -> None:
+    result = between(snapshot(0, 0, 1_200_000), snapshot(0, 0, 3_100_000), [3_400_000], 1.0, 0.0, 1)
+    assert (result.mhz_min, result.mhz_max) == (1200, 3400)
 
 
 def test_a_tree_with_cpufreq_is_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A kernel with sched_ext and schedulers for it that are none: files, a script, and a thread in the kernel's place.
+"""A stand-in for a kernel with sched_ext and its schedulers: files, a script, and a thread.
 
 What a real kernel does is done by :class:`FakeKernel` alone: when the process that loaded a scheduler has ended,
 however that came to be, the scheduler is out. The script loads one, prints, and is ejected or misbehaves as it is told.
@@ -55,7 +55,7 @@ ENABLED_BEFORE = 4
 
 
 class FakeKernel:
-    """A tree of files below ``root``. ``keeps``: as with a pinned one, a scheduler stays when its process is gone."""
+    """A tree of files below ``root``. With ``keeps`` a scheduler outlives its process, like a pinned one."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -74,29 +74,29 @@ class FakeKernel:
         self._script.chmod(0o755)
 
     def standin(self, name: str = "simple", how: str = "well") -> list[str]:
-        """The command of a scheduler."""
+        """Return a scheduler's command."""
         return [str(self._script), str(self.root), name, how]
 
     def line(self, name: str = "simple", how: str = "well") -> str:
-        """The same as a line."""
+        """Return a scheduler's command as one line."""
         return shlex.join(self.standin(name, how))
 
     def read(self, name: str) -> str:
-        """A file of the kernel's; empty where there is none."""
+        """Read a file of the kernel; empty if it does not exist."""
         try:
             return (self.folder / name).read_text().strip()
         except FileNotFoundError:
             return ""
 
     def load(self, ops: str) -> None:
-        """Somebody else loads a scheduler."""
+        """Load a scheduler as another user would."""
         (self.folder / "root").mkdir()
         (self.folder / "root/ops").write_text(f"{ops}\n")
         (self.folder / "enable_seq").write_text(f"{int(self.read('enable_seq')) + 1}\n")
         self._put("state", "enabled")
 
     def unload(self) -> None:
-        """The scheduler goes."""
+        """Remove the scheduler."""
         self._put("state", "disabling")
         with suppress(FileNotFoundError):
             (self.folder / "root/ops").unlink()
@@ -105,7 +105,7 @@ class FakeKernel:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """In the block, a scheduler whose process has ended is out soon after."""
+        """Remove schedulers whose process has ended, during the block."""
         over = threading.Event()
 
         def watch() -> None:

@@ -1,4 +1,4 @@
-"""The host target on the real kernel: attributes take effect, failures are rows, nothing survives a trial."""
+"""The host target on the real kernel: attributes take effect, failures are recorded, no process survives a trial."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def variant(**fields: object) -> Variant:
     return Variant.model_validate({"name": "v", **fields})
 
 
-def told(**fields: object) -> dict[str, object]:
+def reported(**fields: object) -> dict[str, object]:
     import json
 
     launched = launch(Command((sys.executable, "-c", TELL)), variant(**fields), 30)
@@ -59,7 +59,7 @@ def told(**fields: object) -> dict[str, object]:
 
 def test_policy_nice_cpus_and_environment_take_effect() -> None:
     cpu = min(os.sched_getaffinity(0))
-    answer = told(policy="batch", nice=7, cpus=str(cpu), environment={"WORD": "hello"})
+    answer = reported(policy="batch", nice=7, cpus=str(cpu), environment={"WORD": "hello"})
     assert (answer["policy"], answer["nice"], answer["cpus"], answer["word"]) == (3, 7, [cpu], "hello")
 
 
@@ -67,26 +67,26 @@ def test_a_slice_takes_effect_where_the_kernel_has_custom_slices() -> None:
     release = tuple(int(part) for part in os.uname().release.split(".")[:2])
     if release < (6, 12):
         pytest.skip(f"custom slices came with Linux 6.12, this is {os.uname().release}")
-    assert told(slice="3ms")["slice"] == 3_000_000
+    assert reported(slice="3ms")["slice"] == 3_000_000
 
 
 @pytest.mark.root
 def test_a_raised_nice_value_takes_effect_as_root() -> None:
     if os.geteuid() != 0:
         pytest.skip("negative nice values need root")
-    assert told(nice=-3)["nice"] == -3
+    assert reported(nice=-3)["nice"] == -3
 
 
 def alive(marker: str) -> list[int]:
     """Processes whose command line holds the marker."""
-    found = []
+    result = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if marker.encode() in entry.read_bytes():
-                found.append(int(entry.parent.name))
+                result.append(int(entry.parent.name))
         except OSError:
             continue
-    return found
+    return result
 
 
 def sleeper(marker: str) -> str:
@@ -164,7 +164,7 @@ def text(run: str = "true", use: str = "command", variant: str = "", timeout: st
 
 @pytest.fixture
 def measure(engine: Engine, tmp_path: Path) -> Callable[[str], Measurement]:
-    """Runs the one trial of an experiment text on the host; its measurement."""
+    """Run an experiment text's only trial on the host and return its measurement."""
 
     def one(source: str) -> Measurement:
         made: Plan = plan(parse(source, "f"), 1)
@@ -194,7 +194,7 @@ def test_children_that_are_waited_for_count_as_user_time(measure) -> None:
     assert sum(m.value for m in done.metrics if m.spec.name in ("user", "system")) >= 0.4
 
 
-def test_a_failing_command_is_a_failed_trial_with_its_last_words(measure) -> None:
+def test_a_failing_command_is_a_failed_trial_with_its_last_output(measure) -> None:
     done = measure(text("sh -c 'echo cannot find the reactor >&2; exit 3'"))
     assert (done.state, list(done.metrics)) == ("failed", [])
     assert done.reason == "exit code 3: cannot find the reactor"
@@ -214,7 +214,7 @@ def test_a_killed_command_is_a_failed_trial(measure) -> None:
     assert "killed by signal 9" in measure(text("sh -c 'kill -9 $$'")).reason
 
 
-def test_a_trial_over_its_time_is_a_timeout_and_nothing_of_it_is_left(measure) -> None:
+def test_a_trial_over_its_time_is_a_timeout_and_leaves_no_process(measure) -> None:
     marker = f"timeout-{os.getpid()}"
     done = measure(text(sleeper(marker), timeout="300ms"))
     assert done.state == "timeout"
@@ -233,30 +233,30 @@ def test_output_that_does_not_parse_is_a_failed_trial_with_its_raw_text(measure,
     assert "sehr schnell" in done.stdout
 
 
-def obstacles_of(source: str) -> str:
+def missing_requirements(source: str) -> str:
     return "\n".join(map(str, Host().missing_requirements(plan(parse(source, "f"), 1))))
 
 
-def test_a_cpu_that_is_not_there_is_an_obstacle_before_the_first_trial() -> None:
-    assert "CPU 4000" in obstacles_of(text(variant='cpus = "4000"'))
+def test_a_missing_cpu_is_reported_before_the_first_trial() -> None:
+    assert "CPU 4000" in missing_requirements(text(variant='cpus = "4000"'))
 
 
-def test_a_missing_tool_is_an_obstacle_with_the_line_that_brings_it(monkeypatch) -> None:
+def test_a_missing_tool_is_reported_with_its_install_line(monkeypatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    told = obstacles_of(text(use="hackbench-rt-tests"))
-    assert "hackbench is not installed" in told
-    assert "apt-get install rt-tests" in told
+    messages = missing_requirements(text(use="hackbench-rt-tests"))
+    assert "hackbench is not installed" in messages
+    assert "apt-get install rt-tests" in messages
 
 
-def test_what_can_run_has_no_obstacle() -> None:
-    assert obstacles_of(text(variant='policy = "batch"')) == ""
+def test_a_plan_that_can_run_has_no_missing_requirement() -> None:
+    assert missing_requirements(text(variant='policy = "batch"')) == ""
 
 
 def test_a_launcher_that_cannot_be_started_says_so() -> None:
     assert isinstance(launch(Command(("true",)), variant(), 5), Launched)
 
 
-def test_while_a_command_runs_the_watch_is_called_about_every_second() -> None:
+def test_the_callback_runs_about_once_a_second_during_a_command() -> None:
     calls: list[float] = []
     launched = launch(Command(("sleep", "2.5")), variant(), 300, lambda: calls.append(time.monotonic()))
     assert launched.report is not None

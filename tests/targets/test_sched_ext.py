@@ -1,4 +1,4 @@
-"""sched_ext schedulers of variants on the host target: loaded for their trials alone, watched, and never left."""
+"""sched_ext schedulers on the host target: loaded for their trials only, checked, and always removed."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
-    """A kernel with sched_ext and nothing loaded."""
+    """A kernel with sched_ext and no loaded scheduler."""
     made = FakeKernel(tmp_path / "kernel")
     with made.running():
         yield made
 
 
 def planned(kernel: FakeKernel, *, how: str = "well", run: str = TELL, blocks: int = 2, action: str = "") -> Plan:
-    """Two variants, the second under a stand-in."""
+    """A plan with two variants, the second with a stand-in for a scheduler."""
     workload = run.format(root=kernel.root, action=action)
     text = EXPERIMENT.format(blocks=blocks, line=kernel.line("simple_1.0", how), run=workload)
     return plan(parse(text, "f"), BASELINE_FIRST)
@@ -83,14 +83,14 @@ def planned(kernel: FakeKernel, *, how: str = "well", run: str = TELL, blocks: i
 
 @pytest.fixture
 def host(kernel: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    """A host with that kernel's files. These tests measure nothing, so others may run meanwhile."""
+    """A host with that kernel's files and without the machine's lock, since these tests measure nothing."""
     monkeypatch.setattr("schedlab.targets.host.target.machine_lock", nullcontext)
     return Host(kernel.root, tmp_path / "journal")
 
 
 @pytest.fixture
 def run(host: Host, engine: Engine) -> Run:
-    """Takes a plan through the real loop and store; the trials and what they yielded."""
+    """Run a plan with the real loop and store; return the trials and their measurements."""
 
     def go(made: Plan, at: Callable[[Trial, Measurement | None], None] = lambda trial, measurement: None) -> Done:
         seen: Done = []
@@ -107,16 +107,16 @@ def run(host: Host, engine: Engine) -> Run:
 
 
 def processes(kernel: FakeKernel) -> list[str]:
-    """Command lines of what runs for this kernel."""
-    found = []
+    """Command lines of the processes that use this kernel."""
+    result = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
         if f"{kernel.root}/standin {kernel.root} " in line:
-            found.append(line)
-    return found
+            result.append(line)
+    return result
 
 
 def assert_nothing_left(kernel: FakeKernel) -> None:
@@ -125,14 +125,14 @@ def assert_nothing_left(kernel: FakeKernel) -> None:
 
 
 def states(done: Done) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for trial, measurement in done:
-        found.setdefault(trial.variant.name, []).append(measurement.state)
-    return found
+        result.setdefault(trial.variant.name, []).append(measurement.state)
+    return result
 
 
 def failure(done: Done) -> str:
-    """The reason of the one trial that failed."""
+    """The reason of the only failed trial."""
     (reason,) = [measurement.reason for _, measurement in done if measurement.state != "ok"]
     return reason
 
@@ -147,11 +147,11 @@ def test_a_scheduler_is_loaded_for_its_variant_s_trials_and_for_no_others(kernel
     assert_nothing_left(kernel)
     stored = reading.run(engine, None)
     assert stored.state == "complete"
-    told = [note for note in stored.notes if note.startswith("sched_ext:")]
-    assert told == [f"sched_ext: variant 'ext' ran under 'simple_1.0' ('{kernel.line('simple_1.0')}')"]
+    messages = [note for note in stored.notes if note.startswith("sched_ext:")]
+    assert messages == [f"sched_ext: variant 'ext' ran under 'simple_1.0' ('{kernel.line('simple_1.0')}')"]
 
 
-def test_a_kernel_that_does_not_count_schedulers_will_do(kernel, run) -> None:
+def test_a_kernel_without_a_counter_of_schedulers_is_supported(kernel, run) -> None:
     (kernel.folder / "enable_seq").unlink()
     done = run(planned(kernel, blocks=1))
     assert [measurement.stdout.strip() for _, measurement in done] == ["none", "simple_1.0"]
@@ -195,7 +195,7 @@ def test_a_scheduler_that_was_replaced_meanwhile_fails_the_trial(kernel, run) ->
     assert "'simple_1.0' was loaded after it" in failure(done)
 
 
-def test_a_program_that_ends_before_it_is_loaded_fails_its_trials_with_its_words(kernel, run) -> None:
+def test_a_program_that_ends_before_loading_fails_its_trials_with_its_output(kernel, run) -> None:
     done = run(planned(kernel, how="refused"))
     assert states(done) == {"base": ["ok", "ok"], "ext": ["failed", "failed"]}
     reason = done[-1][1].reason or done[-2][1].reason
@@ -204,20 +204,20 @@ def test_a_program_that_ends_before_it_is_loaded_fails_its_trials_with_its_words
     assert_nothing_left(kernel)
 
 
-def test_a_program_that_loads_nothing_is_given_up(kernel, run, monkeypatch) -> None:
+def test_a_program_that_loads_no_scheduler_is_ended_after_the_limit(kernel, run, monkeypatch) -> None:
     monkeypatch.setattr(scheduler, "START_SECONDS", 0.2)
     done = run(planned(kernel, how="never", blocks=1))
     assert "was not loaded within 0.2 s: state 'disabled'" in failure(done)
     assert_nothing_left(kernel)
 
 
-def test_a_program_that_ignores_its_end_is_killed_and_that_is_told(kernel, run, engine, monkeypatch) -> None:
+def test_a_program_that_ignores_signals_is_killed_with_a_note(kernel, run, engine, monkeypatch) -> None:
     monkeypatch.setattr(scheduler, "LAST_WORDS", 0.1)
     done = run(planned(kernel, how="stubborn", blocks=2))
     assert {measurement.state for _, measurement in done} == {"ok"}
     assert_nothing_left(kernel)
-    (told,) = [note for note in reading.run(engine, None).notes if "was killed" in note]
-    assert "did not end within 0.1 s of SIGINT" in told
+    (message,) = [note for note in reading.run(engine, None).notes if "was killed" in note]
+    assert "did not end within 0.1 s of SIGINT" in message
 
 
 def test_a_scheduler_that_the_kernel_keeps_ends_the_run(kernel, run, monkeypatch) -> None:
@@ -228,17 +228,17 @@ def test_a_scheduler_that_the_kernel_keeps_ends_the_run(kernel, run, monkeypatch
     assert processes(kernel) == []
 
 
-def test_a_scheduler_that_the_kernel_keeps_at_the_very_end_is_told(kernel, run, host, monkeypatch) -> None:
+def test_a_scheduler_that_the_kernel_keeps_at_the_end_is_reported(kernel, run, host, monkeypatch) -> None:
     monkeypatch.setattr(scheduler, "GRACE", 0.2)
     kernel.keeps = True
     made = planned(kernel, blocks=1)
     assert made.trials[-1].variant.name == "ext"
     run(made)
-    (told,) = host.leftovers
-    assert "'simple_1.0' is still loaded" in told
+    (message,) = host.leftovers
+    assert "'simple_1.0' is still loaded" in message
 
 
-def test_a_large_output_is_kept_at_its_end_only(kernel, run, monkeypatch) -> None:
+def test_only_the_end_of_a_large_output_is_kept(kernel, run, monkeypatch) -> None:
     sizes = []
     bound = scheduler.Scheduler._truncate_output
 
@@ -283,9 +283,7 @@ def test_an_interrupt_stops_the_scheduler(kernel, run, engine) -> None:
     assert reading.run(engine, None).state == "interrupted"
 
 
-def test_a_scheduler_of_the_run_s_own_is_no_change_of_the_machine_and_another_s_is(
-    kernel, run, host, monkeypatch
-) -> None:
+def test_only_a_foreign_scheduler_is_a_change_of_the_machine(kernel, run, host, monkeypatch) -> None:
     monkeypatch.setattr("schedlab.targets.host.target.take", lambda: {"kernel": {"sched_ext": _sched_ext(kernel.root)}})
     before, seen = host.fingerprint(), []
 
@@ -320,7 +318,7 @@ with restore_on_signals():
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_is_left_after_a_signal_to_schedlab(kernel, number) -> None:
+def test_a_signal_to_schedlab_leaves_no_scheduler_and_no_process(kernel, number) -> None:
     run = f"sh -c 'grep -q enabled {kernel.root}/sys/kernel/sched_ext/state && sleep 600; true'"
     text = EXPERIMENT.format(blocks=2, line=kernel.line("simple_1.0", "child"), run=run)
     harness = subprocess.Popen([sys.executable, "-c", HARNESS, kernel.root, text], cwd=Path(__file__).parents[2])
@@ -336,11 +334,11 @@ def test_nothing_is_left_after_a_signal_to_schedlab(kernel, number) -> None:
     eventually(lambda: kernel.read("state") == "disabled")
 
 
-def told(made: Plan, system: System) -> str:
+def reported(made: Plan, system: System) -> str:
     return "\n".join(map(str, missing_requirements(made, system)))
 
 
-def test_a_kernel_without_it_is_an_obstacle_with_the_reason(kernel, tmp_path) -> None:
+def test_a_kernel_without_sched_ext_is_reported_with_the_reason(kernel, tmp_path) -> None:
     made, bare = planned(kernel), tmp_path / "bare"
     (bare / "proc/sys/kernel").mkdir(parents=True)
     release = bare / "proc/sys/kernel/osrelease"
@@ -349,15 +347,15 @@ def test_a_kernel_without_it_is_an_obstacle_with_the_reason(kernel, tmp_path) ->
         "6.12.9": "/sys/kernel/sched_ext/state does not exist",
     }.items():
         release.write_text(f"{version}\n")
-        assert f"sched_ext (variant 'ext'): this kernel ({version}) has no sched_ext: {reason}" in told(
+        assert f"sched_ext (variant 'ext'): this kernel ({version}) has no sched_ext: {reason}" in reported(
             made, System(bare)
         )
     (bare / "boot").mkdir()
     (bare / "boot/config-6.12.9").write_text("CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n")
-    assert "it was built without CONFIG_SCHED_CLASS_EXT" in told(made, System(bare))
+    assert "it was built without CONFIG_SCHED_CLASS_EXT" in reported(made, System(bare))
 
 
-def test_this_machine_s_kernel_refuses_or_takes_it_as_its_files_say(kernel) -> None:
+def test_this_machine_s_kernel_is_judged_by_its_files(kernel) -> None:
     has = Path("/sys/kernel/sched_ext/state").exists()
     reasons = [reason for reason, _ in faults(System())]
     assert any("has no sched_ext" in reason for reason in reasons) is not has
@@ -367,14 +365,14 @@ def test_this_machine_s_kernel_refuses_or_takes_it_as_its_files_say(kernel) -> N
         )
 
 
-def test_a_scheduler_that_is_loaded_already_is_an_obstacle_with_its_name(kernel, host) -> None:
+def test_a_loaded_scheduler_is_reported_by_name(kernel, host) -> None:
     kernel.load("rusty_1.0")
     assert "'rusty_1.0' is loaded already" in "\n".join(map(str, host.missing_requirements(planned(kernel))))
 
 
-def test_a_program_that_is_not_there_is_an_obstacle(kernel) -> None:
+def test_a_missing_program_is_reported(kernel) -> None:
     made = plan(parse(EXPERIMENT.format(blocks=1, line="scx_nowhere --fast", run="true"), "f"), 1)
-    assert "variant 'ext': sched_ext: there is no program 'scx_nowhere' here" in told(made, System(kernel.root))
+    assert "variant 'ext': sched_ext: there is no program 'scx_nowhere' here" in reported(made, System(kernel.root))
 
 
 def test_loading_needs_root_on_a_real_kernel(kernel, monkeypatch) -> None:
@@ -383,7 +381,7 @@ def test_loading_needs_root_on_a_real_kernel(kernel, monkeypatch) -> None:
     assert list(faults(System(kernel.root, uid=0))) == []
 
 
-def test_without_such_a_variant_nothing_is_asked_of_the_kernel(kernel, tmp_path) -> None:
+def test_without_a_sched_ext_variant_the_kernel_is_not_checked(kernel, tmp_path) -> None:
     kernel.load("rusty")
     text = EXPERIMENT.format(blocks=1, line="x", run="true").replace("sched_ext = '''x'''", "nice = 1")
-    assert told(plan(parse(text, "f"), 1), System(kernel.root)) == ""
+    assert reported(plan(parse(text, "f"), 1), System(kernel.root)) == ""

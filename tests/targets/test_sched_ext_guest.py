@@ -1,4 +1,4 @@
-"""The shell side of sched_ext for guests, under the shells it is written for, against files in a kernel's place."""
+"""The shell functions for sched_ext in guests, under the supported shells, on files in a kernel's place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHELLS = {"busybox": ["busybox", "sh"], "sh": ["sh"]}
 
 @pytest.fixture(params=SHELLS)
 def shell(request: pytest.FixtureRequest) -> list[str]:
-    """A shell to run the script with."""
+    """A shell for the script."""
     words = SHELLS[request.param]
     if shutil.which(words[0]) is None:
         pytest.skip(f"{words[0]} is not installed: apt-get install busybox-static")
@@ -26,7 +26,7 @@ def shell(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
-    """A kernel with sched_ext and nothing loaded."""
+    """A kernel with sched_ext and no loaded scheduler."""
     made = FakeKernel(tmp_path / "kernel")
     with made.running():
         yield made
@@ -40,7 +40,7 @@ SETTINGS = (
 
 
 def does(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", start: int = 20) -> str:
-    """What a first process prints that sources the script and then does this."""
+    """Source the script in a first process, run this text, and return the output."""
     settings = SETTINGS.format(root=kernel.root, start=start)
     text = f"{settings}\n{requirements.guest_script(kernel.standin('simple_1.0', how))}\n{body}\n"
     done = subprocess.run(
@@ -53,7 +53,7 @@ def does(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", sta
 STATE = 'echo "$(scx_read state) $(scx_read root/ops)"'
 
 
-def test_it_is_loaded_stays_through_the_jobs_and_is_out_after_them(shell, kernel) -> None:
+def test_a_scheduler_is_loaded_during_the_jobs_and_removed_afterwards(shell, kernel) -> None:
     job = f"scx_ready && {STATE}; scx_fault || echo well\n"
     out = does(shell, kernel, f'{job}{job}scx_stop && echo "out $scx_reason"')
     assert out.split("\n") == ["enabled simple_1.0", "well"] * 2 + ["out ", ""]
@@ -79,43 +79,43 @@ def test_an_ejected_scheduler_is_a_fault_with_its_reason_and_is_loaded_again(she
     assert kernel.read("state") == "disabled"
 
 
-def test_a_kernel_that_does_not_count_schedulers_will_do(shell, kernel) -> None:
+def test_a_kernel_without_a_counter_of_schedulers_is_supported(shell, kernel) -> None:
     (kernel.folder / "enable_seq").unlink()
     assert does(shell, kernel, f"scx_ready; {STATE}; scx_fault || echo well; scx_stop") == "enabled simple_1.0\nwell\n"
     assert kernel.read("state") == "disabled"
 
 
-def test_one_that_was_replaced_is_a_fault(shell, kernel) -> None:
+def test_a_replaced_scheduler_is_a_fault(shell, kernel) -> None:
     out = does(
         shell, kernel, f'scx_ready; echo 99 >{kernel.folder}/enable_seq; scx_fault && echo "$scx_reason"; scx_stop'
     )
     assert "was ejected or ended, and 'simple_1.0' is loaded" in out
 
 
-def test_one_that_the_kernel_refuses_is_told_with_its_words(shell, kernel) -> None:
+def test_a_refused_scheduler_is_reported_with_its_output(shell, kernel) -> None:
     out = does(shell, kernel, 'scx_ready || echo "$scx_reason"; scx_fault && echo fault', how="refused")
     assert "was not loaded; its process has ended (status 7); it printed: libbpf: the verifier does not like it" in out
     assert out.endswith("fault\n")
 
 
-def test_one_that_loads_nothing_is_given_up_and_gone(shell, kernel) -> None:
+def test_a_program_that_loads_no_scheduler_is_ended_after_the_limit(shell, kernel) -> None:
     out = does(shell, kernel, 'scx_ready || echo "$scx_reason"', how="never", start=0)
     assert "was not loaded; it printed: nothing" in out
     assert not (kernel.root / "run").exists()
 
 
-def test_one_that_ignores_its_end_is_killed(shell, kernel) -> None:
+def test_a_program_that_ignores_signals_is_killed(shell, kernel) -> None:
     out = does(shell, kernel, f"scx_ready; {STATE}; scx_stop && {STATE}", how="stubborn")
     assert out == "enabled simple_1.0\ndisabled \n"
 
 
-def test_one_that_the_kernel_keeps_is_told(shell, kernel) -> None:
+def test_a_scheduler_that_the_kernel_keeps_is_reported(shell, kernel) -> None:
     kernel.keeps = True
     out = does(shell, kernel, 'scx_ready; scx_stop || echo "$scx_reason"')
     assert "sched_ext: 'simple_1.0' is still loaded after the end of" in out
 
 
-def test_a_large_output_is_cut_short_while_the_jobs_run(shell, kernel) -> None:
+def test_a_large_output_is_truncated_while_the_jobs_run(shell, kernel) -> None:
     run = f"{kernel.root}/run"
     cut = f"[ -s {run}/end ] && [ $(wc -c <{run}/output) -le 1048576 ]"
     out = does(
@@ -124,7 +124,7 @@ def test_a_large_output_is_cut_short_while_the_jobs_run(shell, kernel) -> None:
     assert out == "well\n"
 
 
-def test_a_kernel_without_it_and_one_that_is_taken_are_told(shell, kernel) -> None:
+def test_a_kernel_without_sched_ext_or_with_a_loaded_scheduler_is_reported(shell, kernel) -> None:
     kernel.load("rusty")
     assert "'rusty' is loaded already" in does(shell, kernel, 'scx_ready || echo "$scx_reason"')
     kernel.unload()
@@ -135,6 +135,6 @@ def test_a_kernel_without_it_and_one_that_is_taken_are_told(shell, kernel) -> No
 def test_a_guest_s_kernel_is_refused_by_its_configuration() -> None:
     assert requirements.guest_fault({"CONFIG_SCHED_CLASS_EXT": "y"}, "6.12") is None
     assert requirements.guest_fault(None, "6.12") is None
-    told = requirements.guest_fault({"CONFIG_BPF": "y"}, "6.12.0-debian")
-    assert told is not None
-    assert told[0] == "kernel 6.12.0-debian is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext"
+    fault = requirements.guest_fault({"CONFIG_BPF": "y"}, "6.12.0-debian")
+    assert fault is not None
+    assert fault[0] == "kernel 6.12.0-debian is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext"

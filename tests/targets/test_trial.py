@@ -1,4 +1,4 @@
-"""Remarks on trials name their variants, unless they hold for all."""
+"""Remarks on trials name their variants, unless they concern all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from schedlab.targets.trial import Remarks
 OFF = "schedstats are off"
 
 
-def test_what_holds_for_some_variants_names_them_in_their_order_and_once() -> None:
+def test_a_remark_names_its_variants_once_in_order() -> None:
     remarks = Remarks(["base", "on", "control"])
     for variant in ("control", "base", "control"):
         remarks.add(variant, [OFF])
@@ -15,7 +15,7 @@ def test_what_holds_for_some_variants_names_them_in_their_order_and_once() -> No
     assert remarks.texts == [f"variants 'control', 'base': {OFF}"]
 
 
-def test_one_is_named_as_one_and_what_holds_for_all_names_none() -> None:
+def test_a_remark_on_all_variants_names_none() -> None:
     remarks = Remarks(["base", "on"])
     remarks.add("base", [OFF, "no perf"])
     remarks.add("on", ["no perf"])

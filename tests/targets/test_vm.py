@@ -1,4 +1,4 @@
-"""Virtual machines as a target, on Debian's real kernels. Boots are dear: one run serves several tests."""
+"""Virtual machines as a target, on Debian's real kernels. Boots are slow, so one run serves several tests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 @dataclass
 class Ran:
-    """A run: its trials' measurements by variant and workload, and what it noted."""
+    """A run: its trials' measurements by variant and workload, and its notes."""
 
     measured: dict[tuple[str, str], list[Measurement]]
     notes: list[str]
@@ -52,12 +52,12 @@ class Ran:
     run_id: int
 
     def one(self, variant: str, workload: str) -> Measurement:
-        (found,) = self.measured[variant, workload]
-        return found
+        (result,) = self.measured[variant, workload]
+        return result
 
 
 def smallest(experiment: Experiment, control: bool = False) -> Experiment:
-    """One block, mostly without a control: enough to see what each variant does."""
+    """The experiment with one block and without a control, if not requested."""
     design = experiment.design.model_copy(update={"blocks": 1, "control": control, "warmup": 0})
     return experiment.model_copy(update={"design": design})
 
@@ -110,10 +110,10 @@ def test_schedstats_move_only_while_they_are_on(schedstats: Ran, variant: str, w
     assert any(name.startswith("schedstat.domain") and value > 0 for name, value in on.items())
     assert not any(name.startswith("schedstat.domain") for name in off)
     assert off.get("process.nr_wakeups", 0) == 0
-    assert off["schedstat.pcount"] > 0  # counted all the same
+    assert off["schedstat.pcount"] > 0  # counted even with schedstats off
 
 
-def test_migrations_are_told_apart_by_node(schedstats: Ran) -> None:
+def test_migrations_between_nodes_are_counted_separately(schedstats: Ran) -> None:
     counters = schedstats.one("off", "hackbench").counters
     assert 0 < counters["node-migrations"] < counters["cpu-migrations"]
 
@@ -137,8 +137,8 @@ def test_the_fingerprint_names_kernel_machine_and_qemu(schedstats: Ran) -> None:
 
 
 def test_the_note_on_schedstats_names_the_variant_that_has_them_off(schedstats: Ran) -> None:
-    (told,) = [note for note in schedstats.notes if "schedstats are off" in note]
-    assert told.startswith("variant 'off': schedstats are off: ")
+    (message,) = [note for note in schedstats.notes if "schedstats are off" in note]
+    assert message.startswith("variant 'off': schedstats are off: ")
 
 
 def test_the_guest_s_clock_is_recorded_with_each_trial(schedstats: Ran) -> None:
@@ -148,14 +148,14 @@ def test_the_guest_s_clock_is_recorded_with_each_trial(schedstats: Ran) -> None:
 
 def guests_of(folder: Path) -> list[int]:
     """Processes of QEMU whose files are below a folder."""
-    found = []
+    result = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if b"qemu-system" in (words := entry.read_bytes()) and str(folder).encode() in words:
-                found.append(int(entry.parent.name))
+                result.append(int(entry.parent.name))
         except OSError:
             continue
-    return found
+    return result
 
 
 PATIENCE = 300.0
@@ -164,7 +164,7 @@ PATIENCE = 300.0
 
 @pytest.fixture
 def booting(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has just booted a guest and waits for it, its files below ``tmp_path``."""
+    """A process that has started a guest and waits for it; its files are below ``tmp_path``."""
     require_guest("debian-6.12")
     program = f"""
 import signal, time
@@ -228,15 +228,15 @@ name = "changed"
         ("", 'use = "command"\nrun = "no-such-program-here"', "is not installed"),
     ],
 )
-def test_what_cannot_run_in_a_guest_is_said_before_the_first_boot(variant: str, workload: str, reason: str) -> None:
+def test_unsupported_plans_are_refused_before_the_first_boot(variant: str, workload: str, reason: str) -> None:
     require_guest("debian-6.12")
     experiment = parse(REFUSED.format(variant=variant.replace("{{", "{").replace("}}", "}"), workload=workload), "f")
     target = VirtualMachine(experiment.target, experiment.variant)
-    told = [str(obstacle) for obstacle in target.missing_requirements(plan(experiment, 1))]
-    assert any(reason in text for text in told), told
+    messages = [str(each) for each in target.missing_requirements(plan(experiment, 1))]
+    assert any(reason in text for text in messages), messages
 
 
-def test_stored_trials_hold_their_counters(schedstats: Ran) -> None:
+def test_stored_trials_contain_their_counters(schedstats: Ran) -> None:
     rows = pl.read_database("select state from trial", schedstats.engine.connect())
     assert rows["state"].to_list() == ["ok"] * 6
 
@@ -282,14 +282,14 @@ def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_one_that_is_ejected_fail
     assert "sched_ext: variant 'base' ran under 'simple_1.0' ('true')" in done.notes
 
 
-def test_debian_s_kernel_takes_no_scheduler_and_that_is_said_before_the_first_boot() -> None:
+def test_debian_s_kernel_without_sched_ext_is_refused_before_the_first_boot() -> None:
     require_guest("debian-6.12")
     text = REFUSED.format(variant='sched_ext = "scx_nowhere"', workload='use = "pipetest"')
     experiment = parse(text, "f")
     target = VirtualMachine(experiment.target, experiment.variant)
-    told = "\n".join(map(str, target.missing_requirements(plan(experiment, 1))))
-    assert "is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext" in told
-    assert "variant 'changed': sched_ext: there is no program 'scx_nowhere' here" in told
+    messages = "\n".join(map(str, target.missing_requirements(plan(experiment, 1))))
+    assert "is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext" in messages
+    assert "variant 'changed': sched_ext: there is no program 'scx_nowhere' here" in messages
 
 
 SICK = """
@@ -317,7 +317,7 @@ loops = 100
 
 @pytest.fixture(scope="session")
 def sick(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """A guest whose first trial crashes the kernel; the other trial boots another one."""
+    """A run whose first trial crashes the kernel; the second trial boots another guest."""
     require_guest("debian-6.12")
     return ran(parse(SICK, "f"), open_store(tmp_path_factory.mktemp("sick") / "store.sqlite", create=True))
 
@@ -336,7 +336,7 @@ def test_the_trial_after_a_crash_gets_a_fresh_guest(sick: Ran) -> None:
 
 @pytest.fixture(scope="session")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """The example, whose instructions are counted: three migration costs, and the baseline again as the control."""
+    """The deterministic example: three migration costs, and the baseline again as the control."""
     require_guest("debian-6.12")
     experiment, text = load(EXAMPLES / "vm-migration-cost.toml")
     return ran(
@@ -361,7 +361,7 @@ def test_another_seed_gives_another_sample(counted: Ran, tmp_path: Path) -> None
     assert first.counters != second.counters
 
 
-def test_what_new_idle_balancing_gains_depends_on_the_migration_cost(counted: Ran) -> None:
+def test_the_gain_of_new_idle_balancing_depends_on_the_migration_cost(counted: Ran) -> None:
     def newidle(variant: str, what: str) -> float:
         measurement = counted.one(variant, "wakeup")
         assert (measurement.state, measurement.reason) == ("ok", "")
@@ -378,12 +378,12 @@ def test_a_kernel_that_hangs_in_deterministic_mode_is_refused() -> None:
     require_guest("debian-6.1")
     text = REFUSED.format(variant="", workload='use = "hackbench"').replace("6.12", "6.1")
     experiment = parse(text.replace("[design]", 'topology = "1x2"\ndeterministic = true\n[design]'), "f")
-    told = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
-    assert any("hangs at its second CPU" in str(obstacle) for obstacle in told)
+    messages = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
+    assert any("hangs at its second CPU" in str(each) for each in messages)
 
 
 def example(name: str, folder: Path) -> Ran:
-    """A shipped example at its smallest."""
+    """A shipped example in its smallest form."""
     require_guest("debian-6.12")
     experiment, text = load(EXAMPLES / f"{name}.toml")
     return ran(smallest(experiment), open_store(folder / "store.sqlite", create=True), text)
@@ -404,18 +404,18 @@ def test_a_scan_delay_spares_a_short_task_and_not_a_long_one(tmp_path: Path) -> 
     assert min(updates("no delay", "5 s task")) > 0
 
 
-def test_the_vmstat_interval_s_worker_is_seen_and_an_isolated_cpu_has_none(tmp_path: Path) -> None:
+def test_the_vmstat_worker_runs_by_its_interval_and_not_on_an_isolated_cpu(tmp_path: Path) -> None:
     done = example("vm-vmstat", tmp_path)
-    found = {variant: done.one(variant, "busyloop") for variant in ("1s", "120s", "isolated 1s")}
-    assert {(each.state, each.reason) for each in found.values()} == {("ok", "")}
-    folds = {variant: each.counters["works.vmstat_update.cpu0"] for variant, each in found.items()}
+    result = {variant: done.one(variant, "busyloop") for variant in ("1s", "120s", "isolated 1s")}
+    assert {(each.state, each.reason) for each in result.values()} == {("ok", "")}
+    folds = {variant: each.counters["works.vmstat_update.cpu0"] for variant, each in result.items()}
     assert folds["1s"] >= 1
     assert folds["120s"] == 0
-    assert {metric.spec.name for metric in found["1s"].metrics} >= {"gap-max", "gaps"}
-    isolated = found["isolated 1s"].counters
+    assert {metric.spec.name for metric in result["1s"].metrics} >= {"gap-max", "gaps"}
+    isolated = result["isolated 1s"].counters
     assert isolated["works.vmstat_update.cpu1"] == 0
-    # Two seconds at 250 Hz, and next to nothing without a tick.
-    assert found["1s"].counters["interrupts.LOC.cpu0"] > 450
+    # Two seconds at 250 Hz, and almost no interrupts without a tick.
+    assert result["1s"].counters["interrupts.LOC.cpu0"] > 450
     assert isolated["interrupts.LOC.cpu1"] < 100
 
 
@@ -428,5 +428,5 @@ def test_a_variant_may_have_a_topology_of_its_own() -> None:
     assert (base.topology.cpus, base.topology.nodes, base.distances) == (4, 1, [[10]])
     assert (changed.topology.cpus, changed.topology.nodes, changed.distances) == (2, 2, [[10, 20], [20, 10]])
     for target in ("host", "sim:laptop-4"):
-        told = [str(obstacle) for obstacle in choose(target, experiment).missing_requirements(plan(experiment, 1))]
-        assert any("topology" in line for line in told), told
+        messages = [str(each) for each in choose(target, experiment).missing_requirements(plan(experiment, 1))]
+        assert any("topology" in line for line in messages), messages

@@ -1,4 +1,4 @@
-"""A series' gap on its way through a virtual machine: known before any boot, told in each trial; nothing boots."""
+"""A gap of a series in a virtual machine: known before any boot, and the reason of each trial. Nothing boots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REASON = "make bzImage failed: kernel/sched/core.c:1: error: 'on' undeclared"
 
 @pytest.fixture
 def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The example's series on the shelf: its second patch does not build."""
+    """The example's series in the build cache; its second patch does not build."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     machines.image.cache_clear()
     image = tmp_path / "bzImage"
@@ -39,11 +39,11 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("stack")
-def test_a_gap_is_no_obstacle_and_its_trials_fail_with_its_reason(tmp_path: Path) -> None:
+def test_a_gap_does_not_stop_a_run_and_its_trials_fail_with_its_reason(tmp_path: Path) -> None:
     experiment, _ = load(EXAMPLE)
     made = plan(experiment, 1)
     target = VirtualMachine(experiment.target, experiment.variant)
-    assert not [obstacle for obstacle in target.missing_requirements(made) if "variant" in obstacle.subject]
+    assert not [each for each in target.missing_requirements(made) if "variant" in each.subject]
     assert set(target.fingerprint()["kernels"]) == {"built:stack", "built:stack+01", "built:stack+03"}
     session = Booting(made, experiment.target, {}, b"", tmp_path)
     trial = next(trial for trial in made.trials if trial.variant.name == "02")
@@ -52,9 +52,9 @@ def test_a_gap_is_no_obstacle_and_its_trials_fail_with_its_reason(tmp_path: Path
 
 
 @pytest.mark.usefixtures("stack")
-def test_a_baseline_that_is_a_gap_is_an_obstacle() -> None:
+def test_a_gap_as_the_baseline_is_refused() -> None:
     experiment, _ = load(EXAMPLE)
     broken = experiment.variant[0].model_copy(update={"kernel": "built:stack+02"})
     experiment = experiment.model_copy(update={"variant": [broken, *experiment.variant[1:]]})
-    found = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
-    assert [obstacle.reason for obstacle in found if "'base'" in obstacle.subject] == [f"built:stack+02: {REASON}"]
+    result = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
+    assert [each.reason for each in result if "'base'" in each.subject] == [f"built:stack+02: {REASON}"]

@@ -1,4 +1,4 @@
-"""What a guest tells is not to be believed: a stand-in for QEMU sends what ill kernels and hostile roots would."""
+"""Untrusted data from guests: a stand-in for QEMU sends data of broken kernels and hostile root users."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MISSING = ("QEMU", "busybox", "schedload", "workload 'command'")
 
 
 class Guests:
-    """Runs the one trial of an experiment in a stand-in for a guest."""
+    """Runs an experiment's only trial in a stand-in for a guest."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder, self._patch = folder, monkeypatch
@@ -73,7 +73,7 @@ class Guests:
         self.session: Booting | None = None
 
     def made(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Booting:
-        """The session; the guest does the one thing when it is up and the other in its trial."""
+        """Return a session; the guest runs the first text after its boot and the second in its trial."""
         program = GUEST.replace("DMESG", repr(dmesg.encode()))
         program += f'{up}\ntell("ready", 0, archive(**ready))\ntell("begin", 1)\n'
         fake_qemu.install(self._folder, self._patch, f"{program}{does}\ntime.sleep(60)\n")
@@ -85,7 +85,7 @@ class Guests:
         return self.session
 
     def measured(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Measurement:
-        """Of its first trial."""
+        """Run the first trial and return its measurement."""
         return self.made(does, cmdline, dmesg, up).run(self.trial)
 
 
@@ -99,7 +99,7 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
     machines.image.cache_clear()
 
 
-def test_a_whole_result_is_a_measurement(guest: Guests) -> None:
+def test_a_complete_result_is_a_measurement(guest: Guests) -> None:
     measured = guest.measured('tell("result", 1, archive(**result))')
     assert (measured.state, measured.reason) == ("ok", "")
 
@@ -118,7 +118,7 @@ def test_a_whole_result_is_a_measurement(guest: Guests) -> None:
         ('tell("result", 2, archive(**result))', "results of job 2, not of 1"),
     ],
 )
-def test_what_is_missing_torn_or_hostile_fails_the_trial_and_nothing_else(
+def test_missing_torn_or_hostile_results_fail_only_their_trial(
     guest: Guests, tmp_path: Path, does: str, reason: str
 ) -> None:
     measured = guest.measured(does)
@@ -127,68 +127,64 @@ def test_what_is_missing_torn_or_hostile_fails_the_trial_and_nothing_else(
     assert not list(tmp_path.parent.rglob("evil"))
 
 
-@pytest.mark.parametrize(("after", "told"), [(4, False), (5, True)])
-def test_a_trial_that_ended_because_the_guest_s_memory_was_full_is_told_so(
-    guest: Guests, after: int, told: bool
-) -> None:
+@pytest.mark.parametrize(("after", "expected"), [(4, False), (5, True)])
+def test_a_trial_killed_for_want_of_memory_says_so(guest: Guests, after: int, expected: bool) -> None:
     killed = 'result["report"] = report.replace(b\'"signal": null\', b\'"signal": 9\')'
     kept = 'result["before/proc/vmstat"] = b"pgfault 1\\noom_kill 4\\n"\n'
     kept += f'result["after/proc/vmstat"] = b"oom_kill {after}\\n"'
     measured = guest.measured(f'{killed}\n{kept}\ntell("result", 1, archive(**result))')
     full = f"; {FULL}"
-    assert (measured.state, measured.reason) == ("failed", f"killed by signal 9{full if told else ''}")
+    assert (measured.state, measured.reason) == ("failed", f"killed by signal 9{full if expected else ''}")
 
 
 @pytest.mark.parametrize(
-    ("missed", "told"),
+    ("missed", "expected"),
     [("/usr/bin/env", True), ("/nowhere/at/all", False), ("/proc/self/status", False)],
 )
-def test_a_trial_that_missed_a_file_of_this_machine_is_told_how_guests_see_them(
-    guest: Guests, missed: str, told: bool
-) -> None:
+def test_a_trial_that_missed_a_host_file_advises_host_files(guest: Guests, missed: str, expected: bool) -> None:
     ended = 'result["report"] = report.replace(b\'"exit_code": 0\', b\'"exit_code": 1\')'
     said = f"cat: can't open '{missed}': No such file or directory"
     measured = guest.measured(f'{ended}\nresult["stderr"] = {said.encode()!r}\ntell("result", 1, archive(**result))')
     assert measured.reason.startswith(f"exit code 1: {said}")
-    assert (f"a guest has no {missed}, which is this machine's: let trials see" in measured.reason) is told
-    assert ("host_files = true" in measured.reason) is told
+    assert (f"a guest has no {missed}, which is this machine's: let trials see" in measured.reason) is expected
+    assert ("host_files = true" in measured.reason) is expected
 
 
 UNKNOWN = '[    0.0] Unknown kernel command line parameters "splash {}", will be passed to user space.\n'
 
 
-def test_a_variant_that_its_kernel_does_not_understand_ends_the_run(guest: Guests) -> None:
+def test_a_variant_with_only_unknown_parameters_ends_the_run(guest: Guests) -> None:
     with pytest.raises(CannotRunHere, match="variant 'base': the guest's kernel does not understand isolcpu=1"):
         guest.measured("", "isolcpu=1", UNKNOWN.format("isolcpu=1"))
 
 
-def test_single_words_that_the_kernel_does_not_understand_are_told(guest: Guests) -> None:
+def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
     measured = guest.measured(
         'tell("result", 1, archive(**result))', "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog")
     )
     assert measured.state == "ok"
     assert guest.session
-    told = ", and leaves it out"
-    assert f"boot parameters: the guest's kernel does not understand splash{told}" in guest.session.notes
+    ignored = ", and leaves it out"
+    assert f"boot parameters: the guest's kernel does not understand splash{ignored}" in guest.session.notes
     assert (
-        f"boot parameters: variant 'base': the guest's kernel does not understand nowatchdog{told}"
+        f"boot parameters: variant 'base': the guest's kernel does not understand nowatchdog{ignored}"
         in guest.session.notes
     )
 
 
-def test_parameters_of_modules_are_looked_up_in_the_guest(guest: Guests) -> None:
+def test_values_of_module_parameters_are_read_in_the_guest(guest: Guests) -> None:
     shown = 'ready["sys/module/workqueue/parameters/power_efficient"] = b"N\\n"'
     cmdline = "workqueue.power_efficient=1 workqueue.power_eficient=1 workqueue.power-efficient=0"
     measured = guest.measured('tell("result", 1, archive(**result))', cmdline, up=shown)
     assert measured.state == "ok"
     assert guest.session
-    (told,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
-    assert "variant 'base': not checked: workqueue.power_eficient=1" in told
-    assert "is power_efficient meant?" in told
+    (message,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
+    assert "variant 'base': not checked: workqueue.power_eficient=1" in message
+    assert "is power_efficient meant?" in message
 
 
 @pytest.mark.parametrize(("version", "booted"), [("7.2.22 (Debian)", "vmlinux-"), ("3.1.0", "bzImage")])
-def test_a_kernel_that_has_an_entry_is_booted_unpacked_where_qemu_can(
+def test_a_kernel_with_an_entry_is_booted_unpacked_where_qemu_supports_it(
     guest: Guests, monkeypatch: pytest.MonkeyPatch, version: str, booted: str
 ) -> None:
     guest.kernel.write_bytes(bzimage("6.12.1", gzip.compress(elf(ENTRY))))
@@ -202,21 +198,23 @@ MISSPELT = "workqueu.power_efficient=1"
 
 
 def with_names(guest: Guests) -> None:
-    """Its kernel has one boot parameter with a dot."""
+    """Give the guest's kernel one ``module.param`` boot parameter."""
     guest.kernel.write_bytes(bzimage("6.12.1", gzip.compress(kernel("workqueue.power_efficient"))))
 
 
-def test_a_variant_whose_parameters_its_kernel_does_not_have_is_refused_before_the_first_boot(guest: Guests) -> None:
+def test_a_variant_with_only_missing_module_parameters_is_refused_before_the_first_boot(guest: Guests) -> None:
     with_names(guest)
     session = guest.made("", MISSPELT)
-    (told,) = [str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING]
-    assert told.startswith(f"variant 'base': cmdline: {MISSPELT} changes nothing: kernel 6.12.1 has no parameter ")
-    assert "workqueu.power_efficient: is workqueue.power_efficient meant?" in told
-    assert "→ correct it, or take it out" in told
+    (message,) = [
+        str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING
+    ]
+    assert message.startswith(f"variant 'base': cmdline: {MISSPELT} changes nothing: kernel 6.12.1 has no parameter ")
+    assert "workqueu.power_efficient: is workqueue.power_efficient meant?" in message
+    assert "→ correct it, or take it out" in message
 
 
 @pytest.mark.parametrize("cmdline", [f"{MISSPELT} isolcpus=1", "workqueue.power_efficient=1", "nosuchword"])
-def test_one_that_has_another_word_too_is_not_refused_then(guest: Guests, cmdline: str) -> None:
+def test_a_variant_with_another_parameter_is_not_refused(guest: Guests, cmdline: str) -> None:
     with_names(guest)
     session = guest.made("", cmdline)
     assert not [
@@ -224,29 +222,29 @@ def test_one_that_has_another_word_too_is_not_refused_then(guest: Guests, cmdlin
     ]
 
 
-def test_one_of_which_the_kernel_has_no_word_with_a_dot_or_without_ends_the_run(guest: Guests) -> None:
+def test_a_variant_with_unknown_words_of_both_kinds_ends_the_run(guest: Guests) -> None:
     with_names(guest)
     with pytest.raises(CannotRunHere, match=r"does not understand isolcpu=1 workqueu\.power_efficient=1"):
         guest.measured("", f"isolcpu=1 {MISSPELT}", UNKNOWN.format("isolcpu=1"))
 
 
-def test_one_that_the_kernel_lacks_beside_one_that_it_has_is_told(guest: Guests) -> None:
+def test_a_missing_parameter_beside_an_existing_one_is_noted(guest: Guests) -> None:
     with_names(guest)
     measured = guest.measured('tell("result", 1, archive(**result))', f"isolcpus=1 {MISSPELT}")
     assert measured.state == "ok"
     assert guest.session
-    (told,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
-    assert told.endswith("has no parameter workqueu.power_efficient: is workqueue.power_efficient meant?")
+    (message,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
+    assert message.endswith("has no parameter workqueu.power_efficient: is workqueue.power_efficient meant?")
 
 
-def test_in_this_machine_s_files_a_trial_may_load_the_module_of_a_parameter(guest: Guests) -> None:
+def test_with_host_files_a_trial_may_load_the_module_of_a_parameter(guest: Guests) -> None:
     with_names(guest)
     session = guest.made("", MISSPELT)
     table = session._table.model_copy(update={"host_files": True})
     assert "changes nothing" not in " ".join(str(item) for item in missing_requirements(session._plan, table))
 
 
-def test_a_kernel_image_that_is_built_again_meanwhile_ends_the_run(guest: Guests) -> None:
+def test_a_kernel_image_that_is_rebuilt_meanwhile_ends_the_run(guest: Guests) -> None:
     session = guest.made('tell("result", 1, archive(**result))')
     machines.image(str(guest.kernel))
     guest.kernel.write_bytes(bzimage("6.12.1") + b"another")
@@ -255,9 +253,9 @@ def test_a_kernel_image_that_is_built_again_meanwhile_ends_the_run(guest: Guests
 
 
 def running(folder: Path) -> list[str]:
-    """Stand-ins that still run, by their command lines."""
-    told = [entry.read_bytes() for entry in Path("/proc").glob("[0-9]*/cmdline") if entry.exists()]
-    return [words.decode() for words in told if str(folder / "fake-qemu").encode() in words]
+    """Command lines of running stand-ins."""
+    command_lines = [entry.read_bytes() for entry in Path("/proc").glob("[0-9]*/cmdline") if entry.exists()]
+    return [words.decode() for words in command_lines if str(folder / "fake-qemu").encode() in words]
 
 
 def test_a_guest_that_lacks_cpus_fails_its_trials_and_is_not_left_running(guest: Guests, tmp_path: Path) -> None:
@@ -266,10 +264,10 @@ def test_a_guest_that_lacks_cpus_fails_its_trials_and_is_not_left_running(guest:
     assert running(tmp_path) == []
 
 
-def test_a_command_line_that_the_kernel_would_cut_is_refused_before_the_first_boot(guest: Guests) -> None:
+def test_a_command_line_that_the_kernel_would_truncate_is_refused_before_the_first_boot(guest: Guests) -> None:
     session = guest.made("", f"isolcpus=1 {'x' * 2000}")
-    told = [item.reason for item in missing_requirements(session._plan, session._table)]
-    assert any("of which a kernel reads 2047" in reason for reason in told), told
+    reasons = [item.reason for item in missing_requirements(session._plan, session._table)]
+    assert any("of which a kernel reads 2047" in reason for reason in reasons), reasons
 
 
 @pytest.mark.parametrize("cmdline", [r"isolcpus=1\nquiet", r"isolcpus=1\u0000"])
@@ -287,11 +285,13 @@ def test_boot_parameters_are_words_on_one_line(cmdline: str) -> None:
         ("memory_mib = 16000000", "memory: a guest takes 16000300 MiB"),
     ],
 )
-def test_a_variant_s_machine_is_looked_at_before_the_first_boot(guest: Guests, more: str, reason: str) -> None:
+def test_a_variant_s_machine_is_checked_before_the_first_boot(guest: Guests, more: str, reason: str) -> None:
     guest.more = more
     session = guest.made("")
-    told = [str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING]
-    assert [reason in each for each in told] == [True] * bool(reason), told
+    messages = [
+        str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING
+    ]
+    assert [reason in each for each in messages] == [True] * bool(reason), messages
 
 
 def test_a_variant_has_memory_and_distances_of_its_own(guest: Guests) -> None:

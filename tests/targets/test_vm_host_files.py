@@ -1,4 +1,4 @@
-"""Guests that see this machine's file tree: what they can do with it, what they cannot, and what is left of them."""
+"""Guests with this machine's file tree: permitted and refused accesses, and processes that remain."""
 
 from __future__ import annotations
 
@@ -77,38 +77,38 @@ def until(holds: Callable[[], bool]) -> bool:
 
 def below(pid: int) -> set[int]:
     """All descendants of a process."""
-    found = set()
+    result = set()
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             for child in map(int, children.read_text().split()):
-                found |= {child} | below(child)
+                result |= {child} | below(child)
         except OSError:
             continue
-    return found
+    return result
 
 
 def daemons(pids: set[int]) -> set[int]:
-    """Those of these processes that run the daemon."""
-    program, found = sharing.daemon(), set()
+    """The processes among these that run the daemon."""
+    program, result = sharing.daemon(), set()
     for pid in pids:
         try:
             if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode() == program:
-                found.add(pid)
+                result.add(pid)
         except OSError:
             continue
-    return found
+    return result
 
 
 @pytest.mark.real
 @pytest.mark.timeout(600)
 def test_a_program_of_this_machine_runs_unpacked_and_cannot_write_to_it(tmp_path: Path) -> None:
     require_sharing()
-    # Not below /tmp, which is the guest's own: the folder of these tests is this machine's alone.
+    # Not below /tmp, which is the guest's own folder.
     mine = Path(__file__).resolve()
     target_file = mine.parent / f"written-by-a-guest-{os.getpid()}"
     if hidden(mine):
         pytest.skip(f"the tests lie in {hidden(mine)}, which a guest has of its own")
-    # The guest's root lifts the guest's own protection first: this machine's must hold by itself.
+    # The guest's root removes the guest's own protection first, so that this machine's protection is tested.
     does = (
         f"grep -c no-other-file-says-this {mine}; mount -o remount,rw / && echo lifted; "
         f"echo x >{target_file} || echo kept; rm -f {mine} || echo there; "
@@ -126,10 +126,10 @@ def test_a_program_of_this_machine_runs_unpacked_and_cannot_write_to_it(tmp_path
     execute(made, target, engine, run_id, lambda _, measurement: measured.extend([measurement] if measurement else []))
     (one,) = measured
     assert (one.state, one.reason) == ("ok", "")
-    told = one.stdout.split()
-    assert told[1:5] == ["lifted", "kept", "there", "y"], (one.stdout, one.stderr)
-    assert int(told[0]) > 0
-    assert told[5].startswith("6.12")
+    words = one.stdout.split()
+    assert words[1:5] == ["lifted", "kept", "there", "y"], (one.stdout, one.stderr)
+    assert int(words[0]) > 0
+    assert words[5].startswith("6.12")
     assert mine.is_file()
     assert not target_file.exists()
     assert daemons(below(os.getpid())) == set()
@@ -176,7 +176,7 @@ def test_a_sealed_program_reads_everything_and_writes_nothing(tmp_path: Path) ->
     (tmp_path / "new").write_text("only the program was sealed")
 
 
-def test_a_daemon_that_dies_ends_the_boot_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_daemon_that_dies_ends_the_boot_with_its_last_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_daemon()
     waits_for_the_daemon = """
 import socket
@@ -203,16 +203,16 @@ def test_both_kinds_of_daemon_share_the_root_by_a_socket_that_is_there() -> None
     assert {"--fd=5", "--shared-dir=/", "--sandbox=none"} <= set(sharing.arguments("/d", False, 5))
 
 
-def test_where_there_is_no_daemon_that_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_daemon_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "daemon", lambda: None)
-    assert "host_files" in " ".join(obstacles(written()))
-    assert any("there is no virtiofsd" in told and "apt-get install virtiofsd" in told for told in obstacles(written()))
+    assert "host_files" in " ".join(missing(written()))
+    assert any("there is no virtiofsd" in each and "apt-get install virtiofsd" in each for each in missing(written()))
 
 
 def test_a_kernel_that_cannot_mount_it_is_refused() -> None:
     require_guest("debian-6.1")
-    told = obstacles(written(kernel="debian-6.1"))
-    assert any("CONFIG_VIRTIO_FS" in each and "debian-6.12" in each for each in told), told
+    messages = missing(written(kernel="debian-6.1"))
+    assert any("CONFIG_VIRTIO_FS" in each and "debian-6.12" in each for each in messages), messages
 
 
 def test_a_program_that_the_guest_s_own_folders_hide_is_refused(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_program_that_the_guest_s_own_folders_hide_is_refused(tmp_path: Path) 
     program.chmod(0o755)
     if not hidden(program):
         pytest.skip(f"{tmp_path} is seen in guests")
-    assert any("is not seen in a guest" in told for told in obstacles(written(run=str(program))))
+    assert any("is not seen in a guest" in each for each in missing(written(run=str(program))))
     assert hidden(Path("/usr/bin/env")) is None
     assert hidden(Path("/runner/env")) is None
 
@@ -234,10 +234,10 @@ def test_a_link_into_a_hidden_folder_is_hidden_too(tmp_path: Path, monkeypatch: 
     assert hidden(tmp_path / "other") is None
 
 
-def obstacles(text: str) -> list[str]:
+def missing(text: str) -> list[str]:
     experiment = parse(text, "f")
     target = VirtualMachine(experiment.target, experiment.variant)
-    return [str(obstacle) for obstacle in target.missing_requirements(plan(experiment, 1))]
+    return [str(each) for each in target.missing_requirements(plan(experiment, 1))]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def obstacles(text: str) -> list[str]:
         (written(kind="host"), "machine and kernel go with"),
     ],
 )
-def test_what_does_not_go_with_it_is_refused(text: str, reason: str) -> None:
+def test_options_that_conflict_with_host_files_are_refused(text: str, reason: str) -> None:
     with pytest.raises(SchedlabError, match=reason):
         parse(text, "f")
 

@@ -1,4 +1,4 @@
-"""What a guest cannot do is refused with what it is, why, and what can be done instead; nothing boots here."""
+"""Refusals of unsupported plans, with reason and alternative; nothing boots here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ name = "base"
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An image; what workloads need of this machine is taken to be here."""
+    """An image; all tools of workloads count as installed."""
     monkeypatch.setattr(requirements, "missing", lambda adapter: [])
     machines.image.cache_clear()
     (tmp_path / "bzImage").write_bytes(bzimage("6.12.1"))
@@ -42,30 +42,30 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(kernel: Path, workload: str, more: str = "") -> str:
-    """What is told of the workload."""
+    """The messages about the workload."""
     made = parse(TEXT.format(kernel=kernel, workload=workload, more=more), "f")
-    told = VirtualMachine(made.target, made.variant).missing_requirements(plan(made, 1))
-    return "\n".join(str(obstacle) for obstacle in told if obstacle.subject.startswith("workload"))
+    reasons = VirtualMachine(made.target, made.variant).missing_requirements(plan(made, 1))
+    return "\n".join(str(each) for each in reasons if each.subject.startswith("workload"))
 
 
 @pytest.mark.parametrize(
     ("use", "what"),
     [("pgbench", "a database cluster"), ("tbench", "a network of its own"), ("kernbench", "kernel tree")],
 )
-def test_a_workload_that_prepares_something_is_refused_with_what_runs_in_its_place(
+def test_a_workload_with_a_preparation_is_refused_with_its_native_counterpart(
     kernel: Path, use: str, what: str
 ) -> None:
-    told = refused(kernel, f'use = "{use}"')
-    assert told.startswith(f"workload '{use}': needs ")
+    messages = refused(kernel, f'use = "{use}"')
+    assert messages.startswith(f"workload '{use}': needs ")
     for words in (what, "made on this machine before its trials", f'use = "{use}-native"', "--target host"):
-        assert words in told
-    assert "can write none" not in told
+        assert words in messages
+    assert "can write none" not in messages
     assert refused(kernel, f'use = "{use}-native"') == ""
 
 
-def test_host_files_do_not_help_a_workload_that_writes_files_and_that_is_said(kernel: Path) -> None:
-    told = refused(kernel, 'use = "kernbench"', "host_files = true")
-    assert "with host_files a guest sees this machine's files, and can write none" in told
+def test_host_files_do_not_help_a_workload_that_writes_files(kernel: Path) -> None:
+    messages = refused(kernel, 'use = "kernbench"', "host_files = true")
+    assert "with host_files a guest sees this machine's files, and can write none" in messages
 
 
 def test_a_script_is_refused_with_the_option_that_lets_it_run(kernel: Path, tmp_path: Path) -> None:
@@ -75,16 +75,16 @@ def test_a_script_is_refused_with_the_option_that_lets_it_run(kernel: Path, tmp_
     assert "host_files = true in [target]" in refused(kernel, f'use = "command"\nrun = "{script}"')
 
 
-def test_a_kernel_that_no_variant_can_have_is_told_of_every_variant_at_once() -> None:
+def test_a_kernel_that_no_variant_can_have_is_reported_once() -> None:
     two = '[[variant]]\nname = "base"\n[[variant]]\nname = "other"\nnice = 1\n'
     text = TEXT.replace('[[variant]]\nname = "base"\n', two)
     made = parse(text.format(kernel="foo", workload='use = "pipetest"', more=""), "f")
-    told = VirtualMachine(made.target, made.variant).missing_requirements(plan(made, 1))
-    assert "every variant: 'foo' is not a kernel" in [str(each).partition("\n")[0] for each in told]
+    messages = VirtualMachine(made.target, made.variant).missing_requirements(plan(made, 1))
+    assert "every variant: 'foo' is not a kernel" in [str(each).partition("\n")[0] for each in messages]
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_every_workload_that_prepares_something_says_what(name: str) -> None:
+def test_every_workload_with_a_preparation_describes_it(name: str) -> None:
     prepared = GuestRow(registry.adapter(name), registry.adapter(name).parameters.model_construct())
     assert prepared.needs_files == bool(prepared.adapter.prepares)
     assert Adapter.prepares == ""

@@ -1,4 +1,4 @@
-"""A run in guests that is interrupted and gone on with: a stand-in for QEMU counts the boots, the rest is real."""
+"""An interrupted and resumed run in guests: a stand-in for QEMU counts the boots, everything else is real."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ tell("end", 0)
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with the experiment's file and its kernel, and the stand-in where QEMU is looked for."""
+    """A folder with the experiment's file and its kernel, with the stand-in as QEMU in ``$PATH``."""
     if find(SCHEDLOAD) is None:
         pytest.skip("schedload is not built: make build")
     if initramfs.busybox() is None:
@@ -96,31 +96,31 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def recorded(store: Path) -> int:
-    """Trials that the store holds."""
+    """Number of trials in the store."""
     if not store.exists():
         return 0
     with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
         try:
             return int(connection.execute("select count(*) from trial").fetchone()[0])
-        except sqlite3.OperationalError:  # it is being made
+        except sqlite3.OperationalError:  # the store is being created
             return 0
 
 
 def standins(place: Path) -> list[Path]:
-    """Stand-ins that run."""
-    found = []
+    """Running stand-ins."""
+    result = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if str(place / "bin").encode() in entry.read_bytes():
-                found.append(entry)
+                result.append(entry)
         except OSError:
             continue
-    return found
+    return result
 
 
 def interrupted(words: list[str], store: Path, after: int, how: signal.Signals) -> tuple[int, str]:
-    """A run that is sent a signal when so many trials are in the store: its exit code, and what it told."""
-    # Given back to the process, since what started the tests may have turned it off.
+    """Send a signal to a run after this number of stored trials; return its exit code and output."""
+    # Restore the default: the parent of the tests may have ignored the signal.
     argv = [sys.executable, "-c", RUN, *words]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     try:
@@ -128,11 +128,11 @@ def interrupted(words: list[str], store: Path, after: int, how: signal.Signals) 
             lambda: recorded(store) == after or process.poll() is not None, "the boot that hangs was not reached", 300
         )
         process.send_signal(how)
-        told, _ = process.communicate(timeout=300)
+        output, _ = process.communicate(timeout=300)
     finally:
         process.kill()
         process.wait()
-    return process.returncode, told
+    return process.returncode, output
 
 
 RUN = """
@@ -148,12 +148,12 @@ def test_a_run_that_is_interrupted_twice_boots_only_what_is_missing(
 ) -> None:
     store = place / "store.sqlite"
     words = ["run", str(place / "f.toml"), "--store", str(store)]
-    code, told = interrupted(words, store, 7, signal.SIGINT)
-    assert (code, "--resume" in told) == (130, True)
+    code, output = interrupted(words, store, 7, signal.SIGINT)
+    assert (code, "--resume" in output) == (130, True)
     eventually(lambda: not standins(place), "a guest outlived schedlab", 300)
-    # The torn block again, without the warm-up, and the other up to its second boot.
-    code, told = interrupted([*words, "--resume"], store, 7 + 4 + 3, signal.SIGKILL)
-    assert (code, "--resume" in told) == (-signal.SIGKILL, False)
+    # The interrupted block again, without the warm-up, and the next block up to its second boot.
+    code, output = interrupted([*words, "--resume"], store, 7 + 4 + 3, signal.SIGKILL)
+    assert (code, "--resume" in output) == (-signal.SIGKILL, False)
     eventually(lambda: not standins(place), "a guest outlived schedlab", 300)
 
     done = runner(monkeypatch, capsys)(*words, "--resume")
@@ -171,8 +171,8 @@ def test_a_run_that_is_interrupted_twice_boots_only_what_is_missing(
         "interrupted after 7 trials; block 1 had to be measured again",
         "interrupted after 11 trials; block 2 had to be measured again",
     ]
-    found = findings(engine, run.id)
-    assert [verdict.n for verdict in found.verdicts] == [2, 2]
-    assert not len(found.failures)
-    assert "incomplete" not in [warning.kind for warning in found.warnings]
+    result = findings(engine, run.id)
+    assert [verdict.n for verdict in result.verdicts] == [2, 2]
+    assert not len(result.failures)
+    assert "incomplete" not in [warning.kind for warning in result.warnings]
     engine.dispose()

@@ -1,4 +1,4 @@
-"""/proc's other files in trees of files: what is taken, what is left out, what is noted."""
+"""Files of /proc in trees of files: which counters are returned, left out, and noted."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ PRESSURE = "some avg10=0.43 avg60=0.65 avg300=0.94 total={a}\nfull avg10=0.00 av
 def test_proc_stat_gives_switches_forks_interrupts_softirqs_and_steal(tmp_path: Path) -> None:
     before = STAT.format(steal=1, intr=10, ctxt=100, forks=1000, softirq=5)
     after = STAT.format(steal=3, intr=11, ctxt=103, forks=1005, softirq=12)
-    found, _ = change(tmp_path, {"proc/stat": before}, {"proc/stat": after})
+    counters, _ = change(tmp_path, {"proc/stat": before}, {"proc/stat": after})
     expected = {"context-switches": 3, "forks": 5, "interrupts": 1, "softirqs": 7, "steal_ms": 20}
-    assert found == expected
+    assert counters == expected
 
 
-def test_interrupts_are_told_by_kind_and_by_cpu_and_devices_together(tmp_path: Path) -> None:
+def test_interrupts_are_counted_by_kind_and_cpu_and_devices_are_summed(tmp_path: Path) -> None:
     states = [{"proc/interrupts": INTERRUPTS.format(a=a, b=b)} for a, b in ((5, 20), (8, 61))]
-    found, _ = change(tmp_path, *states)
-    assert found == {
+    counters, _ = change(tmp_path, *states)
+    assert counters == {
         "interrupts.device": 6, "interrupts.device.cpu0": 3, "interrupts.device.cpu2": 3,
         "interrupts.LOC": 0, "interrupts.LOC.cpu0": 0, "interrupts.LOC.cpu2": 0,
         "interrupts.RES": 41, "interrupts.RES.cpu0": 0, "interrupts.RES.cpu2": 41,
@@ -52,25 +52,25 @@ def test_interrupts_are_told_by_kind_and_by_cpu_and_devices_together(tmp_path: P
 
 
 def test_arm_s_numbered_interrupts_between_cpus_have_x86_s_names(tmp_path: Path) -> None:
-    found, _ = change(tmp_path, *({"proc/interrupts": ARM.format(a=a)} for a in (3, 7)))
-    totals = {name: value for name, value in found.items() if ".cpu" not in name}
+    counters, _ = change(tmp_path, *({"proc/interrupts": ARM.format(a=a)} for a in (3, 7)))
+    totals = {name: value for name, value in counters.items() if ".cpu" not in name}
     expected = {"interrupts.device": 8, "interrupts.RES": 4, "interrupts.CAL": 4, "interrupts.IPI7": 4}
     assert totals == expected
 
 
-def test_an_interrupt_counter_that_wraps_is_left_out_the_other_cpu_s_stays(tmp_path: Path) -> None:
+def test_a_wrapped_interrupt_counter_is_left_out_and_the_other_cpu_s_stays(tmp_path: Path) -> None:
     states = [{"proc/interrupts": INTERRUPTS.format(a=5, b=b)} for b in (4294967290, 3)]
-    found, notes = change(tmp_path, *states)
-    assert "interrupts.RES" not in found
-    assert "interrupts.RES.cpu2" not in found
-    assert found["interrupts.RES.cpu0"] == 0
+    counters, notes = change(tmp_path, *states)
+    assert "interrupts.RES" not in counters
+    assert "interrupts.RES.cpu2" not in counters
+    assert counters["interrupts.RES.cpu0"] == 0
     assert "interrupts.RES went backwards during a trial; left out there" in notes
 
 
-def test_softirqs_are_told_by_kind_and_the_scheduler_s_by_cpu(tmp_path: Path) -> None:
-    found, _ = change(tmp_path, *({"proc/softirqs": SOFTIRQS.format(a=a)} for a in (1, 9)))
+def test_softirqs_are_counted_by_kind_and_the_scheduler_s_by_cpu(tmp_path: Path) -> None:
+    counters, _ = change(tmp_path, *({"proc/softirqs": SOFTIRQS.format(a=a)} for a in (1, 9)))
     expected = {"softirqs.HI": 0, "softirqs.SCHED": 8, "softirqs.SCHED.cpu0": 8, "softirqs.SCHED.cpu1": 0}
-    assert found == expected
+    assert counters == expected
 
 
 def test_pressure_is_in_microseconds_without_the_cpu_s_undefined_full(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_pressure_is_in_microseconds_without_the_cpu_s_undefined_full(tmp_path: 
         {f"proc/pressure/{name}": PRESSURE.format(a=a, b=b) for name in ("cpu", "memory", "io")}
         for a, b in ((10, 0), (17, 2))
     ]
-    found, _ = change(tmp_path, *states)
-    assert found == {
+    counters, _ = change(tmp_path, *states)
+    assert counters == {
         "psi.cpu.some_us": 7, "psi.memory.some_us": 7, "psi.memory.full_us": 2, "psi.io.some_us": 7,
         "psi.io.full_us": 2,
     }  # fmt: skip
@@ -91,8 +91,8 @@ VMSTAT = (
 
 
 def test_vmstat_gives_events_not_gauges(tmp_path: Path) -> None:
-    found, _ = change(tmp_path, *({"proc/vmstat": VMSTAT.format(a=a)} for a in (10, 14)))
-    assert found == {
+    counters, _ = change(tmp_path, *({"proc/vmstat": VMSTAT.format(a=a)} for a in (10, 14)))
+    assert counters == {
         "vmstat.numa_hit": 4, "vmstat.numa_hint_faults": 4, "vmstat.numa_pages_migrated": 0, "vmstat.pgfault": 4,
         "vmstat.pgmigrate_success": 0,
     }  # fmt: skip
@@ -100,18 +100,18 @@ def test_vmstat_gives_events_not_gauges(tmp_path: Path) -> None:
 
 def test_numa_allocation_counters_that_are_off_are_missing_not_zero(tmp_path: Path) -> None:
     before = {"proc/vmstat": VMSTAT.format(a=10), "proc/sys/vm/numa_stat": "0\n"}
-    found, notes = change(tmp_path, before, {"proc/vmstat": VMSTAT.format(a=14)})
-    assert "vmstat.numa_hit" not in found
-    assert found["vmstat.numa_hint_faults"] == 4
+    counters, notes = change(tmp_path, before, {"proc/vmstat": VMSTAT.format(a=14)})
+    assert "vmstat.numa_hit" not in counters
+    assert counters["vmstat.numa_hint_faults"] == 4
     assert any("vm.numa_stat=1" in note for note in notes)
 
 
-def test_a_kernel_without_numa_balancing_is_told(tmp_path: Path) -> None:
+def test_a_kernel_without_numa_balancing_is_noted(tmp_path: Path) -> None:
     _, notes = change(tmp_path, {"proc/vmstat": "pgfault 1\n"}, {})
     assert any("CONFIG_NUMA_BALANCING" in note for note in notes)
 
 
-def test_everything_that_is_missing_is_noted_with_what_would_mend_it(tmp_path: Path) -> None:
+def test_every_missing_source_is_noted_with_a_remedy(tmp_path: Path) -> None:
     with Counters.open(tmp_path) as counters:
         assert counters.delta(counters.snapshot(), counters.snapshot()) == {}
         notes = "\n".join(counters.notes)
@@ -140,8 +140,8 @@ def test_everything_that_is_missing_is_noted_with_what_would_mend_it(tmp_path: P
     ],
 )
 def test_a_file_of_another_layout_is_noted_by_name(tmp_path: Path, name: str, text: str) -> None:
-    found, notes = change(tmp_path, {name: text}, {})
-    assert found == {}
+    counters, notes = change(tmp_path, {name: text}, {})
+    assert counters == {}
     assert any(note.startswith(f"/{name.removesuffix('/cpu')} is not understood") for note in notes), notes
 
 

@@ -1,4 +1,4 @@
-"""On the kernel that runs here: counters rise when they should, and looking costs next to nothing."""
+"""Counters of the running kernel: they rise as expected, and a snapshot is cheap."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def around(counters: Counters, work: Callable[[], object]) -> dict[str, float]:
     return counters.delta(before, counters.snapshot())
 
 
-def needed(found: dict[str, float], counters: Counters, name: str) -> float:
-    """The counter; where this machine has none the test is skipped with the note that says why."""
-    if name not in found:
+def needed(rises: dict[str, float], counters: Counters, name: str) -> float:
+    """Return the counter; skip the test with the note's reason where this machine lacks it."""
+    if name not in rises:
         pytest.skip(f"{name} is not counted here: {counters.notes}")
-    return found[name]
+    return rises[name]
 
 
 def in_child(work: Callable[[], object]) -> None:
-    """Run something in a child; what it does to itself, such as an affinity, ends with it."""
+    """Run a function in a child process, so that its changes, such as an affinity, end with it."""
     child = os.fork()
     if child == 0:
         try:
@@ -50,8 +50,8 @@ def in_child(work: Callable[[], object]) -> None:
 
 
 def test_children_are_forks(counters: Counters) -> None:
-    found = around(counters, lambda: [in_child(lambda: None) for _ in range(50)])
-    assert 50 <= found["forks"] < 50_000
+    rises = around(counters, lambda: [in_child(lambda: None) for _ in range(50)])
+    assert 50 <= rises["forks"] < 50_000
 
 
 def hop() -> None:
@@ -63,12 +63,12 @@ def hop() -> None:
 def test_hopping_between_cpus_is_migrations(counters: Counters) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("there is one CPU")
-    found = around(counters, lambda: in_child(hop))
-    assert needed(found, counters, "cpu-migrations") >= 299
+    rises = around(counters, lambda: in_child(hop))
+    assert needed(rises, counters, "cpu-migrations") >= 299
 
 
 def ping_pong() -> None:
-    """A byte to and fro 500 times between two processes on one CPU: each way is a switch."""
+    """Pass a byte back and forth 500 times between two processes on one CPU; each pass is a switch."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     (there_out, there_in), (back_out, back_in) = os.pipe(), os.pipe()
     partner = os.fork()
@@ -84,9 +84,9 @@ def ping_pong() -> None:
 
 
 def test_a_ping_pong_is_context_switches_of_the_machine_and_of_the_trial(counters: Counters) -> None:
-    found = around(counters, lambda: in_child(ping_pong))
-    assert found["context-switches"] >= 1000
-    assert 950 <= found["tree.voluntary-switches"] + found["tree.involuntary-switches"] <= 3000
+    rises = around(counters, lambda: in_child(ping_pong))
+    assert rises["context-switches"] >= 1000
+    assert 950 <= rises["tree.voluntary-switches"] + rises["tree.involuntary-switches"] <= 3000
 
 
 def test_touching_memory_is_page_faults(counters: Counters) -> None:
@@ -99,9 +99,9 @@ def test_touching_memory_is_page_faults(counters: Counters) -> None:
             for page in range(pages):
                 area[page * mmap.PAGESIZE] = 1
 
-    found = around(counters, lambda: in_child(touch))
-    assert found["vmstat.pgfault"] >= pages
-    assert found["tree.minor-faults"] >= pages
+    rises = around(counters, lambda: in_child(touch))
+    assert rises["vmstat.pgfault"] >= pages
+    assert rises["tree.minor-faults"] >= pages
 
 
 def spin(seconds: float) -> None:
@@ -112,7 +112,7 @@ def spin(seconds: float) -> None:
 
 
 def crowd(many: int, seconds: float) -> None:
-    """Several processes that want one CPU."""
+    """Run several processes on one CPU."""
     children = []
     for _ in range(many):
         child = os.fork()
@@ -125,27 +125,27 @@ def crowd(many: int, seconds: float) -> None:
 
 
 def test_a_crowd_on_one_cpu_is_pressure_and_preemption(counters: Counters) -> None:
-    found = around(counters, lambda: crowd(3, 0.4))
-    assert found["tree.involuntary-switches"] >= 5
-    assert needed(found, counters, "psi.cpu.some_us") >= 100_000
+    rises = around(counters, lambda: crowd(3, 0.4))
+    assert rises["tree.involuntary-switches"] >= 5
+    assert needed(rises, counters, "psi.cpu.some_us") >= 100_000
 
 
 def test_time_passes_in_interrupts_and_softirqs(counters: Counters) -> None:
-    found = around(counters, lambda: crowd(1, 0.3))
-    assert found["interrupts"] > 0
-    assert found["softirqs"] > 0
-    assert sum(value for name, value in found.items() if name.startswith("softirqs.") and ".cpu" not in name) > 0
+    rises = around(counters, lambda: crowd(1, 0.3))
+    assert rises["interrupts"] > 0
+    assert rises["softirqs"] > 0
+    assert sum(value for name, value in rises.items() if name.startswith("softirqs.") and ".cpu" not in name) > 0
 
 
-def test_what_is_found_is_json_ready_and_never_negative(counters: Counters) -> None:
-    found = around(counters, lambda: None)
-    assert json.loads(json.dumps(found)) == found
-    assert min(found.values()) >= 0
-    assert list(found) == sorted(found)
+def test_counters_fit_json_and_are_never_negative(counters: Counters) -> None:
+    rises = around(counters, lambda: None)
+    assert json.loads(json.dumps(rises)) == rises
+    assert min(rises.values()) >= 0
+    assert list(rises) == sorted(rises)
 
 
 @pytest.mark.verify
-def test_a_look_costs_less_than_two_milliseconds(counters: Counters) -> None:
+def test_a_snapshot_costs_less_than_two_milliseconds(counters: Counters) -> None:
     costs = []
     for _ in range(100):
         begun = time.perf_counter()
@@ -154,7 +154,7 @@ def test_a_look_costs_less_than_two_milliseconds(counters: Counters) -> None:
     assert statistics.median(costs) < COSTS_MS
 
 
-def test_nothing_stays_open() -> None:
+def test_all_files_are_closed() -> None:
     before = os.listdir("/proc/self/fd")
     with Counters.open() as counters:
         counters.snapshot()
@@ -164,13 +164,13 @@ def test_nothing_stays_open() -> None:
 def test_a_machine_without_schedstats_says_so(counters: Counters) -> None:
     switch = Path("/proc/sys/kernel/sched_schedstats")
     remarks = counters.notes + counters.remarks(counters.snapshot())
-    told = [note for note in remarks if note.startswith("schedstats")]
+    messages = [note for note in remarks if note.startswith("schedstats")]
     if not switch.exists():
-        assert "CONFIG_SCHEDSTATS" in told[0]
+        assert "CONFIG_SCHEDSTATS" in messages[0]
     elif switch.read_text().strip() == "0":
-        assert "kernel.sched_schedstats=1" in told[0]
+        assert "kernel.sched_schedstats=1" in messages[0]
     else:
-        assert not told
+        assert not messages
 
 
 UNPRIVILEGED = """
@@ -191,15 +191,15 @@ with Counters.open() as counters:
 
 
 @pytest.mark.root
-def test_without_privileges_everything_but_migrations_is_counted_and_the_rest_is_said() -> None:
+def test_without_privileges_everything_but_migrations_is_counted_with_a_note() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
     if not paranoid.exists() or int(paranoid.read_text()) <= 0:
         pytest.skip("this kernel lets everybody use perf, or nobody")
     done = subprocess.run([sys.executable, "-c", UNPRIVILEGED], capture_output=True, text=True, check=True)
-    found, notes = json.loads(done.stdout)
-    assert "cpu-migrations" not in found
-    assert found["forks"] >= 20
-    assert found["context-switches"] >= 20
+    counters, notes = json.loads(done.stdout)
+    assert "cpu-migrations" not in counters
+    assert counters["forks"] >= 20
+    assert counters["context-switches"] >= 20
     assert any("kernel.perf_event_paranoid=0" in note and "CAP_PERFMON" in note for note in notes), notes

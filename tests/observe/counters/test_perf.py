@@ -1,4 +1,4 @@
-"""Migrations from perf: CPUs that come and go, refusals in words."""
+"""Migrations from perf: CPUs that come and go, messages for refused events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NONE: frozenset[str] = frozenset()
 
 
 class Planted(CpuCounter):
-    """A counter that tells what it is told to, one by CPU number."""
+    """A counter with scripted values by CPU number."""
 
     says: dict[int, int | None] = {}  # noqa: RUF012
 
@@ -58,7 +58,7 @@ def test_a_cpu_that_goes_away_makes_one_trial_s_count_unknown(tmp_path: Path, pl
     assert between(parse(after), parse(events.read()), NONE).values == {"cpu-migrations": 3}
 
 
-def test_a_cpu_that_was_off_and_on_again_is_noticed_and_counted_anew(tmp_path: Path, planted: type[Planted]) -> None:
+def test_a_cpu_that_was_off_and_on_again_gets_a_new_counter(tmp_path: Path, planted: type[Planted]) -> None:
     events = Migrations(online(tmp_path, "0-1"))
     before = events.read()
     planted.says = {1: None}

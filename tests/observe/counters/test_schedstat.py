@@ -66,15 +66,15 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("version", NUMBERS)
-def test_a_domain_s_fields_stand_where_the_kernel_documents_them(tmp_path: Path, version: int) -> None:
-    found, _ = rises(tmp_path, version)
-    assert {name: found[name] / 3 for name in NUMBERS[version]} == NUMBERS[version]
+def test_a_domain_s_fields_are_in_the_documented_order(tmp_path: Path, version: int) -> None:
+    counters, _ = rises(tmp_path, version)
+    assert {name: counters[name] / 3 for name in NUMBERS[version]} == NUMBERS[version]
 
 
 @pytest.mark.parametrize("version", NUMBERS)
 def test_a_cpu_s_fields_are_summed_over_the_cpus(tmp_path: Path, version: int) -> None:
-    found, _ = rises(tmp_path, version)
-    of_cpus = {name: value / 3 for name, value in found.items() if not name.startswith("domain")}
+    counters, _ = rises(tmp_path, version)
+    of_cpus = {name: value / 3 for name, value in counters.items() if not name.startswith("domain")}
     assert of_cpus == {
         "yld_count": 1, "sched_count": 3, "sched_goidle": 4, "ttwu_count": 5, "ttwu_local": 6, "rq_cpu_time_ns": 7,
         "run_delay_ns": 8, "pcount": 9,
@@ -83,20 +83,20 @@ def test_a_cpu_s_fields_are_summed_over_the_cpus(tmp_path: Path, version: int) -
 
 def test_imbalance_is_split_by_kind_since_version_17(tmp_path: Path) -> None:
     assert "domain0.busy.lb_imbalance" in rises(tmp_path, 16)[0]
-    found, _ = rises(tmp_path / "17", 17)
-    assert "domain0.busy.lb_imbalance" not in found
-    assert "domain0.busy.lb_imbalance_task" in found
+    counters, _ = rises(tmp_path / "17", 17)
+    assert "domain0.busy.lb_imbalance" not in counters
+    assert "domain0.busy.lb_imbalance_task" in counters
 
 
 def test_fields_that_the_kernel_does_not_count_are_left_out(tmp_path: Path) -> None:
-    found, _ = rises(tmp_path, 17)
-    assert not any("sbe_" in name or "sbf_" in name for name in found)
-    assert len(found) == 8 + 2 * (33 + 6)
+    counters, _ = rises(tmp_path, 17)
+    assert not any("sbe_" in name or "sbf_" in name for name in counters)
+    assert len(counters) == 8 + 2 * (33 + 6)
 
 
-def test_switched_off_only_what_is_counted_all_the_same_is_told_never_zeros(tmp_path: Path) -> None:
-    found, notes = rises(tmp_path, 17, on="0\n")
-    assert found == {"rq_cpu_time_ns": 21, "run_delay_ns": 24, "pcount": 27}
+def test_switched_off_only_always_counted_fields_are_returned_and_no_zeros(tmp_path: Path) -> None:
+    counters, notes = rises(tmp_path, 17, on="0\n")
+    assert counters == {"rq_cpu_time_ns": 21, "run_delay_ns": 24, "pcount": 27}
     assert any(note.startswith("schedstats are off: `kernel.sched_schedstats=1` turns them on") for note in notes), (
         notes
     )
@@ -107,39 +107,39 @@ def test_switched_on_there_is_no_note(tmp_path: Path) -> None:
 
 
 def test_a_kernel_from_before_the_switch_always_counts(tmp_path: Path) -> None:
-    found, _ = change(tmp_path, {FILE: fixture(15, "before")}, {FILE: fixture(15, "after")})
-    assert found["schedstat.yld_count"] == 3
+    counters, _ = change(tmp_path, {FILE: fixture(15, "before")}, {FILE: fixture(15, "after")})
+    assert counters["schedstat.yld_count"] == 3
 
 
-def test_not_compiled_in_is_said(tmp_path: Path) -> None:
-    found, notes = change(tmp_path, {}, {})
-    assert not [name for name in found if name.startswith("schedstat")]
+def test_a_kernel_without_schedstats_is_noted(tmp_path: Path) -> None:
+    counters, notes = change(tmp_path, {}, {})
+    assert not [name for name in counters if name.startswith("schedstat")]
     assert any("CONFIG_SCHEDSTATS" in note for note in notes)
 
 
 def test_an_unknown_version_is_refused_by_its_number(tmp_path: Path) -> None:
     text = fixture(17, "before").replace("version 17", "version 99")
-    found, notes = change(tmp_path, {FILE: text}, {FILE: text})
-    assert not [name for name in found if name.startswith("schedstat")]
+    counters, notes = change(tmp_path, {FILE: text}, {FILE: text})
+    assert not [name for name in counters if name.startswith("schedstat")]
     assert any("version is 99" in note and "15, 16, 17" in note for note in notes), notes
 
 
-def test_a_line_that_is_not_its_version_s_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_a_line_that_does_not_fit_its_version_is_refused_by_its_label(tmp_path: Path) -> None:
     text = fixture(15, "before").replace("version 15", "version 17")
     _, notes = change(tmp_path, {FILE: text}, {FILE: text})
     assert any("line domain0" in note for note in notes), notes
 
 
-def test_a_file_that_stops_being_understood_costs_its_counters_not_the_trial(tmp_path: Path) -> None:
-    found, notes = change(tmp_path, {FILE: fixture(17, "before")}, {FILE: "garbage\n"})
-    assert not [name for name in found if name.startswith("schedstat")]
+def test_a_file_with_a_changed_layout_loses_its_counters_but_not_the_trial(tmp_path: Path) -> None:
+    counters, notes = change(tmp_path, {FILE: fixture(17, "before")}, {FILE: "garbage\n"})
+    assert not [name for name in counters if name.startswith("schedstat")]
     assert any("'garbage'" in note for note in notes), notes
 
 
-def test_a_switch_thrown_between_the_looks_leaves_only_what_counted_throughout(tmp_path: Path) -> None:
+def test_a_switch_between_the_snapshots_leaves_only_always_counted_fields(tmp_path: Path) -> None:
     before = {FILE: fixture(17, "before"), SWITCH: "0\n"}
-    found, notes = change(tmp_path, before, {FILE: fixture(17, "after"), SWITCH: "1\n"})
-    assert sorted(name for name in found if name.startswith("schedstat")) == [
+    counters, notes = change(tmp_path, before, {FILE: fixture(17, "after"), SWITCH: "1\n"})
+    assert sorted(name for name in counters if name.startswith("schedstat")) == [
         "schedstat.pcount",
         "schedstat.rq_cpu_time_ns",
         "schedstat.run_delay_ns",
@@ -149,14 +149,14 @@ def test_a_switch_thrown_between_the_looks_leaves_only_what_counted_throughout(t
 
 def test_a_cpu_that_went_offline_leaves_no_half_counts(tmp_path: Path) -> None:
     after = fixture(17, "after")
-    found, notes = change(tmp_path, {FILE: fixture(17, "before")}, {FILE: after[: after.index("cpu1")]})
-    assert not [name for name in found if name.startswith("schedstat")]
+    counters, notes = change(tmp_path, {FILE: fixture(17, "before")}, {FILE: after[: after.index("cpu1")]})
+    assert not [name for name in counters if name.startswith("schedstat")]
     assert any("lost or gained a CPU" in note for note in notes), notes
 
 
-def test_a_32_bit_counter_that_wrapped_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_wrapped_32_bit_counter_is_left_out_with_a_note(tmp_path: Path) -> None:
     before = fixture(17, "before").replace("cpu0 1000", "cpu0 4294967290")
-    found, notes = change(tmp_path, {FILE: before}, {FILE: fixture(17, "after")})
-    assert "schedstat.yld_count" not in found
-    assert found["schedstat.sched_count"] == 9
+    counters, notes = change(tmp_path, {FILE: before}, {FILE: fixture(17, "after")})
+    assert "schedstat.yld_count" not in counters
+    assert counters["schedstat.sched_count"] == 9
     assert "schedstat.yld_count went backwards during a trial; left out there" in notes

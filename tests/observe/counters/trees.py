@@ -24,5 +24,5 @@ def change(root: Path, before: Mapping[str, str], after: Mapping[str, str]) -> t
     with Counters.open(root) as counters:
         first = counters.snapshot()
         write(root, after)
-        found = counters.delta(first, counters.snapshot())
-        return found, counters.notes + counters.remarks(first)
+        rises = counters.delta(first, counters.snapshot())
+        return rises, counters.notes + counters.remarks(first)

@@ -1,4 +1,4 @@
-"""A stand-in for QEMU: a program that writes what a guest would, to the files that QEMU was given."""
+"""A stand-in for QEMU: a program that writes a guest's output to QEMU's files."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def tell(kind, number, data=b""):
 
 def archive(**files: bytes) -> bytes:
     """A record's files, packed as a guest packs them."""
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w:gz") as made:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as made:
         for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
             made.addfile(member, io.BytesIO(data))
-    return held.getvalue()
+    return content.getvalue()
 
 
 def written(program: Path, does: str) -> Path:
-    """A program that does this, with what :func:`install` tells at hand."""
+    """Return a program with this body; see :func:`install` for its helpers."""
     program.write_text(_HEAD.format(python=sys.executable) + inspect.getsource(archive) + does)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return program
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> qemu.Machine:
-    """Have QEMU do this instead; a machine to boot.
+    """Install a program with this body as QEMU, and return a machine to boot.
 
     At hand are ``console``, ``results``, ``tell``, :func:`archive` and ``time``.
     """

@@ -1,4 +1,4 @@
-"""Tests that boot: what they need, or the reason why they cannot run here."""
+"""Requirements of tests that boot, and reasons to skip them."""
 
 from __future__ import annotations
 

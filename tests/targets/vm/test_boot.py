@@ -1,4 +1,4 @@
-"""A boot ends in a record or in a reason: a guest that is silent, sick, gone or garbled never hangs a run."""
+"""A boot ends with a record or a reason: a silent, broken, dead or garbled guest never hangs a run."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytes
         (UP + 'tell("result", 1)\ntime.sleep(60)', "sent 'result' in place of 'ready'"),
     ],
 )
-def test_a_boot_that_cannot_go_on_says_where_and_why(
+def test_a_failed_boot_gives_its_phase_and_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, reason: str
 ) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, does)
-    # Only the phase that is to last too long has a short limit: on a busy machine any other may last as long.
+    # Only the tested phase has a short limit: on a busy machine any other phase may exceed it.
     limits = Limits(**{phase: 0.5 if reason.endswith(f"for 0.5 s in phase {phase}") else 100.0 for phase in PHASES})
     with started(machine, b"", tmp_path, limits) as guest, pytest.raises(BootFailed) as failed:
         guest.expect("ready")
     assert reason in failed.value.reason
 
 
-def test_a_guest_that_goes_on_printing_is_alive_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guest_that_prints_counts_as_alive_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prints = 'for _ in range({}):\n    console.write(b"[    9.0] more\\n")\n    time.sleep(0.05)\n'
-    # Longer in all than the limit of silence, each pause far shorter.
+    # The total time exceeds the limit of silence, but each pause is far shorter.
     machine = fake_qemu.install(tmp_path, monkeypatch, UP + prints.format(60) + 'tell("ready", 0)\ntime.sleep(60)\n')
     with started(machine, b"", tmp_path, Limits(100, 2, 2)) as guest:
         assert guest.expect("ready").number == 0
@@ -72,7 +72,7 @@ def test_a_guest_that_goes_on_printing_is_alive_for_a_while(tmp_path: Path, monk
     assert failed.value.reason == "the guest did not come out of phase init in 2 s"
 
 
-def test_a_full_disk_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_with_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
 
     def full(path: Path, data: bytes) -> int:
@@ -84,7 +84,7 @@ def test_a_full_disk_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.
     assert failed.value.where == str(tmp_path)
 
 
-def test_a_console_without_end_ends_the_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_console_ends_the_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boot, "LARGEST_CONSOLE", 10_000)
     noise = 'while True:\n    console.write(b"[    9.0] again and again\\n" * 1000)\n'
     machine = fake_qemu.install(tmp_path, monkeypatch, UP + noise)
@@ -93,7 +93,7 @@ def test_a_console_without_end_ends_the_guest(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("sends_a_result", [False, True])
-def test_a_panic_is_never_a_pass_and_told_with_the_console_around_it(
+def test_a_panic_is_a_failure_with_the_console_around_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sends_a_result: bool
 ) -> None:
     monkeypatch.setattr(boot, "LAST_WORDS", 0.2)
@@ -112,12 +112,12 @@ def test_arguments_describe_nodes_memory_and_distances(tmp_path: Path, monkeypat
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
     two = qemu.Machine(machine.image, Topology(2, 2, 1, 2), 256, [[10, 30], [30, 10]], "tcg", "isolcpus=3")
     argv = qemu.arguments(two, qemu.Files(Path("/i"), Path("/a,b"), Path("/r"), Path("/s")))
-    told = " ".join(argv)
-    assert "-smp 4,sockets=2,cores=2,threads=1" in told
-    assert "-m 512M" in told
-    assert "node,nodeid=1,cpus=2-3,memdev=node1" in told
-    assert "dist,src=1,dst=0,val=30" in told
-    assert "file,id=console,path=/a,,b" in told
+    messages = " ".join(argv)
+    assert "-smp 4,sockets=2,cores=2,threads=1" in messages
+    assert "-m 512M" in messages
+    assert "node,nodeid=1,cpus=2-3,memdev=node1" in messages
+    assert "dist,src=1,dst=0,val=30" in messages
+    assert "file,id=console,path=/a,,b" in messages
     assert argv[argv.index("-append") + 1].endswith("tsc=reliable isolcpus=3")
     assert "-icount" not in argv
 
@@ -125,21 +125,21 @@ def test_arguments_describe_nodes_memory_and_distances(tmp_path: Path, monkeypat
 def test_host_files_take_shared_memory_and_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
     files = qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s,t"))
-    told = " ".join(qemu.arguments(replace(machine, host_files=True), files))
-    assert "memory-backend-memfd,id=node0,size=256M,share=on" in told
-    assert "socket,id=share,path=/s,,t" in told
-    assert "vhost-user-fs-pci,chardev=share,tag=host" in told
+    messages = " ".join(qemu.arguments(replace(machine, host_files=True), files))
+    assert "memory-backend-memfd,id=node0,size=256M,share=on" in messages
+    assert "socket,id=share,path=/s,,t" in messages
+    assert "vhost-user-fs-pci,chardev=share,tag=host" in messages
     plain = " ".join(qemu.arguments(machine, files))
     assert "memory-backend-ram,id=node0,size=256M " in plain
     assert "vhost-user-fs-pci" not in plain
 
 
-def test_a_seed_makes_time_and_draws_the_guest_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_fixes_the_guest_s_time_and_random_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
     seeded = qemu.Machine(machine.image, Topology(1, 2), 256, [[10]], "tcg", seed=7)
     argv = qemu.arguments(seeded, qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s")))
     assert argv[argv.index("-seed") + 1] == "7"
     assert argv[argv.index("-icount") + 1] == "shift=3,sleep=off"
     assert argv[argv.index("-rtc") + 1].endswith("clock=vm")
-    # Without the second a guest of one socket and one of several would have different clocks.
+    # Without the second parameter, guests with one socket and with several would use different clocks.
     assert argv[argv.index("-append") + 1].endswith("tsc=reliable nokaslr")

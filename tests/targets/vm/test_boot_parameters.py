@@ -1,4 +1,4 @@
-"""Boot parameters with a dot: what a guest's files tell of them; files and values are those of Debian's 6.12."""
+"""``module.param`` boot parameters in a guest's files; files and values are from Debian's 6.12."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ FILES = {
         "workqueue.power_efficient=0 workqueue.power_efficient=1",
     ],
 )
-def test_a_parameter_that_the_guest_shows_as_asked_for_leaves_no_doubt(word: str) -> None:
+def test_a_parameter_with_the_requested_value_raises_no_doubt(word: str) -> None:
     assert list(doubts(word, FILES, UNSEEN)) == []
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "expected"),
     [
         ("workqueue.cpu_intensive_tresh_us=1", "not checked: workqueue.cpu_intensive_tresh_us=1: the guest has no "),
         ("workqueue.cpu_intensive_tresh_us=1", "is cpu_intensive_thresh_us meant?"),
@@ -65,34 +65,36 @@ def test_a_parameter_that_the_guest_shows_as_asked_for_leaves_no_doubt(word: str
         ("workqueue.power_efficient=1 workqueue.power_efficient=0", "workqueue.power_efficient=0: the guest has 'Y'"),
     ],
 )
-def test_what_is_not_shown_or_shown_otherwise_is_told(word: str, told: str) -> None:
+def test_parameters_with_other_or_unknown_values_are_reported(word: str, expected: str) -> None:
     ((_, what),) = doubts(word, FILES, UNSEEN)
-    assert told in what
+    assert expected in what
 
 
-def test_the_files_that_tell_are_asked_for_and_nothing_that_a_shell_would_read_otherwise() -> None:
-    told = files_to_keep("quiet a.b=1 a.c=2 sysctl.vm.stat_interval=1 x.y;z=1 sysctl.../etc/passwd=1 $(x).y=1 a.*=1")
-    assert told == ["/sys/module/a/parameters/*", "/proc/sys/vm/stat_interval"]
+def test_patterns_cover_the_parameters_and_nothing_that_a_shell_would_expand() -> None:
+    patterns = files_to_keep(
+        "quiet a.b=1 a.c=2 sysctl.vm.stat_interval=1 x.y;z=1 sysctl.../etc/passwd=1 $(x).y=1 a.*=1"
+    )
+    assert patterns == ["/sys/module/a/parameters/*", "/proc/sys/vm/stat_interval"]
 
 
-def test_sysctls_that_the_kernel_did_not_take_are_not_understood() -> None:
+def test_sysctls_that_the_kernel_refused_are_not_understood() -> None:
     log = "[    1.4] Failed to set sysctl parameter 'kernel.nonexistent=1': parameter not found\n"
     assert not_understood(log, "sysctl.kernel.nonexistent=1 sysctl.vm.stat_interval=7") == [
         "sysctl.kernel.nonexistent=1"
     ]
 
 
-def test_a_space_in_quotes_parts_no_word() -> None:
+def test_a_space_in_quotes_does_not_separate_words() -> None:
     assert not_understood('Unknown kernel command line parameters "splash"', 'a="b splash c"') == []
 
 
-def test_a_parameter_that_the_kernel_has_and_shows_nowhere_is_not_called_misspelt() -> None:
+def test_an_existing_parameter_without_a_file_is_not_called_misspelt() -> None:
     assert lacking("cgroup.memory=nokmem", HAS) == {}
-    ((_, told),) = doubts("cgroup.memory=nokmem", FILES, HAS)
-    assert told == "not checked: cgroup.memory=nokmem: the guest's kernel has it, and shows its value nowhere"
+    ((_, messages),) = doubts("cgroup.memory=nokmem", FILES, HAS)
+    assert messages == "not checked: cgroup.memory=nokmem: the guest's kernel has it, and shows its value nowhere"
 
 
-def test_parameters_that_the_kernel_lacks_are_told_with_what_may_be_meant() -> None:
+def test_missing_parameters_are_reported_with_a_similar_name() -> None:
     line = (
         "quiet workqueu.power-efficient=1 workqueue.power_efficient=0 nowhere.at_all "
         "sysctl.a.b=1 x.dyndbg=+p isolcpus=0.5"

@@ -1,4 +1,4 @@
-"""The console tells where a boot is, and that its kernel is ill; the words are those of real kernels."""
+"""The console shows a boot's phase and its kernel's faults; the lines are from real kernels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_phases_follow_the_console() -> None:
         ("BUG: unable to handle page fault for address: ffffc90000000000", "oops"),
     ],
 )
-def test_a_sick_kernel_is_recognised(line: str, what: str) -> None:
+def test_a_kernel_s_fault_is_recognised(line: str, what: str) -> None:
     console = fed(f"{BOOTING}{line}\n")
     assert console.fault is not None
     assert console.fault.startswith(f"{what}: ")
@@ -59,11 +59,11 @@ def test_a_sick_kernel_is_recognised(line: str, what: str) -> None:
         "[    2.0] WARNING: CPU: 0 PID: 1 at kernel/sched/core.c:1 f+0x1/0x2",
     ],
 )
-def test_a_healthy_kernel_s_words_are_no_fault(line: str) -> None:
+def test_messages_of_a_healthy_kernel_are_not_a_fault(line: str) -> None:
     assert fed(f"{BOOTING}{line}\n").fault is None
 
 
-def test_the_tail_holds_the_fault_and_not_what_came_long_after() -> None:
+def test_the_tail_contains_the_fault_and_not_much_later_lines() -> None:
     noise = "".join(f"[    9.0] line {number}\n" for number in range(3 * AFTER))
     tail = fed(f"{BOOTING}[    8.0] Oops: 0000 [#1]\n{noise}").tail()
     assert "Oops: 0000" in tail

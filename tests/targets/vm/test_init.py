@@ -1,4 +1,4 @@
-"""The guest's first process from its jobs on, under the shells it may have, with a folder in the guest's place."""
+"""The part of ``init.sh`` that runs the jobs, under the supported shells, in a folder in the guest's place."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ dmesg() {{ :; }}
 
 
 def records(shell: list[str], scripts: list[str], root: Path) -> list[Record]:
-    """What the guest's ``init`` sends for these jobs, once everything is mounted."""
+    """The records that ``init.sh`` sends for these jobs, after its mounts."""
     unpacked(jobs.contents(scripts, []), root)
     (root / "run").mkdir()
-    # Nothing of this machine is to be counted or kept.
+    # Keep the script from reading files of this machine.
     for name in ("watched", "facts", "traced"):
         (root / "jobs" / name).write_text("")
     _, begin, rest = (package_files("schedlab.targets.vm") / "init.sh").read_text().partition("# tell KIND NUMBER FILE")
@@ -44,7 +44,7 @@ def records(shell: list[str], scripts: list[str], root: Path) -> list[Record]:
 def test_jobs_run_in_the_order_of_their_numbers_however_many_there_are(shell: str, tmp_path: Path) -> None:
     if shutil.which(SHELLS[shell][0]) is None:
         pytest.skip("busybox is not installed: apt-get install busybox-static")
-    count = 12  # in the order of names the tenth would come before the second
+    count = 12  # by file name the tenth job would come before the second
     sent = records(SHELLS[shell], [f"echo job {number}" for number in range(count)], tmp_path / "guest")
     results = [record for record in sent if record.kind == "result"]
     assert [record.number for record in results] == list(range(jobs.FIRST, jobs.FIRST + count))

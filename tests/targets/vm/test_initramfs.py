@@ -1,4 +1,4 @@
-"""What goes into a guest: archives that another program reads, and programs with the libraries they need."""
+"""Contents of a guest: archives that another program can read, and programs with their libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedlab.targets.vm.initramfs import archive, executable, folder, link, reg
 
 
 def unpacked(data: bytes, place: Path) -> Path:
-    """An archive as cpio(1) or busybox unpacks it."""
+    """Unpack an archive with cpio(1) or busybox."""
     tool = next((words for words in (["cpio"], ["busybox", "cpio"]) if shutil.which(words[0])), None)
     if tool is None:
         pytest.skip("neither cpio nor busybox is installed to unpack an archive with: apt-get install busybox-static")
@@ -47,11 +47,11 @@ def test_the_same_files_make_the_same_bytes() -> None:
 
 def test_a_program_comes_with_all_its_libraries_at_their_places() -> None:
     program = Path(sys.executable).resolve()
-    held = initramfs.packed(program)
-    told = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout
-    wanted = {word for line in told.splitlines() for word in line.split() if word.startswith("/")}
-    assert held.keys() == wanted | {str(program)}
-    assert held[str(program)].data == program.read_bytes()
+    content = initramfs.packed(program)
+    messages = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout
+    wanted = {word for line in messages.splitlines() for word in line.split() if word.startswith("/")}
+    assert content.keys() == wanted | {str(program)}
+    assert content[str(program)].data == program.read_bytes()
 
 
 def test_a_script_cannot_be_packed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Records from a guest: whole or not at all, in whatever pieces they come."""
+"""Records from a guest: complete or refused, however the stream is split."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def framed(kind: str, number: int, data: bytes) -> bytes:
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5), st.integers(1, 30))
-def test_records_come_out_as_they_went_in_however_they_are_cut(payloads: list[bytes], piece: int) -> None:
+def test_records_are_complete_however_the_stream_is_split(payloads: list[bytes], piece: int) -> None:
     sent = b"".join(framed("result", number, data) for number, data in enumerate(payloads))
     stream, got = Stream(), []
     for start in range(0, len(sent), piece):
@@ -28,7 +28,7 @@ def test_records_come_out_as_they_went_in_however_they_are_cut(payloads: list[by
     assert got == [Record("result", number, data) for number, data in enumerate(payloads)]
 
 
-def test_a_byte_that_changed_on_the_way_is_found() -> None:
+def test_a_changed_byte_is_detected() -> None:
     stream = Stream()
     stream.feed(framed("result", 3, b"12345").replace(b"345", b"346"))
     with pytest.raises(Garbled, match="checksum of result 3"):
@@ -36,7 +36,7 @@ def test_a_byte_that_changed_on_the_way_is_found() -> None:
 
 
 @pytest.mark.parametrize("noise", [b"[    0.0] printk\n", b"schedlab result one 2 x\n", b"s" * 300, b"schedlab\n"])
-def test_what_is_no_record_is_found(noise: bytes) -> None:
+def test_bytes_that_are_not_a_record_are_refused(noise: bytes) -> None:
     stream = Stream()
     stream.feed(noise)
     with pytest.raises(Garbled):

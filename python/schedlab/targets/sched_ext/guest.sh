@@ -1,25 +1,25 @@
-# A sched_ext scheduler in a guest: loaded, watched, taken out. POSIX shell with busybox's tools; for the first process.
+# Functions that load, check and remove a sched_ext scheduler in a guest, for its first process. POSIX shell, busybox.
 #
-#   scx_start PROGRAM ARGUMENT…  loads it, and waits until the kernel has it
-#   scx_fault                    succeeds when something is wrong with it
-#   scx_stop                     ends it, and waits until the kernel has taken it out
-#   scx_ready                    has the scheduler of scx_wanted loaded: at once when it is, else stopped and started again
+#   scx_start PROGRAM ARGUMENT…  starts the program, and waits until the kernel has loaded the scheduler
+#   scx_fault                    succeeds when the scheduler has a fault
+#   scx_stop                     ends the program, and waits until the kernel has removed the scheduler
+#   scx_ready                    makes sure that the scheduler of scx_wanted is loaded; restarts it after a fault
 #
-# What fails, and what scx_fault finds, is in $scx_reason. Output goes to $scx_folder/output, of which the end is kept.
+# $scx_reason has the reason of a failure or a fault. The end of the output is kept in $scx_folder/output.
 
-: "${scx_root=}"                   # what /sys is below
-: "${scx_folder=/run/sched_ext}"   # a folder of its own
-: "${scx_log=dmesg}"               # prints the kernel's log
+: "${scx_root=}"                   # parent folder of /sys
+: "${scx_folder=/run/sched_ext}"   # private folder
+: "${scx_log=dmesg}"               # command that prints the kernel's log
 : "${scx_start_seconds=30}" "${scx_last_words=5}" "${scx_grace=10}"
 scx_own=
 scx_reason=
 
 scx_read() { cat "$scx_root/sys/kernel/sched_ext/$1" 2>/dev/null; }
 
-# How many were loaded since boot; kernels with a backport from before 6.12 do not say.
+# Number of schedulers loaded since boot; unknown in kernels with a backport from before 6.12.
 scx_sequence() { scx_read enable_seq || echo unknown; }
 
-# Whether the process has ended; a child that was not waited for would still look alive to kill -0.
+# Whether the process has ended. kill -0 cannot be used: it succeeds for a child that was not waited for.
 scx_ended() { [ -s "$scx_folder/exit" ]; }
 
 scx_loaded() {
@@ -29,12 +29,12 @@ scx_loaded() {
 
 scx_loaded_or_ended() { scx_ended || scx_loaded; }
 
-# Whether nothing is loaded, or what is loaded came after ours.
+# Whether no scheduler is loaded, or another one was loaded after this one.
 scx_out() {
     [ "$(scx_read state)" = disabled ] || { [ -n "$scx_own" ] && [ "$(scx_sequence)" != "$scx_own" ]; }
 }
 
-# scx_within SECONDS COMMAND…: waits until it succeeds, for so long; by the uptime, as a guest's date may be fixed.
+# scx_within SECONDS COMMAND…: waits up to SECONDS until COMMAND succeeds. Uses the uptime: a guest's date may be fixed.
 scx_within() {
     read -r scx_now scx_rest </proc/uptime
     scx_end=$((${scx_now%%.*} + $1 + 1))
@@ -48,7 +48,7 @@ scx_within() {
 
 scx_told() { $scx_log 2>/dev/null | grep 'sched_ext:'; }
 
-# scx_explain WHAT: the reason, with what the kernel and the program say of it.
+# scx_explain WHAT: sets the reason, with the messages of the kernel and the program.
 scx_explain() {
     scx_within 1 scx_ended
     scx_reason="sched_ext: '$scx_line' $1"
@@ -59,8 +59,8 @@ scx_explain() {
     scx_reason="$scx_reason; it printed: ${scx_said:-nothing}"
 }
 
-# Keeps the last 64 KiB of a large output, while the process lives and once a second: nobody else looks during a trial,
-# and what most of these programs print would fill the guest's memory.
+# Keeps only the last 64 KiB of a large output, once a second while the process lives. Most of these programs print
+# statistics without end, which would fill the guest's memory.
 scx_bound() {
     while scx_mine=$(cat "$scx_folder/pid" 2>/dev/null) && [ "$scx_mine" = "$1" ] && ! scx_ended; do
         if [ "$(wc -c <"$scx_folder/output")" -gt 1048576 ]; then
@@ -83,7 +83,7 @@ scx_start() {
     mkdir -p "$scx_folder"
     : >"$scx_folder/output"
     scx_lines=$(scx_told | wc -l)
-    # A session of its own, whose number is the process's; appending, so that the output can be cut short.
+    # A new session, whose number is the process's. Append mode, so that the output can be truncated.
     {
         setsid sh -c 'echo $$ >"$0"; exec "$@"' "$scx_folder/pid" "$@"
         echo $? >"$scx_folder/exit"
@@ -115,7 +115,7 @@ scx_fault() {
     fi
 }
 
-# SIGTERM, which these programs take like SIGINT: a background process of a shell is started with SIGINT ignored.
+# SIGTERM, which these programs treat like SIGINT: a shell starts background processes with SIGINT ignored.
 scx_stop() {
     scx_reason=
     [ -d "$scx_folder" ] || return 0

@@ -1,8 +1,8 @@
 #!/bin/sh
-# First process of a guest. Mounts what workloads look at, sets the tunables of /jobs/tunables, runs the jobs in
-# order, sends a record of each through the second serial port, and switches the machine off.
+# First process of a guest: mounts file systems, sets the tunables of /jobs/tunables, runs the jobs in order, sends a
+# record of each through the second serial port, and switches the machine off.
 #
-# A record is a line "schedlab KIND NUMBER BYTES SHA256", so many bytes, and a line break.
+# A record is a line "schedlab KIND NUMBER BYTES SHA256", the given number of bytes, and a line break.
 
 PATH=/bin:/usr/bin:/sbin:/usr/sbin
 export PATH
@@ -29,7 +29,7 @@ if ! stty -F $port raw -echo; then
     poweroff -f
 fi
 
-# The host's whole file tree, read-only, with this guest's kernel files and scratch folders in place of the host's.
+# The host's whole file tree, read-only, except for this guest's own kernel files and scratch folders.
 if [ -f /jobs/host_files ]; then
     if ! mount -t virtiofs -o ro host /host; then
         echo "schedlab: the host's files cannot be mounted: this kernel needs CONFIG_VIRTIO_FS and CONFIG_VIRTIO_PCI"
@@ -41,14 +41,14 @@ if [ -f /jobs/host_files ]; then
     cp /bin/schedload /run/schedload
 fi
 
-# tell KIND NUMBER FILE: a record.
+# tell KIND NUMBER FILE: sends a record.
 tell() {
     size=$(wc -c <"$3")
     sum=$(sha256sum <"$3")
     { echo "schedlab $1 $2 $size ${sum%% *}"; cat "$3"; echo; } >$port
 }
 
-# keep FOLDER FILES...: copies of the files that there are, below FOLDER, by one process.
+# keep FOLDER FILES...: copies existing files below FOLDER, with one process.
 keep() {
     folder=$1
     shift
@@ -56,8 +56,8 @@ keep() {
     cp --parents "$@" "$folder" 2>/dev/null
 }
 
-# Sets tunables and notes what they then are, a line each: name, place, path, how the write ended, contents.
-# Places that a tunable has in several kernels come one after another: the first with a file counts.
+# Sets tunables and prints a line for each: name, place, path, error of the write, content afterwards.
+# The places of a tunable in different kernels follow each other: the first existing file is written.
 tunables() {
     taken=
     while IFS='	' read -r name place pattern text; do
@@ -82,13 +82,13 @@ tunables </jobs/tunables >/run/ready/tunables
 while IFS='	' read -r trigger histogram; do
     echo "$histogram" 2>/dev/null >"$trigger"
 done </jobs/traced 2>/dev/null
-# Not quoted: these are patterns, and the shell is to find what they match.
+# Not quoted: the shell expands these patterns.
 keep /run/ready $facts
 dmesg >/run/ready/dmesg
 tar -C /run/ready -czf /run/ready.tar .
 tell ready 0 /run/ready.tar
 
-# A sched_ext scheduler: functions whose names begin with scx_, and what is wrong with it in scx_reason.
+# A sched_ext scheduler: functions whose names begin with scx_, and the reason of a fault in scx_reason.
 scx_reason=
 if [ -f /jobs/sched_ext ]; then
     . /jobs/sched_ext

@@ -1,4 +1,4 @@
-"""/proc/PID/sched: of a child that has ended and is not reaped yet, and in the layouts of two kernels."""
+"""/proc/PID/sched of a child that has ended and is not reaped yet, and in the layouts of two kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ current_node=0, numa_group_id=0
 """
 
 
-def test_both_spellings_of_the_kernel_give_the_same_names() -> None:
+def test_both_layouts_of_the_file_give_the_same_names() -> None:
     old, new = (processes.parse_sched(WITH_SCHEDSTATS.format(prefix=prefix)) for prefix in ("se.statistics.", ""))
     assert old == new == {
         "process.sum_exec_runtime_ms": 12.5, "process.nr_migrations": 3, "process.wait_max_ms": 0.25,
@@ -42,9 +42,9 @@ def test_a_child_that_has_ended_can_be_read_until_it_is_reaped() -> None:
         os._exit(0)
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     try:
-        found = processes.parse_sched(Path(f"/proc/{child}/sched").read_text())
+        counters = processes.parse_sched(Path(f"/proc/{child}/sched").read_text())
     finally:
         os.waitpid(child, 0)
-    assert found["process.nr_switches"] >= 1
+    assert counters["process.nr_switches"] >= 1
     if len(cpus) > 1:
-        assert found["process.nr_migrations"] >= 39
+        assert counters["process.nr_migrations"] >= 39

@@ -1,4 +1,4 @@
-"""Events that a guest's kernel counted in its histograms: across nodes, and what its workers did on which CPU."""
+"""Histograms of a guest's kernel: migrations across nodes, and functions of kernel workers by CPU."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Totals:
 
 @pytest.fixture
 def guest(tmp_path: Path) -> Path:
-    """Two CPUs, a node each."""
+    """A tree of files with two CPUs, each in its own node."""
     for cpu in (0, 1):
         node = tmp_path / f"sys/devices/system/node/node{cpu}"
         node.mkdir(parents=True)
@@ -57,7 +57,7 @@ def read(root: Path) -> dict[str, dict[str, int]]:
     return {name: dict(parts) for name, parts in source.parse(source.read()).items()}
 
 
-def test_works_are_told_by_cpu_also_where_none_came_by(guest: Path) -> None:
+def test_works_are_counted_by_cpu_including_zeros(guest: Path) -> None:
     assert read(guest) == {
         "cpu-migrations": {"": 12},
         "node-migrations": {"": 12},
@@ -72,7 +72,7 @@ def test_a_kernel_without_nodes_has_works_of_the_whole_machine(guest: Path) -> N
     assert read(guest) == {"cpu-migrations": {"": 12}, "works": {"": 6}, "works.vmstat_update": {"": 4}}
 
 
-def test_a_table_that_was_too_small_is_not_believed(guest: Path) -> None:
+def test_a_histogram_that_dropped_events_is_refused(guest: Path) -> None:
     (guest / histograms.EVENTS / "workqueue/workqueue_execute_start/hist").write_text(WORKS.replace("ped: 0", "ped: 3"))
     probed = histograms.probe(guest)
     assert probed.source is None

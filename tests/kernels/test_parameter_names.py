@@ -1,4 +1,4 @@
-"""Names of boot parameters in a kernel: those that it has are found, those that are misspelt are not."""
+"""Names of boot parameters in a kernel: existing names are found, misspelt names are not."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def test_a_name_is_found_with_dashes_or_underscores_and_before_an_equals_sign(na
         ("workqueue.*", None),
     ],
 )
-def test_a_name_that_is_not_there_is_not_found_and_the_one_that_is_meant_is_told(name: str, meant: str | None) -> None:
+def test_a_missing_name_is_not_found_and_a_similar_name_is_suggested(name: str, meant: str | None) -> None:
     assert not has_parameter(KERNEL, name)
     assert similar(KERNEL, name) == meant
 
 
-def test_what_cannot_be_looked_into_lacks_nothing() -> None:
+def test_a_kernel_that_cannot_be_unpacked_lacks_no_name() -> None:
     assert not Names(None, "no zstd").lacks("workqueu.power_efficient")
 
 
 @pytest.mark.parametrize("release", ["debian-6.12", "debian-6.1"])
-def test_debian_s_kernels_have_the_names_that_their_documentation_tells(release: str) -> None:
+def test_debian_s_kernels_have_documented_names(release: str) -> None:
     require_guest(release)
     names = Names.of(machines.image(release))
     if names.kernel is None:
         pytest.skip(names.why_not)
-    # Of a module, of one called otherwise than its file, two that no module has, and one that is shown nowhere.
+    # A module, a module whose name differs from its file, two names without a module, and one without a file in /sys.
     for name in (
         "workqueue.power_efficient", "rcutree.use_softirq", "iommu.strict", "printk.devkmsg", "cgroup.memory"
     ):  # fmt: skip

@@ -1,4 +1,4 @@
-"""A kernel is found in its image however that is packed, or it is said why not."""
+"""Unpacking the kernel in an image of any format, with a reason for a failure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def written(folder: Path, payload: bytes) -> tuple[Path, str]:
 
 
 def length() -> bytes:
-    """The four bytes that a kernel's build puts behind what it has packed."""
+    """The four bytes that a kernel's build appends to the payload."""
     return len(KERNEL).to_bytes(4, "little")
 
 
@@ -43,7 +43,7 @@ def test_python_unpacks_what_it_can(tmp_path: Path, payload: bytes) -> None:
 
 
 @pytest.mark.parametrize("program", [["zstd", "-22", "--ultra"], ["lz4", "-l"]], ids=["zstd", "lz4"])
-def test_programs_unpack_the_rest_as_kernels_are_packed(tmp_path: Path, program: list[str]) -> None:
+def test_programs_unpack_the_other_formats_of_kernels(tmp_path: Path, program: list[str]) -> None:
     if shutil.which(program[0]) is None:
         pytest.skip(f"{program[0]} is not installed: apt-get install {program[0]}")
     packed = subprocess.run([*program, "-cq"], input=KERNEL, capture_output=True, check=True).stdout
@@ -61,10 +61,10 @@ def test_programs_unpack_the_rest_as_kernels_are_packed(tmp_path: Path, program:
         (b"LZO of another time", "in an unknown way"),
         (b"", "in an unknown way"),
     ],
-    # Not the bytes: gzip writes the time into them, and two processes would not have the same tests.
+    # Fixed names: the bytes contain the time of gzip, so that two test processes would have different names.
     ids=["zstd", "lz4", "damaged gzip", "damaged lzma", "no kernel", "lzo", "nothing"],
 )
-def test_what_cannot_be_unpacked_is_told(
+def test_images_that_cannot_be_unpacked_give_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, payload: bytes, reason: str
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -72,7 +72,7 @@ def test_what_cannot_be_unpacked_is_told(
         unpacked(*written(tmp_path, payload))
 
 
-def test_a_program_that_fails_is_told_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_program_is_reported_with_its_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "zstd").write_text("#!/bin/sh\necho out of order >&2; exit 1\n")
     (tmp_path / "zstd").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
