@@ -1,9 +1,9 @@
-"""Cost of a report over a million samples: seconds and memory of whole processes, for each format.
+"""Time and memory of a report over a million samples, as whole processes, for each format.
 
     .venv/bin/python benches/report_speed.py [--runs 3] [--iterations 1000] [--formats text mmtests json]
 
 One measured run of 20 rows × 5 variants (the control among them) × 10 blocks × ITERATIONS, log-normal figures,
-written to a store with plain SQL; and the 100,000 samples that are a tenth of it.
+written to a store with plain SQL; and a run of a tenth of that size.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from schedlab.experiment.load import parse
-from schedlab.experiment.plan import Plan, plan
+from schedlab.experiment.plan import Trial, plan
 from schedlab.store import writing
+from schedlab.store.columns import pack
 from schedlab.store.file import open_store
 
 EXPERIMENT = """
@@ -55,40 +55,40 @@ FORMATS = (
     "html",
 )  # fmt: skip
 FILES_ONLY = ("parquet",)
-TRIAL = (
-    "id", "run_id", "position", "phase", "block", "variant", "workload", "parameters", "iteration", "state", "reason",
-    "started", "elapsed", "counters", "superseded",
-)  # fmt: skip
 COUNTERS = json.dumps({"context-switches": 1000.0, "cpu-migrations": 10.0, "forks": 40.0})
+CELL = "INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
+TRIAL = (
+    "INSERT INTO trial (id, cell_id, position, iteration, state, reason, started, elapsed, counters) "
+    "VALUES (?, ?, ?, ?, 'ok', '', ?, 1.0, ?)"
+)
 
 
 def make_store(path: Path, iterations: int) -> int:
-    """Make a store with one complete run; return its number of samples."""
+    """Write a store with one complete run; return the number of its samples."""
     text = EXPERIMENT.format(iterations=iterations)
     made = plan(parse(text, "million"), seed=1)
     new = writing.NewRun(made, "scripted", "scripted", False, text, "million", {}, "bench")
     run_id = writing.begin(open_store(path, create=True), new)
+    draw = random.Random(1)
     with sqlite3.connect(path) as store:
         store.execute("PRAGMA synchronous = OFF")
-        places = ", ".join("?" * len(TRIAL))
-        store.executemany(f"INSERT INTO trial ({', '.join(TRIAL)}) VALUES ({places})", _trials(made, run_id))
-        store.executemany("INSERT INTO metric VALUES (?, 'time', 's', 'lower', ?)", _values(len(made.trials)))
+        store.executemany(CELL, (_cell(run_id, trial, iterations) for trial in made.trials if not trial.iteration))
+        store.executemany(TRIAL, (_trial(trial, iterations) for trial in made.trials))
+        for cell in range(1, len(made.trials) // iterations + 1):
+            data = pack(draw.lognormvariate(0, 0.02) for _ in range(iterations))
+            store.execute("INSERT INTO metric VALUES (?, 'time', 's', 'lower', ?)", (cell, data))
         store.execute("UPDATE run SET state = 'complete', finished = started + 1")
     return len(made.trials)
 
 
-def _trials(made: Plan, run_id: int) -> Iterator[tuple[object, ...]]:
-    for trial in made.trials:
-        row = trial.row
-        yield (
-            trial.index + 1, run_id, trial.index, trial.phase, trial.block, trial.variant.name, row.label,
-            row.parameters_json, trial.iteration, "ok", "", 1.7e9 + trial.index, 1.0, COUNTERS, 0,
-        )  # fmt: skip
+def _cell(run_id: int, trial: Trial, iterations: int) -> tuple[object, ...]:
+    place = (trial.index // iterations + 1, run_id, trial.index, trial.phase, trial.block)
+    return (*place, trial.variant.name, trial.row.label, trial.row.parameters_json)
 
 
-def _values(count: int) -> Iterator[tuple[int, float]]:
-    draw = random.Random(1)
-    return ((index + 1, draw.lognormvariate(0, 0.02)) for index in range(count))
+def _trial(trial: Trial, iterations: int) -> tuple[object, ...]:
+    cell = trial.index // iterations + 1
+    return (trial.index + 1, cell, trial.index, trial.iteration, 1.7e9 + trial.index, COUNTERS)
 
 
 def timed(argv: list[str]) -> tuple[float, float, float]:
@@ -114,7 +114,7 @@ def main() -> None:
         for iterations in (given.iterations, max(given.iterations // 10, 1)):
             store = Path(folder) / f"{iterations}.sqlite"
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as aside:
-                # A child process starts with the size of its parent, so this process must stay small.
+                # A process starts with the size of the one that starts it, so that this one stays small.
                 samples = aside.submit(make_store, store, iterations).result()
             for form in given.formats:
                 argv = [schedlab, "report", "--store", str(store), "--format", *form.split()]

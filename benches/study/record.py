@@ -14,23 +14,21 @@ from pathlib import Path
 
 import polars as pl
 from benches.study.recorded import COLUMNS, FOLDER, METRICS
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine
 
-from schedlab.store import reading, schema
+from schedlab.store import reading
+from schedlab.store.columns import read_cells
 from schedlab.store.file import open_store
 
 
-def trials(engine: Engine, run_id: int) -> pl.DataFrame:
-    """A run's measured trials in the order of time: workload, block, variant, iteration, value."""
-    t, m = schema.trial.c, schema.metric.c
-    query = (
-        select(t.workload, t.block, t.variant, t.iteration, m.name, m.value)
-        .join_from(schema.trial, schema.metric)
-        .where(t.run_id == run_id, t.phase == "measure", t.state == "ok", t.superseded == 0)
-        .order_by(t.position)
-    )
-    with engine.connect() as connection:
-        rows = [(*row[:4], float(f"{row[5]:.6g}")) for row in connection.execute(query) if row[4] == METRICS[row[0]][0]]
+def trials(engine: Engine, run: reading.Run) -> pl.DataFrame:
+    """Return a run's measured trials in the order of time: workload, block, variant, iteration, value."""
+    rows = [
+        (cell.workload, cell.block, cell.variant, int(iteration), float(f"{cell.values[iteration]:.6g}"))
+        for cell in read_cells(engine, run)
+        if cell.metric == METRICS[cell.workload][0]
+        for iteration in cell.iterations
+    ]
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
@@ -60,7 +58,7 @@ def main() -> int:
         head = f"# {conditions(engine, run)}; seed {run.seed}\n"
         units = "; ".join(f"{workload}: {metric} in {unit}" for workload, (metric, unit) in METRICS.items())
         FOLDER.mkdir(exist_ok=True)
-        text = f"# {units}\n{head}{trials(engine, run.id).write_csv()}"
+        text = f"# {units}\n{head}{trials(engine, run).write_csv()}"
         (FOLDER / f"{given.name}.csv").write_text(text, encoding="utf-8")
     return 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -11,6 +10,7 @@ import polars as pl
 from sqlalchemy import Engine
 
 from schedlab.analysis.attribution import Attribution, attribute
+from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.duplicates import remark
@@ -22,10 +22,10 @@ from schedlab.analysis.tables import Checked, check
 from schedlab.analysis.verdicts import Options, Verdict, judge
 from schedlab.analysis.warnings import Warning
 from schedlab.results import Table
-from schedlab.store import reading, samples, tables
-from schedlab.store.columns import Chosen, variants_of
-from schedlab.store.gathering import Gathered, gathered
-from schedlab.store.stretches import Stretch, stretches
+from schedlab.store import reading
+from schedlab.store.columns import Chosen, read_cells, variants_of
+from schedlab.store.importing import printed_tables
+from schedlab.store.samples import sample_table
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,6 @@ class Findings:
         attribution: a stack's steps, row by row, where the experiment names one.
         effects: what each switch of a factorial does, row by row.
         course: how far a sequential run has come; None for others.
-        trials: a single run's, where they have been read.
     """
 
     columns: tuple[Chosen, ...]
@@ -62,7 +61,6 @@ class Findings:
     attribution: tuple[Attribution, ...] = ()
     effects: tuple[SwitchEffect, ...] = ()
     course: Course | None = None
-    trials: Sequence[Stretch] | None = None
 
     @property
     def run(self) -> reading.Run:
@@ -85,20 +83,14 @@ class Findings:
         return list({(column.store, column.run.id): column.run for column in self.columns}.values())
 
 
-def findings(
-    engine: Engine,
-    run: int | reading.Run | None,
-    trials: Sequence[Stretch] | None = None,
-    kept: dict[int, Gathered] | None = None,
-) -> Findings:
+def findings(engine: Engine, run: int | reading.Run | None) -> Findings:
     """Judge a stored run (the newest when none is given), from the store alone.
 
-    ``run`` is its number, or what was read of it; ``trials`` are its stretches, where those were read already. With
-    ``kept`` all figures of a measured run are read and put there by its number.
+    ``run`` is the run or its number.
     """
     run = run if isinstance(run, reading.Run) else reading.run(engine, run)
-    trials = stretches(engine, run.id) if trials is None else trials
-    values, failures, conditions = _read(engine, run, trials, kept)
+    values, failures = average_blocks(read_cells(engine, run)), reading.failures(engine, run.id)
+    conditions = reading.conditions(engine, run.id)
     design, options = run.design, run.design.options(run.seed)
     counts = reading.failure_counts(engine, run.id) if len(failures) else {}
     questions = design.questions
@@ -108,7 +100,7 @@ def findings(
     judged = _iterations(engine, run) if options.interval == "bootstrap" else values
     verdicts = judge(judged, questions, design.variants, design.control, options, counts, done)
     planned = run.recorded if stopped else run.planned
-    printed = () if design.paired else tables.tables(engine, run.id)
+    printed = () if design.paired else printed_tables(engine, run.id)
     facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters)
     return Findings(
         columns=tuple(variants_of(run)),
@@ -124,7 +116,6 @@ def findings(
         attribution=tuple(attribute(values, questions, design.stack, options, counts)) if design.stack else (),
         effects=tuple(effects(values, questions, design.factorial, options, counts)) if design.factorial else (),
         course=taken,
-        trials=trials,
     )
 
 
@@ -137,31 +128,9 @@ def _notes(run: reading.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], 
         yield same
 
 
-def _read(
-    engine: Engine, run: reading.Run, trials: Sequence[Stretch], kept: dict[int, Gathered] | None
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Block means, failed trials and conditions."""
-    if not run.design.paired:
-        # It may lie in memory, where threads would share one connection; and it is small.
-        return (
-            reading.measurements(engine, run.id, trials),
-            reading.failures(engine, run.id, trials),
-            reading.conditions(engine, run.id, trials),
-        )
-    # The database works without Python's lock: two passes over a million trials take the time of one.
-    with ThreadPoolExecutor(1) as aside:
-        conditions = aside.submit(reading.conditions, engine, run.id, trials)
-        if kept is None:
-            values = reading.measurements(engine, run.id, trials)
-        else:
-            kept[run.id] = gathered(engine, trials)
-            values = kept[run.id].means()
-        return values, reading.failures(engine, run.id, trials), conditions.result()
-
-
 def _iterations(engine: Engine, run: reading.Run) -> pl.DataFrame:
     """A run's single measurements, which the bootstrap resamples within their blocks."""
-    return samples.long(engine, variants_of(run)).rename({"column": "variant"})
+    return sample_table(engine, variants_of(run)).rename({"column": "variant"})
 
 
 def count(engine: Engine, found: Findings, parts: Sequence[str] = ()) -> list[Change]:
@@ -170,7 +139,7 @@ def count(engine: Engine, found: Findings, parts: Sequence[str] = ()) -> list[Ch
     With ``parts`` of names only those counters that have one of them, and then also those of single CPUs; ``*`` stands
     for anything.
     """
-    counts = reading.counters(engine, found.run.id, found.trials)
+    counts = reading.counters(engine, found.run.id)
     names = [column.variant for column in found.columns]
     wanted = None
     if parts:

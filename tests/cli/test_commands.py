@@ -169,7 +169,11 @@ def test_resume_refuses_a_file_that_was_changed(tmp_path: Path) -> None:
 def trials(store: Path) -> int:
     try:
         with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
-            return int(connection.execute("SELECT count(*) FROM trial WHERE superseded = 0").fetchone()[0])
+            return int(
+                connection.execute(
+                    "SELECT count(*) FROM trial JOIN cell ON cell.id = cell_id WHERE superseded = 0"
+                ).fetchone()[0]
+            )
     except sqlite3.OperationalError:
         return 0
 

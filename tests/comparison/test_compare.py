@@ -19,8 +19,7 @@ from schedlab.findings import findings
 from schedlab.results import Import, Series
 from schedlab.store import reading
 from schedlab.store.columns import columns, variants_of
-from schedlab.store.importing import record_imports
-from schedlab.store.scratch import held_in_memory
+from schedlab.store.importing import read_into_memory, record_imports
 from schedlab.store.selection import imported_beside, select, with_baseline
 from tests.conftest import TWO_VARIANTS
 
@@ -185,7 +184,7 @@ def test_unknown_and_ambiguous_words_are_told_with_what_there_is(engine: Engine,
 def test_imports_of_one_name_are_told_apart(engine: Engine) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))] * 2)
     assert [c.name for c in one_row(engine, "1", "3", "2").columns] == ["1:old", "3:old", "new"]
-    (memory, runs) = held_in_memory([imported(series("new", OLD))])
+    (memory, runs) = read_into_memory([imported(series("new", OLD))])
     aside = [replace(column, store=memory) for run in runs for column in variants_of(run)]
     found = compare(engine, [*select(engine, "2"), *aside])
     assert [c.name for c in found.columns] == ["2:new", "new"]

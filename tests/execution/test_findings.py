@@ -15,8 +15,9 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
 from schedlab.findings import findings
 from schedlab.measurement import Measurement
-from schedlab.store import reading, samples
+from schedlab.store import reading
 from schedlab.store.columns import variants_of
+from schedlab.store.samples import sample_table
 from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS, begin
 
@@ -150,7 +151,7 @@ def test_the_bootstrap_resamples_the_iterations_that_the_store_holds(run_script:
     text = text.replace("[design]", '[analysis]\ninterval = "bootstrap"\n\n[design]')
     run_id, _ = run_script(noise, text, seed=5)
     run = reading.run(engine, run_id)
-    held = samples.long(engine, variants_of(run)).sort("block", "iteration")
+    held = sample_table(engine, variants_of(run)).sort("block", "iteration")
     values = {
         name: held.filter(column=name, metric="time")["value"].to_numpy().reshape(8, 3) for name in ("base", "changed")
     }

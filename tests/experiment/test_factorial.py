@@ -13,7 +13,7 @@ from schedlab.experiment.factorial import resolution, runs
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import FactorialTable
 from schedlab.experiment.plan import plan
-from schedlab.store.describing import describe
+from schedlab.store.writing import describe
 from schedlab.tunables import setting
 
 SWITCHES = """

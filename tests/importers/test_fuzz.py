@@ -15,7 +15,7 @@ from schedlab.importers.logs.reading import readers
 from schedlab.importers.outline import outline
 from schedlab.report.imports import to_json
 from schedlab.results import ImportProblem
-from schedlab.store.scratch import held_in_memory
+from schedlab.store.importing import read_into_memory
 from schedlab.workloads.reading import Log, Reader
 from tests.importers.logs.recorded import SAMPLES
 
@@ -82,7 +82,7 @@ def test_a_mutated_log_is_read_or_refused(content: bytes, tmp_path_factory: pyte
 def test_what_was_read_of_a_mutated_log_can_be_kept(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "kept.log"
     path.write_bytes(content)
-    require_read_or_problem(lambda: held_in_memory(detect.read_all([path])))
+    require_read_or_problem(lambda: read_into_memory(detect.read_all([path])))
 
 
 @pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)

@@ -15,7 +15,7 @@ from schedlab.findings import Findings
 from schedlab.report import changelog, data, markdown, text
 from schedlab.report.build import build
 from schedlab.report.numbers import improvement
-from schedlab.store.samples import COLUMNS, long
+from schedlab.store.samples import COLUMNS, sample_table
 
 
 def cells(line: str) -> list[str]:
@@ -122,13 +122,13 @@ def test_csv_has_the_fields_and_figures_of_the_json(found: Findings) -> None:
 
 
 def test_every_sample_is_in_the_long_form_once(engine: Engine, measured: Findings, imported: Findings) -> None:
-    held = long(engine, measured.columns)
+    held = sample_table(engine, measured.columns)
     assert dict(held.schema) == COLUMNS
     # 8 blocks × 3 variants × 2 rows, one of them failed.
     assert len(held) == 47
     assert held["position"].n_unique() == 47
     assert set(held["column"]) == {"base", "control", "changed"}
-    held = long(engine, imported.columns)
+    held = sample_table(engine, imported.columns)
     of_first = held.filter((pl.col("column") == "5.14-vanilla") & (pl.col("parameters") == '{"clients":1}'))
     assert of_first["value"].to_list() == [100.0, 101.0, 99.5]
     assert of_first["iteration"].to_list() == [1, 2, 3]
@@ -137,7 +137,7 @@ def test_every_sample_is_in_the_long_form_once(engine: Engine, measured: Finding
 
 
 def test_parquet_comes_back_as_it_was_with_what_the_runs_were(engine: Engine, found: Findings, tmp_path: Path) -> None:
-    held = long(engine, found.columns)
+    held = sample_table(engine, found.columns)
     file = tmp_path / "samples.parquet"
     file.write_bytes(data.samples_parquet(held, found.columns))
     assert pl.read_parquet(file).equals(held)
@@ -147,7 +147,7 @@ def test_parquet_comes_back_as_it_was_with_what_the_runs_were(engine: Engine, fo
 
 
 def test_csv_samples_round_trip_exactly(engine: Engine, found: Findings) -> None:
-    held = long(engine, found.columns)
+    held = sample_table(engine, found.columns)
     again = pl.read_csv(io.StringIO(held.write_csv()), schema=COLUMNS)
     assert again.equals(held)
 

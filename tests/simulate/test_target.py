@@ -178,7 +178,7 @@ def test_a_resumed_run_has_the_figures_of_an_uninterrupted_run(engine: Engine, r
     execute(made, target, engine, run_id, lambda trial, measurement: None)
     whole = run(planned())
     with engine.connect() as connection:
-        query = "select count(*) from trial where run_id = :run and superseded = 0"
+        query = "select count(*) from trial join cell on cell.id = cell_id where run_id = :run and superseded = 0"
         assert connection.execute(text(query), {"run": run_id}).scalar() == len(made.trials)
     assert set(figures(engine, whole)) == set(figures(engine, run_id))
 

@@ -1,4 +1,4 @@
-"""A store that is of another version, damaged or no store at all is told clearly and left as it is."""
+"""A file that is of another version, damaged or no store is refused with a clear message and left as it is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def error_of(path: Path, *, create: bool = True) -> str:
     return str(caught.value)
 
 
-def test_a_new_store_is_made_with_its_folder_and_opened_again(tmp_path: Path) -> None:
+def test_a_new_store_is_created_with_its_folder_and_opened_again(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "store.sqlite"
     open_store(path, create=True).dispose()
     with open_store(path, create=False).connect() as connection:
@@ -39,33 +39,22 @@ def test_runs_that_begin_together_share_a_new_store(tmp_path: Path) -> None:
         list(pool.map(run, range(8)))
 
 
-def test_a_missing_store_is_not_made_by_a_reader(tmp_path: Path) -> None:
+def test_a_reader_does_not_create_a_missing_store(tmp_path: Path) -> None:
     assert "there is no store" in error_of(tmp_path / "none.sqlite", create=False)
     assert not (tmp_path / "none.sqlite").exists()
 
 
-@pytest.mark.parametrize(("held", "words"), [(VERSION + 1, "or a newer one"), (0, "keep it for that schedlab")])
-def test_another_version_is_refused_and_left_alone(tmp_path: Path, held: int, words: str) -> None:
+@pytest.mark.parametrize(("version", "words"), [(VERSION + 1, "or a newer one"), (0, "keep it for that schedlab")])
+def test_another_version_is_refused_and_left_alone(tmp_path: Path, version: int, words: str) -> None:
     path = tmp_path / "store.sqlite"
     open_store(path, create=True).dispose()
     with sqlite3.connect(path) as connection:
-        connection.execute(f"UPDATE schedlab_store SET version = {held}, written_by = '9.9'")
+        connection.execute(f"UPDATE schedlab_store SET version = {version}, written_by = '9.9'")
     before = sorted(sqlite3.connect(path).iterdump())
-    told = error_of(path)
-    assert f"holds version {held}, written by schedlab 9.9" in told
-    assert words in told
+    message = error_of(path)
+    assert f"contains version {version}, written by schedlab 9.9" in message
+    assert words in message
     assert sorted(sqlite3.connect(path).iterdump()) == before
-
-
-def test_a_store_of_the_first_version_is_brought_up_to_date_with_its_runs(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    open_store(path, create=True).dispose()
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE printed")
-        connection.execute("UPDATE schedlab_store SET version = 1, written_by = '0.1'")
-    with open_store(path, create=False).connect() as connection:
-        assert connection.execute(text("SELECT version FROM schedlab_store")).scalar() == VERSION
-        assert connection.execute(text("SELECT count(*) FROM printed")).scalar() == 0
 
 
 def test_a_store_without_a_column_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -87,8 +76,8 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) ->
 def test_a_cut_off_store_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     open_store(path, create=True).dispose()
-    whole = path.read_bytes()
-    path.write_bytes(whole[:4096] + b"\xff" * 4096)
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * 4096)
     for companion in ("-wal", "-shm"):
         path.with_name(path.name + companion).unlink(missing_ok=True)
     before = path.read_bytes()
@@ -104,5 +93,5 @@ def test_somebody_else_s_database_is_refused_and_left_alone(tmp_path: Path) -> N
     assert [row[0] for row in sqlite3.connect(path).execute("SELECT name FROM sqlite_master")] == ["cats"]
 
 
-def test_a_folder_is_told(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     assert "is a folder" in error_of(tmp_path)

@@ -12,8 +12,7 @@ from schedlab.findings import findings
 from schedlab.results import Cell, Import, Series, Table, TableRow
 from schedlab.store import reading
 from schedlab.store.columns import Chosen, columns
-from schedlab.store.importing import record_imports
-from schedlab.store.tables import tables
+from schedlab.store.importing import printed_tables, record_imports
 
 
 def series(column: str, metric: str, clients: int, values: list[float], block: int = 1) -> Series:
@@ -79,7 +78,7 @@ def test_an_imported_run_says_so_and_names_its_blocks(engine: Engine) -> None:
 
 def test_printed_tables_come_back_whole(engine: Engine) -> None:
     (run_id,) = record_imports(engine, [Import("mail", "mail.txt", tables=(TABLE, TABLE))])
-    assert tables(engine, run_id) == (TABLE, TABLE)
+    assert printed_tables(engine, run_id) == (TABLE, TABLE)
     found = findings(engine, run_id)
     assert [column.name for column in found.columns] == ["vanilla", "patched"]
     assert found.printed == (TABLE, TABLE)

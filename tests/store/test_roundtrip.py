@@ -1,61 +1,97 @@
-"""What is written is read back: metrics, samples, output, failures."""
+"""Trials are read as they were written: values, samples, output, failures, conditions, counters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import zlib
+from math import inf, nan
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
 
+from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.counters import COLUMNS
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
 from schedlab.measurement import Conditions, Measurement
-from schedlab.store import reading, writing
-from schedlab.store.gathering import gather
-from schedlab.store.packing import pack, unpack
+from schedlab.store import reading, schema, writing
+from schedlab.store.columns import pack, read_cells, unpack
 from schedlab.workloads.metrics import Metric, MetricSpec
 from tests.conftest import TWO_VARIANTS, begin
 
 LATENCY = MetricSpec("latency", "us/op", "lower")
+RATE = MetricSpec("rate", "op/s", "higher")
 
 
-def test_samples_come_back_exactly(engine: Engine, experiment: Experiment) -> None:
+def block_values(engine: Engine, run_id: int) -> pl.DataFrame:
+    """The block means of a run."""
+    return average_blocks(read_cells(engine, reading.run(engine, run_id)))
+
+
+def test_values_and_samples_are_read_exactly(engine: Engine, experiment: Experiment) -> None:
     made = plan(experiment, 1)
     run_id = begin(engine, made)
     samples = [0.1, 4.25, 1e-9, 7.0]
     writing.record(engine, run_id, made.trials[6], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0, samples)]))
-    assert list(reading.samples(engine, run_id, 6, "latency")) == samples
-    assert list(reading.samples(engine, run_id, 6, "other")) == []
-    row = reading.measurements(engine, run_id).row(0, named=True)
+    s = schema.samples.c
+    with engine.connect() as connection:
+        ((name, count, data),) = connection.execute(select(s.name, s.count, s.data))
+    assert (name, count, unpack(zlib.decompress(data)).tolist()) == ("latency", 4, samples)
+    row = block_values(engine, run_id).row(0, named=True)
     assert (row["block"], row["metric"], row["value"], row["position"]) == (1, "latency", 3.0, 6.0)
 
 
-def test_a_block_s_iterations_are_read_as_their_mean(engine: Engine) -> None:
+def test_iterations_of_a_block_are_averaged(engine: Engine) -> None:
     text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 3")
     made = plan(parse(text, "f"), 1)
     run_id = begin(engine, made, text)
     cell = [trial for trial in made.trials if trial.phase == "measure"][:3]
     for trial, value in zip(cell, (1.0, 2.0, 6.0), strict=True):
         writing.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, [Metric(LATENCY, value)]))
-    frame = reading.measurements(engine, run_id)
-    assert frame.select("value", "iterations").rows() == [(3.0, 3)]
+    assert block_values(engine, run_id).select("value", "iterations").rows() == [(3.0, 3)]
 
 
-def test_warm_up_and_failed_trials_are_kept_but_not_measured(engine: Engine, experiment: Experiment) -> None:
+def test_an_iteration_without_a_value_leaves_a_gap_in_its_cell(engine: Engine) -> None:
+    text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 4")
+    made = plan(parse(text, "f"), 1)
+    run_id = begin(engine, made, text)
+    trials = [trial for trial in made.trials if trial.phase == "measure"][:4]
+    measurements = [
+        Measurement("failed", 1.0, 2.0, reason="no memory"),
+        Measurement("ok", 1.0, 2.0, [Metric(LATENCY, -inf), Metric(RATE, 5.0)]),
+        Measurement("ok", 1.0, 2.0, [Metric(RATE, 6.0)]),
+        Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 2.0)]),
+    ]
+    for trial, measurement in zip(trials, measurements, strict=True):
+        writing.record(engine, run_id, trial, measurement)
+    latency, rate = read_cells(engine, reading.run(engine, run_id))
+    assert latency.values.tolist() == pytest.approx([nan, -inf, nan, 2.0], nan_ok=True)
+    assert rate.values.tolist() == pytest.approx([nan, 5.0, 6.0], nan_ok=True)
+    assert (latency.iterations.tolist(), rate.samples.tolist()) == ([1, 3], [5.0, 6.0])
+
+
+def test_a_value_that_is_not_a_number_is_refused(engine: Engine, experiment: Experiment) -> None:
+    made = plan(experiment, 1)
+    run_id = begin(engine, made)
+    with pytest.raises(ValueError, match=r"latency .* is not a number"):
+        writing.record(engine, run_id, made.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, nan)]))
+    assert writing.done(engine, run_id) == set()
+
+
+def test_warm_up_and_failed_trials_are_kept_but_not_analysed(engine: Engine, experiment: Experiment) -> None:
     made = plan(experiment, 1)
     run_id = begin(engine, made)
     writing.record(engine, run_id, made.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0)]))
     writing.record(engine, run_id, made.trials[6], Measurement("timeout", 1.0, 2.0, reason="too long"))
-    assert len(reading.measurements(engine, run_id)) == 0
+    assert len(block_values(engine, run_id)) == 0
     assert writing.done(engine, run_id) == {0, 6}
     assert reading.failures(engine, run_id)["reason"].to_list() == ["too long"]
 
 
-def test_conditions_are_means_weighted_by_duration_and_unknown_ones_null(
+def test_conditions_are_weighted_by_duration_and_null_where_not_observed(
     engine: Engine, experiment: Experiment
 ) -> None:
     made = plan(experiment, 1)
@@ -92,11 +128,11 @@ def test_a_long_output_keeps_both_ends(engine: Engine, experiment: Experiment) -
 
 
 @given(st.lists(st.floats(allow_nan=False), max_size=50))
-def test_packing_loses_nothing(samples: list[float]) -> None:
-    assert unpack(pack(samples)).tolist() == samples
+def test_packed_values_are_unpacked_exactly(values: list[float]) -> None:
+    assert unpack(pack(values)).tolist() == values
 
 
-def test_counters_are_read_as_means_over_the_trials_of_a_block(engine: Engine, experiment: Experiment) -> None:
+def test_counters_are_means_over_the_trials_of_a_block(engine: Engine, experiment: Experiment) -> None:
     made = plan(experiment, 1)
     run_id = begin(engine, made)
     in_block = [trial for trial in made.trials if trial.phase == "measure" and trial.block == 1][:2]
@@ -104,20 +140,8 @@ def test_counters_are_read_as_means_over_the_trials_of_a_block(engine: Engine, e
         writing.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, counters=counted))
     failed = next(trial for trial in made.trials if trial.block == 2)
     writing.record(engine, run_id, failed, Measurement("failed", 1.0, 2.0, counters={"forks": 99}))
-    held = reading.counters(engine, run_id)
+    counters = reading.counters(engine, run_id)
     name, row = in_block[0].variant.name, in_block[0].row
     key = (1, name, row.label, row.parameters_json)
-    assert sorted(held.rows()) == [(*key, "forks", 3.0), (*key, "steal_ms", 0.5)]
-    assert dict(held.schema) == COLUMNS
-
-
-def test_one_pass_gathers_what_two_queries_read(engine: Engine, run_script: Callable[..., tuple[int, object]]) -> None:
-    text = TWO_VARIANTS.replace("blocks = 8", "blocks = 3\niterations = 2")
-    run_id, _ = run_script(lambda trial: 1.0 + trial.index, text)
-    gathered = gather(engine, run_id)
-    order = ["variant", "workload", "parameters", "metric", "block"]
-    means = reading.measurements(engine, run_id).sort(order)
-    assert gathered.means().select(means.columns).sort(order).equals(means)
-    held = {row: values.tolist() for row, values in gathered.samples("base").items()}
-    assert len(held) == 2
-    assert all(len(values) == 6 and values == sorted(values) for values in held.values())
+    assert sorted(counters.rows()) == [(*key, "forks", 3.0), (*key, "steal_ms", 0.5)]
+    assert dict(counters.schema) == COLUMNS

@@ -165,7 +165,9 @@ def test_a_run_that_is_interrupted_twice_boots_only_what_is_missing(
     assert (run.id, run.state, run.recorded) == (1, "complete", 12)
     assert writing.done(engine, run.id) == set(range(12))
     with sqlite3.connect(store) as connection:
-        replaced = connection.execute("select position from trial where superseded order by position").fetchall()
+        replaced = connection.execute(
+            "select trial.position from trial join cell on cell.id = cell_id where superseded order by 1"
+        ).fetchall()
     assert replaced == [(position,) for position in (4, 5, 6, 8, 9, 10)]
     assert [note for note in run.notes if note.startswith("interrupted")] == [
         "interrupted after 7 trials; block 1 had to be measured again",

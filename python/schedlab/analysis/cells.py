@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import nan, sqrt
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from schedlab.analysis.distributions import CellSamples
 
 Key = tuple[str, str, str, str]
 """Workload, parameters (canonical JSON), metric, variant."""
@@ -22,6 +24,32 @@ TOLERATED = 0.05
 """The share of a cell's trials that may fail before what is left is no fair sample of it."""
 
 _KEYS = ["workload", "parameters", "metric", "variant"]
+
+
+def average_blocks(cells: Sequence[CellSamples]) -> pl.DataFrame:
+    """Average each cell's metrics over its iterations.
+
+    Columns: block, variant, workload, parameters, metric, position (mean index in the plan), value, iterations; sorted
+    by the first five.
+    """
+    types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
+    types |= {"metric": pl.String, "position": pl.Float64, "value": pl.Float64, "iterations": pl.Int64}
+    keys: dict[tuple[int, str, str, str, str], int] = {}
+    for cell in cells:
+        keys.setdefault((cell.block, cell.variant, cell.workload, cell.parameters, cell.metric), len(keys))
+    index = [keys[cell.block, cell.variant, cell.workload, cell.parameters, cell.metric] for cell in cells]
+    of_value = np.repeat(np.array(index, np.int64), [len(cell.values) for cell in cells])
+    values = np.concatenate([np.empty(0), *(cell.values for cell in cells)])
+    positions = np.concatenate([np.empty(0), *(cell.position + np.arange(len(cell.values)) for cell in cells)])
+    measured = ~np.isnan(values)
+    # bincount adds in the order of the plan, so that equal samples have equal means down to the last bit.
+    counts, totals, places = (
+        np.bincount(of_value[measured], weights, len(keys)) for weights in (None, values[measured], positions[measured])
+    )
+    lines = [
+        (*key, places[i] / counts[i], totals[i] / counts[i], int(counts[i])) for key, i in keys.items() if counts[i]
+    ]
+    return pl.DataFrame(sorted(lines), schema=types, orient="row")
 
 
 def block_means(samples: pl.DataFrame) -> dict[Key, dict[int, float]]:

@@ -11,6 +11,38 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
+class CellSamples:
+    """Samples of one metric in one cell: a variant in a row within a block.
+
+    Attributes:
+        position: index in the plan of the cell's first trial; iterations follow each other.
+        values: one value for each iteration; nan where the trial failed or lacks the metric.
+        imported: all samples of a cell that was imported, whose only value is their mean; None for measured cells.
+    """
+
+    block: int
+    variant: str
+    workload: str
+    parameters: str
+    position: int
+    metric: str
+    unit: str
+    direction: str
+    values: NDArray[np.float64]
+    imported: NDArray[np.float64] | None = None
+
+    @property
+    def iterations(self) -> NDArray[np.int64]:
+        """Indices of the iterations that have a value."""
+        return np.flatnonzero(~np.isnan(self.values))
+
+    @property
+    def samples(self) -> NDArray[np.float64]:
+        """The samples: those of the source for an imported cell, else the value of each trial."""
+        return self.values[self.iterations] if self.imported is None else self.imported
+
+
+@dataclass(frozen=True)
 class ColumnRow:
     """One row: the samples of every column, or None where a column has none.
 

@@ -70,7 +70,7 @@ def compare(
     engine = next((column.store for column in chosen if column.store), None)
     engine = opened() if engine is None or any(column.store is None for column in chosen) else engine
     ranks = form is not Format.MMTESTS
-    scope = Scope(engine, chosen, lambda kept=None: compared(engine, chosen, ranks=ranks), store)
+    scope = Scope(engine, chosen, lambda: compared(engine, chosen, ranks=ranks), store)
     present(scope, Wanted(form, output, stars, layout, width, samples))
     if fail_on is FailOn.WORSE and scope.findings.has_regression:
         raise typer.Exit(Exit.REGRESSION)

@@ -148,15 +148,14 @@ def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[
     from schedlab.errors import StoreError
     from schedlab.importers.adjust import by_column
     from schedlab.store.file import open_store
-    from schedlab.store.importing import record_imports
+    from schedlab.store.importing import duplicates, record_imports
     from schedlab.store.reading import run
-    from schedlab.store.twins import twins
 
     groups = [by_column(imported) for imported in imports]
     parts = [part for group in groups for part in group]
     engine = open_store(path, create=True)
-    if stored := [] if again else twins(engine, parts):
-        runs = ", ".join(f"{twin.name} is run {twin.run_id}" for twin in stored)
+    if stored := [] if again else duplicates(engine, parts):
+        runs = ", ".join(f"{duplicate.name} is run {duplicate.run_id}" for duplicate in stored)
         raise StoreError(
             f"has these results already: {runs}",
             where=str(path),

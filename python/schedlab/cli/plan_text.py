@@ -18,7 +18,7 @@ from schedlab.execution.sizing import Sizing
 from schedlab.experiment.factorial import resolution
 from schedlab.experiment.plan import Plan
 from schedlab.experiment.size import blocks_at_least, interim_analyses
-from schedlab.store.describing import describe
+from schedlab.store.writing import describe
 from schedlab.units import counted, format_time
 
 

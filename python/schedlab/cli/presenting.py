@@ -76,13 +76,13 @@ def _report(scope: Scope, wanted: Wanted) -> Report:
 
     sampled = [column for column in scope.chosen if column.run.design.questions]
     if wanted.form is Format.MMTESTS and sampled:
-        findings, samples = scope.findings_and_samples()
+        findings, samples = scope.findings, scope.samples
         stars, layout = wanted.stars or Stars.VERDICTS, wanted.layout or Layout.CURRENT
         view = mmtests_view(findings, sampled, samples, stars.value, layout.value)
         return build(findings, scope.store, mmtests=view)
     named = bool(wanted.counter)
     if wanted.form is Format.HTML:
-        findings, samples = scope.findings_and_samples()
+        findings, samples = scope.findings, scope.samples
         counted = named or (findings.paired and findings.verdicts)
         changes = _changes(scope, wanted.counter) if counted else None
         return build(findings, scope.store, changes=changes, named=named, samples=samples, plots=True)
@@ -112,7 +112,7 @@ def _changes(scope: Scope, names: Sequence[str]) -> list[Change]:
 
 def _samples(scope: Scope) -> DataFrame:
     """Return every sample; SchedlabError for printed figures alone."""
-    from schedlab.store.samples import long
+    from schedlab.store.samples import sample_table
 
     if not any(column.run.design.questions for column in scope.chosen):
         raise SchedlabError(
@@ -120,4 +120,4 @@ def _samples(scope: Scope) -> DataFrame:
             where=scope.chosen[0].run.experiment_path,
             todo="--format csv or json give their figures",
         )
-    return long(scope.engine, scope.chosen)
+    return sample_table(scope.engine, scope.chosen)

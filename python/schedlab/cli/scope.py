@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -17,15 +14,7 @@ if TYPE_CHECKING:
     from schedlab.analysis.distributions import Columns
     from schedlab.findings import Findings
     from schedlab.store.columns import Chosen
-    from schedlab.store.gathering import Gathered
     from schedlab.store.reading import Run
-
-
-class Judge(Protocol):
-    """Makes findings, and puts all figures of its run, by the run's number, into ``kept`` if it read them."""
-
-    def __call__(self, kept: dict[int, Gathered] | None = None) -> Findings:
-        """Judge, once."""
 
 
 @dataclass
@@ -34,7 +23,7 @@ class Scope:
 
     engine: Engine
     chosen: Sequence[Chosen]
-    judge: Judge
+    judge: Callable[[], Findings]
     store: Path | None
 
     @cached_property
@@ -42,21 +31,12 @@ class Scope:
         """Judged once, and only if the format shows verdicts."""
         return self.judge()
 
-    @property
+    @cached_property
     def samples(self) -> Columns:
         """The samples side by side."""
-        return self._samples({})
-
-    def findings_and_samples(self) -> tuple[Findings, Columns]:
-        """Both for those who show both: one pass over a run's figures reads for the two."""
-        kept: dict[int, Gathered] = {}
-        self.findings = self.judge(kept)
-        return self.findings, self._samples(kept)
-
-    def _samples(self, gathered: Mapping[int, Gathered]) -> Columns:
         from schedlab.store.columns import columns
 
-        return columns(self.engine, [one for one in self.chosen if one.run.design.questions], gathered=gathered)
+        return columns(self.engine, [column for column in self.chosen if column.run.design.questions])
 
 
 def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path | None, *, ranks: bool) -> Scope:
@@ -69,7 +49,7 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
         named = selection.named_apart(chosen)
         named = selection.with_baseline(named, baseline) if baseline else named
         refuse(named)
-        return Scope(engine, named, lambda kept=None: compared(engine, named, ranks=ranks), store)
+        return Scope(engine, named, lambda: compared(engine, named, ranks=ranks), store)
 
     if len(words) > 1:
         return together([column for word in words for column in selection.select(engine, word)])
@@ -82,7 +62,7 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
     if baseline and baseline != columns[0].name:
         # The control is the first variant once more: it is none for another baseline.
         return together([column for column in columns if column.variant != run.design.control])
-    return Scope(engine, columns, lambda kept=None: judged(engine, run, kept), store)
+    return Scope(engine, columns, lambda: judged(engine, run), store)
 
 
 def compared(engine: Engine, chosen: Sequence[Chosen], *, ranks: bool) -> Findings:
@@ -92,22 +72,8 @@ def compared(engine: Engine, chosen: Sequence[Chosen], *, ranks: bool) -> Findin
     return compare(engine, chosen, ranks=ranks)
 
 
-def judged(engine: Engine, run: Run, kept: dict[int, Gathered] | None) -> Findings:
-    """Findings of one run, loaded as late; ``kept`` as for :class:`Judge`."""
-    from schedlab.store.stretches import stretches
-
-    with loading("schedlab.findings"):
-        trials = stretches(engine, run.id)
+def judged(engine: Engine, run: Run) -> Findings:
+    """Return the findings of one run; the modules that judge are loaded only when a format asks for verdicts."""
     from schedlab.findings import findings
 
-    return findings(engine, run, trials, kept)
-
-
-@contextmanager
-def loading(*modules: str) -> Iterator[None]:
-    """Load modules while the block waits for the database, which works without Python's lock."""
-    with ThreadPoolExecutor(1) as aside:
-        loaded = [aside.submit(import_module, name) for name in modules]
-        yield
-    for one in loaded:
-        one.result()
+    return findings(engine, run)

@@ -42,9 +42,9 @@ def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[
 def read(path: Path, layouts: Sequence[Layout] = ()) -> list[Chosen]:
     """The columns of a path's results, read into memory; ImportProblem when it holds none."""
     from schedlab.importers import detect
-    from schedlab.store.scratch import held_in_memory
+    from schedlab.store.importing import read_into_memory
 
-    engine, runs = held_in_memory([detect.read(path, layouts=layouts)])
+    engine, runs = read_into_memory([detect.read(path, layouts=layouts)])
     return [replace(column, store=engine) for run in runs for column in variants_of(run)]
 
 

@@ -9,23 +9,23 @@ import numpy as np
 import polars as pl
 from sqlalchemy import Engine
 
-from schedlab.analysis.cells import block_means
+from schedlab.analysis.cells import average_blocks, block_means
 from schedlab.analysis.matching import Matched
 from schedlab.analysis.unpaired import Group, UnpairedRow, group, judge_unpaired, unpaired_warnings
 from schedlab.analysis.verdicts import Options, Verdict, judge
 from schedlab.analysis.warnings import Warning
 from schedlab.comparison.sides import Side
 from schedlab.store import reading
-from schedlab.store.columns import samples_of
-from schedlab.store.samples import long
+from schedlab.store.columns import Row, Samples, read_cells, samples_by_row
+from schedlab.store.samples import sample_table
 
 
 def side_by_side(sides: Sequence[Side]) -> pl.DataFrame:
-    """Block means of all sides by their columns' names; see :func:`schedlab.store.reading.measurements`."""
+    """Block means of all sides by their columns' names; see :func:`schedlab.analysis.cells.average_blocks`."""
     of_run: dict[tuple[Engine, int], pl.DataFrame] = {}
     for side in sides:
         if side.of not in of_run:
-            of_run[side.of] = reading.measurements(*side.of)
+            of_run[side.of] = average_blocks(read_cells(side.engine, side.run))
     return pl.concat([of(of_run[side.of], side) for side in sides])
 
 
@@ -45,7 +45,7 @@ def paired(sides: Sequence[Side], rows: Sequence[Matched], values: pl.DataFrame,
     questions, names = [row.question for row in rows], [side.name for side in sides]
     if options.interval == "bootstrap":
         # It resamples single iterations within their blocks.
-        values = long(sides[0].engine, [side.column for side in sides]).rename({"column": "variant"})
+        values = sample_table(sides[0].engine, [side.column for side in sides]).rename({"column": "variant"})
     return judge(values, questions, names, None, options, reading.failure_counts(*sides[0].of))
 
 
@@ -68,6 +68,11 @@ def unpaired(
     return [held[row.question, name] for row in rows for name in names[1:] if name in row.columns], warnings
 
 
+def _samples(side: Side) -> dict[Row, Samples]:
+    variant = side.column.variant
+    return samples_by_row(read_cells(side.engine, side.run, {variant}), variant)
+
+
 def _of_two(groups: Sequence[UnpairedRow], place: int) -> list[UnpairedRow]:
     """The rows that a side has, with the baseline and that side alone: a row that it lacks is none of its questions."""
     return [replace(row, groups=(row.groups[0], row.groups[place])) for row in groups if row.groups[place] is not None]
@@ -78,7 +83,7 @@ def _groups(sides: Sequence[Side], rows: Sequence[Matched], values: pl.DataFrame
     means = block_means(values)
     # Where every row has several blocks the samples are not needed, and there may be a million of them.
     pooled = {key[3] for key, blocks in means.items() if len(blocks) < 2}
-    samples = {side.name: samples_of(side.engine, side.column) for side in sides if side.name in pooled}
+    samples = {side.name: _samples(side) for side in sides if side.name in pooled}
 
     def group_of(row: Matched, side: Side) -> Group | None:
         if side.name not in row.columns:

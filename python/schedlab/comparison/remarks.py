@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import polars as pl
 
+from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.verdicts import Options, Question, judge
 from schedlab.analysis.warnings import Kind, Warning
 from schedlab.comparison.sides import Side, one_of_each_run, variants_taken
 from schedlab.store import reading
+from schedlab.store.columns import read_cells
 
 FIRST_TO_TELL = ("cpu.model", "topology.cpus", "memory_kib", "kernel.release", "kernel.command_line", "frequency")
 """Parts of the fingerprint by which two machines are told apart before all others."""
@@ -62,7 +64,7 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
 
 def _of_run(side: Side, variants: set[str], questions: Sequence[Question], options: Options) -> Iterator[Warning]:
     run, control = side.run, side.run.design.control
-    everything = reading.measurements(*side.of)
+    everything = average_blocks(read_cells(side.engine, side.run))
     pair = [run.design.variants[0], *([control] if control else [])]
     of_control = judge(everything, questions, pair, control, options)
     values, conditions, failures = (

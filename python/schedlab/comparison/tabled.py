@@ -15,7 +15,7 @@ from schedlab.comparison.refusing import ComparisonError
 from schedlab.findings import Findings, findings
 from schedlab.results import Table
 from schedlab.store.columns import Chosen
-from schedlab.store.tables import tables
+from schedlab.store.importing import printed_tables
 
 
 def tabled(engine: Engine | None, chosen: Sequence[Chosen]) -> Findings:
@@ -29,7 +29,7 @@ def tabled(engine: Engine | None, chosen: Sequence[Chosen]) -> Findings:
     if len(sources) == 1:
         checked = tuple(check(table, first.name) for table in found.printed)
         return replace(found, columns=tuple(chosen), checked=checked, printed=tuple(one.table for one in checked))
-    held = {name: tables(_engine(column, engine), column.run.id) for name, column in sources.items()}
+    held = {name: printed_tables(_engine(column, engine), column.run.id) for name, column in sources.items()}
     merged, incomplete = side_by_side(held)
     if not merged:
         names = ", ".join(sources)
@@ -50,7 +50,9 @@ def tabled(engine: Engine | None, chosen: Sequence[Chosen]) -> Findings:
 def tables_of(engine: Engine | None, chosen: Sequence[Chosen]) -> tuple[Table, ...]:
     """All tables of the sources of these columns."""
     return tuple(
-        table for column in _sources(chosen).values() for table in tables(_engine(column, engine), column.run.id)
+        table
+        for column in _sources(chosen).values()
+        for table in printed_tables(_engine(column, engine), column.run.id)
     )
 
 

@@ -13,9 +13,10 @@ from schedlab.analysis.variance import Noise, noise
 from schedlab.analysis.verdicts import Options, Question
 from schedlab.errors import SchedlabError
 from schedlab.experiment.plan import Plan
-from schedlab.store import reading, samples
+from schedlab.store import reading
 from schedlab.store.columns import variants_of
-from schedlab.store.describing import asked, describe
+from schedlab.store.samples import sample_table
+from schedlab.store.writing import describe, questions_of
 from schedlab.workloads.registry import adapter
 
 
@@ -63,7 +64,7 @@ def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None,
     wanted = Wanted(options.delta if effect is None else effect, power, options.strictest(plan.tests))
     times, held = durations(reading.times(engine, run.id)), _Held(engine, run)
     known, unknown = [], []
-    for question in asked(plan):
+    for question in questions_of(plan):
         found = held.noise(question)
         if isinstance(found, str):
             unknown.append((question, found))
@@ -94,7 +95,7 @@ class _Held:
 
     def __init__(self, engine: Engine, run: reading.Run) -> None:
         self._run = run
-        self._values = block_values(samples.long(engine, variants_of(run)).rename({"column": "variant"}))
+        self._values = block_values(sample_table(engine, variants_of(run)).rename({"column": "variant"}))
 
     def noise(self, question: Question) -> Noise | str:
         """A row's noise, or why it is not known."""

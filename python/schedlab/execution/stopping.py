@@ -7,11 +7,13 @@ from collections.abc import Collection
 import polars as pl
 from sqlalchemy import Engine
 
+from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.rows import Word
 from schedlab.analysis.sequential import course
 from schedlab.analysis.verdicts import judge
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.store import reading
+from schedlab.store.columns import read_cells
 
 
 class Looks:
@@ -46,7 +48,7 @@ class Looks:
     def _decided(self, block: int) -> bool:
         """Whether every row of every variant but the control is better, worse or equivalent by these blocks."""
         run = reading.run(self._engine, self._run_id)
-        values = reading.measurements(self._engine, run.id).filter(pl.col("block") <= block)
+        values = average_blocks(read_cells(self._engine, run)).filter(pl.col("block") <= block)
         failures = reading.failure_counts(self._engine, run.id)
         design, options = run.design, run.design.options(run.seed)
         verdicts = judge(values, design.questions, design.variants, design.control, options, failures, done=block)

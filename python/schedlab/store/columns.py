@@ -1,28 +1,32 @@
-"""Reading raw samples side by side: every iteration of every block, which means over blocks have lost."""
+"""The reader of samples: the cells of a run, and columns side by side."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import Engine, select
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Engine, select
 
-from schedlab.analysis.distributions import ColumnRow, Columns
+from schedlab.analysis.distributions import CellSamples, ColumnRow, Columns
 from schedlab.analysis.rows import Question
 from schedlab.store import schema
-from schedlab.store.figures import Samples
-from schedlab.store.gathering import Gathered, Row, gather
-from schedlab.store.packing import unpack
 from schedlab.store.reading import Run
+
+Samples = NDArray[np.float64]
+
+Row = tuple[str, str, str]
+"""Workload, parameters (canonical JSON) and metric."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """One column: a variant of a run, and the name to show it by.
+    """One column of a report: a variant of a run, and the name to show.
 
-    ``store`` is where the run lies when that is not the store which the others are read from.
+    ``store`` is the run's store where it differs from the store of the other columns.
     """
 
     run: Run
@@ -32,33 +36,75 @@ class Chosen:
 
 
 def variants_of(run: Run) -> list[Chosen]:
-    """A run's own columns, the baseline first; the A/A control is one of them."""
+    """Return a run's columns, the baseline first; the A/A control is a column too."""
     return [Chosen(run, name, name) for name in run.design.variants]
 
 
-def columns(
-    engine: Engine,
-    chosen: Sequence[Chosen],
-    only: Collection[Row] | None = None,
-    gathered: Mapping[int, Gathered] | None = None,
-) -> Columns:
-    """The samples of every row that any of the columns asks about, rows in the order in which they are first met.
+def pack(values: Iterable[float]) -> bytes:
+    """Return values as the store keeps them: little-endian doubles."""
+    return np.fromiter(values, "<f8").tobytes()
 
-    A row is a workload with its parameters and a metric; with ``only`` no others are given. A column that has it in
-    another unit or direction than the first has no samples there. An imported column has the samples that its source
-    printed; a measured one the value of each good trial, in the order of the plan. Both run over all blocks.
-    ``gathered`` are measured runs of ``engine`` that have been read already, by number.
+
+def unpack(data: bytes) -> Samples:
+    """Return the values of :func:`pack`."""
+    return np.frombuffer(data, "<f8").astype(np.float64, copy=False)
+
+
+def read_cells(engine: Engine, run: Run, variants: Collection[str] | None = None) -> list[CellSamples]:
+    """Read the measured cells of a run, without warm-up, in the order of the plan; with ``variants`` only theirs."""
+    c, m = schema.cell.c, schema.metric.c
+    query = (
+        select(c.id, c.block, c.variant, c.workload, c.parameters, c.position, m.name, m.unit, m.direction, m.data)
+        .join_from(schema.cell, schema.metric)
+        .where(c.run_id == run.id, c.phase == "measure", schema.current)
+    )
+    if variants is not None:
+        query = query.where(c.variant.in_(variants))
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(c.position, m.name)).all()
+        imported = {} if run.design.paired else _imported_samples(connection, run)
+    return [
+        CellSamples(
+            block, variant, workload, parameters, position, metric, unit, direction, unpack(data),
+            imported.get((cell, metric)),
+        )
+        for cell, block, variant, workload, parameters, position, metric, unit, direction, data in rows
+    ]  # fmt: skip
+
+
+def _imported_samples(connection: Connection, run: Run) -> dict[tuple[int, str], Samples]:
+    """Return the samples of an imported run by cell and metric: each of its cells has one trial."""
+    t, s = schema.trial.c, schema.samples.c
+    query = select(t.cell_id, s.name, s.data).join_from(schema.cell, schema.trial).join(schema.samples)
+    rows = connection.execute(query.where(schema.cell.c.run_id == run.id, schema.current))
+    return {(cell, name): unpack(zlib.decompress(data)) for cell, name, data in rows}
+
+
+def samples_by_row(cells: Iterable[CellSamples], variant: str) -> dict[Row, Samples]:
+    """Return a variant's samples over all blocks, by row, in the order of the plan."""
+    parts: dict[Row, list[Samples]] = {}
+    for cell in cells:
+        if cell.variant == variant and len(samples := cell.samples):
+            parts.setdefault((cell.workload, cell.parameters, cell.metric), []).append(samples)
+    return {row: np.concatenate(arrays) for row, arrays in parts.items()}
+
+
+def columns(engine: Engine, chosen: Sequence[Chosen], only: Collection[Row] | None = None) -> Columns:
+    """Return the samples of every row that any of the columns has, rows in the order of their first appearance.
+
+    A row is a workload with its parameters and a metric; ``only`` selects rows. A column whose unit or direction in a
+    row differs from the first column's has no samples there. Samples run over all blocks.
     """
-    read = dict(gathered or {})
-    for run_id, several in _measured(chosen).items():
-        if run_id not in read:
-            read[run_id] = gather(engine, run_id, several)
+    cells = cells_of_runs(engine, chosen)
     questions: dict[Row, Question] = {}
     for column in chosen:
-        for key, question in _asked(column).items():
+        for key, question in _questions(column).items():
             if only is None or key in only:
                 questions.setdefault(key, question)
-    held = [_comparable(_held(engine, column, read), _asked(column), questions) for column in chosen]
+    by_column = [
+        _comparable(samples_by_row(cells[run_key(engine, column)], column.variant), _questions(column), questions)
+        for column in chosen
+    ]
     rows = [
         ColumnRow(
             question.workload,
@@ -66,7 +112,7 @@ def columns(
             question.unit,
             question.direction,
             json.loads(question.parameters),
-            tuple(of_column.get(key) for of_column in held),
+            tuple(samples.get(key) for samples in by_column),
             question.label,
             question.decimals,
         )
@@ -75,48 +121,31 @@ def columns(
     return Columns(tuple(column.name for column in chosen), tuple(rows))
 
 
-def _measured(chosen: Sequence[Chosen]) -> dict[int, set[str]]:
-    """The variants of each measured run of the store itself: one pass reads all of a run's."""
-    variants: dict[int, set[str]] = {}
+def run_key(engine: Engine, column: Chosen) -> tuple[Engine, int]:
+    """Return what identifies a column's run: runs of two stores may have the same number."""
+    return column.store or engine, column.run.id
+
+
+def cells_of_runs(engine: Engine, chosen: Sequence[Chosen]) -> dict[tuple[Engine, int], list[CellSamples]]:
+    """Read each run once, with the variants that are among the columns."""
+    cells: dict[tuple[Engine, int], list[CellSamples]] = {}
     for column in chosen:
-        if column.store is None and column.run.design.paired:
-            variants.setdefault(column.run.id, set()).add(column.variant)
-    return variants
+        key = run_key(engine, column)
+        if key not in cells:
+            variants = {other.variant for other in chosen if run_key(engine, other) == key}
+            cells[key] = read_cells(key[0], column.run, variants)
+    return cells
 
 
-def _held(engine: Engine, column: Chosen, read: Mapping[int, Gathered]) -> dict[Row, Samples]:
-    if column.store is None and column.run.id in read:
-        return read[column.run.id].samples(column.variant)
-    return samples_of(column.store or engine, column)
-
-
-def _asked(column: Chosen) -> dict[Row, Question]:
+def _questions(column: Chosen) -> dict[Row, Question]:
     questions = column.run.design.questions
     return {(question.workload, question.parameters, question.metric): question for question in questions}
 
 
 def _comparable(
-    held: Mapping[Row, Samples], own: Mapping[Row, Question], rows: Mapping[Row, Question]
+    samples: Mapping[Row, Samples], own: Mapping[Row, Question], rows: Mapping[Row, Question]
 ) -> dict[Row, Samples]:
-    def alike(key: Row) -> bool:
+    def same_scale(key: Row) -> bool:
         return key in own and (own[key].unit, own[key].direction) == (rows[key].unit, rows[key].direction)
 
-    return {key: held[key] for key in rows if key in held and alike(key)}
-
-
-def samples_of(engine: Engine, column: Chosen) -> dict[Row, Samples]:
-    """A column's samples over all blocks, by row."""
-    if column.run.design.paired:
-        return gather(engine, column.run.id, {column.variant}).samples(column.variant)
-    return _imported(engine, column)
-
-
-def _imported(engine: Engine, column: Chosen) -> dict[Row, Samples]:
-    t, s = schema.trial.c, schema.samples.c
-    query = select(t.workload, t.parameters, s.name, s.data).join_from(schema.trial, schema.samples)
-    query = query.where(t.run_id == column.run.id, schema.current).order_by(t.position)
-    packed: dict[Row, list[bytes]] = {}
-    with engine.connect() as connection:
-        for workload, parameters, metric, data in connection.execute(query):
-            packed.setdefault((workload, parameters, metric), []).append(data)
-    return {row: np.concatenate([np.asarray(unpack(data)) for data in held]) for row, held in packed.items()}
+    return {key: samples[key] for key in rows if key in samples and same_scale(key)}

@@ -1,4 +1,4 @@
-"""What a report needs to know of a run's plan, kept beside it: a report must not depend on reading the file again."""
+"""The stored part of a run's plan. A report reads it here, and not from the experiment file, which may have changed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 
 class StoredDesign(BaseModel):
-    """A run's question, variants (the first is the baseline), rows to judge, and how to judge them.
+    """A run's question, variants (the first is the baseline), rows to judge, and settings of the analysis.
 
-    ``paired``: the variants were measured block by block, in a random order. Imported figures were not. ``looks`` are
-    the blocks after which a sequential run was to be looked at, ``stack`` the variants of a stack in order,
-    ``factorial`` the switches of each variant.
+    Attributes:
+        paired: whether the variants were measured block by block in a random order; imported figures were not.
+        looks: blocks after which a sequential run has an interim analysis.
+        stack: variants of a patch stack, in order.
+        factorial: the switches of each variant.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,7 +41,7 @@ class StoredDesign(BaseModel):
     factorial: Layout | None = None
 
     def options(self, seed: int) -> Options:
-        """The analysis' options; the run's seed draws its flips."""
-        from schedlab.analysis.verdicts import Options  # what a run was is often asked without judging it
+        """The options of the analysis; the run's random seed draws the sign flips."""
+        from schedlab.analysis.verdicts import Options  # slow to load, and most readers of a run judge nothing
 
         return Options(self.alpha, self.delta, self.correction, self.family, seed, self.interval, tuple(self.looks))

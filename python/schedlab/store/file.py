@@ -1,4 +1,7 @@
-"""Opening the store's file: its version is checked before anything is touched, and nothing is ever overwritten."""
+"""Opening a store: its version is checked before anything is read, and a file that is no store is left as it is.
+
+This is the only module that depends on SQLite.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, insert, inspect, select, update
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.pool import NullPool, StaticPool
 
 from schedlab.errors import StoreError
 from schedlab.locks import lock
-from schedlab.store.schema import VERSION, about, metadata, printed
+from schedlab.store.schema import VERSION, about, metadata
 
 
 def default_path() -> Path:
-    """``$SCHEDLAB_STORE``, else ``schedlab.sqlite`` under ``$XDG_DATA_HOME/schedlab`` (``~/.local/share``)."""
+    """Return ``$SCHEDLAB_STORE``, else ``schedlab.sqlite`` under ``$XDG_DATA_HOME/schedlab`` (``~/.local/share``)."""
     if named := os.environ.get("SCHEDLAB_STORE"):
         return Path(named)
     home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -26,10 +30,10 @@ def default_path() -> Path:
 
 
 def open_store(path: Path, *, create: bool) -> Engine:
-    """An engine on the store at ``path``; with ``create`` a missing file is made.
+    """Open the store at ``path``; with ``create`` make a missing file.
 
-    A store of an earlier version is brought up to this one. Raises StoreError for a missing file (without ``create``),
-    one that is no store, is damaged, or has an unknown version; such a file is left exactly as it is.
+    A store of an earlier version is upgraded in one transaction. Raises StoreError for a missing file (without
+    ``create``), for a file that is no store or is damaged, and for an unknown version; the file is left as it is.
     """
     if not path.exists():
         if not create:
@@ -37,52 +41,30 @@ def open_store(path: Path, *, create: bool) -> Engine:
         _make_folder(path)
     elif path.is_dir():
         raise StoreError("is a folder, not a store", where=str(path), todo="give the path of a file")
-    # Not a URL in one string: a name may hold '?', '%' or be ':memory:'.
-    engine = create_engine(URL.create("sqlite", database=str(path.absolute())))
+    engine = create_engine(_url(path))
     event.listen(engine, "connect", _configure)
     try:
-        with _turn(path.parent if create else None):
+        with _creating(path.parent if create else None):
             if create and (not path.exists() or path.stat().st_size == 0):
-                _make(engine)
-        _upgrade(engine)
-        _check_version(engine, path)
+                _create_tables(engine)
+        if _is_old(_version(engine)):
+            _upgrade(path)
+        _check(engine, path)
     except DatabaseError as error:
         raise explain(error, str(path)) from error
     return engine
 
 
-def _make(engine: Engine) -> None:
-    with engine.begin() as connection:
-        metadata.create_all(connection)
-        connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
-
-
-@contextmanager
-def _turn(folder: Path | None) -> Iterator[None]:
-    """One process at a time: two runs that begin together would both make the tables of a new store."""
-    with ExitStack() as held:
-        # Without leave to read the folder, or where it cannot be locked, there is no queue but SQLite's own.
-        with suppress(OSError):
-            if folder is not None:
-                handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-                held.callback(os.close, handle)
-                lock(handle)
-        yield
-
-
-def _upgrade(engine: Engine) -> None:
-    """Bring a store of an earlier version up to this one, in one transaction: version 2 added a table."""
-    with engine.begin() as connection:
-        if about.name not in inspect(connection).get_table_names():
-            return
-        held = connection.execute(select(about.c.version)).scalar()
-        if isinstance(held, int) and 1 <= held < VERSION:
-            printed.create(connection, checkfirst=True)
-            connection.execute(update(about).values(version=VERSION, written_by=version("schedlab")))
+def store_in_memory() -> Engine:
+    """Create a store that ends with the process."""
+    # A single connection: a store in memory ends with the connection that made it.
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    metadata.create_all(engine)
+    return engine
 
 
 def explain(error: DatabaseError, path: str) -> StoreError:
-    """A database's error in words for people."""
+    """Return an error for people from an error of the database."""
     if isinstance(error, OperationalError):
         return StoreError(
             f"cannot be used: {error.orig}", where=path, todo="check its owner, its rights and the space left"
@@ -92,6 +74,83 @@ def explain(error: DatabaseError, path: str) -> StoreError:
         where=path,
         todo="nothing was overwritten; give another file with --store, or recover it with 'sqlite3 FILE .recover'",
     )
+
+
+def _url(path: Path) -> URL:
+    # Not one string: a file name may contain '?' or '%', or be ':memory:'.
+    return URL.create("sqlite", database=str(path.absolute()))
+
+
+def _create_tables(engine: Engine) -> None:
+    with engine.begin() as connection:
+        metadata.create_all(connection)
+        connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
+
+
+@contextmanager
+def _creating(folder: Path | None) -> Iterator[None]:
+    """Lock the folder: two runs that begin at the same time would both create the tables of a new store."""
+    with ExitStack() as stack:
+        # A folder that cannot be read or locked leaves SQLite's own locks, which are enough for a single run.
+        with suppress(OSError):
+            if folder is not None:
+                handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+                stack.callback(os.close, handle)
+                lock(handle)
+        yield
+
+
+def _version(engine: Engine) -> tuple[int, str] | None:
+    """Return the store's version and the schedlab that wrote it; None where the store has no version."""
+    with engine.connect() as connection:
+        if about.name not in inspect(connection).get_table_names():
+            return None
+        row = connection.execute(select(about.c.version, about.c.written_by)).first()
+    return None if row is None else (row.version, row.written_by)
+
+
+def _is_old(stored: tuple[int, str] | None) -> bool:
+    return stored is not None and isinstance(stored[0], int) and 1 <= stored[0] < VERSION
+
+
+def _upgrade(path: Path) -> None:
+    """Upgrade a store in one transaction, while no other process writes to it."""
+    from schedlab.store.migrations import upgrade
+
+    engine = create_engine(_url(path), poolclass=NullPool)
+    event.listen(engine, "connect", _configure_upgrade)
+    event.listen(engine, "begin", _lock_for_upgrade)
+    with engine.begin() as connection:
+        stored = connection.execute(select(about.c.version)).scalar()
+        # Another process may have upgraded the store while this one waited.
+        if isinstance(stored, int) and stored < VERSION:
+            upgrade(connection, stored)
+
+
+def _configure(connection: Any, _record: object) -> None:
+    # WAL: readers do not wait for the run that writes. FULL: a committed trial also survives a power loss.
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA busy_timeout = 10000")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _configure_upgrade(connection: Any, _record: object) -> None:
+    # Otherwise the driver commits before each statement that changes a table.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA busy_timeout = 10000")
+    # Otherwise a renamed table takes the references of other tables with it, and a dropped one deletes their rows.
+    cursor.execute("PRAGMA foreign_keys = OFF")
+    cursor.execute("PRAGMA legacy_alter_table = ON")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _lock_for_upgrade(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _make_folder(path: Path) -> None:
@@ -105,34 +164,24 @@ def _make_folder(path: Path) -> None:
         ) from error
 
 
-def _configure(connection: Any, _record: object) -> None:
-    # WAL: readers do not wait for the run that writes. FULL: a committed trial also survives a power loss.
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA busy_timeout = 10000")
-    cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.close()
-
-
-def _check_version(engine: Engine, path: Path) -> None:
+def _check(engine: Engine, path: Path) -> None:
+    """Raise StoreError unless the file is a store of this version with all tables and columns."""
     inspector = inspect(engine)
     tables = set(inspector.get_table_names())
     if about.name not in tables:
-        raise _foreign("is an SQLite file but no schedlab store", path)
-    with engine.connect() as connection:
-        found = connection.execute(select(about.c.version, about.c.written_by)).first()
-    if found is None or found.version != VERSION:
-        held = "no version" if found is None else f"version {found.version}, written by schedlab {found.written_by}"
-        newer = found is not None and isinstance(found.version, int) and found.version > VERSION
+        raise _refusal("is an SQLite file but no schedlab store", path)
+    stored = _version(engine)
+    if stored is None or stored[0] != VERSION:
+        held = "no version" if stored is None else f"version {stored[0]}, written by schedlab {stored[1]}"
+        newer = stored is not None and isinstance(stored[0], int) and stored[0] > VERSION
         todo = "use that schedlab or a newer one" if newer else "keep it for that schedlab and name a new one here"
-        raise _foreign(f"holds {held}; this schedlab reads version {VERSION}", path, f"{todo} (--store FILE)")
+        raise _refusal(f"contains {held}; this schedlab reads version {VERSION}", path, f"{todo} (--store FILE)")
     if missing := sorted(metadata.tables.keys() - tables):
-        raise _foreign(f"is a schedlab store without its tables {', '.join(missing)}", path)
+        raise _refusal(f"is a schedlab store without its tables {', '.join(missing)}", path)
     columns = {f"{table}.{column['name']}" for table in metadata.tables for column in inspector.get_columns(table)}
     if lost := sorted({str(column) for table in metadata.tables.values() for column in table.columns} - columns):
-        raise _foreign(f"is a schedlab store without its columns {', '.join(lost)}", path)
+        raise _refusal(f"is a schedlab store without its columns {', '.join(lost)}", path)
 
 
-def _foreign(what: str, path: Path, todo: str = "give another file with --store") -> StoreError:
+def _refusal(what: str, path: Path, todo: str = "give another file with --store") -> StoreError:
     return StoreError(what, where=str(path), todo=f"nothing was changed; {todo}")

@@ -1,35 +1,50 @@
-"""Writing what was imported: a run for each column of samples, one for the tables of a text; all of it or nothing."""
+"""Imported results in the store: a run for each column of samples, and a run for the printed tables of a text."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import version
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert
+import numpy as np
+from pydantic import TypeAdapter
+from sqlalchemy import Connection, Engine, func, insert, select
+from sqlalchemy import Table as DatabaseTable
 
 from schedlab.analysis.rows import Question
 from schedlab.results import Import, Series, Table
-from schedlab.store import schema
+from schedlab.store import reading, schema
+from schedlab.store.columns import pack, unpack
 from schedlab.store.design import StoredDesign
-from schedlab.store.packing import pack
+from schedlab.store.file import store_in_memory
 
 KIND = "imported"
-"""How the figures of such runs came to be; every report says so."""
+"""Origin of the figures of imported runs, which every report states."""
+
+CellKey = tuple[int, str, str]
+"""Block, workload, parameters (canonical JSON)."""
 
 
 def record_imports(engine: Engine, imports: Sequence[Import]) -> list[int]:
-    """Store everything that was read, in one transaction; the numbers of the runs made, baselines first."""
+    """Store all imports in one transaction; return the numbers of the new runs, baselines first."""
     with engine.begin() as connection:
         return [run_id for found in imports for run_id in _record(connection, found)]
 
 
+def read_into_memory(imports: Sequence[Import]) -> tuple[Engine, list[reading.Run]]:
+    """Return a store of these imports that ends with the process, and its runs, baselines first."""
+    engine = store_in_memory()
+    return engine, [reading.run(engine, run_id) for run_id in record_imports(engine, imports)]
+
+
 def canonical(parameters: Mapping[str, Any]) -> str:
-    """Parameters as the store keeps them: JSON with sorted keys; numpy's numbers become plain ones."""
+    """Return parameters as the store keeps them: JSON with sorted keys."""
     return json.dumps(dict(parameters), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -39,60 +54,71 @@ def _record(connection: Connection, found: Import) -> Iterable[int]:
         if of_column:
             yield _record_column(connection, found, column, of_column)
     if found.tables:
-        run_id = _begin(connection, found, _called(found.source), _design([], _all_columns(found.tables), 1, 1), 0)
+        columns = list(dict.fromkeys(column for table in found.tables for column in table.columns))
+        run_id = _begin(connection, found, _file_names(found.source), _design([], columns, 1, 1), 0)
         connection.execute(insert(schema.printed), [_printed(run_id, i, t) for i, t in enumerate(found.tables)])
         yield run_id
 
 
-def _called(source: str) -> str:
-    """What a run is called after: the names of its files, without their folders."""
+def _file_names(source: str) -> str:
+    """Return the names of a run's source files, without their folders."""
     return ", ".join(part.rstrip("/").rpartition("/")[2] for part in source.split(", "))
 
 
 def _record_column(connection: Connection, found: Import, column: str, of_column: Sequence[Series]) -> int:
-    questions = {_row(series): _question(series) for series in of_column}
+    """Store a column: a cell of one trial for each block, workload and parameters, with the samples of its metrics."""
+    questions = {(s.workload, canonical(s.parameters), s.metric): _question(s) for s in of_column}
     blocks, most = max(s.block for s in of_column), max(len(s.values) for s in of_column)
-    cells = _cells(of_column)
+    grouped = _cells(of_column)
     design = _design(list(questions.values()), [column], blocks, most)
-    run_id = _begin(connection, found, column, design, len(cells))
-    trials, metrics, samples = [], [], []
-    first = (connection.exec_driver_sql("SELECT COALESCE(MAX(id), 0) FROM trial").scalar() or 0) + 1
-    for position, ((block, workload, parameters), held) in enumerate(cells):
-        key = first + position
-        trials.append({"id": key} | _trial(run_id, position, block, workload, parameters, column))
-        for series in held:
-            names = {"trial_id": key, "name": series.metric}
-            shown = {"unit": series.unit, "direction": series.direction, "value": float(series.values.mean())}
-            metrics.append(names | shown)
-            samples.append(names | {"count": len(series.values), "data": pack(series.values.tolist())})
-    connection.execute(insert(schema.trial), trials)
-    connection.execute(insert(schema.metric), metrics)
-    connection.execute(insert(schema.samples), samples)
+    run_id = _begin(connection, found, column, design, len(grouped))
+    first_cell, first_trial = (_next_number(connection, table) for table in (schema.cell, schema.trial))
+    cells, trials, metrics, samples = [], [], [], []
+    for position, ((block, workload, parameters), of_cell) in enumerate(grouped):
+        cell_id, trial_id = first_cell + position, first_trial + position
+        names = {"variant": column, "workload": workload, "parameters": parameters}
+        cells.append(
+            {"id": cell_id, "run_id": run_id, "position": position, "phase": "measure", "block": block} | names
+        )
+        trials.append({"id": trial_id, "cell_id": cell_id, "position": position} | _TRIAL)
+        for series in of_cell:
+            scale = {"name": series.metric, "unit": series.unit, "direction": series.direction}
+            metrics.append({"cell_id": cell_id, "data": pack([series.values.mean()])} | scale)
+            data = zlib.compress(pack(series.values), 1)
+            samples.append({"trial_id": trial_id, "name": series.metric, "count": len(series.values), "data": data})
+    for table, rows in (
+        (schema.cell, cells),
+        (schema.trial, trials),
+        (schema.metric, metrics),
+        (schema.samples, samples),
+    ):
+        connection.execute(insert(table), rows)
     return run_id
 
 
-def _cells(of_column: Sequence[Series]) -> list[tuple[tuple[int, str, str], list[Series]]]:
-    """The series of each block, workload and parameters: the metrics of one measurement."""
-
-    def cell(series: Series) -> tuple[int, str, str]:
-        return series.block, series.workload, canonical(series.parameters)
-
-    order = {key: place for place, key in enumerate(dict.fromkeys(map(cell, of_column)))}
-    by_cell = sorted(of_column, key=lambda series: order[cell(series)])
-    return [(key, list(held)) for key, held in groupby(by_cell, key=cell)]
+_TRIAL = {"iteration": 0, "state": "ok", "reason": "", "started": 0.0, "elapsed": 0.0, "counters": "{}"}
 
 
-def _row(series: Series) -> tuple[str, str, str]:
-    return series.workload, canonical(series.parameters), series.metric
+def _next_number(connection: Connection, table: DatabaseTable) -> int:
+    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
+
+
+def _cells(of_column: Sequence[Series]) -> list[tuple[CellKey, list[Series]]]:
+    """Group series by cell, in the order of each cell's first series."""
+    order = {key: place for place, key in enumerate(dict.fromkeys(map(_cell_key, of_column)))}
+    by_cell = sorted(of_column, key=lambda series: order[_cell_key(series)])
+    return [(key, list(group)) for key, group in groupby(by_cell, key=_cell_key)]
+
+
+def _cell_key(series: Series) -> CellKey:
+    return series.block, series.workload, canonical(series.parameters)
 
 
 def _question(series: Series) -> Question:
-    workload, parameters, metric = _row(series)
-    return Question(workload, parameters, metric, series.unit, series.direction, series.label, series.decimals)
-
-
-def _all_columns(tables: Sequence[Table]) -> list[str]:
-    return list(dict.fromkeys(column for table in tables for column in table.columns))
+    parameters = canonical(series.parameters)
+    return Question(
+        series.workload, parameters, series.metric, series.unit, series.direction, series.label, series.decimals
+    )
 
 
 def _design(questions: list[Question], variants: list[str], blocks: int, iterations: int) -> StoredDesign:
@@ -137,24 +163,6 @@ def _begin(connection: Connection, found: Import, name: str, design: StoredDesig
     return int(key[0])
 
 
-def _trial(run_id: int, position: int, block: int, workload: str, parameters: str, column: str) -> dict[str, Any]:
-    return {
-        "run_id": run_id,
-        "position": position,
-        "phase": "measure",
-        "block": block,
-        "variant": column,
-        "workload": workload,
-        "parameters": parameters,
-        "iteration": 0,
-        "state": "ok",
-        "reason": "",
-        "started": 0.0,
-        "elapsed": 0.0,
-        "counters": "{}",
-    }
-
-
 def _printed(run_id: int, position: int, table: Table) -> dict[str, Any]:
     return {
         "run_id": run_id,
@@ -162,5 +170,69 @@ def _printed(run_id: int, position: int, table: Table) -> dict[str, Any]:
         "layout": table.layout,
         "title": table.title,
         "workload": table.workload,
-        "body": json.dumps(asdict(table), ensure_ascii=False),
+        "body": _body(table),
     }
+
+
+def _body(table: Table) -> str:
+    return json.dumps(asdict(table), ensure_ascii=False)
+
+
+@cache
+def _table_adapter() -> TypeAdapter[Table]:
+    return TypeAdapter(Table)
+
+
+def printed_tables(engine: Engine, run_id: int) -> tuple[Table, ...]:
+    """Return the printed tables of an imported run, in the order of their source; other runs have none."""
+    p = schema.printed.c
+    query = select(p.body).where(p.run_id == run_id).order_by(p.position)
+    with engine.connect() as connection:
+        return tuple(_table_adapter().validate_json(body) for body in connection.execute(query).scalars())
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A stored run with the same content as an import; ``name`` is a column, or the source of printed tables."""
+
+    run_id: int
+    name: str
+
+
+def duplicates(engine: Engine, imports: Sequence[Import]) -> list[Duplicate]:
+    """Return the newest stored run for each column, or text, whose samples or tables are stored already."""
+    with engine.connect() as connection:
+        return [duplicate for found in imports for duplicate in _duplicates(connection, found)]
+
+
+def _duplicates(connection: Connection, found: Import) -> Iterator[Duplicate]:
+    r = schema.run.c
+    for column in found.columns:
+        of_column = [series for series in found.series if series.column == column]
+        same_name = select(r.id).where(r.kind == KIND, r.name == column).order_by(r.id.desc())
+        for run_id in connection.execute(same_name).scalars().all():
+            if of_column and _has_series(connection, run_id, of_column):
+                yield Duplicate(run_id, column)
+                break
+    if found.tables:
+        bodies = [_body(table) for table in found.tables]
+        p = schema.printed.c
+        first = select(p.run_id).where(p.position == 0, p.body == bodies[0]).order_by(p.run_id.desc())
+        for run_id in connection.execute(first).scalars().all():
+            stored = select(p.body).where(p.run_id == run_id).order_by(p.position)
+            if list(connection.execute(stored).scalars()) == bodies:
+                yield Duplicate(run_id, found.source)
+                break
+
+
+def _has_series(connection: Connection, run_id: int, of_column: Sequence[Series]) -> bool:
+    """Whether a run has exactly these samples."""
+    c, m, s, t = schema.cell.c, schema.metric.c, schema.samples.c, schema.trial.c
+    query = select(c.block, c.workload, c.parameters, m.name, m.unit, m.direction, s.data)
+    query = query.select_from(schema.cell.join(schema.metric).join(schema.trial, t.cell_id == c.id))
+    query = query.join(schema.samples, (s.trial_id == t.id) & (s.name == m.name)).where(c.run_id == run_id)
+    stored = {tuple(row[:-1]): row.data for row in connection.execute(query)}
+    wanted = {(*_cell_key(each), each.metric, each.unit, each.direction): each.values for each in of_column}
+    return stored.keys() == wanted.keys() and all(
+        np.array_equal(unpack(zlib.decompress(data)), wanted[key]) for key, data in stored.items()
+    )

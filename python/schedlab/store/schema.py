@@ -1,10 +1,15 @@
 """The store's tables.
 
-    run 1 ──▶ n trial 1 ──▶ n metric 1 ──▶ 0..1 samples
-                      1 ──▶ 0..1 output
+    run 1 ──▶ n cell 1 ──▶ n metric
+                     1 ──▶ n trial 1 ──▶ 0..n samples
+                                   1 ──▶ 0..1 output
           1 ──▶ n printed (imported runs only)
 
-A run keeps its experiment file word for word; a trial that failed is a row like any other, with its reason.
+A cell is a variant in a row within a block. A cell keeps each of its metrics as one array with a value for each
+iteration, so that a report over a million trials reads a few thousand rows. A trial that failed is a row like any
+other, with its reason. The SQL is portable: no statement depends on SQLite, except in :mod:`schedlab.store.file`.
+
+To change a table: change it here, raise :data:`VERSION`, and add a script to ``migrations/versions``.
 """
 
 from __future__ import annotations
@@ -20,11 +25,12 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     literal_column,
 )
 
-VERSION = 2
-"""Version of these tables; kept in the file, see :mod:`schedlab.store.file`. 2 added ``printed``."""
+VERSION = 3
+"""Version of these tables, recorded in ``schedlab_store``. Version 2 added ``printed``, version 3 ``cell``."""
 
 metadata = MetaData()
 
@@ -41,67 +47,75 @@ run = Table(
     Column("id", Integer, primary_key=True),
     Column("name", String, nullable=False),
     Column("target", String, nullable=False),
-    Column("kind", String, nullable=False, doc="real, simulated, scripted, imported: how the figures came to be"),
+    Column("kind", String, nullable=False, doc="origin of the figures, see schedlab.kinds"),
     Column("state", String, nullable=False, doc="running, complete, interrupted"),
     Column("seed", String, nullable=False, doc="64 bits, as text"),
     Column("quick", Integer, nullable=False),
-    Column("experiment_file", Text, nullable=False, doc="word for word"),
+    Column("experiment_file", Text, nullable=False, doc="the whole text of the file"),
     Column("experiment_path", Text, nullable=False),
     Column("design", Text, nullable=False, doc="JSON, see schedlab.store.design"),
     Column("planned", Integer, nullable=False, doc="trials in the plan"),
     Column("fingerprint", Text, nullable=False, doc="JSON"),
     Column("fingerprint_hash", String, nullable=False),
-    Column("changed", Text, nullable=False, doc="JSON list: what of the fingerprint was another at the end"),
-    Column("notes", Text, nullable=False, doc="JSON list: what could not be observed, and what would turn it on"),
+    Column("changed", Text, nullable=False, doc="JSON list: parts of the fingerprint that differed at the end"),
+    Column("notes", Text, nullable=False, doc="JSON list: data that was not observed, and how to observe it"),
     Column("started", Float, nullable=False, doc="seconds since 1970, UTC"),
     Column("finished", Float),
     Column("version", String, nullable=False, doc="of schedlab"),
+)
+
+cell = Table(
+    "cell",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("run_id", ForeignKey("run.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False, doc="index in the plan of the cell's first trial"),
+    Column("phase", String, nullable=False, doc="warmup or measure"),
+    Column("block", Integer, nullable=False),
+    Column("variant", String, nullable=False),
+    Column("workload", String, nullable=False, doc="the row's label"),
+    Column("parameters", Text, nullable=False, doc="canonical JSON"),
+    Column("superseded", Integer, nullable=False, default=0, doc="1: the cell was measured again and is not analysed"),
+)
+
+metric = Table(
+    "metric",
+    metadata,
+    Column("cell_id", ForeignKey("cell.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("unit", String, primary_key=True),
+    Column("direction", String, primary_key=True),
+    Column("data", LargeBinary, nullable=False, doc="little-endian doubles by iteration; nan: the trial has no value"),
 )
 
 trial = Table(
     "trial",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("run_id", ForeignKey("run.id", ondelete="CASCADE"), nullable=False),
+    Column("cell_id", ForeignKey("cell.id", ondelete="CASCADE"), nullable=False),
     Column("position", Integer, nullable=False, doc="index in the plan"),
-    Column("phase", String, nullable=False, doc="warmup or measure"),
-    Column("block", Integer, nullable=False),
-    Column("variant", String, nullable=False),
-    Column("workload", String, nullable=False, doc="the row's label"),
-    Column("parameters", Text, nullable=False, doc="canonical JSON"),
-    Column("iteration", Integer, nullable=False),
+    Column("iteration", Integer, nullable=False, doc="index in the cell"),
     Column("state", String, nullable=False, doc="ok, failed or timeout"),
     Column("reason", Text, nullable=False),
     Column("started", Float, nullable=False),
     Column("elapsed", Float, nullable=False, doc="seconds"),
-    Column("load", Float, doc="one-minute load average at the start; this and the next null where not watched"),
+    Column("load", Float, doc="one-minute load average at the start; null where not observed, as in the next five"),
     Column("steal_percent", Float, doc="of all CPUs' time, taken by the hypervisor"),
     Column("other_percent", Float, doc="of all CPUs' time, used by other processes"),
     Column("mhz_min", Integer),
     Column("mhz_max", Integer),
     Column("clocksource", String),
-    Column("counters", Text, nullable=False, doc="JSON: counter → how much it rose during the trial"),
-    Column("superseded", Integer, nullable=False, default=0, doc="1: measured again later, not analysed"),
-)
-
-metric = Table(
-    "metric",
-    metadata,
-    Column("trial_id", ForeignKey("trial.id", ondelete="CASCADE"), primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("unit", String, nullable=False),
-    Column("direction", String, nullable=False),
-    Column("value", Float, nullable=False),
-    sqlite_with_rowid=False,
+    Column("counters", Text, nullable=False, doc="JSON: counter → its increase during the trial"),
+    UniqueConstraint("cell_id", "iteration", name="trial_once"),
 )
 
 samples = Table(
     "samples",
     metadata,
     Column("trial_id", ForeignKey("trial.id", ondelete="CASCADE"), primary_key=True),
-    Column("name", String, primary_key=True),
+    Column("name", String, primary_key=True, doc="of the metric"),
     Column("count", Integer, nullable=False),
-    Column("data", LargeBinary, nullable=False, doc="zlib over little-endian IEEE 754 doubles"),
+    Column("data", LargeBinary, nullable=False, doc="zlib over little-endian doubles"),
 )
 
 output = Table(
@@ -122,10 +136,10 @@ printed = Table(
     Column("title", Text, nullable=False),
     Column("workload", String, nullable=False),
     Column("body", Text, nullable=False, doc="JSON: columns, rows and cells, see schedlab.results.Table"),
-    sqlite_with_rowid=False,
 )
 
-current = trial.c.superseded == literal_column("0")
-"""Trials that were not measured again later. With a parameter for 0 SQLite would look them up behind ``trial_once``."""
+current = cell.c.superseded == literal_column("0")
+"""Cells that count: all that were not measured again. With a bound 0 SQLite would not use the index ``cell_once``."""
 
-Index("trial_once", trial.c.run_id, trial.c.position, unique=True, sqlite_where=current)
+_key = (cell.c.run_id, cell.c.phase, cell.c.block, cell.c.variant, cell.c.workload, cell.c.parameters)
+Index("cell_once", *_key, unique=True, sqlite_where=current, postgresql_where=current)

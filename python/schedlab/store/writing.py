@@ -1,29 +1,36 @@
-"""Writing a run: each trial is committed, whole, before the next one begins."""
+"""Writing a run: each trial is committed before the next trial begins."""
 
 from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, select, update
+import numpy as np
+from sqlalchemy import Connection, Engine, Table, insert, select, update
 
-from schedlab.experiment.plan import Plan, Trial
+from schedlab.analysis.rows import Layout, Question
+from schedlab.experiment.factorial import runs
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import CONTROL, Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.store import schema
-from schedlab.store.describing import describe
-from schedlab.store.packing import pack
+from schedlab.store.columns import pack, unpack
+from schedlab.store.design import StoredDesign
+from schedlab.workloads.metrics import Metric
+from schedlab.workloads.registry import adapter
 
 LONGEST_OUTPUT = 64 * 1024
-"""Characters of a stream that are kept; a longer one keeps its two ends. Failed trials keep 16 times as much."""
+"""Characters of an output stream that are kept, from its two ends. Failed trials keep 16 times as much."""
 
 
 @dataclass(frozen=True)
 class NewRun:
-    """What is known of a run before its first trial; see the columns of :data:`schedlab.store.schema.run`."""
+    """A run before its first trial; see the columns of :data:`schedlab.store.schema.run`."""
 
     plan: Plan
     target: str
@@ -35,8 +42,47 @@ class NewRun:
     fingerprint_hash: str
 
 
+def describe(plan: Plan) -> StoredDesign:
+    """Return the stored part of a plan."""
+    experiment, analysis = plan.experiment, plan.experiment.analysis
+    return StoredDesign(
+        question=experiment.experiment.question,
+        blocks=experiment.design.blocks,
+        iterations=experiment.design.iterations,
+        variants=[variant.name for variant in plan.variants],
+        control=CONTROL if experiment.design.control else None,
+        questions=questions_of(plan),
+        alpha=analysis.alpha,
+        delta=analysis.delta,
+        correction=analysis.correction,
+        family=analysis.family,
+        interval=analysis.interval,
+        looks=list(experiment.design.look_blocks),
+        stack=experiment.attribution.stack if experiment.attribution else [],
+        factorial=_layout(experiment),
+    )
+
+
+def _layout(experiment: Experiment) -> Layout | None:
+    """Return the switches that are on in each variant of a factorial experiment."""
+    if experiment.factorial is None:
+        return None
+    return Layout(tuple(experiment.factorial.switches), runs(experiment.factorial, experiment.baseline.name))
+
+
+def questions_of(plan: Plan) -> list[Question]:
+    """Return the judged metrics of every row, in the order of the experiment file."""
+    questions = []
+    for row in plan.rows:
+        workload = adapter(row.use)
+        for name in row.judged:
+            spec = workload.spec(name)
+            questions.append(Question(row.label, row.parameters_json, name, spec.unit, spec.direction))
+    return questions
+
+
 def begin(engine: Engine, new: NewRun) -> int:
-    """Record a run that is about to start; its number."""
+    """Record a run that is about to start; return its number."""
     values = {
         "name": new.plan.experiment.experiment.name,
         "target": new.target,
@@ -56,7 +102,12 @@ def begin(engine: Engine, new: NewRun) -> int:
         "version": version("schedlab"),
     }
     with engine.begin() as connection:
-        key = connection.execute(insert(schema.run).values(values)).inserted_primary_key
+        return insert_row(connection, schema.run, values)
+
+
+def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:
+    """Insert a row; return its number."""
+    key = connection.execute(insert(table).values(values)).inserted_primary_key
     assert key is not None
     return int(key[0])
 
@@ -69,63 +120,72 @@ def set_state(engine: Engine, run_id: int, state: str) -> None:
 
 
 def add_remarks(engine: Engine, run_id: int, *, notes: Sequence[str] = (), changed: Sequence[str] = ()) -> None:
-    """Add to a run what could not be observed (``notes``), and what of the machine changed; each is kept once."""
+    """Add notes on what was not observed, and changes of the machine, to a run; each text is kept once."""
     r = schema.run.c
     with engine.begin() as connection:
-        held = connection.execute(select(r.notes, r.changed).where(r.id == run_id)).one()
+        stored = connection.execute(select(r.notes, r.changed).where(r.id == run_id)).one()
         values = {
-            "notes": json.dumps(list(dict.fromkeys([*json.loads(held.notes), *notes]))),
-            "changed": json.dumps(list(dict.fromkeys([*json.loads(held.changed), *changed]))),
+            "notes": json.dumps(list(dict.fromkeys([*json.loads(stored.notes), *notes]))),
+            "changed": json.dumps(list(dict.fromkeys([*json.loads(stored.changed), *changed]))),
         }
         connection.execute(update(schema.run).where(r.id == run_id).values(values))
 
 
 def done(engine: Engine, run_id: int) -> set[int]:
-    """The plan positions whose trials are already recorded, whatever their state."""
-    t = schema.trial.c
+    """Return the plan positions of the recorded trials, whatever their state."""
+    query = select(schema.trial.c.position).select_from(schema.cell.join(schema.trial))
     with engine.connect() as connection:
-        return set(connection.execute(select(t.position).where(t.run_id == run_id, schema.current)).scalars())
+        return set(connection.execute(query.where(schema.cell.c.run_id == run_id, schema.current)).scalars())
 
 
 def supersede(engine: Engine, run_id: int, positions: Collection[int]) -> None:
-    """Mark recorded trials as to be measured again; they are kept."""
-    t = schema.trial.c
+    """Mark the cells of recorded trials as to be measured again; they are kept."""
+    c, t = schema.cell.c, schema.trial.c
+    cells = select(c.id).join_from(schema.cell, schema.trial).where(c.run_id == run_id, t.position.in_(positions))
     with engine.begin() as connection:
-        connection.execute(
-            update(schema.trial).where(t.run_id == run_id, t.position.in_(positions)).values(superseded=1)
-        )
+        connection.execute(update(schema.cell).where(c.id.in_(cells)).values(superseded=1))
 
 
 def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) -> None:
     """Commit one trial with its metrics, samples and output, in one transaction."""
     with engine.begin() as connection:
-        key = connection.execute(insert(schema.trial), _trial_values(run_id, trial, measurement)).inserted_primary_key
-        assert key is not None
-        _record_metrics(connection, int(key[0]), measurement)
+        cell_id = _cell(connection, run_id, trial)
+        trial_id = insert_row(connection, schema.trial, _trial_values(cell_id, trial, measurement))
+        _record_metrics(connection, cell_id, trial.iteration, measurement.metrics)
+        sampled = [metric for metric in measurement.metrics if metric.samples is not None]
+        for metric in sampled:
+            connection.execute(insert(schema.samples), sample_values(trial_id, metric.spec.name, metric.samples or ()))
         keep = LONGEST_OUTPUT * (1 if measurement.state == "ok" else 16)
-        connection.execute(
-            insert(schema.output),
-            {
-                "trial_id": int(key[0]),
-                "command": json.dumps(list(measurement.command)),
-                # A good trial's samples are kept as numbers; its raw text would only repeat them.
-                "stdout": ""
-                if any(m.samples is not None for m in measurement.metrics)
-                else _ends(measurement.stdout, keep),
-                "stderr": _ends(measurement.stderr, keep),
-            },
-        )
+        output = {
+            "trial_id": trial_id,
+            "command": json.dumps(list(measurement.command)),
+            # The raw text of a good trial would only repeat its samples.
+            "stdout": "" if sampled else _ends(measurement.stdout, keep),
+            "stderr": _ends(measurement.stderr, keep),
+        }
+        connection.execute(insert(schema.output), output)
 
 
-def _trial_values(run_id: int, trial: Trial, measurement: Measurement) -> dict[str, Any]:
-    return {
+def _cell(connection: Connection, run_id: int, trial: Trial) -> int:
+    """Return the number of a trial's cell, which the cell's first trial inserts."""
+    values = {
         "run_id": run_id,
-        "position": trial.index,
         "phase": trial.phase,
         "block": trial.block,
         "variant": trial.variant.name,
         "workload": trial.row.label,
         "parameters": trial.row.parameters_json,
+    }
+    c = schema.cell.c
+    query = select(c.id).where(schema.current, *(c[name] == value for name, value in values.items()))
+    cell_id = connection.execute(query).scalar()
+    return insert_row(connection, schema.cell, {**values, "position": trial.index}) if cell_id is None else int(cell_id)
+
+
+def _trial_values(cell_id: int, trial: Trial, measurement: Measurement) -> dict[str, Any]:
+    return {
+        "cell_id": cell_id,
+        "position": trial.index,
         "iteration": trial.iteration,
         "state": measurement.state,
         "reason": measurement.reason,
@@ -136,28 +196,28 @@ def _trial_values(run_id: int, trial: Trial, measurement: Measurement) -> dict[s
     }
 
 
-def _record_metrics(connection: Connection, trial_id: int, measurement: Measurement) -> None:
-    rows = [
-        {
-            "trial_id": trial_id,
-            "name": metric.spec.name,
-            "unit": metric.spec.unit,
-            "direction": metric.spec.direction,
-            "value": metric.value,
-        }
-        for metric in measurement.metrics
-    ]
-    if rows:
-        connection.execute(insert(schema.metric), rows)
-    for metric in measurement.metrics:
-        if metric.samples is not None:
-            values = {
-                "trial_id": trial_id,
-                "name": metric.spec.name,
-                "count": len(metric.samples),
-                "data": pack(metric.samples),
-            }
-            connection.execute(insert(schema.samples), values)
+def _record_metrics(connection: Connection, cell_id: int, iteration: int, metrics: Sequence[Metric]) -> None:
+    """Append a trial's values to the arrays of its cell."""
+    m = schema.metric.c
+    query = select(m.name, m.unit, m.direction, m.data).where(m.cell_id == cell_id)
+    stored = {tuple(row[:3]): unpack(row.data) for row in connection.execute(query)} if iteration and metrics else {}
+    for metric in metrics:
+        if np.isnan(metric.value):
+            raise ValueError(f"{metric.spec.name} of cell {cell_id} is not a number")
+        key = (metric.spec.name, metric.spec.unit, metric.spec.direction)
+        before = stored.get(key, np.empty(0))
+        data = pack(np.concatenate([before, np.full(iteration - len(before), np.nan), [metric.value]]))
+        if key in stored:
+            of_metric = (m.cell_id == cell_id, m.name == key[0], m.unit == key[1], m.direction == key[2])
+            connection.execute(update(schema.metric).where(*of_metric).values(data=data))
+        else:
+            values = dict(zip(("name", "unit", "direction"), key, strict=True))
+            connection.execute(insert(schema.metric), {"cell_id": cell_id, **values, "data": data})
+
+
+def sample_values(trial_id: int, name: str, samples: Sequence[float]) -> dict[str, Any]:
+    """Return the row of ``samples`` for a metric's single observations (level 1: a run is waiting)."""
+    return {"trial_id": trial_id, "name": name, "count": len(samples), "data": zlib.compress(pack(samples), 1)}
 
 
 def _ends(text: str, keep: int) -> str:

@@ -1,4 +1,4 @@
-"""What is in the store already is found there; anything that differs is new."""
+"""An import that is stored already is recognised; an import that differs in anything is new."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from schedlab.results import Cell, Import, Series, Table, TableRow
-from schedlab.store.importing import record_imports
-from schedlab.store.twins import twins
+from schedlab.store.importing import duplicates, record_imports
 
 ONE = Series("base", "tbench", "throughput", "MB/s", "higher", {"clients": 4}, np.array([1.0, 2.5]), "log")
 TWO = replace(ONE, metric="latency", unit="ms", direction="lower", values=np.array([0.25]), block=2)
@@ -18,10 +17,10 @@ ROW = TableRow("Hmean", "1", {"clients": 1}, "MB/s", "higher", (Cell(1.5, "1.50"
 TABLES = Import("printed tables", "mail.txt", tables=(Table("mmtests", "tbench", "tbench", ("base",), (ROW,), 1),))
 
 
-def test_the_same_samples_are_found_by_their_run(engine: Engine) -> None:
-    assert twins(engine, [FOUND]) == []
+def test_the_same_samples_are_recognised_whatever_their_source(engine: Engine) -> None:
+    assert duplicates(engine, [FOUND]) == []
     (run_id,) = record_imports(engine, [FOUND])
-    assert [(twin.run_id, twin.name) for twin in twins(engine, [replace(FOUND, source="elsewhere")])] == [
+    assert [(found.run_id, found.name) for found in duplicates(engine, [replace(FOUND, source="elsewhere")])] == [
         (run_id, "base")
     ]
 
@@ -35,11 +34,11 @@ def test_other_values_columns_or_rows_are_new(engine: Engine) -> None:
         replace(FOUND, columns=("new",), series=(replace(ONE, column="new"), replace(TWO, column="new"))),
         replace(FOUND, series=(replace(ONE, direction="lower"), TWO)),
     ]
-    assert [twins(engine, [other]) for other in others] == [[], [], [], [], []]
+    assert [duplicates(engine, [other]) for other in others] == [[], [], [], [], []]
 
 
-def test_the_same_tables_are_found_and_others_are_not(engine: Engine) -> None:
+def test_the_same_tables_are_recognised_and_other_tables_are_new(engine: Engine) -> None:
     (run_id,) = record_imports(engine, [TABLES])
-    assert [(twin.run_id, twin.name) for twin in twins(engine, [TABLES])] == [(run_id, "mail.txt")]
+    assert [(found.run_id, found.name) for found in duplicates(engine, [TABLES])] == [(run_id, "mail.txt")]
     more = replace(TABLES, tables=(*TABLES.tables, *TABLES.tables))
-    assert twins(engine, [more]) == []
+    assert duplicates(engine, [more]) == []

@@ -1,0 +1,194 @@
+"""Samples are read by cell: failures, repeated blocks and trials of other runs neither hide values nor mix them up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from random import Random
+from statistics import fmean
+
+import pytest
+from sqlalchemy import Engine
+
+from schedlab.analysis.cells import average_blocks
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import Trial, plan
+from schedlab.measurement import Conditions, Measurement
+from schedlab.store import reading, writing
+from schedlab.store.columns import columns, read_cells, samples_by_row, variants_of
+from schedlab.store.reading import Run
+from schedlab.store.samples import sample_table
+from schedlab.workloads.metrics import Metric, MetricSpec
+from tests.conftest import TWO_VARIANTS, begin
+
+ORDER = ["block", "variant", "workload", "parameters", "metric"]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A trial and its measurement."""
+
+    trial: Trial
+    measurement: Measurement
+
+    @property
+    def analysed(self) -> bool:
+        """Whether the trial counts in reports."""
+        return self.trial.phase == "measure" and self.measurement.state == "ok"
+
+
+def measure(trial: Trial, chance: Random) -> Measurement:
+    """A measurement that sometimes fails, sometimes lacks a metric, and sometimes has another unit."""
+    ok = chance.random() >= 0.05
+    unit = "ms" if trial.index % 11 == 0 else "us"
+    metrics = [Metric(MetricSpec("latency", unit, "lower"), chance.random())]
+    if trial.index > 30:
+        metrics.append(Metric(MetricSpec("late", "us", "lower"), chance.random()))
+    conditions = Conditions(steal_percent=100 * chance.random(), mhz_min=trial.index, clocksource="tsc")
+    counters = {"forks": float(chance.choice((3, 3, 3, 4))), "ms": chance.random()}
+    return Measurement(
+        "ok" if ok else "failed",
+        1.0,
+        chance.random(),
+        metrics if ok else (),
+        "" if ok else "broke",
+        conditions,
+        counters,
+    )
+
+
+def recorded_run(engine: Engine, iterations: int, seed: int) -> tuple[int, list[Recorded]]:
+    """A run with failed trials, a torn block that was measured again, and trials of another run in between."""
+    text = TWO_VARIANTS.replace("blocks = 8", f"blocks = 3\niterations = {iterations}")
+    made, chance = plan(parse(text, "f"), 1), Random(seed)
+    run_id, other = begin(engine, made, text), begin(engine, made, text)
+    recorded: dict[int, Recorded] = {}
+
+    def record(trial: Trial) -> None:
+        recorded[trial.index] = Recorded(trial, measure(trial, chance))
+        writing.record(engine, run_id, trial, recorded[trial.index].measurement)
+        if chance.random() < 0.1 and trial.index not in writing.done(engine, other):
+            writing.record(engine, other, trial, measure(trial, Random(trial.index)))
+
+    torn = next(trial.index for trial in made.trials if trial.block == 2) + 1
+    for trial in made.trials[: torn + 1]:
+        record(trial)
+    again = {trial.index for trial in made.trials[: torn + 1] if trial.block in (0, 2)}
+    writing.supersede(engine, run_id, again)
+    for trial in made.trials:
+        if trial.index in again or trial.index > torn:
+            record(trial)
+    return run_id, [recorded[index] for index in sorted(recorded)]
+
+
+Case = tuple[Run, list[Recorded]]
+
+
+@pytest.fixture(params=[(1, 1), (4, 2), (60, 3)], ids=lambda given: f"{given[0]} iterations")
+def case(request: pytest.FixtureRequest, engine: Engine) -> Case:
+    run_id, recorded = recorded_run(engine, *request.param)
+    return reading.run(engine, run_id), recorded
+
+
+def lines(recorded: list[Recorded], variant: str) -> list[tuple[object, ...]]:
+    """All values of a variant that count, in the order of the plan."""
+    return [
+        (
+            each.trial.block, each.trial.index, each.trial.iteration, each.trial.row.label,
+            each.trial.row.parameters_json, metric.spec.name, metric.spec.unit, metric.spec.direction, metric.value,
+        )
+        for each in recorded
+        if each.analysed and each.trial.variant.name == variant
+        for metric in sorted(each.measurement.metrics, key=lambda metric: metric.spec.name)
+    ]  # fmt: skip
+
+
+def test_block_means_are_the_means_of_the_single_values(engine: Engine, case: Case) -> None:
+    run, recorded = case
+    cells = defaultdict(list)
+    for variant in run.design.variants:
+        for block, position, _, workload, parameters, metric, _, _, value in lines(recorded, variant):
+            cells[block, variant, workload, parameters, metric].append((position, value))
+    expected = {
+        key: (fmean(place for place, _ in of_cell), fmean(value for _, value in of_cell), len(of_cell))
+        for key, of_cell in cells.items()
+    }
+    frame = average_blocks(read_cells(engine, run))
+    assert frame.columns == [*ORDER, "position", "value", "iterations"]
+    assert frame.rows() == sorted(frame.rows())
+    assert {row[:5]: pytest.approx(row[5:]) for row in frame.rows()} == expected
+
+
+def test_samples_of_a_row_are_complete_and_blocks_in_order(engine: Engine, case: Case) -> None:
+    run, recorded = case
+    for variant in run.design.variants:
+        rows = defaultdict(list)
+        for line in lines(recorded, variant):
+            rows[line[3:6]].append((line[0], line[6], line[1], line[8]))
+        # Within a block the samples of one unit stand together.
+        expected = {row: [value for *_, value in sorted(values, key=_unit_order)] for row, values in rows.items()}
+        for cells in (read_cells(engine, run), read_cells(engine, run, {variant})):
+            assert {row: values.tolist() for row, values in samples_by_row(cells, variant).items()} == expected
+
+
+def _unit_order(line: tuple[object, ...]) -> tuple[object, ...]:
+    return line[0], line[1], line[2]
+
+
+def test_the_sample_table_has_every_value_in_the_order_of_the_plan(engine: Engine, case: Case) -> None:
+    run, recorded = case
+    names = ("block", "position", "iteration", "workload", "parameters", "metric", "unit", "direction", "value")
+    frame = sample_table(engine, variants_of(run))
+    for variant in run.design.variants:
+        assert frame.filter(frame["column"] == variant).select(names).rows() == lines(recorded, variant)
+    assert set(frame["unit"]) == {"us", "ms"}
+
+
+def test_conditions_counters_and_failures_are_those_of_the_single_trials(engine: Engine, case: Case) -> None:
+    run, recorded = case
+    conditions = {row["variant"]: row for row in reading.conditions(engine, run.id).iter_rows(named=True)}
+    assert conditions.keys() == set(run.design.variants)
+    for variant, row in conditions.items():
+        of_variant = [
+            each.measurement
+            for each in recorded
+            if each.trial.variant.name == variant and each.trial.phase == "measure"
+        ]
+        seconds = sum(each.elapsed for each in of_variant)
+        steal = [each.conditions.steal_percent or 0.0 for each in of_variant]
+        weighted = sum(each.elapsed * percent for each, percent in zip(of_variant, steal, strict=True))
+        assert row["seconds"] == pytest.approx(seconds)
+        assert row["steal_percent"] == pytest.approx(weighted / seconds)
+        assert (row["steal_worst"], row["mhz_min"]) == (
+            max(steal), min(each.conditions.mhz_min or 0 for each in of_variant),
+        )  # fmt: skip
+        assert (row["mhz_max"], row["other_percent"], row["clocksources"]) == (None, None, "tsc")
+    failed = [each.trial.index for each in recorded if each.measurement.state != "ok"]
+    assert reading.failures(engine, run.id)["position"].to_list() == failed
+    sums = defaultdict(list)
+    for each in recorded:
+        if each.analysed:
+            key = (each.trial.block, each.trial.variant.name, each.trial.row.label, each.trial.row.parameters_json)
+            for name, value in each.measurement.counters.items():
+                sums[(*key, name)].append(value)
+    counted = {row[:5]: pytest.approx(row[5]) for row in reading.counters(engine, run.id).rows()}
+    assert counted == {key: fmean(values) for key, values in sums.items()}
+
+
+def test_equal_counters_of_a_cell_are_counted_once_each(engine: Engine) -> None:
+    text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 3")
+    made = plan(parse(text, "f"), 1)
+    run_id = begin(engine, made, text)
+    for trial in [trial for trial in made.trials if trial.phase == "measure"][:3]:
+        writing.record(engine, run_id, trial, Measurement("ok", 1.0, 1.0, counters={"forks": 7.0}))
+    assert reading.counters(engine, run_id).select("counter", "value").rows() == [("forks", 7.0)]
+
+
+def test_a_run_without_trials_has_no_samples(engine: Engine) -> None:
+    run_id = begin(engine, plan(parse(TWO_VARIANTS, "f"), 1), TWO_VARIANTS)
+    run = reading.run(engine, run_id)
+    assert average_blocks(read_cells(engine, run)).is_empty()
+    assert sample_table(engine, variants_of(run)).is_empty()
+    assert reading.conditions(engine, run_id).is_empty()
+    assert reading.counters(engine, run_id).is_empty()
+    assert all(samples is None for row in columns(engine, variants_of(run)).rows for samples in row.samples)
