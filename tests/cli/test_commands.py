@@ -214,7 +214,8 @@ def test_a_normal_end_puts_tunables_back(tmp_path: Path) -> None:
     done = schedlab("run", path, "--store", tmp_path / "s.sqlite")
     assert done.returncode == 0, done.stderr
     with sqlite3.connect(tmp_path / "s.sqlite") as store:
-        query = "SELECT DISTINCT variant, stdout FROM trial JOIN output ON trial.id = trial_id"
+        tables = "trial JOIN cell ON cell.id = cell_id JOIN output ON trial_id = trial.id"
+        query = f"SELECT DISTINCT variant, stdout FROM {tables}"
         seen = dict(store.execute(query).fetchall())
     assert seen == {"base": before, "control": before, "changed": "9\n"}
     assert STAT_INTERVAL.read_text() == before

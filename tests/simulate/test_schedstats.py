@@ -173,7 +173,10 @@ def test_a_run_stores_the_counters_under_the_names_of_a_host_while_they_are_on(e
     run_id = writing.begin(engine, new)
     execute(made, target, engine, run_id, lambda trial, measurement: None)
     with engine.connect() as connection:
-        rows = connection.execute(text("select variant, counters from trial where run_id = :run"), {"run": run_id})
+        rows = connection.execute(
+            text("select variant, counters from trial join cell on cell.id = cell_id where run_id = :run"),
+            {"run": run_id},
+        )
         stored = [(variant, json.loads(counters)) for variant, counters in rows]
     names = {variant: {name for name in counters if name.startswith("schedstat.")} for variant, counters in stored}
     assert names["off"] == set()

@@ -25,6 +25,7 @@ from schedlab.report.build import build
 from schedlab.report.text import to_text
 from schedlab.simulation import models
 from schedlab.store import reading, writing
+from schedlab.store.columns import unpack
 from schedlab.targets.choosing import UnknownTarget, choose, table_of
 from schedlab.targets.host.requirements import missing_requirements as host_missing
 from schedlab.targets.sim import Simulator
@@ -102,11 +103,13 @@ def planned(source: str = TWO_KERNELS, seed: int = 7) -> Plan:
 
 def figures(engine: Engine, run_id: int) -> list[Any]:
     """The stored trials of a run without start and elapsed times."""
-    query = """select t.position, t.variant, t.workload, t.parameters, t.state, t.counters, o.stdout, m.name, m.value
-        from trial t join output o on o.trial_id = t.id left join metric m on m.trial_id = t.id
-        where t.run_id = :run order by t.position, m.name"""
+    query = """select t.position, c.variant, c.workload, c.parameters, t.state, t.counters, o.stdout, m.name,
+        m.data, t.iteration
+        from cell c join trial t on t.cell_id = c.id join output o on o.trial_id = t.id
+        left join metric m on m.cell_id = c.id where c.run_id = :run order by t.position, m.name"""
     with engine.connect() as connection:
-        return [tuple(row) for row in connection.execute(text(query), {"run": run_id})]
+        rows = connection.execute(text(query), {"run": run_id}).all()
+    return [(*row[:-2], None if row.data is None else unpack(row.data)[row.iteration]) for row in rows]
 
 
 def test_the_same_file_and_seed_give_the_same_figures_and_another_seed_others(engine: Engine, run: Run) -> None:
@@ -136,7 +139,10 @@ def test_every_trial_can_be_simulated_again_by_its_command(engine: Engine, run: 
 
     run_id = run(planned())
     with engine.connect() as connection:
-        query = "select o.command, o.stdout from output o join trial t on t.id = o.trial_id where t.run_id = :run"
+        query = (
+            "select command, stdout from output join trial on trial.id = trial_id join cell on cell.id = cell_id "
+            "where run_id = :run"
+        )
         stored = [tuple(row) for row in connection.execute(text(query), {"run": run_id})]
     for command, message in stored[::5]:
         words = json.loads(command) if command.startswith("[") else shlex.split(command)

@@ -197,22 +197,24 @@ def _trial_values(cell_id: int, trial: Trial, measurement: Measurement) -> dict[
 
 
 def _record_metrics(connection: Connection, cell_id: int, iteration: int, metrics: Sequence[Metric]) -> None:
-    """Append a trial's values to the arrays of its cell."""
+    """Write a trial's values into the arrays of its cell."""
     m = schema.metric.c
     query = select(m.name, m.unit, m.direction, m.data).where(m.cell_id == cell_id)
-    stored = {tuple(row[:3]): unpack(row.data) for row in connection.execute(query)} if iteration and metrics else {}
+    stored = {tuple(row[:3]): unpack(row.data) for row in connection.execute(query)} if metrics else {}
     for metric in metrics:
         if np.isnan(metric.value):
             raise ValueError(f"{metric.spec.name} of cell {cell_id} is not a number")
-        key = (metric.spec.name, metric.spec.unit, metric.spec.direction)
-        before = stored.get(key, np.empty(0))
-        data = pack(np.concatenate([before, np.full(iteration - len(before), np.nan), [metric.value]]))
-        if key in stored:
-            of_metric = (m.cell_id == cell_id, m.name == key[0], m.unit == key[1], m.direction == key[2])
-            connection.execute(update(schema.metric).where(*of_metric).values(data=data))
+        key = {"name": metric.spec.name, "unit": metric.spec.unit, "direction": metric.spec.direction}
+        before = stored.get(tuple(key.values()), np.empty(0))
+        values = np.full(max(len(before), iteration + 1), np.nan)
+        values[: len(before)] = before
+        values[iteration] = metric.value
+        if len(before):
+            of_metric = (m[name] == text for name, text in key.items())
+            change = update(schema.metric).where(m.cell_id == cell_id, *of_metric)
+            connection.execute(change.values(data=pack(values)))
         else:
-            values = dict(zip(("name", "unit", "direction"), key, strict=True))
-            connection.execute(insert(schema.metric), {"cell_id": cell_id, **values, "data": data})
+            connection.execute(insert(schema.metric), {"cell_id": cell_id, **key, "data": pack(values)})
 
 
 def sample_values(trial_id: int, name: str, samples: Sequence[float]) -> dict[str, Any]:
