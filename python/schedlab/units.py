@@ -79,14 +79,14 @@ def duration_ns(text: str) -> int:
 
 def scaled(text: str, units: dict[str, int], kind: str, example: str) -> int:
     """Convert an exact number with a unit to the smallest unit; the ValueError's message lacks its subject."""
-    known = ", ".join(unit for unit in units if unit != "µs")
+    names = ", ".join(unit for unit in units if unit != "µs")
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"is not {kind}: write a number and a unit ({known}), such as {example}")
+        raise ValueError(f"is not {kind}: write a number and a unit ({names}), such as {example}")
     if not match[2]:
-        raise ValueError(f"has no unit: write {kind} like {example} (units: {known})")
+        raise ValueError(f"has no unit: write {kind} like {example} (units: {names})")
     if match[2] not in units:
-        raise ValueError(f"is not {kind}: the unit {match[2]!r} is not one of {known}")
+        raise ValueError(f"is not {kind}: the unit {match[2]!r} is not one of {names}")
     exact = Fraction(match[1]) * units[match[2]]
     if exact.denominator != 1:
         raise ValueError(f"is not a whole number of {next(iter(units))}")
@@ -95,10 +95,10 @@ def scaled(text: str, units: dict[str, int], kind: str, example: str) -> int:
 
 def format_time(seconds: float) -> str:
     """Seconds in words for people: ``"45 s"``, ``"12 min 30 s"``, ``"3 h 5 min"``."""
-    whole = round(seconds)
-    if whole < 120:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+    total = round(seconds)
+    if total < 120:
+        return f"{total} s"
+    minutes, rest = divmod(total, 60)
     if minutes < 120:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)

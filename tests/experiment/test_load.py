@@ -150,7 +150,7 @@ def test_an_unknown_metric_lists_the_metrics() -> None:
 
 def test_the_same_workload_twice_needs_labels() -> None:
     twice = TWO_VARIANTS + '\n[[workload]]\nuse = "hackbench"\nipc = "pipe"\n'
-    assert "give each its own label" in error_of(twice)
+    assert "give each table a label of its own" in error_of(twice)
     assert len(parse(twice.replace("groups = [1, 4]", 'groups = 1\nlabel = "a"') + 'label = "b"\n', "f").workload) == 2
 
 

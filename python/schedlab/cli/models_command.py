@@ -43,7 +43,7 @@ def from_host(
 ) -> None:
     """Make a machine file of this host: its topology, with the costs of the shipped machine that is most like it.
 
-    The file marks every value that is not the host's own; edit those that you know better.
+    The file marks every value of another machine; edit the values that you know better.
     """
     from schedlab.simulation.host import machine_file
 

@@ -44,20 +44,20 @@ def plan(
     from schedlab.execution.sizing import sizing
     from schedlab.store.file import open_store
 
-    made = _plan(file)
-    downloads = _downloads(made)
+    trial_plan = _plan(file)
+    downloads = _downloads(trial_plan)
     wanted = _share(effect)
     sized = None
     if source is not None:
-        sized = sizing(made, open_store(store_path(store), create=False), source, wanted, power)
+        sized = sizing(trial_plan, open_store(store_path(store), create=False), source, wanted, power)
     elif wanted is not None:
         from schedlab.errors import SchedlabError
 
         raise SchedlabError("the noise is not known without a run", where="--effect", todo="name a run with --from RUN")
     if form is PlanFormat.JSON:
-        typer.echo(plan_json.render(made, sized, _estimate(made, store), downloads))
+        typer.echo(plan_json.render(trial_plan, sized, _estimate(trial_plan, store), downloads))
     else:
-        plan_text.show(make(), made, sized, _estimate(made, store), downloads)
+        plan_text.show(make(), trial_plan, sized, _estimate(trial_plan, store), downloads)
 
 
 def _plan(file: Path) -> Plan:
@@ -69,13 +69,13 @@ def _plan(file: Path) -> Plan:
     return planning.plan(experiment, experiment.design.seed or 0)
 
 
-def _downloads(made: Plan) -> list[str]:
-    """What a run would download first, on the file's own target."""
+def _downloads(trial_plan: Plan) -> list[str]:
+    """The files that a run on the target of the experiment file would download first."""
     from schedlab.targets.choosing import choose
 
-    if made.experiment.target.kind != "vm":
+    if trial_plan.experiment.target.kind != "vm":
         return []
-    return [each.what for each in choose(None, made.experiment).downloads()]
+    return [each.what for each in choose(None, trial_plan.experiment).downloads()]
 
 
 def _share(text: str | None) -> float | None:
@@ -95,13 +95,13 @@ def _share(text: str | None) -> float | None:
     return share
 
 
-def _estimate(made: Plan, store: Path | None) -> Estimate:
+def _estimate(trial_plan: Plan, store: Path | None) -> Estimate:
     from schedlab.execution.estimate import estimate
     from schedlab.store.file import open_store
     from schedlab.targets.choosing import name_of
     from schedlab.targets.vm.machine import boots
 
     path = store_path(store)
-    target, virtual = name_of(None, made.experiment)
-    known = open_store(path, create=False) if path.exists() else None
-    return estimate(made, known, target, virtual=virtual, boots=boots(made, made.experiment.target))
+    target, virtual = name_of(None, trial_plan.experiment)
+    engine = open_store(path, create=False) if path.exists() else None
+    return estimate(trial_plan, engine, target, virtual=virtual, boots=boots(trial_plan, trial_plan.experiment.target))

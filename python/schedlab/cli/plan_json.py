@@ -59,12 +59,12 @@ def _sizing(sizing: Sizing, iterations: int) -> dict[str, Any]:
 def _row(row: RowPlan, iterations: int) -> dict[str, Any]:
     noise = row.noise
     return _question(row.question) | {
-        "within": _known(noise.within),
-        "between": _known(noise.between),
-        "of_ratio": _known(noise.of_ratio(iterations)),
+        "within": _finite(noise.within),
+        "between": _finite(noise.between),
+        "of_ratio": _finite(noise.of_ratio(iterations)),
         "clamped": noise.clamped,
         "measured_blocks": noise.blocks,
-        "sees": _known(row.detectable),
+        "sees": _finite(row.detectable),
         "blocks": row.blocks,
         "best_iterations": row.best_iterations,
     }
@@ -82,5 +82,5 @@ def _size(size: Size | None) -> dict[str, Any] | None:
     return None if size is None else {"blocks": size.blocks, "iterations": size.iterations, "seconds": size.seconds}
 
 
-def _known(number: float) -> float | None:
+def _finite(number: float) -> float | None:
     return number if isfinite(number) else None

@@ -75,13 +75,12 @@ def _show_factorial(console: Console, plan: Plan) -> None:
         return
     layout, length = describe(plan).factorial, resolution(table)
     assert layout is not None
-    whole = 2 ** len(table.switches)
+    combinations = 2 ** len(table.switches)
     if length is None:
-        console.print(f"Factorial: all {whole} combinations of {len(table.switches)} switches.")
+        console.print(f"Factorial: all {combinations} combinations of {len(table.switches)} switches.")
         return
-    console.print(
-        f"Factorial: {len(layout.runs)} of {whole} combinations of {len(table.switches)} switches, resolution {length}."
-    )
+    share = f"{len(layout.runs)} of {combinations} combinations"
+    console.print(f"Factorial: {share} of {len(table.switches)} switches, resolution {length}.")
     for term in contrasts(layout):
         if term.aliases:
             console.print(f"  {term.name} is confounded with {', '.join(map(TIMES.join, term.aliases))}.")

@@ -49,12 +49,12 @@ class Request:
 
 def show_plan(request: Request) -> Exit:
     """``--dry-run``: print the plan in its order, its size, the estimated time, and what would stop it here."""
-    made, _ = _plan(request, None)
+    trial_plan, _ = _plan(request, None)
     engine = open_store(request.store, create=False) if request.store.exists() else None
-    target = _target(request, made.experiment)
-    dry_run.show(console, made, _estimate(request, made, engine, target))
+    target = _target(request, trial_plan.experiment)
+    dry_run.show(console, trial_plan, _estimate(request, trial_plan, engine, target))
     _show_downloads(target.downloads())
-    missing = target.missing_requirements(made)
+    missing = target.missing_requirements(trial_plan)
     for requirement in missing:
         console.say("cannot run here:", str(requirement))
     return Exit.CANNOT_RUN if missing else Exit.FINE
@@ -77,15 +77,15 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     """Run the experiment, store its trials and print the report; return the exit code."""
     recover(console)
     unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
-    made, source = _plan(request, unfinished)
-    target = _target(request, made.experiment)
-    require_runnable(made, target, _show_download)
+    trial_plan, source = _plan(request, unfinished)
+    target = _target(request, trial_plan.experiment)
+    require_runnable(trial_plan, target, _show_download)
     engine = open_store(request.store, create=True)
-    run_id = unfinished.id if unfinished else _begin(engine, request, made, source, target)
+    run_id = unfinished.id if unfinished else _begin(engine, request, trial_plan, source, target)
     try:
-        expected = _estimate(request, made, engine, target)
-        with restore_on_signals(), progress.shown(console, made, expected) as report:
-            execute(made, target, engine, run_id, report)
+        expected = _estimate(request, trial_plan, engine, target)
+        with restore_on_signals(), progress.shown(console, trial_plan, expected) as report:
+            execute(trial_plan, target, engine, run_id, report)
     except KeyboardInterrupt as error:
         console.print("\ninterrupted; all changes are undone. Go on with:")
         console.say(" ", shlex.join(["schedlab", "run", str(request.file), *_same(request), "--resume"]))
@@ -93,24 +93,24 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     finally:
         for leftover in target.leftovers:
             console.say("not put back:", leftover, "red")
-    found = findings(engine, run_id)
-    _print(found)
+    results = findings(engine, run_id)
+    _print(results)
     console.print(f"\nstore: {request.store}", soft_wrap=True)
     console.say("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]), "dim")
-    return exit_code(found, fail_on_worse=fail_on_worse)
+    return exit_code(results, fail_on_worse=fail_on_worse)
 
 
-def _estimate(request: Request, made: Plan, engine: Engine | None, target: Target) -> Estimate:
-    booted = boots(made, table_of(request.target, made.experiment))
-    return estimate(made, engine, target.name, virtual=target.virtual, boots=booted)
+def _estimate(request: Request, trial_plan: Plan, engine: Engine | None, target: Target) -> Estimate:
+    booted = boots(trial_plan, table_of(request.target, trial_plan.experiment))
+    return estimate(trial_plan, engine, target.name, virtual=target.virtual, boots=booted)
 
 
-def _print(found: Findings) -> None:
+def _print(results: Findings) -> None:
     """Print the report: in colour on a terminal, elsewhere without spaces at the ends of lines."""
     if console.is_terminal:
-        console.print(text.render(build(found)))
+        console.print(text.render(build(results)))
     else:
-        console.out(text.to_text(build(found), console.width), end="", highlight=False)
+        console.out(text.to_text(build(results), console.width), end="", highlight=False)
 
 
 def _same(request: Request) -> list[str]:
@@ -120,11 +120,11 @@ def _same(request: Request) -> list[str]:
     return ["--store", str(request.store), *sysroot, *target]
 
 
-def exit_code(found: Findings, *, fail_on_worse: bool) -> Exit:
+def exit_code(results: Findings, *, fail_on_worse: bool) -> Exit:
     """The exit code. Failed trials take precedence, because the verdicts then lack data."""
-    if len(found.failures):
+    if len(results.failures):
         return Exit.TRIALS_FAILED
-    return Exit.REGRESSION if found.has_regression and fail_on_worse else Exit.FINE
+    return Exit.REGRESSION if results.has_regression and fail_on_worse else Exit.FINE
 
 
 def _target(request: Request, experiment: Experiment) -> Target:
@@ -143,10 +143,10 @@ def _plan(request: Request, unfinished: reading.Run | None) -> tuple[Plan, str]:
     return plan(experiment, secrets.randbits(32) if seed is None else seed, quick=is_quick), source
 
 
-def _begin(engine: Engine, request: Request, made: Plan, source: str, target: Target) -> int:
+def _begin(engine: Engine, request: Request, trial_plan: Plan, source: str, target: Target) -> int:
     fingerprint = target.fingerprint()
     new = writing.NewRun(
-        plan=made,
+        plan=trial_plan,
         target=target.name,
         kind=target.kind,
         quick=request.quick,

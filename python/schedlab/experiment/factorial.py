@@ -70,7 +70,7 @@ def faults(experiment: Experiment) -> Iterator[Finding]:
     if table is None:
         return
     if len(experiment.variant) > 1:
-        yield ("variant", 1, "name"), "a factorial makes its own variants: give the baseline alone"
+        yield ("variant", 1, "name"), "a factorial makes the other variants itself: give the baseline alone"
     wrong = list(_generator_faults(table))
     yield from wrong
     if wrong:
@@ -145,9 +145,9 @@ def _switch_faults(baseline: Variant, table: FactorialTable) -> Iterator[Finding
 
 def _keys(state: State) -> set[str]:
     """The keys that a state sets, with those of its tables: ``policy``, ``tunables.sched.migration_cost_ns``."""
-    whole = {name for name in state.model_fields_set if name not in _TABLES}
+    attributes = {name for name in state.model_fields_set if name not in _TABLES}
     variables = {f"environment.{name}" for name in state.environment}
-    return whole | variables | {f"tunables.{name}" for name in state.tunables}
+    return attributes | variables | {f"tunables.{name}" for name in state.tunables}
 
 
 def _variant(baseline: Variant, name: str, on: Sequence[tuple[str, State]]) -> Variant:

@@ -192,7 +192,7 @@ def _check_labels(experiment: Experiment) -> Iterator[Finding]:
     for i, (table, label) in enumerate(zip(experiment.workload, labels, strict=True)):
         if (times := labels.count(label)) > 1:
             path = ("workload", i, "label" if table.label else "use")
-            yield path, f"{label!r} is used {times} times: give each its own label"
+            yield path, f"{label!r} is used {times} times: give each table a label of its own"
 
 
 def _check_size(experiment: Experiment) -> Iterator[Finding]:

@@ -171,7 +171,7 @@ class TargetTable(_Table):
     @model_validator(mode="after")
     def _fits(self) -> TargetTable:
         if self.kind == "sim" and self.machine is None:
-            raise ValueError("a simulated target needs a machine: 'schedlab machines list' names those shipped")
+            raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped ones")
         if self.kind == "host" and (self.machine or self.kernel):
             raise ValueError('machine and kernel go with kind = "sim" or "vm": the host has its own')
         vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools", "host_files"}
@@ -227,7 +227,7 @@ class Design(_Table):
 
     @property
     def look_blocks(self) -> tuple[int, ...]:
-        """The numbers of blocks after which interim analyses are made, the last one after all; () for a fixed run."""
+        """The numbers of blocks at the interim analyses, the last one being all blocks; () for a fixed run."""
         if self.stopping == "fixed":
             return ()
         looks = min(LOOKS if self.looks is None else self.looks, self.blocks)
@@ -347,7 +347,7 @@ class WorkloadTable(BaseModel):
 
 
 class Experiment(_Table):
-    """A whole experiment file."""
+    """An experiment file."""
 
     experiment: About
     target: TargetTable = TargetTable()

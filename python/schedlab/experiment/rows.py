@@ -14,7 +14,7 @@ from schedlab.experiment.model import WorkloadTable
 
 @dataclass(frozen=True)
 class Row:
-    """One workload with one value for each parameter.
+    """A workload with a value for each parameter.
 
     ``parameters`` are those of the file, without the workload's defaults. ``judged`` are the metrics that get a
     verdict. A trial ends after ``timeout`` seconds.

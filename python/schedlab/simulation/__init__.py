@@ -1,4 +1,4 @@
-"""The simulated machine: models by name, programs of the workload library, one simulation or many.
+"""The simulated machine: models by name, programs of the workload library, and running simulations.
 
 models ────► machine, kernel (TOML) ┐
 programs ──► program (JSON) ────────┼──► native ──► outcome ──► api: data frames

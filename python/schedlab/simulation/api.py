@@ -51,7 +51,7 @@ def simulate(
         parameters: parameters of the workload, as in an experiment file.
         seed: random seed; 0 by default. ``seeds``: several seeds.
         tunables: values by name as in an experiment file; or several such sets, each a configuration.
-        changes: (virtual time such as "10ms", tunable, value), made while the program runs.
+        changes: (virtual time such as "10ms", tunable, value): changes while the program runs.
         command_line: command line of the simulated kernel, such as ``isolcpus=1-3``.
         policy, priority, nice, slice, cpus: attributes of all tasks, as in a variant of an experiment file.
         horizon: virtual time at which a simulation ends at the latest, such as "2s".
@@ -67,7 +67,7 @@ def simulate(
     chosen = list(seeds) if seeds is not None else [seed or 0]
     programs: dict[int, Program] = {}
     for on, under, tuned in product(_several(machine, machine_model), _several(kernel, kernel_model), _sets(tunables)):
-        made = programs.setdefault(on.cpus, _program(program, parameters, on.cpus))
+        loaded = programs.setdefault(on.cpus, _program(program, parameters, on.cpus))
         values = dict(tunable(name, value) for name, value in tuned.items())
         for each in chosen:
             settings = Settings(
@@ -79,8 +79,8 @@ def simulate(
                 samples=samples,
                 attributes=attributes(policy, priority, nice, slice, cpus, under),
             )
-            cases.append(Case(made.name, on.name, under.name, values, each))
-            simulations.append(Simulation(on, under, made, settings))
+            cases.append(Case(loaded.name, on.name, under.name, values, each))
+            simulations.append(Simulation(on, under, loaded, settings))
     for simulation in simulations:
         simulation.check()
     with Pool(workers) as pool:

@@ -35,7 +35,7 @@ def _read(path: Path) -> str:
 
 
 class KernelFiles:
-    """The running kernel's own files."""
+    """The files of the running kernel."""
 
     def read(self, path: Path) -> str:
         return _read(path)

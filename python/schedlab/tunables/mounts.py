@@ -70,7 +70,7 @@ def unmount_leftover() -> bool:
 
 def _unmount_ours(handle: int) -> bool:
     if not try_lock(handle):
-        return False  # another run needs it, and unmounts it at its own end
+        return False  # another run needs it, and will unmount it
     if source() != SOURCE:
         return False
     # An error means that the mount is in use, or that the user lacks the right. The next start tries again.

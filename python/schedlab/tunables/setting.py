@@ -1,7 +1,7 @@
-"""A tunable's value, parsed once from what an experiment file or ``--set`` gives, and the words for what is allowed.
+"""A tunable's value, parsed once from an experiment file or from ``--set``, and the description of valid values.
 
 A :class:`Setting` is what the rest of schedlab carries: from the experiment file through the plan to the target, the
-journal and the simulator. Nobody else reads a value again.
+journal and the simulator. No other module parses values.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Setting:
 
 
 def setting(name: str, value: object) -> Setting:
-    """Return the setting for any name of a tunable and what an experiment file gives as its value.
+    """Return the setting for a tunable, by any of its names, and a value as experiment files give it.
 
     A :class:`Setting` as ``value`` is returned as it is. Raises UnknownTunable, and BadValue with what is allowed.
     """
@@ -78,7 +78,7 @@ def setting(name: str, value: object) -> Setting:
 def model_setting(name: str, value: object) -> Setting:
     """As :func:`setting`, for simulated kernels: a name that the catalogue lacks is a constant of a kernel model.
 
-    Such a constant takes a whole number, or the words of a switch. Raises UnknownTunable for any other value of it,
+    Such a constant takes a whole number, or the words of a switch. Raises UnknownTunable for any other value,
     because the name is then more likely a mistake.
     """
     try:

@@ -44,7 +44,7 @@ class Topology:
 
 
 def read(root: Path) -> Topology:
-    """Read the topology below ``root``. ModelError when there is none, or when units of one level differ."""
+    """Read the topology below ``root``. ModelError when it does not exist, or when units of one level differ."""
     folder = root / "sys/devices/system/cpu"
     try:
         online = parse_cpu_list((folder / "online").read_text())
@@ -55,7 +55,7 @@ def read(root: Path) -> Topology:
         raise ModelError(f"the topology cannot be read: {reason}", where=where, todo=_BY_HAND) from error
 
 
-_BY_HAND = "write a machine file by hand; 'schedlab machines show NAME' prints one to begin with"
+_BY_HAND = "write a machine file by hand; 'schedlab machines show NAME' prints one to start from"
 
 
 def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:

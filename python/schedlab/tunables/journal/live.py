@@ -37,7 +37,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 @dataclass(frozen=True)
 class _Step:
-    """One write to be made."""
+    """A planned write."""
 
     name: str
     path: Path
@@ -48,7 +48,7 @@ class _Step:
 
 @dataclass
 class _Commit:
-    """The numbered writes of one move between states: those on record, and those of them that were made."""
+    """The numbered writes of one move between states: those on record, and those that are done."""
 
     recorded: list[tuple[int, _Step]] = field(default_factory=list)
     made: list[tuple[int, _Step]] = field(default_factory=list)

@@ -60,16 +60,15 @@ def pending(directory: Path) -> list[PendingJournal]:
 def recover(directory: Path, system: System) -> list[Outcome]:
     """Undo what dead runs left behind. Every start calls it before it reads or writes anything else.
 
-    Out: the outcome of each value; a damaged journal is one Failed, and stays untouched. Three things are left alone:
+    Out: the outcome of each value; a damaged journal is a Failed, and stays unchanged. Three things are left alone:
     journals of live runs, journals of other machines that share the folder, and values of an earlier boot, which the
     reboot has undone. A debugfs that a killed run mounted is unmounted. Cheap when there is nothing to do.
     """
     outcomes: list[Outcome] = []
     if any(not journal.live for journal in pending(directory)):
         with deferred_signals(), locked(directory / ".recover.lock", 0o600):
-            for journal in pending(
-                directory
-            ):  # read again: another start may have recovered some while this one waited
+            # Read again: another start may have recovered some journals while this one waited for the lock.
+            for journal in pending(directory):
                 if not journal.live:
                     outcomes.extend(_recover_one(journal, system))
     _remove_incomplete(directory)
@@ -108,7 +107,7 @@ def _is_live(path: Path, opened: Opened | None) -> bool:
 
 def _recover_one(journal: PendingJournal, system: System) -> list[Outcome]:
     if journal.damaged is not None:
-        return [Failed(journal.run_id, journal.path, "the originals it holds", str(journal.damaged))]
+        return [Failed(journal.run_id, journal.path, "its original values", str(journal.damaged))]
     if is_foreign(journal, system):
         return []
     opened = journal.opened

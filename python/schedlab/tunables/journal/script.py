@@ -23,7 +23,7 @@ read_yesno() { case $(read_plain "$1") in [Yy1] | true) echo 1 ;; *) echo 0 ;; e
 read_choice() { sed -n 's/.*[[(]\([^])]*\)[])].*/\1/p' "$1"; }
 read_feature() { tr -s ' \t' '\n\n' < "$1" | grep -x -e "$2" -e "NO_$2"; }
 
-# put_back HOW FILE ORIGINAL OURS...: write ORIGINAL to FILE if it holds one of OURS
+# put_back HOW FILE ORIGINAL OURS...: write ORIGINAL to FILE if it contains one of OURS
 put_back() {
     how=$1 file=$2 original=$3
     shift 3

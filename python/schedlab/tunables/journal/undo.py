@@ -80,7 +80,7 @@ Slot = tuple[str, str]
 
 @dataclass
 class History:
-    """The value before the run, and the run's last write to it. `made` is True when that write is known to be done."""
+    """The value before the run, and the run's last write to it. `made` is True when that write is certainly done."""
 
     name: str
     path: Path
@@ -110,7 +110,7 @@ class Verdict(Enum):
     """What to do with a value at the end."""
 
     IN_PLACE = "the original is in place"
-    PUT_BACK = "the run wrote the value, and it goes back"
+    PUT_BACK = "the run wrote the value, and the original is put back"
     FOREIGN = "somebody else changed the value"
 
 
