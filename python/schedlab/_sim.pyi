@@ -1,4 +1,4 @@
-"""The extension module of crates/python; :mod:`schedlab.simulation.native` says what goes in and out."""
+"""The extension module of crates/python; :mod:`schedlab.extension` says what goes in and out."""
 
 from collections.abc import Mapping
 from typing import Any

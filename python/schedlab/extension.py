@@ -1,4 +1,26 @@
-"""The extension module of crates/python, imported when it is first needed."""
+"""The extension module ``schedlab._sim`` of crates/python, imported when it is first needed.
+
+``run(machine, kernel, program, settings)`` takes the TOML texts of the two models, the JSON text of a
+``schedlab_workload::Program``, and the settings of :class:`schedlab.simulation.settings.Settings` as a dictionary.
+It returns a dictionary (times in nanoseconds):
+
+- ``end``: ``finished`` or ``horizon``; ``end_ns``: virtual time since the machine's start.
+- ``elapsed_ns``, ``user_ns``, ``system_ns``: times of the program.
+- ``digest``: sixteen hex digits that change with everything observable.
+- ``metrics``: name, unit, direction, value and samples, as in the output of ``schedload --json``.
+- ``counters`` and ``program_counters`` by name.
+- ``ledger``: the accounts' names, and for each CPU the time of each account.
+- ``latencies``: distributions by name with count, mean, extremes, quantiles and buckets.
+- ``tasks`` and ``locks``: a dictionary for each task and each lock.
+- ``schedstats``: ``switch`` (whether the kernel has one), ``state`` (``on``, ``off``, ``partly``), ``on_at_end``,
+  ``file`` (/proc/schedstat, None if schedstats were never on) and ``tasks`` (/proc/PID/sched of the wanted PIDs).
+
+With ``timeline``, a path, ``run`` writes a trace in Perfetto's format to the file during the simulation. After an error
+the file is not a valid trace.
+
+``machines()`` and ``kernels()`` return the TOML texts of the shipped models by name. ``workloads()`` and
+``native_program()`` are the registry of native workloads, see :mod:`schedlab.workloads.native`.
+"""
 
 from __future__ import annotations
 
@@ -41,3 +63,12 @@ def _require_functions(module: ModuleType) -> None:
                 where="schedlab._sim",
                 todo="make build",
             )
+
+
+@cache
+def build() -> str:
+    """Twelve hex digits of the extension module's bytes: another build may give other figures."""
+    from hashlib import sha256
+    from pathlib import Path
+
+    return sha256(Path(str(extension().__file__)).read_bytes()).hexdigest()[:12]

@@ -141,11 +141,11 @@ import resource, sys
 from pathlib import Path
 from schedlab.cli import simulating
 words = ["hackbench", "groups=2", "loops=1000000"]
-asked = simulating.Asked(
+request = simulating.Request(
     words=words, file=None, machine="laptop-4", kernel=None, seed=0, tunables=[], command_line="", policy="other",
     priority=None, nice=0, slice=None, cpus=None, horizon=sys.argv[1], timeline=Path(sys.argv[2]),
 )
-simulating.simulate(asked)
+simulating.simulate(request)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -23,7 +23,7 @@ use schedlab_workload::{library, rtapp};
 use crate::error::raise;
 use crate::setup::{Settings, kernel_of, machine_of, simulation};
 
-/// Simulates a program and returns its outcome; see `schedlab.simulation.native` for the keys. A timeline is written to
+/// Simulates a program and returns its outcome; see `schedlab.extension` for the keys. A timeline is written to
 /// a file while the simulation runs.
 #[pyfunction]
 #[pyo3(signature = (machine, kernel, program, settings, timeline=None))]

@@ -21,8 +21,8 @@ def doctor() -> None:
     _tunables(console)
     _sched_ext(console)
     _guests(console)
-    _simulator(console)
-    _workloads(console)
+    if _simulator(console):
+        _workloads(console)
 
 
 def _machine(console: Console) -> None:
@@ -89,18 +89,19 @@ def _guests(console: Console) -> None:
         console.say("         ", f"host_files by {sharing.daemon()}", "bold")
 
 
-def _simulator(console: Console) -> None:
-    from schedlab.extension import NotBuilt
+def _simulator(console: Console) -> bool:
+    """Print the state of the extension module; return whether it is built."""
+    from schedlab.extension import NotBuilt, extension
     from schedlab.simulation import models
-    from schedlab.simulation.native import extension
 
     try:
         extension()
     except NotBuilt as error:
         console.say("simulator", f"{error.what}: {error.todo}", "yellow")
-        return
+        return False
     shipped = f"{len(models.machine_names())} machines, {len(models.kernel_names())} kernel models"
     console.say("simulator", f"ready ({shipped}: 'schedlab machines list', 'schedlab kernels list')", "bold")
+    return True
 
 
 def _workloads(console: Console) -> None:

@@ -46,7 +46,7 @@ def simulate(
             metavar="NAME", help="One of 'schedlab kernels list', or the path of a TOML file; default the newest."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of everything that is left to chance.")] = 0,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="TUNABLE=VALUE", help="A tunable's value from the start; may be repeated."),
@@ -71,7 +71,7 @@ def simulate(
     ] = None,
     timeline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write what happened, moment by moment, for the viewer at ui.perfetto.dev."),
+        typer.Option(metavar="FILE", help="Write a trace of all events for the viewer at ui.perfetto.dev."),
     ] = None,
     proc: Annotated[
         list[str] | None,
@@ -91,7 +91,7 @@ def simulate(
     """
     from schedlab.cli import simulating
 
-    asked = simulating.Asked(
+    request = simulating.Request(
         words=words or [],
         file=program,
         machine=machine,
@@ -109,10 +109,10 @@ def simulate(
         timeline=timeline,
         proc=proc or [],
     )
-    done = simulating.simulate(asked)
+    result = simulating.simulate(request)
     if form is SimulateFormat.JSON:
-        typer.echo(simulating.as_json(done))
+        typer.echo(simulating.as_json(result))
     elif proc:
-        simulating.show_files(done)
+        simulating.show_files(result)
     else:
-        simulating.show(done)
+        simulating.show(result)

@@ -1,4 +1,4 @@
-"""What ``schedlab simulate`` does, and how it shows an outcome."""
+"""``schedlab simulate``: run one simulation and show its outcome."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from rich.table import Table
 
 from schedlab.cli.console import Console, make
 from schedlab.cli.output_file import output
+from schedlab.extension import build, extension
 from schedlab.report.numbers import figure
 from schedlab.simulation import models, schedstats
 from schedlab.simulation.errors import ProgramError, SettingRefused, TimelineError
-from schedlab.simulation.native import build, extension
 from schedlab.simulation.programs import Program, program, program_file
 from schedlab.simulation.running import Outcome, Pool, Simulation
 from schedlab.simulation.settings import Settings, attributes, nanoseconds, seed_of, tunable
 from schedlab.workloads.native import names as native_names
 
 QUANTILES = ("p50_ns", "p90_ns", "p99_ns", "p99.9_ns")
-"""Those that fit a terminal's width; JSON has more."""
+"""Quantiles that fit the width of a terminal; JSON has more."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the user asked for, in words."""
+class Request:
+    """The arguments of the command, as texts."""
 
     words: Sequence[str]
     file: Path | None
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Done:
+class Result:
     """A simulation and its outcome."""
 
     simulation: Simulation
@@ -57,42 +57,44 @@ class Done:
     proc: Sequence[str]
 
 
-def simulate(asked: Asked) -> Done:
-    """Run it; errors as in :mod:`schedlab.simulation.errors`."""
-    machine, kernel = models.machine(asked.machine), models.kernel(asked.kernel or models.DEFAULT_KERNEL)
-    made, parameters = _program(asked, machine.cpus)
+def simulate(request: Request) -> Result:
+    """Run the simulation; raises the errors of :mod:`schedlab.simulation.errors`."""
+    machine, kernel = models.machine(request.machine), models.kernel(request.kernel or models.DEFAULT_KERNEL)
+    chosen, parameters = _program(request, machine.cpus)
     settings = Settings(
-        seed=seed_of(asked.seed),
-        tunables=dict(tunable(*_pair(text, "--set")) for text in asked.tunables),
-        changes=[_change(text) for text in asked.changes],
-        command_line=asked.command_line,
-        horizon_ns=None if asked.horizon is None else nanoseconds(asked.horizon, "--horizon"),
-        attributes=attributes(asked.policy, asked.priority, asked.nice, asked.slice, asked.cpus, kernel),
-        pids=schedstats.pids(asked.proc),
+        seed=seed_of(request.seed),
+        tunables=dict(tunable(*_pair(text, "--set")) for text in request.tunables),
+        changes=[_change(text) for text in request.changes],
+        command_line=request.command_line,
+        horizon_ns=None if request.horizon is None else nanoseconds(request.horizon, "--horizon"),
+        attributes=attributes(request.policy, request.priority, request.nice, request.slice, request.cpus, kernel),
+        pids=schedstats.pids(request.proc),
     )
-    simulation = Simulation(machine, kernel, made, settings)
+    simulation = Simulation(machine, kernel, chosen, settings)
     simulation.check()
     with Pool(1) as pool:
-        if asked.timeline is None:
-            return Done(simulation, parameters, pool.submit(simulation).result(), asked.proc)
-        with output(asked.timeline, "--timeline") as file:
+        if request.timeline is None:
+            return Result(simulation, parameters, pool.submit(simulation).result(), request.proc)
+        with output(request.timeline, "--timeline") as file:
             try:
-                return Done(simulation, parameters, pool.submit(simulation, file).result(), asked.proc)
+                return Result(simulation, parameters, pool.submit(simulation, file).result(), request.proc)
             except TimelineError as error:
-                raise TimelineError(error.what, where=str(asked.timeline), todo=_ROOM) from error
+                raise TimelineError(error.what, where=str(request.timeline), todo=_SHORTER) from error
 
 
-_ROOM = "a timeline takes tens of bytes for each switch and wake-up: --horizon ends a simulation earlier"
+_SHORTER = "a timeline takes tens of bytes for each switch and wake-up: --horizon ends a simulation earlier"
 
 
-def _program(asked: Asked, cpus: int) -> tuple[Program, Mapping[str, Any]]:
-    if asked.file is not None:
-        if asked.words:
-            raise ProgramError("a program from a file has no parameters", where=asked.words[0], todo="change the file")
-        return program_file(asked.file), {}
-    if not asked.words:
+def _program(request: Request, cpus: int) -> tuple[Program, Mapping[str, Any]]:
+    if request.file is not None:
+        if request.words:
+            raise ProgramError(
+                "a program from a file has no parameters", where=request.words[0], todo="change the file"
+            )
+        return program_file(request.file), {}
+    if not request.words:
         raise ProgramError("name a program or give --program FILE", todo=f"programs: {', '.join(native_names())}")
-    name, *rest = asked.words
+    name, *rest = request.words
     parameters = {key: _value(text) for key, text in (_pair(word, name) for word in rest)}
     return program(name, parameters, cpus), parameters
 
@@ -105,7 +107,7 @@ def _pair(text: str, where: str) -> tuple[str, str]:
 
 
 def _change(text: str) -> tuple[int, str, int]:
-    """``TIME:TUNABLE=VALUE``."""
+    """Parse ``TIME:TUNABLE=VALUE``."""
     at, colon, rest = text.partition(":")
     if not (at and colon):
         raise SettingRefused(
@@ -115,7 +117,7 @@ def _change(text: str) -> tuple[int, str, int]:
 
 
 def _value(text: str) -> Any:
-    """A parameter as an experiment file would hold it: a number, true or false, else a text."""
+    """A parameter as in an experiment file: a number, true or false, otherwise a text."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -123,19 +125,19 @@ def _value(text: str) -> Any:
     return value if isinstance(value, int | float) else text
 
 
-def as_json(done: Done) -> str:
-    """Everything but samples and buckets, which the Python API has."""
-    simulation, outcome = done.simulation, done.outcome
+def as_json(result: Result) -> str:
+    """The outcome as JSON, without samples and buckets, which the Python API returns."""
+    simulation, outcome = result.simulation, result.outcome
     settings, ledger = simulation.settings, outcome["ledger"]
     distributions = {
         name: {key: value for key, value in each.items() if key != "buckets"}
         for name, each in outcome["latencies"].items()
     }
-    told = {
+    document = {
         "kind": "simulated",
         "simulator": {"version": extension().__version__, "build": build()},
         "program": simulation.program.name,
-        "parameters": done.parameters,
+        "parameters": result.parameters,
         "notes": list(simulation.program.notes),
         "machine": simulation.machine.name,
         "kernel": simulation.kernel.name,
@@ -160,9 +162,9 @@ def as_json(done: Done) -> str:
             "note": schedstats.note(outcome),
             "counters": schedstats.counters(outcome),
         },
-        "proc": schedstats.files(outcome, done.proc),
+        "proc": schedstats.files(outcome, result.proc),
     }
-    return json.dumps(told, indent=2)
+    return json.dumps(document, indent=2)
 
 
 def totals(outcome: Outcome) -> dict[str, int]:
@@ -172,13 +174,13 @@ def totals(outcome: Outcome) -> dict[str, int]:
     return {name: sum(column) for name, column in zip(ledger["accounts"], columns, strict=True)}
 
 
-def show_files(done: Done) -> None:
-    """The files on standard output, as the kernel prints them; on standard error what they are of."""
-    aside = make(stderr=True)
-    _title(aside, done)
-    if remark := schedstats.note(done.outcome):
-        aside.say("note", remark)
-    files = schedstats.files(done.outcome, done.proc)
+def show_files(result: Result) -> None:
+    """Print the files on standard output, as the kernel prints them; the title goes to standard error."""
+    console = make(stderr=True)
+    _title(console, result)
+    if note := schedstats.note(result.outcome):
+        console.say("note", note)
+    files = schedstats.files(result.outcome, result.proc)
     for name, text in files.items():
         if len(files) > 1:
             print(f"==> {name} <==")
@@ -186,18 +188,18 @@ def show_files(done: Done) -> None:
             print(text, end="")
 
 
-def _title(console: Console, done: Done) -> None:
-    simulation = done.simulation
-    given = " ".join(f"{key}={value}" for key, value in done.parameters.items())
+def _title(console: Console, result: Result) -> None:
+    simulation = result.simulation
+    given = " ".join(f"{key}={value}" for key, value in result.parameters.items())
     title = f"{simulation.program.name} {given}".strip()
     place = f"{simulation.machine.name} ({simulation.machine.cpus} CPUs) under {simulation.kernel.name}"
     console.say("SIMULATED", f"{title} on {place}, seed {simulation.settings.seed}", "bold")
 
 
-def show(done: Done) -> None:
-    """Tables for people."""
-    console, simulation, outcome = make(), done.simulation, done.outcome
-    _title(console, done)
+def show(result: Result) -> None:
+    """Print the outcome as tables."""
+    console, simulation, outcome = make(), result.simulation, result.outcome
+    _title(console, result)
     set_to = ", ".join(f"{name} = {value}" for name, value in simulation.settings.tunables.items())
     changes = ", ".join(f"{name} = {value} from {_time(at)} on" for at, name, value in simulation.settings.changes)
     for label, text in (("tunables", set_to), ("changes", changes), ("command line", simulation.settings.command_line)):
@@ -224,14 +226,14 @@ def _metrics(outcome: Outcome) -> Table:
 
 
 def _ledger(outcome: Outcome) -> Table:
-    """Accounts with anything in them, largest first, and their sum."""
+    """Accounts that are not empty, largest first, and their sum."""
     accounts = totals(outcome)
-    whole = sum(accounts.values())
+    total = sum(accounts.values())
     table = _table("where all CPUs' time went", "time", "share")
     for name, ns in sorted(accounts.items(), key=lambda item: -item[1]):
         if ns:
-            table.add_row(name, _time(ns), f"{100 * ns / whole:.2f} %")
-    table.add_row("sum", _time(whole), "100.00 %", style="dim")
+            table.add_row(name, _time(ns), f"{100 * ns / total:.2f} %")
+    table.add_row("sum", _time(total), "100.00 %", style="dim")
     return table
 
 
@@ -244,7 +246,7 @@ def _latencies(outcome: Outcome) -> Table:
 
 
 def _locks(outcome: Outcome) -> Table:
-    """Locks by name; tasks that wait sleep, so their waiting is in no CPU's ledger."""
+    """Locks by name. Waiting tasks sleep, so no CPU's ledger contains their waiting time."""
     table = _table("lock", "locks", "acquired", "waited for", "waiting", "longest")
     for lock in outcome["locks"]:
         counts = (str(lock[key]) for key in ("locks", "acquired", "contended"))
@@ -253,7 +255,7 @@ def _locks(outcome: Outcome) -> Table:
 
 
 def _counters(outcome: Outcome) -> Table:
-    table = _table("counter (those that counted)", "value")
+    table = _table("counter (not 0)", "value")
     for name, value in {**outcome["counters"], **outcome["program_counters"]}.items():
         if value:
             table.add_row(name, str(value))
@@ -268,7 +270,7 @@ def _table(*columns: str) -> Table:
 
 
 def _time(ns: int, digits: int = 4) -> str:
-    """Nanoseconds in the unit that fits."""
+    """Format nanoseconds in the largest unit that they fill."""
     for size, unit in ((10**9, "s"), (10**6, "ms"), (1000, "µs")):
         if ns >= size:
             return f"{figure(ns / size, digits)} {unit}"

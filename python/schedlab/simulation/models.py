@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from schedlab.extension import extension
 from schedlab.simulation.errors import ModelError
-from schedlab.simulation.native import extension
 
 DEFAULT_KERNEL = "linux-6.12"
 """The kernel model of a simulation that names none: the newest one."""

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from schedlab.extension import extension
 from schedlab.simulation.errors import ProgramError
-from schedlab.simulation.native import extension
 from schedlab.workloads import native, registry
 from schedlab.workloads.base import Output
 from schedlab.workloads.metrics import Metric, NotUnderstood

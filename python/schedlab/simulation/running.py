@@ -12,13 +12,13 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Self
 
+from schedlab.extension import extension
 from schedlab.simulation.models import Model
-from schedlab.simulation.native import extension
 from schedlab.simulation.programs import Program
 from schedlab.simulation.settings import Settings
 
 Outcome = Mapping[str, Any]
-"""See :mod:`schedlab.simulation.native`."""
+"""See :mod:`schedlab.extension`."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from schedlab.extension import extension
 from schedlab.simulation.errors import ModelError
 from schedlab.simulation.host import probes
 from schedlab.simulation.host.from_host import machine_file
-from schedlab.simulation.native import extension
 
 MOST_WALK_KIB = 512 << 10
 """The largest buffer that is read: a virtual machine may report the cache of its whole host."""

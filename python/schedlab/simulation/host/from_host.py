@@ -8,11 +8,11 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
+from schedlab.extension import extension
 from schedlab.simulation import models
 from schedlab.simulation.errors import ModelError
 from schedlab.simulation.host.topology import Topology, read
 from schedlab.simulation.models import Model
-from schedlab.simulation.native import extension
 
 _ARM = ("kunpeng920", "rpi4b")
 """The shipped machines of the Arm architecture; the others are x86."""

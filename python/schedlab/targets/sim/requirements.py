@@ -9,10 +9,9 @@ from typing import Any
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import CONTROL, Plan
-from schedlab.extension import NotBuilt
+from schedlab.extension import NotBuilt, extension
 from schedlab.simulation.errors import SettingRefused
 from schedlab.simulation.models import Model, kernels_with
-from schedlab.simulation.native import extension
 from schedlab.simulation.running import Simulation
 from schedlab.simulation.settings import Settings, numbers
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant

@@ -9,10 +9,10 @@ from typing import Any
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import CONTROL, Plan, Trial
+from schedlab.extension import build, extension
 from schedlab.measurement import Measurement
 from schedlab.simulation import models
 from schedlab.simulation.models import Model
-from schedlab.simulation.native import build, extension
 from schedlab.simulation.running import Pool, Running, Simulation
 from schedlab.targets.protocol import MissingRequirement, Target
 from schedlab.targets.sim.cases import RowProgram, kernel_of, row_program, simulation
