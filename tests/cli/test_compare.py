@@ -125,6 +125,15 @@ def test_printed_tables_show_figures_gains_and_disagreements(schedlab: Schedlab,
     assert "printed tables have no samples" in refused.words
 
 
+def test_a_stated_table_is_compared(schedlab: Schedlab, tmp_path: Path) -> None:
+    mail = tmp_path / "mail.txt"
+    mail.write_text("        base     new\nread     100     110\nwrite    200     190\n")
+    assert "--table lines=1-3" in schedlab("compare", mail).words
+    flat = " ".join(schedlab("compare", mail, "--table", "columns=runs,label=1,better=higher").out.split())
+    assert "110 [+10.00%]" in flat
+    assert "190 [-5.00%]" in flat
+
+
 REFUSED = {
     ("nowhere", "1"): "holds no run 'nowhere'",
     ("1", "1"): "compared with itself",

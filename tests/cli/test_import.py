@@ -237,3 +237,22 @@ def test_an_error_ends_the_process_with_a_message_and_its_exit_code(folder: Path
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "error: standard input:1: is empty" in ended.stderr
+
+
+def test_a_table_of_unknown_layout_is_read_by_the_stated_one(folder: Path) -> None:
+    mail = folder / "mail.txt"
+    mail.write_text("ops a second:\n\n        base     new\nread     100     110\nwrite    200     190\n")
+    problem = refused(schedlab("import", mail, "--to", folder / "store.sqlite"))
+    assert problem.where == f"{mail}:3"
+    option = next(word for word in problem.todo.split() if word.startswith("lines="))
+    assert option == "lines=3-5,columns=runs,label=1,baseline=2,better=lower"
+    for stated in (option.replace("lower", "higher"), str(folder / "layout.toml")):
+        (folder / "layout.toml").write_text('columns = "runs"\nlabel = 1\nbetter = "higher"\nlines = "3-5"\n')
+        result = schedlab("import", mail, "--table", stated, "--dry-run", "--format", "json")
+        (table,) = json.loads(result.output)["imports"][0]["tables"]
+        assert (table["columns"], table["baseline"], table["rows"][0]["direction"]) == (
+            ["base", "new"],
+            "base",
+            "higher",
+        )
+        assert [row["recomputed_gains"][1] for row in table["rows"]] == pytest.approx([10, -5])

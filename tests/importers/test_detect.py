@@ -16,7 +16,7 @@ import pytest
 
 from schedlab.importers import detect
 from schedlab.importers.logs.reading import recognise
-from schedlab.importers.printed.stated import layouts
+from schedlab.importers.printed.layout import layouts
 from schedlab.importers.text import HEAD, LARGEST, opened
 from schedlab.results import ImportProblem
 from tests.importers.logs.recorded import SAMPLES, text, values

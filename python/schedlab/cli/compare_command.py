@@ -61,7 +61,7 @@ def compare(
     opened = cache(lambda: open_store(store_path(store), create=False))
     layouts = []
     if table:
-        from schedlab.importers.printed.stated import layouts as parsed
+        from schedlab.importers.printed.layout import layouts as parsed
 
         layouts = [layout for text in table for layout in parsed(text)]
     chosen = named_apart(choose(sides, opened, layouts))

@@ -112,7 +112,7 @@ def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> li
 
     layouts = []
     if statements.tables:
-        from schedlab.importers.printed.stated import layouts as parsed
+        from schedlab.importers.printed.layout import layouts as parsed
 
         layouts = [layout for text in statements.tables for layout in parsed(text)]
     plain = [name for name in statements.names if "=" not in name]

@@ -15,7 +15,7 @@ from schedlab.store import selection
 from schedlab.store.columns import Chosen, variants_of
 
 if TYPE_CHECKING:
-    from schedlab.importers.printed.stated import Layout
+    from schedlab.importers.printed.layout import Layout
 
 
 def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[Layout] = ()) -> list[Chosen]:

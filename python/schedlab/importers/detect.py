@@ -19,7 +19,7 @@ from schedlab.importers.text import NotResults
 from schedlab.results import Import, ImportProblem
 
 if TYPE_CHECKING:
-    from schedlab.importers.printed.stated import Layout
+    from schedlab.importers.printed.layout import Layout
 
 MMTESTS, PRINTED = "mmtests", "tables"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedlab.importers.printed import read, read_text, stated
+from schedlab.importers.printed import read, read_text
+from schedlab.importers.printed.layout import layouts
 from schedlab.results import Import, Table, TableRow
 
 TABLES = Path(__file__).parent / "tables"
@@ -25,12 +26,12 @@ def imported(text: str | bytes) -> Import:
 
 def by_layout(text: str, option: str) -> Import:
     """Return what is read from a text with the ``--table`` option."""
-    return read_text(text, "mail.txt", stated.layouts(option))
+    return read_text(text, "mail.txt", layouts(option))
 
 
 def unknown(name: str, option: str) -> Import:
     """Return what is read from a file of :data:`UNKNOWN` with the ``--table`` option."""
-    return read(UNKNOWN / f"{name}.txt", stated.layouts(option))
+    return read(UNKNOWN / f"{name}.txt", layouts(option))
 
 
 def only(found: Import) -> Table:

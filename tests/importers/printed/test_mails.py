@@ -251,3 +251,14 @@ def test_a_damaged_text_is_read_or_refused_and_nothing_else(file: Path, cut: flo
         for table in imported(bytes(damaged[: max(1, int(cut * len(damaged)))])).tables:
             assert {len(row.cells) for row in table.rows} == {len(table.columns)}
             assert all(cell.value is None or math.isfinite(cell.value) for row in table.rows for cell in row.cells)
+
+
+def test_runs_of_hackbench_below_different_lines_are_never_pooled() -> None:
+    machine = "on the machine with the long name " * 4
+    for before, after in [("Before:", "After:"), (f"Before, {machine}", f"After, {machine}")]:
+        text = (
+            f"{before}\n$ ./run\nhackbench -g 1\nTime: 1.0\nTime: 1.1\n\n{after}\n$ ./run\nhackbench -g 1\nTime: 2.0\n"
+        )
+        found = imported(text)
+        assert [list(series.values) for series in found.series] == [[1.0, 1.1], [2.0]]
+        assert [column.lower()[:5].strip(",") for column in found.columns] == ["befor", "after"]

@@ -171,3 +171,19 @@ def test_what_points_at_a_figure_or_was_printed_by_the_program_names_no_column()
     block = " Performance counter stats for 'sleep 1':\n\n     1,138,698      cycles      (94.99%)\n"
     for above in ("  `> count with child", "  Average parse took: 81.169 ms (+- 0.074 ms)", "  cycles: 153 321 218"):
         assert only(imported(f"{above}\n\n{block}")).columns == ("sleep 1",)
+
+
+def test_a_single_plain_time_is_a_table() -> None:
+    table = only(imported("   45.291088843 seconds time elapsed                      ( +-  0.40% )\n"))
+    (elapsed,) = table.rows
+    assert (table.layout, elapsed.operation, elapsed.unit, values(elapsed)) == (
+        "perf-stat", "elapsed", "s", [45.291088843],
+    )  # fmt: skip
+    assert (elapsed.cells[0].spread_percent, elapsed.cells[0].spread_kind) == (0.40, "standard error")
+
+
+@pytest.mark.parametrize("printed", ["msec task-clock", "task-clock (msec)", "task-clock", "msec cpu-clock:u"])
+def test_clocks_are_in_milliseconds(printed: str) -> None:
+    text = f" Performance counter stats for 'x' (3 runs):\n\n   1,204.10 {printed}   #  0.998 CPUs   ( +- 1.00% )\n"
+    (clock,) = only(imported(text)).rows
+    assert (clock.unit, values(clock)) == ("ms", [1204.10])

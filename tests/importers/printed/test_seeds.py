@@ -10,14 +10,15 @@ import re
 import pytest
 
 from schedlab.analysis.gains import disagreements, recompute
-from schedlab.importers.printed import read, stated
+from schedlab.importers.printed import read
+from schedlab.importers.printed.layout import layouts
 from tests.importers.printed.helpers import TABLES, example, row, values
 
 _MMTESTS_CELL = re.compile(r"([\d.]+) ([(*]) *(-?[\d.]+)%[)*]")
 
 
 MIGRATION_COST = read(
-    TABLES / "seed-migration-cost.txt", stated.layouts("lines=36-37,columns=runs,separator=wide,better=lower")
+    TABLES / "seed-migration-cost.txt", layouts("lines=36-37,columns=runs,separator=wide,better=lower")
 )
 """The last table of the report is of no tool, so its layout is stated."""
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from schedlab.analysis.gains import disagreements
-from schedlab.importers.printed import read_text, stated
+from schedlab.importers.printed import read_text
+from schedlab.importers.printed.layout import Layout, layouts
 from schedlab.results import ImportProblem
 from tests.importers.printed.helpers import by_layout, gains, only, unknown, values
 
@@ -192,7 +193,7 @@ def test_only_the_stated_lines_are_read_and_known_tables_beside_them() -> None:
 )
 def test_a_layout_that_cannot_be_meant_is_refused_with_the_keys(option: str, what: str) -> None:
     with pytest.raises(ImportProblem, match=what) as caught:
-        stated.layouts(option)
+        layouts(option)
     assert "--table columns=runs,label=1,baseline=2,better=lower" in caught.value.todo
 
 
@@ -214,24 +215,24 @@ def test_a_layout_that_the_table_does_not_have_is_refused(option: str, what: str
 def test_a_file_states_one_layout_or_several(tmp_path: Path) -> None:
     single, several = tmp_path / "one.toml", tmp_path / "two.toml"
     single.write_text('columns = "runs"\nlabel = 1\nlines = "1-3"\nbetter = "higher"\n')
-    assert stated.layouts(str(single)) == [stated.Layout("runs", lines=(1, 3), better="higher")]
+    assert layouts(str(single)) == [Layout("runs", lines=(1, 3), better="higher")]
     several.write_text(
         '[[table]]\ncolumns = "runs"\nlabel = [1, 2]\n[[table]]\ncolumns = "metrics"\nnames = ["a", "b"]\n'
     )
-    assert stated.layouts(str(several)) == [
-        stated.Layout("runs", label=(1, 2)), stated.Layout("metrics", names=("a", "b")),
+    assert layouts(str(several)) == [
+        Layout("runs", label=(1, 2)), Layout("metrics", names=("a", "b")),
     ]  # fmt: skip
     text = f"{PLAIN}\n{PLAIN}"
-    found = read_text(text, "mail.txt", [*stated.layouts(str(single)), stated.Layout("runs", lines=(5, 7))])
+    found = read_text(text, "mail.txt", [*layouts(str(single)), Layout("runs", lines=(5, 7))])
     assert [row.direction for table in found.tables for row in table.rows] == ["higher", "higher", None, None]
     single.write_text("columns = \n")
     with pytest.raises(ImportProblem, match="is not TOML"):
-        stated.layouts(str(single))
+        layouts(str(single))
 
 
 def test_every_key_is_parsed_explained_and_documented() -> None:
-    keys = list(stated.Layout.__dataclass_fields__)
+    keys = list(Layout.__dataclass_fields__)
     document = (Path(__file__).parents[3] / "docs" / "importing-tables.md").read_text()
     with pytest.raises(ImportProblem) as caught:
-        stated.layouts("x=1")
+        layouts("x=1")
     assert [key for key in keys if f"{key}: " not in caught.value.todo or f"| `{key}` |" not in document] == []

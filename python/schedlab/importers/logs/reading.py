@@ -21,7 +21,7 @@ from schedlab.workloads.reading import Log, Reader
 from schedlab.workloads.registry import log_readers
 
 if TYPE_CHECKING:
-    from schedlab.importers.printed.stated import Layout
+    from schedlab.importers.printed.layout import Layout
 
 _LONGEST = 16 * 1024 * 1024
 """Bytes of text in which tables are looked for. Mails are far shorter; a line takes some 50 µs."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from schedlab.importers.printed import hackbench, mmtests, perf_stat, runs_in_rows, schbench, stated, zero_day
+from schedlab.importers.printed.layout import Layout
 from schedlab.importers.printed.lines import Line, Part, clean
 from schedlab.importers.printed.mail import numbered_lines
-from schedlab.importers.printed.stated import Layout
 from schedlab.importers.text import NotResults
 from schedlab.results import Import, ImportProblem, Table, showable
 

@@ -14,23 +14,16 @@ such rows: ``Duration`` and ``Ops``, and any operation under the column names of
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from schedlab.importers.printed.benchmarks import Benchmark, benchmark
+from schedlab.importers.printed.benchmarks import Benchmark
 from schedlab.importers.printed.lines import Line, Part, is_rule, malformed, title_above, unique
-from schedlab.results import Cell, Direction, Table, TableRow
+from schedlab.importers.printed.mmtests_rows import OPERATION, baseline_of, name_row, settle, title_of
+from schedlab.results import Cell, Table
 
-OPERATION = re.compile(
-    r"(?:[AGHDS]mean|Sub[AH]mean|Mean|Min|Max|Dm(?:in|ax)|[123](?:st|nd|rd)-qrtle|Max[-.]\d+%?|Best\d+%Mean|CI[-.]\d+%?|"
-    r"B[AH]mean(?:[-.%]\d+(?:\.\d+)?%?)?|Pctile(?:[-.%]?\d+(?:\.\d+)?%?)?|\d+(?:th)?-?pctile|[HSC]?Stddev|"
-    r"[HSC]?CoeffVar|Spread|Range|Samples|Percentage|Ratio|Ops|Duration|Lat|Time|[MG]B/sec|Success|Significant)(?=\s|\Z)"
-)
-"""The first word of a row: summary statistics, and operations of benchmarks without statistics."""
-_SPREAD_OPERATION = re.compile(r"[HSC]?Stddev|[HSC]?CoeffVar|Spread|Range|CI[-.]\d")
-_HARMONIC = re.compile(r"(?:Sub|B)?Hmean")
 _BARE = frozenset({"Duration", "Ops"})
 """Operations that MMTests prints without changes."""
 
@@ -59,33 +52,6 @@ _ALIGNED = 2
 """Characters by which a name may end beside its column; MMTests aligns both to the right."""
 _LONGEST_HEAD = 200
 """Characters of a row's name."""
-
-_CORNER = re.compile(r"(?:nr[_ ])?(?P<name>pair|group|client|thread|task|job|cpu|worker|size|instance)s?:?")
-_LABEL = re.compile(r"(?P<name>.*?)(?P<dash>[-_ ]?)(?P<number>\d+)\Z")
-_SEVERAL_NUMBERS = re.compile(r"-\d+(?:-\d+)*\Z")
-_UNNAMED = re.compile(r"(?:tput|mb/sec|time)[-_](\d+)", re.IGNORECASE)
-_MAIN_METRICS = frozenset({"", "mb/sec", "tput", "time", "clients", "groups", "threads", "rsec", "procs"})
-"""What MMTests prints before the parameter of a benchmark with a single metric."""
-_IN_MAIN_UNIT = _MAIN_METRICS | {"send", "recv", "elsp", "syst", "user", "elapsed"}
-_NO_PARAMETERS = frozenset({"", "time", "elapsed", "user", "system", "syst"})
-_OTHER_UNITS = frozenset({"coeffvar", "hcoeffvar", "ops", "percentage", "ratio", "significant"})
-_UNITS = {
-    "coeffvar": "%", "hcoeffvar": "%", "cpu": "%", "cpu%": "%", "mb/sec": "MB/s", "gb/sec": "GB/s", "rsec": "records/s",
-    "files/sec": "files/s", "duration": "s", "elapsed": "s", "user": "s", "system": "s", "sys": "s",
-}  # fmt: skip
-_DIRECTIONS: dict[str, Direction] = {
-    "lat": "lower", "time": "lower", "elsp": "lower", "syst": "lower", "user": "lower", "system": "lower",
-    "elapsed": "lower", "mb/sec": "higher", "gb/sec": "higher", "tput": "higher", "rsec": "higher", "ops": "higher",
-}  # fmt: skip
-"""Of the metric in front of a label's number, and of operations that are metrics."""
-
-_OWN_TITLE = re.compile(
-    r"(?P<workload>\S+) (?P<metrics>\S+(?:, \S+)*)(?: by (?P<names>\S+(?:, \S+)+))? "
-    r"\((?P<unit>[^\s(),]+), (?P<direction>lower|higher) is better\)\Z"
-)
-"""The title that schedlab prints: ``hackbench time by groups, size (s, lower is better)``."""
-_NO_BENCHMARKS = frozenset({"comparison", "comparisons", "results", "result", "summary", "overview", "vmstat"})
-_BENCHMARK_NAME = re.compile(r"[A-Za-z][\w.+-]{2,30}")
 
 
 @dataclass(frozen=True)
@@ -123,7 +89,7 @@ class Reader:
     lines: Sequence[Line]
     source: str
     last: _Header = field(default_factory=lambda: _Header((), (), "", -1))
-    workload: Benchmark | None = None
+    known: Benchmark | None = None
     _not_before: int = 0
     """Lines before this one have been tried as rows without a header."""
 
@@ -274,54 +240,32 @@ class Reader:
         levels = [level for level in self.last.levels if len(level) == count]
         return any(glued == "".join("".join(name.split()) for name in level) for level in levels)
 
-    def _table(self, rows: Sequence[_Row], header: _Header, title: str) -> tuple[Table, list[str]]:
+    def _table(self, rows: Sequence[_Row], header: _Header, above: str) -> tuple[Table, list[str]]:
         count = len(header.names)
         bare = not rows[0].marked
         rows = [_last_cells(row, count) for row in rows] if bare else rows
         zones = _zones([row for row in rows if len(row.cells) == count and not row.wrapped])
-        if count > 1 and " " not in title and _is_run_together(title, header.names):
-            title = ""
-        own = _OWN_TITLE.match(title)
-        named = benchmark(title)
-        alone = "" if named else own["workload"] if own else title.lower() if _BENCHMARK_NAME.fullmatch(title) else ""
-        alone = "" if alone in _NO_BENCHMARKS else alone
+        title = title_of(above, header.names)
         # Parts of one comparison: without another title, a table belongs to the benchmark of the table before.
-        continued = not alone and (header.names == self.last.names or not title)
-        known = named or (self.workload if continued else None)
-        self.workload = known
-        starred = any(cell["star"] for row in rows if not bare for cell in row.cells)
-        finished = [self._finished(row, header, zones, known, own, starred) for row in rows]
-        baseline = _baseline(finished)
-        settled, notes = settle(finished, baseline)
-        notes += [
-            f'line {row.line.number}: remark left out: "{row.remark}"' for row in rows if row.remark.strip("*^|\\")
+        continued = not title.workload and (header.names == self.last.names or not title.text)
+        known = self.known = title.named or (self.known if continued else None)
+        starred = not bare and any(cell["star"] for row in rows for cell in row.cells)
+        finished = [
+            replace(
+                name_row(row.head, header.corner, title, known),
+                cells=tuple(_cell(cell, starred) for cell in self._placed(row, count, zones)),
+                line=row.line.number,
+            )
+            for row in rows
         ]
-        settled = [_without_foreign_unit(row, known) for row in settled]
-        workload = known.name if known else alone
-        table = Table("mmtests", title, workload, header.names, tuple(settled), self.lines[header.at].number, baseline)
-        return table, notes
-
-    def _finished(
-        self,
-        row: _Row,
-        header: _Header,
-        zones: Sequence[tuple[int, int]],
-        known: Benchmark | None,
-        own: re.Match[str] | None,
-        starred: bool,
-    ) -> TableRow:
-        cells = self._placed(row, len(header.names), zones)
-        operation, _, label = row.head.partition(" ")
-        label = label.strip()
-        parameters = _own_parameters(own, label) if own else None
-        if parameters is None and (corner := _CORNER.fullmatch(header.corner)) and label.isdigit():
-            parameters = {f"{corner['name']}s": int(label)}
-        if parameters is None:
-            parameters = label_parameters(label, known)
-        unit = own["unit"] if own and operation.lower() not in _OTHER_UNITS else _unit(operation, label, known)
-        direction = _direction(operation, label, known, own)
-        made = tuple(Cell(None) if cell is None else _cell(cell, starred) for cell in cells)
-        return TableRow(operation, label, parameters, unit, direction, made, row.line.number)
+        baseline = baseline_of(finished)
+        settled, notes = settle(finished, baseline, known)
+        notes += [
+            f'line {row.line.number}: remark left out: "{row.remark}"' for row in rows if row.remark.strip("*^|\\-")
+        ]
+        workload = known.name if known else title.workload
+        line = self.lines[header.at].number
+        return Table("mmtests", title.text, workload, header.names, settled, line, baseline), notes
 
     def _placed(self, row: _Row, count: int, zones: Sequence[tuple[int, int]]) -> list[re.Match[str] | None]:
         """Return the cells of a row by column; cells of a row with too few are placed by what they stand under."""
@@ -418,12 +362,9 @@ def _columns_of(spans: Sequence[tuple[int, int]], zones: Sequence[tuple[int, int
     return places
 
 
-def _is_run_together(title: str, names: Sequence[str]) -> bool:
-    """Whether a title is the ends of two columns' names without the space between them."""
-    return any(names[-2].endswith(title[:k]) and names[-1].endswith(title[k:]) for k in range(3, len(title) - 2))
-
-
-def _cell(match: re.Match[str], starred: bool) -> Cell:
+def _cell(match: re.Match[str] | None, starred: bool) -> Cell:
+    if match is None:
+        return Cell(None)
     fields = match.groupdict()
     text = fields.get("value") or match[0]
     change = fields.get("star") or fields.get("gain") or ""
@@ -442,123 +383,3 @@ def _cell(match: re.Match[str], starred: bool) -> Cell:
 
 def _figure(text: str) -> float | None:
     return None if text == "-" or "n" in text.lower() else float(text)
-
-
-def _own_parameters(title: re.Match[str], label: str) -> dict[str, str | int | float] | None:
-    """Return the parameters in a label of schedlab's own table; None if the title does not name as many."""
-    if title["names"] is None:
-        return None
-    metrics, names = title["metrics"].split(", "), title["names"].split(", ")
-    for metric in sorted(metrics, key=len, reverse=True):
-        values = label.removeprefix(f"{metric}-").split("-")
-        if label.startswith(f"{metric}-") and len(values) == len(names) and all(values):
-            first: dict[str, str | int | float] = {"metric": metric} if len(metrics) > 1 else {}
-            return first | dict(zip(names, map(_number_or_text, values), strict=True))
-    return None
-
-
-def _number_or_text(text: str) -> str | int | float:
-    if not re.fullmatch(r"\d+(?:\.\d+)?", text):
-        return text
-    return float(text) if "." in text else int(text)
-
-
-def label_parameters(label: str, known: Benchmark | None) -> dict[str, str | int | float]:
-    """Return the parameters in a label of MMTests: ``64``, ``mb/sec-64``, ``send-64``, ``Wakeup-99th-80``."""
-    if label.lower() in _NO_PARAMETERS:
-        return {}
-    match = _LABEL.match(label)
-    # The meaning of several numbers is not known.
-    several = match is not None and _SEVERAL_NUMBERS.search(match["name"]) is not None
-    if match is None or several or (match["name"] and not match["dash"]) or not (known and known.parameter):
-        unnamed = _UNNAMED.fullmatch(label)
-        return {"case": unnamed[1] if unnamed else label}
-    parameters: dict[str, str | int | float] = {known.parameter: int(match["number"])}
-    return parameters if match["name"].lower() in _MAIN_METRICS else {"metric": match["name"]} | parameters
-
-
-def _metric(label: str) -> str:
-    """Return the metric in front of a label's number."""
-    return re.sub(r"[-_ ]?\d+\Z", "", label).lower()
-
-
-def _unit(operation: str, label: str, known: Benchmark | None) -> str:
-    for name in (operation.lower(), _metric(label)):
-        # The load that stress-ng calls cpu is not a share of the CPU.
-        if name in _UNITS and not (name == "cpu" and known is not None and known.name == "stress-ng"):
-            return _UNITS[name]
-    main = operation.lower() not in _OTHER_UNITS and _metric(label) in _IN_MAIN_UNIT
-    return known.unit if known and main else ""
-
-
-def _direction(operation: str, label: str, known: Benchmark | None, own: re.Match[str] | None) -> Direction | None:
-    """Return which direction is better by MMTests' operation, the label's metric, or the benchmark."""
-    if _SPREAD_OPERATION.match(operation) or operation == "Duration":
-        return "lower"
-    if operation == "Ops":
-        return None
-    if own is not None:
-        return "lower" if own["direction"] == "lower" else "higher"
-    if _HARMONIC.match(operation):
-        return "higher"
-    metric = _metric(label)
-    found = _DIRECTIONS.get(metric.partition("-")[0]) or _DIRECTIONS.get(metric) or _DIRECTIONS.get(operation.lower())
-    return found or (known.direction if known else None) or ("lower" if operation == "Amean" else None)
-
-
-def _baseline(rows: Sequence[TableRow]) -> int:
-    """Return the column that the changes are over: the only one whose changes are all 0, else the first."""
-    for k in range(len(rows[0].cells)):
-        column = [row.cells[k] for row in rows]
-        if any(cell.gain_text for cell in column) and not any(cell.gain for cell in column):
-            return k
-    return 0
-
-
-def settle(rows: Sequence[TableRow], baseline: int) -> tuple[list[TableRow], list[str]]:
-    """Return the rows with the direction that their printed changes prove, and notes on where names say otherwise.
-
-    A change of MMTests is positive where the column is better, so its sign beside that of the values' difference
-    is the direction.
-    """
-    votes: defaultdict[tuple[bool, str], int] = defaultdict(int)
-    for row in rows:
-        votes[_kind(row)] += sum(_vote(row.cells[baseline], cell) for cell in row.cells)
-    out, against = [], defaultdict[tuple[bool, str], list[TableRow]](list)
-    for row in rows:
-        count = votes[_kind(row)]
-        proved: Direction | None = "higher" if count > 0 else "lower" if count < 0 else row.direction
-        if row.direction and proved != row.direction:
-            against[_kind(row)].append(row)
-        out.append(replace(row, direction=proved))
-    return out, [_note(wrong) for wrong in against.values()]
-
-
-def _without_foreign_unit(row: TableRow, known: Benchmark | None) -> TableRow:
-    """Return the row without its benchmark's unit if its direction shows that it is of another metric."""
-    if known is None or row.unit != known.unit or known.direction in (None, row.direction):
-        return row
-    return row if _SPREAD_OPERATION.match(row.operation) else replace(row, unit="")
-
-
-def _note(rows: Sequence[TableRow]) -> str:
-    first = rows[0]
-    name = f"{first.operation} {first.label}".strip()
-    more = f" and {len(rows) - 1} rows like it" if len(rows) > 1 else ""
-    proved = "lower" if first.direction == "higher" else "higher"
-    return (
-        f'line {first.line}: "{name}"{more} is taken as {proved}-is-better, as the printed changes show; '
-        f"by its name it would be {first.direction}-is-better"
-    )
-
-
-def _kind(row: TableRow) -> tuple[bool, str]:
-    """Rows whose changes must have one direction: those of one metric, its spreads apart."""
-    return _SPREAD_OPERATION.match(row.operation) is not None, re.sub(r"\d+(?:\.\d+)?", "", row.label)
-
-
-def _vote(base: Cell, cell: Cell) -> int:
-    """1 if the printed change has the sign of the values' difference, -1 if the other sign, 0 if either is 0."""
-    if not cell.gain or base.value is None or cell.value is None or base.value <= 0 or cell.value == base.value:
-        return 0
-    return 1 if (cell.value > base.value) == (cell.gain > 0) else -1

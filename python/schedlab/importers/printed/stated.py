@@ -1,64 +1,18 @@
-"""Tables whose layout the user states: ``--table columns=runs,label=1,baseline=2,better=lower``.
+"""Tables that are read by the layout that the user states.
 
 Nothing is inferred from words. What the statement leaves open has a fixed default, and what does not fit is refused
-with its line. ``docs/importing-tables.md`` documents the keys; :class:`Layout` is their declaration.
+with its line.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, replace
 
+from schedlab.importers.printed.layout import Layout
 from schedlab.importers.printed.lines import Line, Part, is_rule, title_above, unique
-from schedlab.results import Cell, Direction, ImportProblem, Spread, Table, TableRow, showable
-
-Columns = Literal["runs", "metrics"]
-Gains = Literal["improvement", "change"]
-
-_WHERE = "--table"
-_RANGE = re.compile(r"(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A stated layout.
-
-    Attributes:
-        columns: what the columns of figures are: ``runs`` that are compared, or ``metrics`` of a run in each row.
-        label: numbers of the columns that name the rows, from 1.
-        baseline: the run that others are compared with: the number of its column (or with ``columns=metrics`` of its
-            row, the first below the header is 1), or its name. None: the first run.
-        better: which figures are better; None: not stated, and no verdict on any row.
-        unit: of all figures that print none; a figure with another unit is refused.
-        lines: first and last line of the table, the header included; None: every table that no grammar reads.
-        separator: what separates the columns; None: bars, tabs, commas, semicolons or spaces, where only one of them
-            gives every line the same number of columns.
-        skip: numbers of columns to leave out, such as changes in per cent.
-        names: names of all columns, for a table without header; None: the first line is the header.
-        gains: what signed figures in parentheses, brackets or stars are.
-        spread: what figures after ``±`` are, or in parentheses.
-        spread_unit: whether figures in parentheses without a sign are per cent of the value, or in its unit.
-        decimal: the decimal mark.
-    """
-
-    columns: Columns
-    label: tuple[int, ...] = (1,)
-    baseline: int | str | None = None
-    better: Direction | None = None
-    unit: str = ""
-    lines: tuple[int, int] | None = None
-    separator: str | None = None
-    skip: tuple[int, ...] = ()
-    names: tuple[str, ...] | None = None
-    gains: Gains | None = None
-    spread: Spread = ""
-    spread_unit: Literal["percent", "value"] | None = None
-    decimal: Literal["point", "comma"] = "point"
-
+from schedlab.results import Cell, ImportProblem, Spread, Table, TableRow, showable
 
 _EMPHASIS = re.compile(r"\*\*|`")
 _SEPARATORS: dict[str, Callable[[str], list[str]]] = {
@@ -94,140 +48,6 @@ _MISSING = frozenset({"", "-", "--", "---", "n/a", "N/A", "NA", "nan", "NaN", "-
 def _compact(text: str) -> str:
     """Return the text without spaces between a figure and its spread and change, or within these."""
     return _BESIDE_FIGURE.sub(lambda match: "".join(match[0].split()), text)
-
-
-def layouts(text: str) -> list[Layout]:
-    """Return the layouts of a ``--table`` option: ``KEY=VALUE,...``, or the path of a TOML file with the same keys.
-
-    A file has the keys of one table at its top, or several tables as ``[[table]]``.
-    """
-    if not re.match(r"\w+=", text):
-        return _from_file(Path(text))
-    pairs: dict[str, Any] = {}
-    for item in text.split(","):
-        key, equals, value = item.partition("=")
-        if not equals or key in pairs:
-            raise _problem(f"{item!r} is {'stated twice' if key in pairs else 'not KEY=VALUE'}")
-        pairs[key] = value
-    return [_layout(pairs, _WHERE)]
-
-
-def _from_file(path: Path) -> list[Layout]:
-    try:
-        with path.open("rb") as file:
-            data = tomllib.load(file)
-    except OSError as error:
-        raise _problem(f"{path} is neither KEY=VALUE nor a file that can be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ImportProblem(f"is not TOML: {error}", where=str(path), todo=_todo()) from error
-    tables = data.pop("table", None)
-    if isinstance(tables, list) and tables and not data and all(isinstance(table, dict) for table in tables):
-        return [_layout(table, str(path)) for table in tables]
-    return [_layout(data if tables is None else data | {"table": tables}, str(path))]
-
-
-def _layout(pairs: dict[str, Any], where: str) -> Layout:
-    """Build a layout from texts (of the option) or TOML values."""
-    known = [field.name for field in fields(Layout)]
-    if unknown := [key for key in pairs if key not in known]:
-        raise _problem(f"{unknown[0]!r} is not a key", where)
-    if "columns" not in pairs:
-        raise _problem("'columns' is not stated", where)
-    values: dict[str, Any] = {}
-    for key, value in pairs.items():
-        try:
-            values[key] = _PARSERS[key](value)
-        except (ValueError, TypeError) as error:
-            raise _problem(f"{key}={value} is not {_MEANINGS[key]}", where) from error
-    if set(values.get("label", (1,))) & set(values.get("skip", ())):
-        raise _problem("a column is both in 'label' and in 'skip'", where)
-    return Layout(**values)
-
-
-def _one_of(*choices: str) -> Callable[[Any], str]:
-    def parse(value: Any) -> str:
-        if value not in choices:
-            raise ValueError
-        return str(value)
-
-    return parse
-
-
-def _numbers(value: Any) -> tuple[int, ...]:
-    """Parse ``1``, ``1+2``, ``1-3`` or ``none``; TOML may have a number or a list of numbers."""
-    if value in ("none", 0, "0"):
-        return ()
-    if isinstance(value, list):
-        return tuple(number for item in value for number in _numbers(item))
-    numbers: list[int] = []
-    for item in str(value).split("+"):
-        first, last = _range(item)
-        if first < 1 or last - first > 10_000:
-            raise ValueError
-        numbers += range(first, last + 1)
-    return tuple(numbers)
-
-
-def _range(value: Any) -> tuple[int, int]:
-    match = _RANGE.fullmatch(str(value))
-    if match is None or int(match["last"] or match["first"]) < int(match["first"]):
-        raise ValueError
-    return int(match["first"]), int(match["last"] or match["first"])
-
-
-def _name_or_number(value: Any) -> int | str:
-    text = str(value)
-    if not text:
-        raise ValueError
-    return int(text) if text.isdecimal() else text
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    texts = tuple(map(str, value if isinstance(value, list) else str(value).split("+")))
-    if not all(texts):
-        raise ValueError
-    return texts
-
-
-_PARSERS: dict[str, Callable[[Any], Any]] = {
-    "columns": _one_of(*get_args(Columns)),
-    "label": _numbers,
-    "baseline": _name_or_number,
-    "better": _one_of(*get_args(Direction)),
-    "unit": str,
-    "lines": _range,
-    "separator": _one_of(*_SEPARATORS),
-    "skip": _numbers,
-    "names": _texts,
-    "gains": _one_of(*get_args(Gains)),
-    "spread": _one_of(*filter(None, get_args(Spread))),
-    "spread_unit": _one_of("percent", "value"),
-    "decimal": _one_of("point", "comma"),
-}
-_MEANINGS = {
-    "columns": "runs or metrics",
-    "label": "none, or the numbers of columns: 1, 1+2 or 1-3",
-    "baseline": "the number or name of a run",
-    "better": "lower or higher",
-    "unit": "a unit",
-    "lines": "FIRST-LAST",
-    "separator": f"one of {', '.join(_SEPARATORS)}",
-    "skip": "the numbers of columns: 4, 4+6 or 4-6",
-    "names": "the names of all columns: NAME+NAME",
-    "gains": "improvement (positive is better) or change (positive is larger)",
-    "spread": "'standard deviation', 'standard error' or unknown",
-    "spread_unit": "percent or value",
-    "decimal": "point or comma",
-}
-
-
-def _todo() -> str:
-    keys = "; ".join(f"{key}: {meaning}" for key, meaning in _MEANINGS.items())
-    return f"for example --table columns=runs,label=1,baseline=2,better=lower; {keys}"
-
-
-def _problem(what: str, where: str = _WHERE) -> ImportProblem:
-    return ImportProblem(what, where=where, todo=_todo())
 
 
 @dataclass
@@ -456,8 +276,8 @@ def suspects(
 ) -> Iterator[tuple[int, int]]:
     """Yield the paragraphs outside ``taken`` that may be a table: two lines in them end with two figures.
 
-    Of a paragraph, the part from the line above the first figures is yielded. Where the user has ``stated`` a layout,
-    one line of figures is enough and the whole paragraph is yielded, so that no row is lost.
+    Of a paragraph, the lines from the one above the first figures to the last figures are yielded. Where the user has
+    ``stated`` a layout, one line of figures is enough and the whole paragraph is yielded, so that no row is lost.
     """
     for first, end in _gaps(len(lines), taken):
         at = first
@@ -470,7 +290,7 @@ def suspects(
                 begin = inside[0] - 1
                 while begin > at and is_rule(lines[begin].text):
                     begin -= 1
-                yield (at if stated else max(at, begin)), stop
+                yield (at, stop) if stated else (max(at, begin), inside[-1] + 1)
             at = stop + 1
 
 
@@ -488,14 +308,15 @@ _LONGEST_FIGURE = 40
 _UNITS = frozenset(
     {"%", "ns", "us", "µs", "μs", "ms", "s", "sec", "MB/s", "GB/s", "ops/s", "kB", "KB", "MB", "GB", "W", "J"}
 )
+"""Units that may stand apart from their figure."""
 _FIGURE_WORD = re.compile(
     r"[-+~±(*\[]*\d[-\d.,%()*\[\]±+/~]*(?:(?<=\d)[a-zA-Zµ%/]{1,6})?[)*\]%,;]*|[-+±/()*\[\]%]+|pct\)|[nN]/?[aA]N?"
 )
 
 
 def _has_figures(text: str) -> bool:
-    """Whether a line ends with two figures or more, so that it may be a row of a table."""
-    figures, after_unit = 0, False
+    """Whether a line ends with two figures or more, so that it may be a row of a table; ``n/a`` may be one of them."""
+    figures, missing, after_unit = 0, 0, False
     spaced = text.replace("|", " ").replace(";", " ")
     for word in reversed((spaced if " " in spaced.strip() else spaced.replace(",", " ")).split()):
         if word in _UNITS and not after_unit:
@@ -504,8 +325,9 @@ def _has_figures(text: str) -> bool:
         if len(word) > _LONGEST_FIGURE or not _FIGURE_WORD.fullmatch(word):
             break
         figures += any(map(str.isdigit, word))
+        missing += word[0] in "nN"
         after_unit = False
-    return figures > 1
+    return figures > 0 and figures + missing > 1
 
 
 def example(lines: Sequence[Line], first: int, end: int) -> str:

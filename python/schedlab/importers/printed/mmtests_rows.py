@@ -1,0 +1,213 @@
+"""Names, units and directions of the rows in comparison tables of MMTests."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from schedlab.importers.printed.benchmarks import Benchmark, benchmark
+from schedlab.results import Cell, Direction, TableRow
+
+Parameters = dict[str, str | int | float]
+
+OPERATION = re.compile(
+    r"(?:[AGHDS]mean|Sub[AH]mean|Mean|Min|Max|Dm(?:in|ax)|[123](?:st|nd|rd)-qrtle|Max[-.]\d+%?|Best\d+%Mean|CI[-.]\d+%?|"
+    r"B[AH]mean(?:[-.%]\d+(?:\.\d+)?%?)?|Pctile(?:[-.%]?\d+(?:\.\d+)?%?)?|\d+(?:th)?-?pctile|[HSC]?Stddev|"
+    r"[HSC]?CoeffVar|Spread|Range|Samples|Percentage|Ratio|Ops|Duration|Lat|Time|[MG]B/sec|Success|Significant)(?=\s|\Z)"
+)
+"""The first word of a row: summary statistics, and operations of benchmarks without statistics."""
+_SPREAD_OPERATION = re.compile(r"[HSC]?Stddev|[HSC]?CoeffVar|Spread|Range|CI[-.]\d")
+_HARMONIC = re.compile(r"(?:Sub|B)?Hmean")
+
+_CORNER = re.compile(r"(?:nr[_ ])?(?P<name>pair|group|client|thread|task|job|cpu|worker|size|instance)s?:?")
+_LABEL = re.compile(r"(?P<name>.*?)(?P<dash>[-_ ]?)(?P<number>\d+)\Z")
+_SEVERAL_NUMBERS = re.compile(r"-\d+(?:-\d+)*\Z")
+_UNNAMED = re.compile(r"(?:tput|mb/sec|time)[-_](\d+)", re.IGNORECASE)
+_MAIN_METRICS = frozenset({"", "mb/sec", "tput", "time", "clients", "groups", "threads", "rsec", "procs"})
+"""What MMTests prints before the parameter of a benchmark with a single metric."""
+_IN_MAIN_UNIT = _MAIN_METRICS | {"send", "recv", "elsp", "syst", "user", "elapsed"}
+_NO_PARAMETERS = frozenset({"", "time", "elapsed", "user", "system", "syst"})
+_OTHER_UNITS = frozenset({"coeffvar", "hcoeffvar", "ops", "percentage", "ratio", "significant"})
+_UNITS = {
+    "coeffvar": "%", "hcoeffvar": "%", "cpu": "%", "cpu%": "%", "mb/sec": "MB/s", "gb/sec": "GB/s", "rsec": "records/s",
+    "files/sec": "files/s", "duration": "s", "elapsed": "s", "user": "s", "system": "s", "sys": "s",
+}  # fmt: skip
+_DIRECTIONS: dict[str, Direction] = {
+    "lat": "lower", "time": "lower", "elsp": "lower", "syst": "lower", "user": "lower", "system": "lower",
+    "elapsed": "lower", "mb/sec": "higher", "gb/sec": "higher", "tput": "higher", "rsec": "higher", "ops": "higher",
+}  # fmt: skip
+"""Of the metric in front of a label's number, and of operations that are metrics."""
+
+_OWN_TITLE = re.compile(
+    r"(?P<workload>\S+) (?P<metrics>\S+(?:, \S+)*)(?: by (?P<names>\S+(?:, \S+)+))? "
+    r"\((?P<unit>[^\s(),]+), (?P<direction>lower|higher) is better\)\Z"
+)
+"""The title that schedlab prints: ``hackbench time by groups, size (s, lower is better)``."""
+_NO_BENCHMARKS = frozenset({"comparison", "comparisons", "results", "result", "summary", "overview", "vmstat"})
+_BENCHMARK_NAME = re.compile(r"[A-Za-z][\w.+-]{2,30}")
+
+
+@dataclass(frozen=True)
+class Title:
+    """What the title of a table says.
+
+    Attributes:
+        text: the title.
+        named: the benchmark that it names.
+        workload: the name of a benchmark that is not known here.
+        own: the match of a title that schedlab prints.
+    """
+
+    text: str
+    named: Benchmark | None
+    workload: str
+    own: re.Match[str] | None
+
+
+def title_of(text: str, columns: Sequence[str]) -> Title:
+    """Return what the title above a table with these columns says."""
+    if len(columns) > 1 and " " not in text and _is_run_together(text, columns):
+        text = ""
+    own, named = _OWN_TITLE.match(text), benchmark(text)
+    workload = "" if named else own["workload"] if own else text.lower() if _BENCHMARK_NAME.fullmatch(text) else ""
+    return Title(text, named, "" if workload in _NO_BENCHMARKS else workload, own)
+
+
+def _is_run_together(title: str, columns: Sequence[str]) -> bool:
+    """Whether a title is the ends of two columns' names without the space between them."""
+    return any(columns[-2].endswith(title[:k]) and columns[-1].endswith(title[k:]) for k in range(3, len(title) - 2))
+
+
+def name_row(head: str, corner: str, title: Title, known: Benchmark | None) -> TableRow:
+    """Return a row without cells: what its head says under the header's ``corner`` and the title."""
+    operation, _, label = head.partition(" ")
+    own = title.own
+    parameters = _own_parameters(own, label) if own else None
+    if parameters is None and (counted := _CORNER.fullmatch(corner)) and label.isdigit():
+        parameters = {f"{counted['name']}s": int(label)}
+    if parameters is None:
+        parameters = label_parameters(label, known)
+    unit = own["unit"] if own and operation.lower() not in _OTHER_UNITS else _unit(operation, label, known)
+    return TableRow(operation, label, parameters, unit, _direction(operation, label, known, own), (), 0)
+
+
+def _own_parameters(title: re.Match[str], label: str) -> Parameters | None:
+    """Return the parameters in a label of schedlab's own table; None if the title does not name as many."""
+    if title["names"] is None:
+        return None
+    metrics, names = title["metrics"].split(", "), title["names"].split(", ")
+    for metric in sorted(metrics, key=len, reverse=True):
+        values = label.removeprefix(f"{metric}-").split("-")
+        if label.startswith(f"{metric}-") and len(values) == len(names) and all(values):
+            first: Parameters = {"metric": metric} if len(metrics) > 1 else {}
+            return first | dict(zip(names, map(_number_or_text, values), strict=True))
+    return None
+
+
+def _number_or_text(text: str) -> str | int | float:
+    if not re.fullmatch(r"\d+(?:\.\d+)?", text):
+        return text
+    return float(text) if "." in text else int(text)
+
+
+def label_parameters(label: str, known: Benchmark | None) -> Parameters:
+    """Return the parameters in a label of MMTests: ``64``, ``mb/sec-64``, ``send-64``, ``Wakeup-99th-80``."""
+    if label.lower() in _NO_PARAMETERS:
+        return {}
+    match = _LABEL.match(label)
+    # The meaning of several numbers is not known.
+    several = match is not None and _SEVERAL_NUMBERS.search(match["name"]) is not None
+    if match is None or several or (match["name"] and not match["dash"]) or not (known and known.parameter):
+        unnamed = _UNNAMED.fullmatch(label)
+        return {"case": unnamed[1] if unnamed else label}
+    parameters: Parameters = {known.parameter: int(match["number"])}
+    return parameters if match["name"].lower() in _MAIN_METRICS else {"metric": match["name"]} | parameters
+
+
+def _metric(label: str) -> str:
+    """Return the metric in front of a label's number."""
+    return re.sub(r"[-_ ]?\d+\Z", "", label).lower()
+
+
+def _unit(operation: str, label: str, known: Benchmark | None) -> str:
+    for name in (operation.lower(), _metric(label)):
+        # The load that stress-ng calls cpu is not a share of the CPU.
+        if name in _UNITS and not (name == "cpu" and known is not None and known.name == "stress-ng"):
+            return _UNITS[name]
+    main = operation.lower() not in _OTHER_UNITS and _metric(label) in _IN_MAIN_UNIT
+    return known.unit if known and main else ""
+
+
+def _direction(operation: str, label: str, known: Benchmark | None, own: re.Match[str] | None) -> Direction | None:
+    """Return which direction is better by MMTests' operation, the label's metric, or the benchmark."""
+    if _SPREAD_OPERATION.match(operation) or operation == "Duration":
+        return "lower"
+    if operation == "Ops":
+        return None
+    if own is not None:
+        return "lower" if own["direction"] == "lower" else "higher"
+    if _HARMONIC.match(operation):
+        return "higher"
+    metric = _metric(label)
+    found = _DIRECTIONS.get(metric.partition("-")[0]) or _DIRECTIONS.get(metric) or _DIRECTIONS.get(operation.lower())
+    return found or (known.direction if known else None) or ("lower" if operation == "Amean" else None)
+
+
+def baseline_of(rows: Sequence[TableRow]) -> int:
+    """Return the column that the changes are over: the only one whose changes are all 0, else the first."""
+    for k in range(len(rows[0].cells)):
+        column = [row.cells[k] for row in rows]
+        if any(cell.gain_text for cell in column) and not any(cell.gain for cell in column):
+            return k
+    return 0
+
+
+def settle(rows: Sequence[TableRow], baseline: int, known: Benchmark | None) -> tuple[tuple[TableRow, ...], list[str]]:
+    """Return the rows with the direction that their printed changes prove, and notes on where names say otherwise.
+
+    A change of MMTests is positive where the column is better, so its sign beside that of the values' difference
+    is the direction.
+    """
+    votes: defaultdict[tuple[bool, str], int] = defaultdict(int)
+    for row in rows:
+        votes[_kind(row)] += sum(_vote(row.cells[baseline], cell) for cell in row.cells)
+    out, against = [], defaultdict[tuple[bool, str], list[TableRow]](list)
+    for row in rows:
+        count = votes[_kind(row)]
+        proved: Direction | None = "higher" if count > 0 else "lower" if count < 0 else row.direction
+        if row.direction and proved != row.direction:
+            against[_kind(row)].append(row)
+        out.append(_without_foreign_unit(replace(row, direction=proved), known))
+    return tuple(out), [_note(wrong) for wrong in against.values()]
+
+
+def _without_foreign_unit(row: TableRow, known: Benchmark | None) -> TableRow:
+    """Return the row without its benchmark's unit if its direction shows that it is of another metric."""
+    if known is None or row.unit != known.unit or known.direction in (None, row.direction):
+        return row
+    return row if _SPREAD_OPERATION.match(row.operation) else replace(row, unit="")
+
+
+def _note(rows: Sequence[TableRow]) -> str:
+    first = rows[0]
+    name = f"{first.operation} {first.label}".strip()
+    more = f" and {len(rows) - 1} rows like it" if len(rows) > 1 else ""
+    proved = "lower" if first.direction == "higher" else "higher"
+    return (
+        f'line {first.line}: "{name}"{more} is taken as {proved}-is-better, as the printed changes show; '
+        f"by its name it would be {first.direction}-is-better"
+    )
+
+
+def _kind(row: TableRow) -> tuple[bool, str]:
+    """Rows whose changes must have one direction: those of one metric, its spreads apart."""
+    return _SPREAD_OPERATION.match(row.operation) is not None, re.sub(r"\d+(?:\.\d+)?", "", row.label)
+
+
+def _vote(base: Cell, cell: Cell) -> int:
+    """1 if the printed change has the sign of the values' difference, -1 if the other sign, 0 if either is 0."""
+    if not cell.gain or base.value is None or cell.value is None or base.value <= 0 or cell.value == base.value:
+        return 0
+    return 1 if (cell.value > base.value) == (cell.gain > 0) else -1
