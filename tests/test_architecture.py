@@ -40,7 +40,7 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def edges(root: Path = ROOT) -> Edges:
     """Return the imports between top-level packages."""
-    found: dict[tuple[str, str], str] = {}
+    imports: dict[tuple[str, str], str] = {}
     for path in sorted(root.rglob("*.py")):
         package = package_of(path)
         if package in ("__init__", "__main__"):
@@ -49,8 +49,8 @@ def edges(root: Path = ROOT) -> Edges:
             parts = name.split(".")
             if parts[0] == "schedlab" and len(parts) > 1 and parts[1] != package:
                 place = f"{path.relative_to(root.parent)}:{line}: imports {name}"
-                found.setdefault((package, parts[1]), place)
-    return found
+                imports.setdefault((package, parts[1]), place)
+    return imports
 
 
 def cycle(graph: Edges) -> list[str]:

@@ -48,7 +48,7 @@ SMALL, LARGE = BOOT_EMULATED + 2 * BOOT_EMULATED_CPU, BOOT_EMULATED + 8 * BOOT_E
 
 
 @pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A series whose first patch does not build, on a machine without KVM."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(qemu, "kvm_usable", lambda: False)

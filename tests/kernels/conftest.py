@@ -26,7 +26,7 @@ class Builder:
     folder: Path
 
     @property
-    def shelf(self) -> BuildCache:
+    def cache(self) -> BuildCache:
         """The cache of built kernels."""
         return BuildCache.of(self.folder / "cache")
 
@@ -45,11 +45,11 @@ class Builder:
         path.write_text(fragment)
         made = recipe("tinyconfig", [path])
         request = Request(series.source, series.changes, made, series.name, 2, timeout, None, again)
-        return build(request, self.shelf, lambda step: None)
+        return build(request, self.cache, lambda step: None)
 
     def log(self, outcome: Outcome) -> str:
         """The log of a prefix."""
-        return (self.shelf.place(outcome.record.key) / "log").read_text()
+        return (self.cache.place(outcome.record.key) / "log").read_text()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -38,8 +38,8 @@ def test_a_prefix_contains_its_patches_and_its_release_names_it(series: Series) 
     assert [record.release for record in records] == ["6.99.0-base", "6.99.0-01", "", "6.99.0-03"]
     assert len({record.sha256 for record in records}) == 4
     cost = (5000000).to_bytes(4, "little")
-    holds = [cost in series.builder.shelf.image(record.key).read_bytes() for record in records if not record.reason]
-    assert holds == [False, True, True]
+    has_cost = [cost in series.builder.cache.image(record.key).read_bytes() for record in records if not record.reason]
+    assert has_cost == [False, True, True]
 
 
 def test_only_what_a_patch_changes_is_compiled_again(series: Series) -> None:
@@ -52,16 +52,16 @@ def test_only_what_a_patch_changes_is_compiled_again(series: Series) -> None:
 
 
 def test_a_second_run_builds_nothing(series: Series) -> None:
-    before = contents(series.builder.shelf.folder / "built")
+    before = contents(series.builder.cache.folder / "built")
     again = series.builder(series.repository.folder, commits=f"{series.repository.base}..HEAD")
     assert states(again) == {"base": "cached", "01": "cached", "02": "gap", "03": "cached"}
-    assert contents(series.builder.shelf.folder / "built") == before
+    assert contents(series.builder.cache.folder / "built") == before
     assert [outcome.record for outcome in again] == [outcome.record for outcome in series.outcomes]
 
 
 def test_the_users_tree_and_its_git_are_only_read_and_no_copy_is_left(series: Series) -> None:
     assert contents(series.repository.folder) == series.before
-    assert not list((series.builder.shelf.folder / "work").glob("[!.]*"))
+    assert not list((series.builder.cache.folder / "work").glob("[!.]*"))
 
 
 def test_a_longer_series_builds_only_its_new_end(series: Series, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_unmet_options_of_a_fragment_are_reported(series: Series) -> None:
     unmet = set(series.outcomes[0].record.unmet)
     assert "CONFIG_SCHED_NOT_THERE=y was wanted, which this kernel does not have; it is n" in unmet
     assert not [option for option in unmet if option.startswith(("CONFIG_NUMA=", "CONFIG_HZ="))]
-    config = (series.builder.shelf.place(series.outcomes[0].record.key) / "config").read_text().splitlines()
+    config = (series.builder.cache.place(series.outcomes[0].record.key) / "config").read_text().splitlines()
     assert {"CONFIG_NUMA=y", "CONFIG_HZ=250", "CONFIG_TINY=y"} <= set(config)
     assert "CONFIG_HZ=100" not in config
 
@@ -130,7 +130,7 @@ def test_a_gap_is_built_again_only_on_request(series: Series, builder: Builder) 
     commits = f"{series.repository.base}..HEAD"
     builder(series.repository.folder, commits=commits)
     first = builder.log(series.outcomes[2])
-    builder.shelf.place(series.outcomes[2].record.key).joinpath("log").write_text("an old log")
+    builder.cache.place(series.outcomes[2].record.key).joinpath("log").write_text("an old log")
     builder(series.repository.folder, commits=commits)
     assert builder.log(series.outcomes[2]) == "an old log"
     builder(series.repository.folder, commits=commits, again=True)
@@ -146,7 +146,7 @@ def test_a_source_that_was_built_in_place_is_cleaned_in_the_copy_only(builder: B
 
 
 def test_a_work_folder_that_a_killed_run_left_is_removed(builder: Builder) -> None:
-    left = builder.shelf.folder / "work" / "0123456789abcdef"
+    left = builder.cache.folder / "work" / "0123456789abcdef"
     left.mkdir(parents=True)
     (left / "source").touch()
     builder(tiny_tree(builder.folder / "linux"))

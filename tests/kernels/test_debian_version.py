@@ -33,7 +33,7 @@ def test_a_missing_revision_equals_revision_0() -> None:
 @given(one=VERSIONS, other=VERSIONS, revisions=st.tuples(VERSIONS, VERSIONS) | st.none())
 def test_dpkg_agrees(one: str, other: str, revisions: tuple[str, str] | None) -> None:
     if shutil.which("dpkg") is None:
-        pytest.skip("dpkg is not installed: there is nobody to ask")
+        pytest.skip("dpkg is not installed: nothing to compare with")
     if revisions is not None:
         one, other = f"{one}-{revisions[0]}", f"{other}-{revisions[1]}"
     relation = {-1: "lt", 0: "eq", 1: "gt"}[compare_versions(one, other)]

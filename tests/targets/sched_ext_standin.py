@@ -1,7 +1,7 @@
 """A stand-in for a kernel with sched_ext and its schedulers: files, a script, and a thread.
 
-What a real kernel does is done by :class:`FakeKernel` alone: when the process that loaded a scheduler has ended,
-however that came to be, the scheduler is out. The script loads one, prints, and is ejected or misbehaves as it is told.
+Only :class:`FakeKernel` acts like a kernel: after the end of the process that loaded a scheduler it removes the
+scheduler. The script loads a scheduler, prints, and is ejected or misbehaves according to its arguments.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ done
 
 
 ENABLED_BEFORE = 4
-"""Schedulers that this kernel had since its boot."""
+"""Number of schedulers loaded since boot."""
 
 
 class FakeKernel:

@@ -41,7 +41,7 @@ assert ctypes.CDLL(None).syscall(number, 0, ctypes.byref(attr), ctypes.sizeof(at
 print(json.dumps({"policy": attr.policy, "nice": attr.nice, "priority": attr.priority, "slice": attr.runtime,
                   "cpus": sorted(os.sched_getaffinity(0)), "word": os.environ.get("WORD")}))
 """
-"""Asks the kernel itself (sched_getattr(2)) under which attributes the process runs."""
+"""Print the process's attributes from the kernel (sched_getattr(2))."""
 
 
 def variant(**fields: object) -> Variant:
@@ -78,7 +78,7 @@ def test_a_raised_nice_value_takes_effect_as_root() -> None:
 
 
 def alive(marker: str) -> list[int]:
-    """Processes whose command line holds the marker."""
+    """Processes whose command line contains the marker."""
     result = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:

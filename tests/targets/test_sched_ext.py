@@ -51,16 +51,16 @@ run = '''{run}'''
 """
 
 BASELINE_FIRST = next(seed for seed in range(100) if permutation(seed, 1, "variant", 2) == [0, 1])
-"""A seed with which the first block begins with the baseline."""
+"""A random seed for which the first block begins with the baseline."""
 
 TELL = "sh -c 'cat {root}/sys/kernel/sched_ext/root/ops 2>/dev/null || echo none'"
-"""A workload that prints under what it runs."""
+"""A workload that prints the loaded scheduler."""
 
 WHEN_ENABLED = (
     "sh -c 'if [ -e {root}/armed ] && grep -q enabled {root}/sys/kernel/sched_ext/state; then "
     "mv {root}/armed {root}/{action}; while grep -q enabled {root}/sys/kernel/sched_ext/state; do sleep 0.01; done; fi'"
 )
-"""A workload in whose first trial under a scheduler something happens to that, if the trap is armed."""
+"""A workload whose first trial under a scheduler runs the trap, if a trap is set."""
 
 Done = list[tuple[Trial, Measurement]]
 Run = Callable[..., Done]
@@ -95,12 +95,12 @@ def run(host: Host, engine: Engine) -> Run:
     def go(made: Plan, at: Callable[[Trial, Measurement | None], None] = lambda trial, measurement: None) -> Done:
         seen: Done = []
 
-        def tell(trial: Trial, measurement: Measurement | None) -> None:
+        def progress(trial: Trial, measurement: Measurement | None) -> None:
             if measurement is not None:
                 seen.append((trial, measurement))
             at(trial, measurement)
 
-        execute(made, host, engine, begin(engine, made), tell)
+        execute(made, host, engine, begin(engine, made), progress)
         return seen
 
     return go
@@ -287,11 +287,11 @@ def test_only_a_foreign_scheduler_is_a_change_of_the_machine(kernel, run, host, 
     monkeypatch.setattr("schedlab.targets.host.target.take", lambda: {"kernel": {"sched_ext": _sched_ext(kernel.root)}})
     before, seen = host.fingerprint(), []
 
-    def look(trial: Trial, measurement: Measurement | None) -> None:
+    def check(trial: Trial, measurement: Measurement | None) -> None:
         if measurement is not None:
             seen.append((trial.variant.name, _sched_ext(kernel.root), host.changes(before)))
 
-    run(planned(kernel, blocks=1), look)
+    run(planned(kernel, blocks=1), check)
     assert seen == [("base", "disabled", []), ("ext", "enabled: simple_1.0", [])]
     kernel.load("rusty")
     assert host.changes(before) == ["kernel.sched_ext (disabled → enabled: rusty)"]

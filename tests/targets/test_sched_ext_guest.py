@@ -36,7 +36,7 @@ SETTINGS = (
     "scx_root={root} scx_folder={root}/run scx_log='cat {root}/dev/kmsg' "
     "scx_start_seconds={start} scx_last_words=0 scx_grace=0"
 )
-"""The script's waits end between these and one second more."""
+"""The script's time limits; a wait may take one second more."""
 
 
 def does(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", start: int = 20) -> str:

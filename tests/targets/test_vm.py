@@ -38,7 +38,7 @@ from tests.targets.vm.guest_files import require_guest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
-"""A boot takes about ten seconds of CPU time; a busy machine is no mistake."""
+"""Limit of a run. A boot takes about ten seconds of CPU time, and the machine may be busy."""
 
 
 @dataclass
@@ -73,11 +73,11 @@ def ran(experiment: Experiment, engine: Engine, text: str = "", quick: bool = Tr
     run_id = writing.begin(engine, new)
     measured: dict[tuple[str, str], list[Measurement]] = {}
 
-    def tell(trial: object, measurement: Measurement | None) -> None:
+    def progress(trial: object, measurement: Measurement | None) -> None:
         if measurement is not None:
             measured.setdefault((trial.variant.name, trial.row.label), []).append(measurement)  # type: ignore[attr-defined]
 
-    execute(made, target, engine, run_id, tell)
+    execute(made, target, engine, run_id, progress)
     with engine.connect() as connection:
         notes = json.loads(connection.exec_driver_sql("select notes from run").scalar_one())
     return Ran(measured, notes, target, engine, run_id)
@@ -159,7 +159,7 @@ def guests_of(folder: Path) -> list[int]:
 
 
 PATIENCE = 300.0
-"""Seconds that something may take which is to happen: a busy machine is no mistake."""
+"""Limit in seconds for an expected event, on a busy machine too."""
 
 
 @pytest.fixture
@@ -252,12 +252,12 @@ END
 chmod +x /bin/standin
 {{ until [ -e /run/2/stdout ]; do sleep 0.2; done; touch /run/fake/eject; }} &
 """
-"""In the guest, a kernel and a scheduler that are none; the scheduler is ejected in the second trial."""
+"""Stand-ins for a kernel with sched_ext and a scheduler in the guest; the second trial ejects the scheduler."""
 
 UNTIL_EJECTED = (
     "sh -c '[ ! -e /run/2 ] || until grep -q disabled /run/fake/sys/kernel/sched_ext/state; do sleep 0.3; done'"
 )
-"""The first trial ends at once, the second when its scheduler is gone, however long that takes."""
+"""The first trial ends at once, the second after the removal of its scheduler."""
 
 
 def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_one_that_is_ejected_fails_its_trial(

@@ -27,12 +27,12 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     machines.image.cache_clear()
     image = tmp_path / "bzImage"
     image.write_bytes(bzimage("6.99.0"))
-    shelf = BuildCache.of()
+    builds = BuildCache.of()
     records = [Record(f"key-{name}", name, "", "", "") for name in ("base", "01", "02", "03")]
     records[2] = Record("key-02", "02", "", "", "", reason=REASON)
     for record in records:
-        shelf.keep(record, {} if record.reason else {"bzImage": image})
-    shelf.name("stack", records)
+        builds.keep(record, {} if record.reason else {"bzImage": image})
+    builds.name("stack", records)
     require_guest("built:stack")
     yield
     machines.image.cache_clear()

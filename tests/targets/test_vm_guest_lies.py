@@ -59,7 +59,7 @@ for when in ("before", "after"):
 
 
 MISSING = ("QEMU", "busybox", "schedload", "workload 'command'")
-"""What a test's machine may lack."""
+"""Subjects of requirements that the machine of the tests may lack."""
 
 
 class Guests:
@@ -75,7 +75,7 @@ class Guests:
     def made(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Booting:
         """Return a session; the guest runs the first text after its boot and the second in its trial."""
         program = GUEST.replace("DMESG", repr(dmesg.encode()))
-        program += f'{up}\ntell("ready", 0, archive(**ready))\ntell("begin", 1)\n'
+        program += f'{up}\nsend("ready", 0, archive(**ready))\nsend("begin", 1)\n'
         fake_qemu.install(self._folder, self._patch, f"{program}{does}\ntime.sleep(60)\n")
         experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline, more=self.more), "f")
         made = plan(experiment, 1)
@@ -100,22 +100,22 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
 
 
 def test_a_complete_result_is_a_measurement(guest: Guests) -> None:
-    measured = guest.measured('tell("result", 1, archive(**result))')
+    measured = guest.measured('send("result", 1, archive(**result))')
     assert (measured.state, measured.reason) == ("ok", "")
 
 
 @pytest.mark.parametrize(
     ("does", "reason"),
     [
-        ('tell("result", 1, b"")', "the archive of result 1: torn, as when the guest's memory is full"),
-        ('tell("result", 1, archive(**{"../../evil": b"x"}))', "'../../evil' is not a path of a result"),
-        ('del result["after/proc/uptime"]\ntell("result", 1, archive(**result))', "kernel files of the trial"),
-        ('result["before/proc/stat"] = b""\ntell("result", 1, archive(**result))', "kernel files of the trial"),
-        ('result["after/proc/loadavg"] = b"x"\ntell("result", 1, archive(**result))', "kernel files of the trial"),
-        ('result["after"] = b"x"\ntell("result", 1, archive(**result))', "kernel files of the trial"),
-        ('result["report"] = b"[1]"\ntell("result", 1, archive(**result))', "could not be started"),
-        ('result["report"] = b"{}"; result["status"] = b"x"\ntell("result", 1, archive(**result))', "could not be"),
-        ('tell("result", 2, archive(**result))', "results of job 2, not of 1"),
+        ('send("result", 1, b"")', "the archive of result 1: torn, as when the guest's memory is full"),
+        ('send("result", 1, archive(**{"../../evil": b"x"}))', "'../../evil' is not a path of a result"),
+        ('del result["after/proc/uptime"]\nsend("result", 1, archive(**result))', "kernel files of the trial"),
+        ('result["before/proc/stat"] = b""\nsend("result", 1, archive(**result))', "kernel files of the trial"),
+        ('result["after/proc/loadavg"] = b"x"\nsend("result", 1, archive(**result))', "kernel files of the trial"),
+        ('result["after"] = b"x"\nsend("result", 1, archive(**result))', "kernel files of the trial"),
+        ('result["report"] = b"[1]"\nsend("result", 1, archive(**result))', "could not be started"),
+        ('result["report"] = b"{}"; result["status"] = b"x"\nsend("result", 1, archive(**result))', "could not be"),
+        ('send("result", 2, archive(**result))', "results of job 2, not of 1"),
     ],
 )
 def test_missing_torn_or_hostile_results_fail_only_their_trial(
@@ -132,7 +132,7 @@ def test_a_trial_killed_for_want_of_memory_says_so(guest: Guests, after: int, ex
     killed = 'result["report"] = report.replace(b\'"signal": null\', b\'"signal": 9\')'
     kept = 'result["before/proc/vmstat"] = b"pgfault 1\\noom_kill 4\\n"\n'
     kept += f'result["after/proc/vmstat"] = b"oom_kill {after}\\n"'
-    measured = guest.measured(f'{killed}\n{kept}\ntell("result", 1, archive(**result))')
+    measured = guest.measured(f'{killed}\n{kept}\nsend("result", 1, archive(**result))')
     full = f"; {FULL}"
     assert (measured.state, measured.reason) == ("failed", f"killed by signal 9{full if expected else ''}")
 
@@ -144,7 +144,7 @@ def test_a_trial_killed_for_want_of_memory_says_so(guest: Guests, after: int, ex
 def test_a_trial_that_missed_a_host_file_advises_host_files(guest: Guests, missed: str, expected: bool) -> None:
     ended = 'result["report"] = report.replace(b\'"exit_code": 0\', b\'"exit_code": 1\')'
     said = f"cat: can't open '{missed}': No such file or directory"
-    measured = guest.measured(f'{ended}\nresult["stderr"] = {said.encode()!r}\ntell("result", 1, archive(**result))')
+    measured = guest.measured(f'{ended}\nresult["stderr"] = {said.encode()!r}\nsend("result", 1, archive(**result))')
     assert measured.reason.startswith(f"exit code 1: {said}")
     assert (f"a guest has no {missed}, which is this machine's: let trials see" in measured.reason) is expected
     assert ("host_files = true" in measured.reason) is expected
@@ -160,7 +160,7 @@ def test_a_variant_with_only_unknown_parameters_ends_the_run(guest: Guests) -> N
 
 def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
     measured = guest.measured(
-        'tell("result", 1, archive(**result))', "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog")
+        'send("result", 1, archive(**result))', "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog")
     )
     assert measured.state == "ok"
     assert guest.session
@@ -175,7 +175,7 @@ def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
 def test_values_of_module_parameters_are_read_in_the_guest(guest: Guests) -> None:
     shown = 'ready["sys/module/workqueue/parameters/power_efficient"] = b"N\\n"'
     cmdline = "workqueue.power_efficient=1 workqueue.power_eficient=1 workqueue.power-efficient=0"
-    measured = guest.measured('tell("result", 1, archive(**result))', cmdline, up=shown)
+    measured = guest.measured('send("result", 1, archive(**result))', cmdline, up=shown)
     assert measured.state == "ok"
     assert guest.session
     (message,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
@@ -190,7 +190,7 @@ def test_a_kernel_with_an_entry_is_booted_unpacked_where_qemu_supports_it(
     guest.kernel.write_bytes(bzimage("6.12.1", gzip.compress(elf(ENTRY))))
     monkeypatch.setattr(qemu, "version", lambda: version)
     asked = 'result["stdout"] = sys.argv[sys.argv.index("-kernel") + 1].encode()'
-    measured = guest.measured(f'{asked}\ntell("result", 1, archive(**result))')
+    measured = guest.measured(f'{asked}\nsend("result", 1, archive(**result))')
     assert Path(measured.stdout).name.startswith(booted)
 
 
@@ -230,7 +230,7 @@ def test_a_variant_with_unknown_words_of_both_kinds_ends_the_run(guest: Guests) 
 
 def test_a_missing_parameter_beside_an_existing_one_is_noted(guest: Guests) -> None:
     with_names(guest)
-    measured = guest.measured('tell("result", 1, archive(**result))', f"isolcpus=1 {MISSPELT}")
+    measured = guest.measured('send("result", 1, archive(**result))', f"isolcpus=1 {MISSPELT}")
     assert measured.state == "ok"
     assert guest.session
     (message,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
@@ -245,7 +245,7 @@ def test_with_host_files_a_trial_may_load_the_module_of_a_parameter(guest: Guest
 
 
 def test_a_kernel_image_that_is_rebuilt_meanwhile_ends_the_run(guest: Guests) -> None:
-    session = guest.made('tell("result", 1, archive(**result))')
+    session = guest.made('send("result", 1, archive(**result))')
     machines.image(str(guest.kernel))
     guest.kernel.write_bytes(bzimage("6.12.1") + b"another")
     with pytest.raises(CannotRunHere, match="the kernel image has changed since the run began"):

@@ -61,18 +61,18 @@ def require_sharing() -> None:
 
 
 def require_daemon() -> None:
-    """Skip the test when there is no virtiofsd here that can be kept from writing, and say why."""
+    """Skip the test when there is no virtiofsd here that can be sealed against writes, and say why."""
     if fault := sharing.fault():
         pytest.skip(": ".join(fault))
     if find(SCHEDLOAD) is None:
         pytest.skip("schedload is not built: make build")
 
 
-def until(holds: Callable[[], bool]) -> bool:
+def until(condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 300
-    while not holds() and time.monotonic() < deadline:
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)
-    return holds()
+    return condition()
 
 
 def below(pid: int) -> set[int]:

@@ -55,8 +55,8 @@ run = "true"
 pytestmark = pytest.mark.timeout(900)
 
 TORN = (4, 8)
-"""The boots that hang between their two trials: after the warm-up's two that of the second variant in the first block,
-and, when the first block was booted anew, that of the second variant in the second."""
+"""Numbers of the boots that hang between their two trials: the second variant of the first block, after two boots of
+the warm-up; and the second variant of the second block, after the first block was booted again."""
 
 STANDIN = """
 import gzip, os, re
@@ -65,13 +65,13 @@ with open({log!r}, "a+") as log:
     print("booted", file=log, flush=True)
     log.seek(0)
     boots = len(log.readlines())
-tell("ready", 0, archive(**ready))
+send("ready", 0, archive(**ready))
 for number in sorted(map(int, re.findall(rb"jobs/([0-9]+)\\0", initramfs))):
     if boots in {torn} and number > 1:
         time.sleep(600)
-    tell("begin", number)
-    tell("result", number, archive(**result))
-tell("end", 0)
+    send("begin", number)
+    send("result", number, archive(**result))
+send("end", 0)
 """
 
 

@@ -25,11 +25,11 @@ def is_repository(folder: Path) -> bool:
 
 def commit(repository: Path, revision: str) -> str:
     """Return the hash of the commit that a revision names; GitProblem when there is none."""
-    found = _text(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if not found:
+    name = _text(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if not name:
         todo = "'git log' lists the commits"
         raise GitProblem(f"there is no commit {revision!r}", where=str(repository), todo=todo)
-    return found
+    return name
 
 
 def tree(repository: Path, revision: str) -> str:

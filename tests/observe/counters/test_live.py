@@ -196,7 +196,7 @@ def test_without_privileges_everything_but_migrations_is_counted_with_a_note() -
         pytest.skip("only root can become somebody else")
     paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
     if not paranoid.exists() or int(paranoid.read_text()) <= 0:
-        pytest.skip("this kernel lets everybody use perf, or nobody")
+        pytest.skip("this kernel gives perf to all users or to none")
     done = subprocess.run([sys.executable, "-c", UNPRIVILEGED], capture_output=True, text=True, check=True)
     counters, notes = json.loads(done.stdout)
     assert "cpu-migrations" not in counters

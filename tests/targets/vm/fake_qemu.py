@@ -21,7 +21,7 @@ from hashlib import sha256
 files = dict(part.split(",path=") for part in sys.argv if ",path=" in part)
 console = open(files["file,id=console"], "wb", buffering=0)
 results = open(files["file,id=results"], "wb", buffering=0)
-def tell(kind, number, data=b""):
+def send(kind, number, data=b""):
     head = f"schedlab {{kind}} {{number}} {{len(data)}} {{sha256(data).hexdigest()}}\\n"
     results.write(head.encode() + data + b"\\n")
 """
@@ -48,7 +48,7 @@ def written(program: Path, does: str) -> Path:
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> qemu.Machine:
     """Install a program with this body as QEMU, and return a machine to boot.
 
-    At hand are ``console``, ``results``, ``tell``, :func:`archive` and ``time``.
+    At hand are ``console``, ``results``, ``send``, :func:`archive` and ``time``.
     """
     program = written(folder / "fake-qemu", does)
     monkeypatch.setattr(qemu, "program", lambda: str(program))

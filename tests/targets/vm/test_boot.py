@@ -25,7 +25,7 @@ UP = 'console.write(b"[    0.0] Linux version 6.12\\n[    5.0] Run /init as init
 
 def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(
-        tmp_path, monkeypatch, UP + 'tell("ready", 0)\ntell("result", 1, b"x")\ntime.sleep(60)\n'
+        tmp_path, monkeypatch, UP + 'send("ready", 0)\nsend("result", 1, b"x")\ntime.sleep(60)\n'
     )
     with started(machine, b"", tmp_path) as guest:
         assert guest.expect("ready").number == 0
@@ -45,7 +45,7 @@ def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytes
         ("", "ended in phase firmware, before its kernel printed anything: is the image complete"),
         ('sys.exit("qemu: no such accelerator")', "ended in phase firmware: qemu: no such accelerator"),
         (UP + 'results.write(b"noise and more\\n")\ntime.sleep(60)', "the guest's results are damaged"),
-        (UP + 'tell("result", 1)\ntime.sleep(60)', "sent 'result' in place of 'ready'"),
+        (UP + 'send("result", 1)\ntime.sleep(60)', "sent 'result' in place of 'ready'"),
     ],
 )
 def test_a_failed_boot_gives_its_phase_and_reason(
@@ -62,7 +62,7 @@ def test_a_failed_boot_gives_its_phase_and_reason(
 def test_a_guest_that_prints_counts_as_alive_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prints = 'for _ in range({}):\n    console.write(b"[    9.0] more\\n")\n    time.sleep(0.05)\n'
     # The total time exceeds the limit of silence, but each pause is far shorter.
-    machine = fake_qemu.install(tmp_path, monkeypatch, UP + prints.format(60) + 'tell("ready", 0)\ntime.sleep(60)\n')
+    machine = fake_qemu.install(tmp_path, monkeypatch, UP + prints.format(60) + 'send("ready", 0)\ntime.sleep(60)\n')
     with started(machine, b"", tmp_path, Limits(100, 2, 2)) as guest:
         assert guest.expect("ready").number == 0
     monkeypatch.setattr(boot, "LONGEST", 1)
@@ -98,7 +98,7 @@ def test_a_panic_is_a_failure_with_the_console_around_it(
 ) -> None:
     monkeypatch.setattr(boot, "LAST_WORDS", 0.2)
     panic = 'console.write(b"[    9.0] Kernel panic - not syncing: Fatal exception\\n[    9.1] the end\\n")\n'
-    last = 'tell("result", 1)\n' if sends_a_result else ""
+    last = 'send("result", 1)\n' if sends_a_result else ""
     machine = fake_qemu.install(tmp_path, monkeypatch, UP + panic + last + "time.sleep(60)")
     with (
         started(machine, b"", tmp_path) as guest,

@@ -29,7 +29,7 @@ def records(shell: list[str], scripts: list[str], root: Path) -> list[Record]:
     # Keep the script from reading files of this machine.
     for name in ("watched", "facts", "traced"):
         (root / "jobs" / name).write_text("")
-    _, begin, rest = (package_files("schedlab.targets.vm") / "init.sh").read_text().partition("# tell KIND NUMBER FILE")
+    _, begin, rest = (package_files("schedlab.targets.vm") / "init.sh").read_text().partition("# send KIND NUMBER FILE")
     assert begin
     for folder in ("jobs", "run"):
         rest = rest.replace(f"/{folder}/", f"{root}/{folder}/")

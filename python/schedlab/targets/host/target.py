@@ -54,7 +54,7 @@ class Host(Target):
     def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
         """Return the differences, without the sched_ext scheduler that this run has loaded."""
         changes = super().changes(fingerprint)
-        loaded = self._slot is not None and self._slot.holds
+        loaded = self._slot is not None and self._slot.is_loaded
         return [path for path in changes if not (loaded and path.startswith("kernel.sched_ext "))]
 
     @contextmanager

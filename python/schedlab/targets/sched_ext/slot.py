@@ -28,7 +28,7 @@ class Slot:
         self.notes: list[str] = []
 
     @property
-    def holds(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether a scheduler of this run is loaded."""
         return self._scheduler is not None
 

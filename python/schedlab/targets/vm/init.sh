@@ -41,8 +41,8 @@ if [ -f /jobs/host_files ]; then
     cp /bin/schedload /run/schedload
 fi
 
-# tell KIND NUMBER FILE: sends a record.
-tell() {
+# send KIND NUMBER FILE: sends a record.
+send() {
     size=$(wc -c <"$3")
     sum=$(sha256sum <"$3")
     { echo "schedlab $1 $2 $size ${sum%% *}"; cat "$3"; echo; } >$port
@@ -86,7 +86,7 @@ done </jobs/traced 2>/dev/null
 keep /run/ready $facts
 dmesg >/run/ready/dmesg
 tar -C /run/ready -czf /run/ready.tar .
-tell ready 0 /run/ready.tar
+send ready 0 /run/ready.tar
 
 # A sched_ext scheduler: functions whose names begin with scx_, and the reason of a fault in scx_reason.
 scx_reason=
@@ -103,7 +103,7 @@ while [ -f "/jobs/$number" ]; do
     result=/run/$number
     mkdir "$result"
     [ "$pause" = 0 ] || sleep "$pause"
-    tell begin "$number" /run/nothing
+    send begin "$number" /run/nothing
     scx_ready
     keep "$result/before" $watched
     if [ -z "$scx_reason" ]; then
@@ -116,9 +116,9 @@ while [ -f "/jobs/$number" ]; do
     printf '%s' "$scx_name" >"$result/sched_ext.name"
     tar -C "$result" -czf "$result.tar" .
     rm -rf "$result"
-    tell result "$number" "$result.tar"
+    send result "$number" "$result.tar"
     rm -f "$result.tar"
     number=$((number + 1))
 done
-tell end 0 /run/nothing
+send end 0 /run/nothing
 poweroff -f

@@ -29,7 +29,7 @@ SHARING = ("CONFIG_VIRTIO_FS", "CONFIG_VIRTIO_PCI")
 """Built-in options of a kernel that mounts the host's files; a guest has no modules."""
 
 QEMU_ITSELF_MIB = 300
-"""Memory of QEMU beside the guest's, for translated code and its own data."""
+"""Memory of QEMU for translated code and its own data, in addition to the guest's."""
 
 
 def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequirement]:
