@@ -1,4 +1,4 @@
-"""MMTests' printed tables as data, and the columns of the trees that it printed them from."""
+"""MMTests' printed tables as data, and the columns of the trees behind them."""
 
 from __future__ import annotations
 

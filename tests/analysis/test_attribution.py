@@ -1,4 +1,4 @@
-"""A stack's steps: they add up, each has its own verdict, gaps are told, and no step is promised more than it keeps."""
+"""A stack's steps: their product, their verdicts, gaps, and the coverage of their intervals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIME = Question("w", "{}", "time", "s", "lower")
 
 
 def frame(values: dict[str, np.ndarray], question: Question = TIME) -> pl.DataFrame:
-    """Variant → value by block, nan where there is none."""
+    """Variant → value by block, nan for a missing value."""
     rows = [
         (question.workload, question.parameters, question.metric, variant, block, float(value))
         for variant, of_blocks in values.items()
@@ -33,7 +33,7 @@ def frame(values: dict[str, np.ndarray], question: Question = TIME) -> pl.DataFr
 
 
 def stack(seed: int, factors: dict[str, float], blocks: int = 10, noise: float = 0.004) -> dict[str, np.ndarray]:
-    """Each variant times the factors of all changes up to it, over blocks with luck of their own."""
+    """Each variant is the product of all changes up to it, with random variation of blocks."""
     rng = np.random.default_rng(seed)
     luck, level, values = rng.lognormal(0, 0.05, size=blocks), 100.0, {}
     for name in STACK:
@@ -65,7 +65,7 @@ def test_steps_multiply_to_the_whole(blocks: list[list[float]]) -> None:
     assert found.ratio == pytest.approx(stats.gmean(last) / stats.gmean(first))
 
 
-def test_a_block_that_lacks_a_variant_is_left_out_of_every_step() -> None:
+def test_a_block_without_one_variant_is_excluded_from_every_step() -> None:
     values = stack(2, {})
     values["04"][3] = np.nan
     found = one(values)
@@ -73,7 +73,7 @@ def test_a_block_that_lacks_a_variant_is_left_out_of_every_step() -> None:
     assert prod(step.ratio for step in found.steps) == pytest.approx(found.ratio)
 
 
-def test_around_a_variant_that_never_ran_two_steps_are_one_and_say_so() -> None:
+def test_two_steps_around_an_unmeasured_variant_are_one_named_step() -> None:
     values = stack(3, {"03": 0.9, "04": 0.9})
     del values["03"]
     found = one(values)
@@ -92,20 +92,20 @@ def test_a_variant_that_mostly_crashed_is_a_gap() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "unknown", "known"), [("2.5.59", "02", ["03", "04", "05"]), ("05", "05", ["02", "03", "04"])]
+    ("missing", "unknown", "measured"), [("2.5.59", "02", ["03", "04", "05"]), ("05", "05", ["02", "03", "04"])]
 )
 def test_without_an_end_of_the_stack_only_the_step_next_to_it_is_unknown(
-    missing: str, unknown: str, known: list[str]
+    missing: str, unknown: str, measured: list[str]
 ) -> None:
     values = stack(5, {})
     del values[missing]
     found = one(values)
     assert [step.name for step in found.steps if isnan(step.ratio)] == [unknown]
-    assert [step.name for step in found.steps if not isnan(step.ratio)] == known
+    assert [step.name for step in found.steps if not isnan(step.ratio)] == measured
     assert next(step for step in found.steps if step.name == unknown).reason == f"no measurement of {missing}"
 
 
-def test_a_row_without_any_measurement_is_told_not_judged() -> None:
+def test_a_row_without_any_measurement_has_a_reason_and_no_verdict() -> None:
     found = one({name: np.array([]) for name in STACK})
     assert isnan(found.ratio)
     assert {step.word for step in found.steps} == {"inconclusive"}
@@ -125,7 +125,7 @@ def test_rows_are_corrected_for_each_step_or_over_the_whole_run() -> None:
         assert strict.p_adjusted == pytest.approx(12 * 2 / 1024)
 
 
-def test_a_single_effect_is_judged_as_a_paired_row_is() -> None:
+def test_a_single_effect_has_the_verdict_of_a_paired_row() -> None:
     logs = np.random.default_rng(8).normal(0.3, 1, size=10)
     found = joint(logs[:, None], 0.95, 0)
     assert found.p[0] == pytest.approx(p_value(logs, 0))
@@ -133,7 +133,7 @@ def test_a_single_effect_is_judged_as_a_paired_row_is() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_p_is_westfall_and_young_s_by_listing_every_flip(seed: int) -> None:
+def test_p_equals_westfall_and_young_s_over_all_listed_flips(seed: int) -> None:
     """Student's t of every flipped effect with scipy, the largest against the largest of all, and so on down."""
     effects = np.random.default_rng(seed).normal([0.9, 0.5, 0.0], 1, size=(7, 3))
     signs = np.array(list(product((1, -1), repeat=7)))
@@ -147,16 +147,16 @@ def test_p_is_westfall_and_young_s_by_listing_every_flip(seed: int) -> None:
 
 
 @pytest.mark.parametrize("blocks", [6, 10])
-def test_intervals_of_all_steps_hold_at_once_as_often_as_they_say(blocks: int) -> None:
+def test_simultaneous_intervals_of_all_steps_have_their_nominal_coverage(blocks: int) -> None:
     """Four steps between five noisy variants, some with an effect; nominal 95 %."""
-    rng, runs, held, truth = np.random.default_rng(41), 300, 0, np.array([0.0, 3.0, 0.0, -1.0])
+    rng, runs, covered, truth = np.random.default_rng(41), 300, 0, np.array([0.0, 3.0, 0.0, -1.0])
     for _ in range(runs):
         found = joint(np.diff(rng.normal(size=(blocks, 5)), axis=1) + truth, 0.95, 0)
-        held += bool(np.all((found.low <= truth) & (truth <= found.high)))
-    assert held / runs >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / runs)
+        covered += bool(np.all((found.low <= truth) & (truth <= found.high)))
+    assert covered / runs >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / runs)
 
 
-def test_false_alarms_over_all_steps_stay_within_the_promised_rate() -> None:
+def test_false_alarms_over_all_steps_stay_within_alpha() -> None:
     rng, runs = np.random.default_rng(43), 400
     alarms = 0
     for _ in range(runs):
@@ -175,7 +175,7 @@ def test_few_blocks_have_student_s_intervals_after_bonferroni() -> None:
     assert found.high == pytest.approx(theirs.high)
 
 
-def test_beyond_the_flips_that_can_be_listed_bounds_stay_near_student_s() -> None:
+def test_bounds_from_drawn_flips_are_close_to_student_s() -> None:
     effects = np.random.default_rng(10).normal(size=(24, 2))
     theirs = stats.ttest_1samp(effects, 0).confidence_interval(1 - 0.05 / 2)
     found = joint(effects, 0.95, 3)

@@ -1,4 +1,4 @@
-"""The hierarchical bootstrap: scipy's interval for one level, wider for two, and where it falls short."""
+"""The hierarchical bootstrap: equal to scipy's for one level, wider for two levels, and its coverage."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert bca(*skewed(5, 9), 0.95, 3) != bca(*skewed(5, 9), 0.95, 4)
 
 
-def test_iterations_that_scatter_widen_the_interval_though_block_means_agree() -> None:
-    """Every block's mean is 1: resampling blocks alone sees no spread at all, resampling iterations too sees theirs."""
+def test_scatter_of_iterations_widens_the_interval_of_equal_block_means() -> None:
+    """Every block's mean is 1: resampling blocks alone has no spread, resampling iterations does."""
     even = np.ones((10, 4))
     scattered = np.tile([0.9, 0.95, 1.05, 1.1], (10, 1))
     assert bca(even, even, 0.95, 1) == (1.0, 1.0)
@@ -47,7 +47,7 @@ def test_iterations_that_scatter_widen_the_interval_though_block_means_agree() -
     assert high == pytest.approx(1 + 1.96 * 0.0125, abs=0.004)
 
 
-def test_missing_iterations_are_left_out_wherever_they_stand() -> None:
+def test_missing_iterations_are_ignored_at_any_position() -> None:
     whole = np.array([[1.0, 1.2], [0.9, 1.1], [1.05, 1.15], [1.0, 1.1]])
     at_end, at_front = (np.insert(whole, place, nan, axis=1) for place in (2, 0))
     assert bca(np.ones((4, 1)), at_end, 0.9, 7) == bca(np.ones((4, 1)), at_front, 0.9, 7)
@@ -62,7 +62,7 @@ def test_fewer_than_two_blocks_have_no_interval() -> None:
     assert all(isnan(bound) for bound in bca(np.ones((1, 5)), np.ones((1, 5)), 0.95, 1))
 
 
-def test_few_blocks_are_covered_less_than_the_interval_says_and_many_almost_as_it_says() -> None:
+def test_coverage_is_low_with_few_blocks_and_nearly_nominal_with_many() -> None:
     """Nominal 95 %; the shortfall with few blocks is why this interval is not the default one."""
     rng, shares = np.random.default_rng(3), {}
     for blocks in (6, 60):
@@ -76,7 +76,7 @@ def test_few_blocks_are_covered_less_than_the_interval_says_and_many_almost_as_i
     assert 0.90 <= shares[60] <= 0.98
 
 
-def test_an_experiment_can_ask_for_it() -> None:
+def test_an_experiment_can_select_the_bootstrap() -> None:
     rng = np.random.default_rng(6)
     rows = [
         ("w", "{}", "time", variant, block, float(value))
@@ -88,15 +88,15 @@ def test_an_experiment_can_ask_for_it() -> None:
     question = Question("w", "{}", "time", "s", "lower")
     (flips,) = judge(frame, [question], ["base", "new"], None, Options())
     (boot,) = judge(frame, [question], ["base", "new"], None, Options(interval="bootstrap"))
-    held = {
+    values = {
         name: frame.filter(pl.col("variant") == name)["value"].to_numpy().reshape(12, 3) for name in ("base", "new")
     }
-    assert (boot.low, boot.high) == bca(held["base"], held["new"], 0.95, 0)
+    assert (boot.low, boot.high) == bca(values["base"], values["new"], 0.95, 0)
     assert (boot.low, boot.high) != (flips.low, flips.high)
     assert (boot.p, boot.word) == (flips.p, flips.word)
 
 
-def test_before_the_first_look_of_a_sequential_run_it_is_drawn_at_alpha() -> None:
+def test_before_the_first_interim_analysis_the_interval_is_at_alpha() -> None:
     below, above = skewed(3, 5)
     rows = [
         ("w", "{}", "time", variant, block, float(value))

@@ -1,4 +1,4 @@
-"""Counters' changes: paired by block, zeros without a ratio, ordered by how striking they are."""
+"""Changes of counters: paired by block, without a ratio for zeros, the clearest first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOISE = [0.01, -0.02, 0.005, 0.015, -0.01, 0.02, -0.005, -0.015]
 
 
 def table(values: dict[str, dict[str, list[float]]], parameters: str = "{}") -> pl.DataFrame:
-    """Counter → variant → a value a block."""
+    """Counter → variant → one value for each block."""
     rows = [
         (block, variant, "w", parameters, counter, value)
         for counter, variants in values.items()
@@ -47,7 +47,7 @@ def test_a_ratio_is_paired_by_block_with_its_interval() -> None:
     assert change.clear
 
 
-def test_a_counter_that_stays_is_not_clear_and_has_no_strength() -> None:
+def test_an_unchanged_counter_is_not_clear_and_has_strength_zero() -> None:
     change = one(scaled(1000), scaled(1000)[::-1])
     assert not change.clear
     assert change.strength == 0
@@ -61,7 +61,7 @@ def test_a_zero_has_a_difference_and_no_ratio() -> None:
     assert change.clear
 
 
-def test_iterations_are_one_block_and_a_gap_leaves_its_block_out() -> None:
+def test_iterations_are_averaged_by_block_and_a_gap_excludes_its_block() -> None:
     counts = table({"forks": {"base": scaled(10), "new": scaled(20)}})
     gap = counts.filter(~((pl.col("variant") == "new") & (pl.col("block") == 3)))
     (change,) = compare(pl.concat([gap] * 5), "base", ["base", "new"], 0.95)
@@ -69,7 +69,7 @@ def test_iterations_are_one_block_and_a_gap_leaves_its_block_out() -> None:
     assert change.ratio == pytest.approx(2)
 
 
-def test_the_means_are_those_of_the_blocks_that_pair_up() -> None:
+def test_means_are_over_paired_blocks_only() -> None:
     counts = table({"forks": {"base": [10.0, 10.0, 1000.0], "new": [20.0, 20.0]}})
     (change,) = compare(counts, "base", ["base", "new"], 0.95)
     assert (change.baseline_mean, change.mean) == (10, 20)
@@ -85,7 +85,7 @@ def test_one_block_has_an_estimate_and_no_interval() -> None:
 
 
 @pytest.mark.parametrize("side", ["base", "new"])
-def test_a_counter_that_one_side_lacks_has_the_other_s_mean_and_nothing_to_compare(side: str) -> None:
+def test_a_counter_of_one_variant_has_its_mean_and_no_comparison(side: str) -> None:
     both = {"base": scaled(10), "new": scaled(20)}
     compared, alone = changes({"a.one": {side: [3.0, 5.0]}, "forks": both})
     assert (compared.counter, compared.one_sided) == ("forks", False)
@@ -95,30 +95,30 @@ def test_a_counter_that_one_side_lacks_has_the_other_s_mean_and_nothing_to_compa
     assert all(map(isnan, [*means.values(), alone.ratio, alone.low, alone.difference, alone.difference_high]))
 
 
-def test_one_sided_counters_come_last_the_largest_first() -> None:
+def test_counters_of_one_variant_come_last_in_descending_order() -> None:
     values = {name: {"new": [size] * 8} for name, size in (("a", 1.0), ("b", 9.0), ("c", 0.0))}
     found = changes(values | {"z": {"base": scaled(10), "new": scaled(20)}})
     assert [change.counter for change in found] == ["z", "b", "a", "c"]
 
 
-def test_a_variant_that_was_not_measured_lacks_no_counter() -> None:
+def test_an_unmeasured_variant_has_no_one_sided_counters() -> None:
     counts = table({"forks": {"base": scaled(10), "new": scaled(20)}})
     assert len(compare(counts, "base", ["base", "new", "failed"], 0.95)) == 1
     assert compare(counts.filter(pl.col("variant") == "new"), "base", ["base", "new"], 0.95) == []
 
 
-def test_a_counter_that_both_have_in_no_block_together_is_left_out() -> None:
+def test_a_counter_without_a_shared_block_is_left_out() -> None:
     counts = table({"forks": {"base": [1.0, 1.0], "new": [1.0, 1.0]}})
     torn = counts.filter((pl.col("variant") == "new") == (pl.col("block") == 1))
     assert compare(torn, "base", ["base", "new"], 0.95) == []
 
 
-def test_a_headline_that_one_side_lacks_is_notable_unless_it_never_moved() -> None:
+def test_a_headline_of_one_variant_is_notable_unless_it_is_zero() -> None:
     moved = {"cpu-migrations": {"new": scaled(10)}, "forks": {"new": [0.0] * 8}, "x": {"base": [1.0], "new": [1.0]}}
     assert [change.counter for change in notable(changes(moved))] == ["cpu-migrations"]
 
 
-def test_the_most_striking_comes_first_also_out_of_nothing() -> None:
+def test_the_clearest_change_comes_first_even_from_zero() -> None:
     found = changes({
         "small-but-sure": {"base": scaled(1000), "new": scaled(1000, 1.1)},
         "same": {"base": scaled(1000), "new": scaled(1000)[::-1]},
@@ -131,7 +131,7 @@ def test_the_most_striking_comes_first_also_out_of_nothing() -> None:
     assert {change.counter for change in found if change.strength == 0} == {"same", "wild", "barely-from-nothing"}
 
 
-def test_swapping_the_sides_changes_no_strength() -> None:
+def test_swapping_baseline_and_variant_keeps_the_strength() -> None:
     there, back = one(scaled(1000), scaled(700)), one(scaled(700), scaled(1000))
     assert there.strength == pytest.approx(back.strength)
     assert there.ratio == pytest.approx(1 / back.ratio)
@@ -146,14 +146,14 @@ def test_rows_and_variants_keep_their_order() -> None:
     ]  # fmt: skip
 
 
-def test_single_cpus_are_compared_only_when_asked_for() -> None:
+def test_counters_of_single_cpus_are_compared_only_by_name() -> None:
     values = {name: {"base": scaled(10), "new": scaled(20)} for name in ("interrupts.RES", "interrupts.RES.cpu12")}
     assert [change.counter for change in changes(values)] == ["interrupts.RES"]
-    asked = changes(values, counters=["interrupts.RES.cpu12"])
-    assert [change.counter for change in asked] == ["interrupts.RES.cpu12"]
+    selected = changes(values, counters=["interrupts.RES.cpu12"])
+    assert [change.counter for change in selected] == ["interrupts.RES.cpu12"]
 
 
-def test_notable_are_the_headlines_that_ever_moved() -> None:
+def test_notable_counters_are_headlines_that_are_not_always_zero() -> None:
     values = {
         "cpu-migrations": {"base": scaled(10), "new": scaled(20)},
         "vmstat.numa_hint_faults": {"base": [0.0] * 8, "new": [0.0] * 8},
@@ -162,14 +162,14 @@ def test_notable_are_the_headlines_that_ever_moved() -> None:
     assert [change.counter for change in notable(changes(values))] == ["cpu-migrations"]
 
 
-def test_nothing_measured_is_nothing_to_compare() -> None:
+def test_an_empty_run_has_no_changes() -> None:
     assert compare(table({}), "base", ["base", "new"], 0.95, HEADLINES) == []
 
 
-def test_intervals_hold_the_true_ratio_as_often_as_they_say() -> None:
-    rng, held, campaigns = np.random.default_rng(5), 0, 400
+def test_intervals_have_their_nominal_coverage() -> None:
+    rng, covered, campaigns = np.random.default_rng(5), 0, 400
     for _ in range(campaigns):
         base = 1000 * np.exp(rng.normal(0, 0.05, 8))
         change = one(base.tolist(), (0.8 * base * np.exp(rng.normal(0, 0.05, 8))).tolist())
-        held += change.low <= 0.8 <= change.high
-    assert 0.92 <= held / campaigns <= 0.98
+        covered += change.low <= 0.8 <= change.high
+    assert 0.92 <= covered / campaigns <= 0.98

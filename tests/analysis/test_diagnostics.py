@@ -32,7 +32,7 @@ def kinds(
     planned: int | None = None,
     **conditions: object,
 ) -> set[Kind]:
-    """The kinds of warning that a run of three variants draws with these faults planted."""
+    """Return the kinds of warnings on a run of three variants with these faults."""
     samples = []
     trials = 3 * blocks
     for block in range(1, blocks + 1):
@@ -50,7 +50,7 @@ def kinds(
 
 
 def seen(**changed: object) -> pl.DataFrame:
-    """Conditions of two variants: quiet ones, and those of the second with something changed."""
+    """Conditions of two variants: quiet ones, and changed ones for the second."""
     quiet = {"seconds": 8.0, "steal_percent": 0.0, "other_percent": 0.5, "steal_worst": 0.0, "clocksources": "tsc"}
     quiet |= {"mhz_min": None, "mhz_max": None}
     types = {"mhz_min": pl.Int64, "mhz_max": pl.Int64}
@@ -61,32 +61,32 @@ def test_a_quiet_run_draws_no_warning() -> None:
     assert kinds() == set()
 
 
-def test_a_control_that_differs_from_its_baseline_puts_a_warning_on_the_run() -> None:
+def test_a_control_that_differs_from_its_baseline_causes_a_warning() -> None:
     assert Kind.CONTROL in kinds(control_factor=1.05)
 
 
-def test_a_trend_over_the_run_is_told() -> None:
+def test_a_trend_over_the_run_causes_a_warning() -> None:
     assert Kind.DRIFT in kinds(drift=0.06)
 
 
-def test_a_block_outside_tukey_s_fences_is_told() -> None:
+def test_a_block_outside_tukey_s_fences_causes_a_warning() -> None:
     assert Kind.OUTLIERS in kinds(spike=1.2)
 
 
-def test_steal_and_other_load_are_told() -> None:
+def test_steal_and_other_load_cause_warnings() -> None:
     assert kinds(steal_percent=10.0, steal_worst=30.0) == {Kind.STEAL}
     assert kinds(other_percent=30.0) == {Kind.LOAD}
 
 
-def test_a_changed_clock_source_is_told() -> None:
+def test_a_changed_clock_source_causes_a_warning() -> None:
     assert kinds(clocksources="hpet") == {Kind.CLOCKSOURCE}
 
 
-def test_moving_frequencies_are_told() -> None:
+def test_varying_frequencies_cause_a_warning() -> None:
     assert kinds(mhz_min=1200, mhz_max=3400) == {Kind.FREQUENCY}
 
 
-def test_trials_that_have_not_run_are_told() -> None:
+def test_missing_trials_cause_a_warning() -> None:
     assert kinds(planned=30) == {Kind.INCOMPLETE}
 
 
@@ -98,7 +98,7 @@ def test_four_blocks_have_no_outliers() -> None:
     ("changed", "kind"),
     [("kernel.release (6.17 → 6.18)", Kind.MACHINE), ("frequency.governor (powersave → performance)", Kind.GOVERNOR)],
 )
-def test_a_machine_that_changed_during_the_run_is_told(changed: str, kind: Kind) -> None:
+def test_a_machine_that_changed_during_the_run_causes_a_warning(changed: str, kind: Kind) -> None:
     facts = RunFacts(0, 0, seen(), pl.DataFrame(), [changed])
     (warning,) = diagnose(facts, pl.DataFrame(schema=COLUMNS), [], [], Options())
     assert warning.kind is kind
@@ -111,19 +111,19 @@ def test_a_governor_and_another_change_are_two_warnings() -> None:
     assert [warning.kind for warning in found] == [Kind.GOVERNOR, Kind.MACHINE]
 
 
-def test_trials_that_resemble_their_neighbours_are_told() -> None:
+def test_autocorrelated_trials_cause_a_warning() -> None:
     assert Kind.AUTOCORRELATION in kinds(slow_wave=0.02, blocks=12)
 
 
-def test_a_trend_alone_is_no_likeness_of_neighbours() -> None:
+def test_a_trend_alone_is_not_autocorrelation() -> None:
     assert kinds(drift=0.06, blocks=12) & {Kind.DRIFT, Kind.AUTOCORRELATION} == {Kind.DRIFT}
 
 
-def test_trials_in_two_heaps_are_told() -> None:
+def test_trials_with_two_modes_cause_a_warning() -> None:
     assert Kind.MODES in kinds(flip=0.2, blocks=20)
 
 
-def test_white_noise_seldom_resembles_its_neighbours_and_a_walk_does() -> None:
+def test_white_noise_is_seldom_autocorrelated_and_a_random_walk_is() -> None:
     rng = np.random.default_rng(5)
     alarms = fmean(autocorrelation(rng.normal(size=24))[1] < 0.05 for _ in range(2000))
     assert 0.01 < alarms < 0.07
@@ -134,7 +134,7 @@ def test_white_noise_seldom_resembles_its_neighbours_and_a_walk_does() -> None:
 
 
 @pytest.mark.parametrize("kind", ["normal", "log-normal", "uniform", "digits"])
-def test_one_heap_is_seldom_taken_for_two(kind: str) -> None:
+def test_one_mode_is_seldom_taken_for_two(kind: str) -> None:
     rng = np.random.default_rng(6)
     draw = {
         "normal": lambda: rng.normal(size=24),
@@ -145,11 +145,11 @@ def test_one_heap_is_seldom_taken_for_two(kind: str) -> None:
     assert fmean(two_modes(draw(), 0.01) for _ in range(1000)) <= 0.02
 
 
-def test_two_heaps_far_apart_are_seen() -> None:
+def test_two_distant_modes_are_detected() -> None:
     rng = np.random.default_rng(7)
     assert fmean(two_modes(rng.normal(size=40) + 8 * rng.integers(0, 2, size=40), 0.01) for _ in range(200)) > 0.9
 
 
-def test_a_design_too_small_for_a_verdict_is_told_but_not_in_place_of_missing_trials() -> None:
+def test_a_design_too_small_for_a_verdict_causes_a_warning_unless_trials_are_missing() -> None:
     assert Kind.RESOLUTION in kinds(blocks=3)
     assert Kind.RESOLUTION not in kinds(blocks=3, planned=30)

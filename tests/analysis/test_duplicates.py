@@ -1,4 +1,4 @@
-"""A remark about what a simulation makes equal by construction."""
+"""The remark on rows that a simulation makes equal by construction."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from schedlab.analysis.verdicts import Options, Question, judge
 ROWS = [Question("w", "{}", metric, "s", "lower") for metric in ("a", "b")]
 
 
-def told(values: dict[str, dict[str, list[float]]], stack: tuple[str, ...] = ()) -> str | None:
-    """The remark about figures by variant and metric."""
+def remark_on(values: dict[str, dict[str, list[float]]], stack: tuple[str, ...] = ()) -> str | None:
+    """Return the remark about figures by variant and metric."""
     samples = pl.DataFrame(
         [
             {"workload": "w", "parameters": "{}", "metric": metric, "variant": variant, "block": block, "value": value}
@@ -25,9 +25,9 @@ def told(values: dict[str, dict[str, list[float]]], stack: tuple[str, ...] = ())
     return remark(samples, verdicts, variants[0], stack)
 
 
-def test_it_names_variants_and_rows_that_are_the_same_to_the_last_digit_in_every_block() -> None:
+def test_the_remark_names_variants_and_rows_that_are_equal_in_every_block() -> None:
     base = {"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]}
-    text = told({
+    text = remark_on({
         "base": base, "same": base, "half": base | {"b": [4.0, 5.0, 6.000001]},
         "other": {"a": [1.1, 2.0, 3.0], "b": [4.0, 5.1, 6.0]}, "control": base,
     })  # fmt: skip
@@ -39,18 +39,18 @@ def test_it_names_variants_and_rows_that_are_the_same_to_the_last_digit_in_every
     assert "by construction" in text
 
 
-def test_it_says_nothing_where_nothing_is_the_same_or_one_block_cannot_tell() -> None:
-    assert told({"base": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "x": {"a": [1.0, 2.1], "b": [1.1, 2.0]}}) is None
-    assert told({"base": {"a": [1.0], "b": [2.0]}, "x": {"a": [1.0], "b": [2.0]}}) is None
+def test_there_is_no_remark_without_equal_rows_or_with_a_single_block() -> None:
+    assert remark_on({"base": {"a": [1.0, 2.0], "b": [1.0, 2.0]}, "x": {"a": [1.0, 2.1], "b": [1.1, 2.0]}}) is None
+    assert remark_on({"base": {"a": [1.0], "b": [2.0]}, "x": {"a": [1.0], "b": [2.0]}}) is None
 
 
-def test_each_step_of_a_stack_is_held_against_the_one_before_it() -> None:
+def test_each_step_of_a_stack_is_compared_with_its_predecessor() -> None:
     first, second = {"a": [1.0, 2.0], "b": [3.0, 4.0]}, {"a": [1.5, 2.5], "b": [3.5, 4.5]}
-    text = told({"base": first, "one": second, "two": second}, ("base", "one", "two"))
+    text = remark_on({"base": first, "one": second, "two": second}, ("base", "one", "two"))
     assert text is not None
     assert "two to one in all 2 rows" in text
     assert "to base" not in text
     # A block that only one of them has says nothing.
-    torn = told({"base": first, "one": {"a": [1.0, 2.0, 9.0], "b": [3.1, 4.0]}})
+    torn = remark_on({"base": first, "one": {"a": [1.0, 2.0, 9.0], "b": [3.1, 4.0]}})
     assert torn is not None
     assert "one to base in 1 of 2 rows" in torn

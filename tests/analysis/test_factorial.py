@@ -1,4 +1,4 @@
-"""Switches turned on in every combination: main effects, interactions, and what a fraction cannot tell apart."""
+"""Factorial designs: main effects, interactions, and aliases in a fraction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIME = Question("w", "{}", "time", "s", "lower")
 
 
 def layout(switches: str, generated: dict[str, str] | None = None) -> Layout:
-    """Runs named after the switches that are on; a generated switch is on as the product of others says."""
+    """Runs with the names of the switches that are on; a generated switch is the product of others."""
     runs = {}
     for levels in product((False, True), repeat=len(switches)):
         on = dict(zip(switches, levels, strict=True))
@@ -55,7 +55,7 @@ def test_two_switches_by_hand() -> None:
     assert found["A × B"].ratio == pytest.approx(0.5)
 
 
-def test_main_effects_and_interactions_of_three_switches_get_their_words() -> None:
+def test_main_effects_and_interactions_of_three_switches_have_verdicts() -> None:
     design = layout("ABC")
     found = by_name(effects(frame(design, {"A": 0.9, "BC": 1.2}), [TIME], design, Options()))
     assert list(found) == ["A", "B", "C", "A × B", "A × C", "B × C"]
@@ -68,7 +68,7 @@ def test_main_effects_and_interactions_of_three_switches_get_their_words() -> No
     assert found["A × B"].word == "equivalent"
 
 
-def test_a_half_fraction_of_three_names_what_it_cannot_tell_apart() -> None:
+def test_a_half_fraction_of_three_names_its_aliases() -> None:
     """C = −AB: the textbook's 2^(3−1) of resolution III, every main effect mixed with the other two's interaction."""
     design = layout("ABC", {"C": "AB"})
     assert len(design.runs) == 4
@@ -86,14 +86,14 @@ def test_a_half_fraction_of_four_keeps_main_effects_clear_of_pairs() -> None:
     assert found == {
         "A": [], "B": [], "C": [], "D": [], "A × B": ["C × D"], "A × C": ["B × D"], "A × D": ["B × C"],
     }  # fmt: skip
-    told = by_name(effects(frame(design, {"A": 0.9, "CD": 1.2}), [TIME], design, Options()))
-    assert told["A × B"].aliases == ("C × D",)
-    assert told["A"].word == "better"
+    by_effect = by_name(effects(frame(design, {"A": 0.9, "CD": 1.2}), [TIME], design, Options()))
+    assert by_effect["A × B"].aliases == ("C × D",)
+    assert by_effect["A"].word == "better"
     # In each fraction half of the settings with an odd pair hold C and D: the pair's ratio appears under its alias.
-    assert told["A × B"].word == "worse"
+    assert by_effect["A × B"].word == "worse"
 
 
-def test_a_variant_that_never_ran_costs_only_what_it_alone_could_tell() -> None:
+def test_an_unmeasured_variant_removes_only_the_effects_that_need_it() -> None:
     design = layout("ABC")
     full = frame(design, {"A": 0.9, "BC": 1.2})
     found = by_name(effects(full.filter(pl.col("variant") != "AB"), [TIME], design, Options()))
@@ -102,13 +102,13 @@ def test_a_variant_that_never_ran_costs_only_what_it_alone_could_tell() -> None:
     assert found["A"].ratio == pytest.approx(0.9, rel=0.02)
     assert found["B × C"].ratio == pytest.approx(1.2, rel=0.03)
     two = layout("AB")
-    told = by_name(effects(frame(two, {"A": 0.9}).filter(pl.col("variant") != "AB"), [TIME], two, Options()))
-    assert isnan(told["A × B"].ratio)
-    assert told["A × B"].reason == "no measurement of AB"
-    assert told["A × B"].word == "inconclusive"
+    by_effect = by_name(effects(frame(two, {"A": 0.9}).filter(pl.col("variant") != "AB"), [TIME], two, Options()))
+    assert isnan(by_effect["A × B"].ratio)
+    assert by_effect["A × B"].reason == "no measurement of AB"
+    assert by_effect["A × B"].word == "inconclusive"
 
 
-def test_all_effects_hold_together_and_nothing_is_found_in_noise() -> None:
+def test_effects_have_simultaneous_coverage_and_noise_has_no_effects() -> None:
     design, rng, runs, alarms = layout("AB"), np.random.default_rng(47), 300, 0
     for _ in range(runs):
         rows = [

@@ -1,4 +1,4 @@
-"""Printed percentages against printed values: rounding is allowed for, and nothing else."""
+"""Printed percentages against printed values: only rounding explains a difference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _table(
     gains: Literal["improvement", "change"] = "improvement",
     baseline: int = 0,
 ) -> Table:
-    """A table of one row: each cell's value and change as printed, empty where it has none."""
+    """A table of one row with each cell's value and change as printed, or empty."""
     made = tuple(
         Cell(float(value.replace(",", "")) if value else None, value, float(gain) if gain else None, gain)
         for value, gain in cells
@@ -54,7 +54,7 @@ def test_a_printed_gain_agrees_or_not(base: str, value: str, gain: str, directio
     assert (wrong == []) is agrees
 
 
-def test_a_disagreement_tells_line_row_column_both_figures_and_what_rounding_allows() -> None:
+def test_a_disagreement_has_line_row_column_both_figures_and_the_range_of_rounding() -> None:
     (wrong,) = disagreements(_table([("100.0", "0.00"), ("110.0", "12.0")]))
     assert (wrong.line, wrong.row, wrong.column, wrong.printed) == (7, "Hmean 64", "column 1", 12.0)
     assert wrong.recomputed == pytest.approx(10.0)
@@ -63,12 +63,12 @@ def test_a_disagreement_tells_line_row_column_both_figures_and_what_rounding_all
     assert wrong.high == pytest.approx(100 * 110.05 / 99.95 - 100 + 0.05)
 
 
-def test_plain_changes_follow_the_values_whatever_is_better() -> None:
+def test_plain_changes_follow_the_values_in_either_direction() -> None:
     assert disagreements(_table([("10.0", ""), ("12.0", "20.0")], "lower", "change")) == []
     assert len(disagreements(_table([("10.0", ""), ("12.0", "20.0")], "lower", "improvement"))) == 1
 
 
-def test_a_baseline_other_than_the_first_column_is_the_one_compared_with() -> None:
+def test_changes_are_against_the_baseline_even_if_it_is_not_the_first_column() -> None:
     table = _table([("110.00", "10.00"), ("100.00", "0.00")], baseline=1)
     assert [(c.column, c.agrees) for c in recompute(table)] == [("column 0", True)]
 
@@ -85,11 +85,11 @@ def test_a_baseline_other_than_the_first_column_is_the_one_compared_with() -> No
         [("10.0", "5.00"), ("12.0", "20.0")],
     ],
 )
-def test_nothing_is_recomputed_where_there_is_nothing_to_compute_from(cells: list[tuple[str, str]]) -> None:
+def test_nothing_is_recomputed_without_values(cells: list[tuple[str, str]]) -> None:
     assert recompute(_table(cells)) == []
 
 
-def test_a_value_brought_to_another_unit_keeps_the_precision_that_was_printed() -> None:
+def test_a_value_converted_to_another_unit_keeps_the_printed_precision() -> None:
     # "1.96s" beside "917.71ms": half a unit of the first is 5 ms.
     row = TableRow("lock", "", {}, "ms", "lower", (Cell(1960.0, "1.96s"), Cell(917.71, "917.71", -53.0, "-53")), 3)
     table = Table("columns", "", "", ("a", "b"), (row,), 1, gains="change")
@@ -118,7 +118,7 @@ def test_a_gain_computed_before_rounding_always_agrees(
 
 @EXAMPLES
 @given(st.floats(100, 1e6), st.floats(100, 1e6), st.floats(0.5, 50))
-def test_a_gain_that_is_off_by_more_than_rounding_never_agrees(base: float, value: float, off: float) -> None:
+def test_a_gain_with_an_error_beyond_rounding_never_agrees(base: float, value: float, off: float) -> None:
     gain = 100 * value / base - 100 + off
     # Values to 0.005 of at least 100 leave at most 0.0001 of the quotient, which is at most 10,000.
     assume(off > 0.02 + 0.0002 * (100 + abs(gain)))
@@ -131,7 +131,7 @@ def _cell(
     return Cell(mean, f"{mean}", spread_percent=spread, spread_kind=kind, n=n)
 
 
-def test_the_test_from_summaries_is_that_of_the_samples() -> None:
+def test_the_test_from_summaries_equals_the_test_of_the_samples() -> None:
     generator = np.random.default_rng(1)
     old, new = generator.normal(100, 3, 12), generator.normal(103, 6, 9)
     expected = stats.ttest_ind(new, old, equal_var=False)
@@ -150,7 +150,7 @@ def test_the_test_from_summaries_is_that_of_the_samples() -> None:
         assert found.change == pytest.approx(100 * new.mean() / old.mean() - 100)
 
 
-def test_the_slow_start_measurements_tell_numa_from_not_numa() -> None:
+def test_the_slow_start_measurements_distinguish_numa_from_not_numa() -> None:
     # !NUMA and +NUMA of the report, ten repeats each: se 0.1812 and 0.1385 s, t = 0.8812 / 0.2281.
     found = summary_test(
         _cell(45.291088843, 0.40, "standard error", 10), _cell(46.172308123, 0.30, "standard error", 10)
@@ -172,5 +172,5 @@ def test_the_slow_start_measurements_tell_numa_from_not_numa() -> None:
         (Cell(None), _cell(11, 1, "standard error", 10)),
     ],
 )
-def test_no_test_without_repeats_or_a_spread_that_is_known(base: Cell, other: Cell) -> None:
+def test_there_is_no_test_without_repeats_or_a_known_spread(base: Cell, other: Cell) -> None:
     assert summary_test(base, other) is None

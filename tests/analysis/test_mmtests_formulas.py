@@ -1,4 +1,4 @@
-"""Every formula of the MMTests view against its plain definition, written out with Python's statistics module."""
+"""Formulas of the MMTests view against their definitions in Python's statistics module."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_means_and_percentiles_of_the_best_count_from_the_best(
 
 
 @given(st.lists(SAMPLE, min_size=2, max_size=60), DIRECTION)
-def test_deviations_are_around_the_mean_that_is_printed(values: list[float], direction: Direction) -> None:
+def test_deviations_are_around_the_printed_mean(values: list[float], direction: Direction) -> None:
     samples = made(values, direction)
     tiny = 1e-6 * max(values)  # where all samples are alike only rounding is left
     arithmetic = statistics.stdev(values)
@@ -80,7 +80,7 @@ def test_quartiles_of_2016_take_the_nearest_rank(values: list[float], percent: i
 
 
 @given(SAMPLES, st.sampled_from([1, 5, 10, 50, 90, 95, 99]))
-def test_best_means_of_2016_take_one_more_and_all_where_that_is_one(values: list[float], percent: int) -> None:
+def test_best_means_of_2016_use_one_more_sample_or_all_samples(values: list[float], percent: int) -> None:
     taken = len(values) * percent // 100
     chosen = sorted(values)[: taken + 1] if taken else values
     assert made(values, "lower").old_best_mean(percent) == close(statistics.fmean(chosen))
@@ -100,7 +100,7 @@ def test_gains_at_zero() -> None:
     assert isnan(gain(1.0, nan, "lower"))
 
 
-def test_what_samples_cannot_tell_is_not_known() -> None:
+def test_statistics_without_enough_samples_are_nan() -> None:
     one, none_positive = made([3.0], "lower"), made([5.0, 0.0], "higher")
     assert isnan(one.deviation)
     assert isnan(made([3.0], "higher").deviation)
@@ -111,7 +111,7 @@ def test_what_samples_cannot_tell_is_not_known() -> None:
 
 
 @given(st.integers(2, 12).flatmap(lambda n: st.tuples(*[st.lists(st.integers(1, 99), min_size=n, max_size=n)] * 2)))
-def test_the_rule_of_2018_is_students_test_where_both_have_as_many_samples(pair: tuple[list[float], ...]) -> None:
+def test_the_rule_of_2018_is_student_s_test_for_equal_numbers_of_samples(pair: tuple[list[float], ...]) -> None:
     baseline, other = pair
     assume(len(set(baseline)) > 1 and len(set(other)) > 1)
     p = stats.ttest_ind(baseline, other, equal_var=True).pvalue

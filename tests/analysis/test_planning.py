@@ -1,4 +1,4 @@
-"""How large a run has to be: components by hand, the textbook's optimum, and designs that keep what they promise."""
+"""Size of a run: variance components by hand, the textbook's optimum, and the power of planned designs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TIME = Question("w", "{}", "time", "s", "lower")
 WANTED = Wanted(effect=0.02, power=0.8, level=0.05)
 
 
-def known(pair_within: float, pair_between: float, blocks: int = 10) -> Noise:
+def noise_of(pair_within: float, pair_between: float, blocks: int = 10) -> Noise:
     return Noise(blocks, 2, pair_within / sqrt(2), 0.0, pair_within, pair_between, False)
 
 
 def campaign(seed: int, blocks: int, iterations: int, within: float, effect: float, shared: float) -> list[dict]:
-    """A baseline and a variant: blocks with luck of both, an effect that differs by block, iterations that scatter."""
+    """A baseline and a variant with random blocks, an effect that varies by block, and random iterations."""
     rng = np.random.default_rng(seed)
     luck = rng.normal(0, shared, size=blocks)
     sides = []
@@ -59,7 +59,7 @@ def test_components_by_hand() -> None:
     assert found.iterations == pytest.approx(2)
 
 
-def test_planted_components_are_found() -> None:
+def test_planted_components_are_estimated() -> None:
     baseline, variant = campaign(1, 4000, 3, within=0.02, effect=0.01, shared=0.05)
     found = noise(baseline, [variant])
     assert found is not None
@@ -72,8 +72,8 @@ def test_planted_components_are_found() -> None:
     assert not found.clamped
 
 
-def test_a_variance_below_zero_is_taken_for_zero_and_said_to_be() -> None:
-    """Iterations that scatter around block means which agree more than chance lets them."""
+def test_a_negative_variance_is_clamped_to_zero_and_marked() -> None:
+    """Iterations that scatter around block means which agree better than chance."""
     cell = {block: [0.9, 1 / 0.9] for block in range(1, 6)}
     found = noise(cell, [cell])
     assert found is not None
@@ -81,7 +81,7 @@ def test_a_variance_below_zero_is_taken_for_zero_and_said_to_be() -> None:
     assert (found.between, found.pair_between) == (0.0, 0.0)
 
 
-def test_single_iterations_tell_the_whole_but_not_its_parts() -> None:
+def test_single_iterations_determine_the_total_variance_only() -> None:
     baseline, variant = campaign(2, 50, 1, within=0.02, effect=0.01, shared=0.05)
     found = noise(baseline, [variant])
     assert found is not None
@@ -92,7 +92,7 @@ def test_single_iterations_tell_the_whole_but_not_its_parts() -> None:
 
 
 @pytest.mark.parametrize("variant", [{}, {1: [1.0]}, {7: [1.0], 8: [1.0]}])
-def test_without_two_shared_blocks_nothing_is_known(variant: dict[int, list[float]]) -> None:
+def test_without_two_shared_blocks_the_noise_is_unknown(variant: dict[int, list[float]]) -> None:
     assert noise({1: [1.0, 1.0], 2: [1.0, 1.1]}, [variant]) is None
 
 
@@ -112,28 +112,28 @@ def test_the_best_iterations_are_those_of_kalibera_and_jones(
     cost_ratio: float, within: float, between: float, best: int
 ) -> None:
     """⌈√(c₂/c₁ · T₁²/T₂²)⌉, at least 1."""
-    assert best_iterations(known(within, between), cost_ratio) == best
+    assert best_iterations(noise_of(within, between), cost_ratio) == best
 
 
-def test_the_best_iterations_cost_the_least_time_for_the_same_certainty() -> None:
-    """Variance of a block's ratio times seconds a block is what has to be small, over all numbers of iterations."""
-    row, place = known(0.06, 0.02), 7.0
+def test_the_best_iterations_cost_the_least_time_for_the_same_variance() -> None:
+    """The product of a block's variance and its duration is minimal over all numbers of iterations."""
+    row, place = noise_of(0.06, 0.02), 7.0
     cost = {n: (0.02**2 + 0.06**2 / n) * (place + n) for n in range(1, 40)}
     assert best_iterations(row, place) in (n for n in cost if cost[n] <= min(cost.values()) * 1.01)
 
 
-def test_a_row_is_told_what_the_design_sees_and_what_it_needs() -> None:
-    found = row_plan(TIME, known(0.04, 0.01), blocks=12, iterations=4, wanted=WANTED, cost_ratio=1.0)
+def test_a_row_s_plan_has_its_detectable_effect_and_needed_blocks() -> None:
+    found = row_plan(TIME, noise_of(0.04, 0.01), blocks=12, iterations=4, wanted=WANTED, cost_ratio=1.0)
     assert found.blocks is not None
-    larger = row_plan(TIME, known(0.04, 0.01), found.blocks, 4, WANTED, 1.0)
-    smaller = row_plan(TIME, known(0.04, 0.01), found.blocks - 1, 4, WANTED, 1.0)
+    larger = row_plan(TIME, noise_of(0.04, 0.01), found.blocks, 4, WANTED, 1.0)
+    smaller = row_plan(TIME, noise_of(0.04, 0.01), found.blocks - 1, 4, WANTED, 1.0)
     assert larger.detectable <= WANTED.effect < smaller.detectable
-    assert row_plan(TIME, known(0.04, 0.01), 3, 4, WANTED, 1.0).detectable == inf
-    assert isnan(row_plan(TIME, known(nan, 0.01), 12, 4, WANTED, 1.0).detectable)
+    assert row_plan(TIME, noise_of(0.04, 0.01), 3, 4, WANTED, 1.0).detectable == inf
+    assert isnan(row_plan(TIME, noise_of(nan, 0.01), 12, 4, WANTED, 1.0).detectable)
 
 
-def test_the_blocks_needed_find_the_effect_as_often_as_wanted() -> None:
-    found = row_plan(TIME, known(0.04, 0.01), 12, 4, WANTED, 1.0)
+def test_the_blocks_needed_find_the_effect_with_the_wanted_power() -> None:
+    found = row_plan(TIME, noise_of(0.04, 0.01), 12, 4, WANTED, 1.0)
     assert found.blocks is not None
     rng = np.random.default_rng(53)
     hits = [
@@ -147,8 +147,8 @@ def test_the_blocks_needed_find_the_effect_as_often_as_wanted() -> None:
     assert 0.8 - 3 * sqrt(0.16 / 300) <= np.mean(hits) <= 0.9
 
 
-def test_a_size_is_what_the_noisiest_row_needs_and_its_time() -> None:
-    quiet, noisy = (row_plan(TIME, known(0.01, between), 8, 2, WANTED, 1.0) for between in (0.001, 0.03))
+def test_a_size_has_the_blocks_of_the_noisiest_row_and_their_duration() -> None:
+    quiet, noisy = (row_plan(TIME, noise_of(0.01, between), 8, 2, WANTED, 1.0) for between in (0.001, 0.03))
     costs = Costs(place=3.0, places=1, variants=3, row_pass=5.0, before=20.0)
     size = size_for([quiet, noisy], 2, WANTED, costs)
     assert size == Size(2, noisy.blocks, 20.0 + noisy.blocks * 3 * (3.0 + 2 * 5.0))
@@ -156,7 +156,7 @@ def test_a_size_is_what_the_noisiest_row_needs_and_its_time() -> None:
 
 
 def test_the_cheapest_size_takes_no_longer_than_any_other() -> None:
-    rows = [row_plan(TIME, known(0.06, 0.01), 8, 2, WANTED, 1.0)]
+    rows = [row_plan(TIME, noise_of(0.06, 0.01), 8, 2, WANTED, 1.0)]
     costs = Costs(place=30.0, places=1, variants=3, row_pass=1.0, before=0.0)
     best = cheapest(rows, WANTED, costs)
     assert best is not None
@@ -171,13 +171,13 @@ def test_the_cheapest_size_takes_no_longer_than_any_other() -> None:
 
 def test_hopeless_or_unknown_noise_has_no_size() -> None:
     costs = Costs(place=0.0, places=1, variants=2, row_pass=1.0, before=0.0)
-    assert cheapest([row_plan(TIME, known(90.0, 90.0), 8, 2, WANTED, 1.0)], WANTED, costs) is None
-    assert size_for([row_plan(TIME, known(nan, 0.01), 8, 2, WANTED, 1.0)], 2, WANTED, costs) is None
+    assert cheapest([row_plan(TIME, noise_of(90.0, 90.0), 8, 2, WANTED, 1.0)], WANTED, costs) is None
+    assert size_for([row_plan(TIME, noise_of(nan, 0.01), 8, 2, WANTED, 1.0)], 2, WANTED, costs) is None
     assert cheapest([], WANTED, costs) is None
 
 
-def test_time_is_told_apart_into_trials_and_putting_in_place() -> None:
-    """Trials of 10 s, 1 s between two of one variant, 4 s where it changes, and once an hour's interruption."""
+def test_durations_of_trials_and_of_variant_changes_are_separated() -> None:
+    """Trials of 10 s, gaps of 1 s, gaps of 4 s between variants, and an interruption of an hour."""
     lines, now = [], 0.0
     for block in range(1, 4):
         for variant in ("base", "new"):
@@ -194,7 +194,7 @@ def test_time_is_told_apart_into_trials_and_putting_in_place() -> None:
     assert found.place == pytest.approx(3.0)
 
 
-def test_a_run_of_one_trial_tells_its_length_and_no_gaps() -> None:
+def test_a_run_of_one_trial_has_its_duration_and_no_gaps() -> None:
     frame = pl.DataFrame(
         [("measure", 1, "base", "w", "{}", 5.0, 2.0)],
         schema=["phase", "block", "variant", "workload", "parameters", "started", "elapsed"],

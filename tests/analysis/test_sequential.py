@@ -1,4 +1,4 @@
-"""Looks at a run before its end: published boundaries, the promised error rate, and what few blocks can say."""
+"""Interim analyses: published boundaries, the error rate, and runs of few blocks."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def equal(looks: int) -> list[float]:
 
 
 @pytest.mark.parametrize("looks", PUBLISHED)
-def test_boundaries_are_those_of_published_tables(looks: int) -> None:
+def test_boundaries_equal_published_tables(looks: int) -> None:
     assert boundaries(0.05, equal(looks)) == pytest.approx(PUBLISHED[looks], abs=6e-4)
 
 
-def test_a_single_look_is_an_ordinary_test() -> None:
+def test_a_single_analysis_is_an_ordinary_test() -> None:
     assert levels(0.05, [1.0]) == pytest.approx((0.05,))
     assert levels(0.03, [1.0], 1) == pytest.approx((0.03,))
     assert overall([0.0312], (8,), 2) == pytest.approx((0.0312,), rel=1e-4)
@@ -42,8 +42,8 @@ def test_a_single_look_is_an_ordinary_test() -> None:
 
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("shares", [(0.5, 1.0), (0.3, 0.7, 1.0)])
-def test_boundaries_are_crossed_as_often_as_they_spend(sides: int, shares: tuple[float, ...]) -> None:
-    """Against the multivariate normal distribution of scipy: the chance to stay inside at every look."""
+def test_boundaries_are_crossed_at_the_spent_rate(sides: int, shares: tuple[float, ...]) -> None:
+    """Compare with scipy's multivariate normal distribution inside the boundary at every interim analysis."""
     found = np.array(boundaries(0.05, shares, sides))  # type: ignore[arg-type]
     covariance = np.sqrt(np.minimum.outer(shares, shares) / np.maximum.outer(shares, shares))
     normal = stats.multivariate_normal(cov=covariance)
@@ -52,7 +52,7 @@ def test_boundaries_are_crossed_as_often_as_they_spend(sides: int, shares: tuple
 
 
 @given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=6, unique=True), st.sampled_from([0.001, 0.01, 0.05, 0.2]))
-def test_a_stricter_overall_level_is_stricter_at_every_look(shares: list[float], alpha: float) -> None:
+def test_a_stricter_overall_level_is_stricter_at_every_interim_analysis(shares: list[float], alpha: float) -> None:
     shares = sorted({round(share, 2) for share in shares})
     strict, lax = levels(alpha / 2, shares), levels(alpha, shares)
     assert all(one <= other for one, other in zip(strict, lax, strict=True))
@@ -61,7 +61,9 @@ def test_a_stricter_overall_level_is_stricter_at_every_look(shares: list[float],
 
 @pytest.mark.parametrize("looks", [(5, 10, 15, 20), (8, 12), (12,)])
 @pytest.mark.parametrize("alpha", [0.05, 0.05 / 7, 0.2])
-def test_a_p_value_just_at_its_look_s_level_is_worth_the_overall_level(looks: tuple[int, ...], alpha: float) -> None:
+def test_a_p_value_at_its_nominal_level_has_the_overall_level_as_sequential_p(
+    looks: tuple[int, ...], alpha: float
+) -> None:
     at_looks = nominal(looks, alpha)
     for k, level in enumerate(at_looks):
         p_values = [1.0] * k + [level]
@@ -69,13 +71,13 @@ def test_a_p_value_just_at_its_look_s_level_is_worth_the_overall_level(looks: tu
             assert overall(p_values, looks, 2)[-1] == pytest.approx(alpha, rel=2e-4)
 
 
-def test_a_sequential_p_value_never_rises_again() -> None:
+def test_a_sequential_p_value_never_rises() -> None:
     found = overall([0.5, 0.0005, 0.3, 0.9], (5, 10, 15, 20), 2)
     assert all(later <= earlier for earlier, later in pairwise(found))
     assert found[1] == found[3]
 
 
-def test_a_course_tells_the_looks_taken_and_their_level() -> None:
+def test_a_course_counts_interim_analyses_and_has_their_level() -> None:
     begun, halfway = course((5, 10, 15, 20), 0.05, 4), course((5, 10, 15, 20), 0.05, 13)
     assert (begun.taken, begun.blocks) == (0, 0)
     assert (halfway.taken, halfway.blocks) == (2, 10)
@@ -105,7 +107,7 @@ def noise(seed: int, rows: int, blocks: int = 12) -> np.ndarray:
     return np.random.default_rng(seed).lognormal(0, 0.01, size=(rows, 2, blocks))
 
 
-def test_a_large_change_is_decided_at_the_first_look_that_can() -> None:
+def test_a_large_change_is_decided_at_the_first_analysis_with_enough_blocks() -> None:
     values = noise(1, 1)
     values[0, 1] *= 1.2
     (verdict,) = sequential(values)
@@ -116,19 +118,19 @@ def test_a_large_change_is_decided_at_the_first_look_that_can() -> None:
     assert (early.word, early.decided, early.n) == ("inconclusive", None, 6)
 
 
-def test_only_blocks_up_to_the_last_look_taken_count() -> None:
+def test_only_blocks_up_to_the_last_interim_analysis_count() -> None:
     (verdict,) = sequential(noise(1, 1), done=11)
     assert verdict.n == 9
     assert verdict.level == pytest.approx(nominal(LOOKS, 0.05)[1])
 
 
-def test_before_the_first_look_nothing_is_judged() -> None:
+def test_there_are_no_verdicts_before_the_first_interim_analysis() -> None:
     (verdict,) = sequential(noise(1, 1), done=5)
     assert verdict.word == "inconclusive"
     assert verdict.reason == "no interim analysis before block 6"
 
 
-def test_a_row_stays_decided_whatever_later_blocks_bring() -> None:
+def test_a_decided_row_stays_decided_with_later_blocks() -> None:
     values = noise(2, 1)
     values[0, 1, :9] *= 1.05
     (then,) = sequential(values, done=9)
@@ -137,13 +139,13 @@ def test_a_row_stays_decided_whatever_later_blocks_bring() -> None:
     assert (then.word, then.decided) == (later.word, later.decided) == ("worse", 9)
 
 
-def test_a_shown_sameness_is_decided_too() -> None:
+def test_an_equivalent_row_is_decided_too() -> None:
     values = np.random.default_rng(5).lognormal(0, 0.001, size=(1, 2, 12))
     (verdict,) = sequential(values, done=9)
     assert (verdict.word, verdict.decided) == ("equivalent", 6)
 
 
-def test_the_interval_is_drawn_at_the_look_s_level_and_so_is_wider() -> None:
+def test_the_interval_is_at_the_nominal_level_and_therefore_wider() -> None:
     values = noise(3, 1)
     (fixed,) = judge(frame(values).filter(pl.col("block") <= 9), ROWS[:1], ["base", "new"], None, Options())
     (looked,) = sequential(values, done=9)
@@ -151,8 +153,8 @@ def test_the_interval_is_drawn_at_the_look_s_level_and_so_is_wider() -> None:
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy-tailed"])
-def test_false_alarms_over_all_looks_and_rows_stay_within_the_promised_rate(kind: str) -> None:
-    """The chance that any row of two is called better or worse at any of three looks, where nothing changed."""
+def test_false_alarms_over_all_interim_analyses_and_rows_stay_within_alpha(kind: str) -> None:
+    """Probability of a difference in any of two rows at any of three interim analyses, without any effect."""
     rng, runs, alarms = np.random.default_rng(29), 400, 0
     for _ in range(runs):
         logs = rng.normal(size=(2, 2, 12)) if kind == "normal" else rng.standard_t(2, size=(2, 2, 12))
@@ -161,7 +163,7 @@ def test_false_alarms_over_all_looks_and_rows_stay_within_the_promised_rate(kind
 
 
 def test_peeking_without_spending_would_raise_false_alarms() -> None:
-    """The same p values held against 5 % at each of the looks: what the boundaries are for."""
+    """Compare the same p values with 5 % at each interim analysis, which the boundaries prevent."""
     from schedlab.analysis.signflip import p_value
 
     rng, runs = np.random.default_rng(31), 600

@@ -1,4 +1,4 @@
-"""A variant that spreads otherwise than the baseline is told, because its verdict then promises less."""
+"""The warning on a variant with another spread than the baseline."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from schedlab.analysis.verdicts import Options, Question, judge
 TIME = Question("w", "{}", "time", "s", "lower")
 
 
-def test_p_is_that_of_spearman_between_sums_and_differences() -> None:
+def test_p_equals_spearman_s_between_sums_and_differences() -> None:
     generator = np.random.default_rng(1)
     base, new = generator.normal(size=20), 2 * generator.normal(size=20)
     assert p_equal_spread(base, new) == pytest.approx(spearmanr(new + base, new - base).pvalue)
 
 
-def test_two_that_spread_alike_are_seldom_told_apart_and_a_wider_one_often_is() -> None:
+def test_equal_spreads_are_seldom_distinguished_and_a_wider_one_often_is() -> None:
     generator = np.random.default_rng(2)
     alike = [p_equal_spread(*generator.normal(size=(2, 20))) < 0.05 for _ in range(1000)]
     # Two standard errors of a share of 5 % over 1,000 draws are 1.4 %.
@@ -28,8 +28,8 @@ def test_two_that_spread_alike_are_seldom_told_apart_and_a_wider_one_often_is() 
     assert np.mean(wider) > 0.8
 
 
-@pytest.mark.parametrize(("factor", "told"), [(1.0, 0), (8.0, 1)])
-def test_only_a_called_change_with_anp_equal_spread_draws_the_warning(factor: float, told: int) -> None:
+@pytest.mark.parametrize(("factor", "warnings_expected"), [(1.0, 0), (8.0, 1)])
+def test_only_a_difference_with_another_spread_causes_the_warning(factor: float, warnings_expected: int) -> None:
     generator = np.random.default_rng(3)
     noise = generator.normal(size=(2, 16)) * 0.01
     values = {"base": np.exp(noise[0]), "new": 1.5 * np.exp(factor * noise[1])}
@@ -44,8 +44,8 @@ def test_only_a_called_change_with_anp_equal_spread_draws_the_warning(factor: fl
     verdicts = judge(frame, [TIME], ["base", "new"], None, Options())
     assert [verdict.word for verdict in verdicts] == ["worse"]
     found = list(warnings(frame, verdicts))
-    assert len(found) == told
-    if told:
+    assert len(found) == warnings_expected
+    if warnings_expected:
         assert "under new spread" in found[0].seen
     # The same figures without a verdict: there is nothing to doubt.
     assert not list(warnings(frame, judge(frame, [TIME], ["base", "new"], None, Options(alpha=1e-6))))

@@ -1,4 +1,4 @@
-"""The statistics against known answers, against scipy, and against their own promises."""
+"""Statistics against known answers, against scipy, and their own coverage and power."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ differences = st.lists(st.floats(-1, 1), min_size=1, max_size=9).map(lambda d: n
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
 
-def test_all_differences_of_one_sign_give_two_of_all_flips() -> None:
+def test_differences_of_one_sign_have_the_p_of_two_flips() -> None:
     assert p_value(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), seed=0) == 2 / 32
 
 
 @given(differences)
-def test_the_exact_p_is_that_of_listing_every_flip(d: np.ndarray) -> None:
+def test_the_exact_p_equals_that_of_all_listed_flips(d: np.ndarray) -> None:
     observed, slack = abs(d.sum()), 1e-12 * np.abs(d).sum()
     flips = [abs(np.dot(signs, d)) >= observed - slack for signs in product((1, -1), repeat=len(d))]
     assert isclose(p_value(d, 0), np.mean(flips))
 
 
-def test_beyond_exact_sizes_p_is_near_scipy_s_and_never_zero() -> None:
+def test_p_of_drawn_flips_is_close_to_scipy_s_and_never_zero() -> None:
     d = np.random.default_rng(3).normal(0.3, 1, size=24)
     theirs = stats.permutation_test(
         (d,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples", n_resamples=19_999, vectorized=True,
@@ -41,14 +41,14 @@ def test_beyond_exact_sizes_p_is_near_scipy_s_and_never_zero() -> None:
 
 
 @pytest.mark.parametrize("blocks", [17, 21, 40])
-def test_beyond_every_drawn_flip_p_is_no_less_than_the_true_one_and_no_more_than_one_draw(blocks: int) -> None:
+def test_a_sum_beyond_all_drawn_flips_has_p_between_the_true_one_and_one_draw(blocks: int) -> None:
     found = p_value(np.ones(blocks), 1)
     assert 2 / 2**blocks <= found <= 1 / 20_000
     assert found == smallest_p(blocks)
 
 
 @pytest.mark.parametrize("n", [6, 9, 13])
-def test_p_is_scipy_s_exact_permutation_p(n: int) -> None:
+def test_p_equals_scipy_s_exact_permutation_p(n: int) -> None:
     d = np.random.default_rng(n).normal(0.4, 1, size=n)
     theirs = stats.permutation_test(
         (d,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples", n_resamples=np.inf, vectorized=True
@@ -62,7 +62,7 @@ def test_p_is_the_same_for_the_same_seed() -> None:
 
 
 @pytest.mark.parametrize("blocks", [2, 5])
-def test_below_what_flips_can_reject_the_interval_is_student_s_on_logs(blocks: int) -> None:
+def test_with_too_few_blocks_to_reject_the_interval_is_student_s_on_logs(blocks: int) -> None:
     d = np.random.default_rng(1).normal(0.02, 0.01, size=blocks)
     theirs = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
     found = estimate(d, 0.95)
@@ -75,7 +75,7 @@ def test_below_what_flips_can_reject_the_interval_is_student_s_on_logs(blocks: i
 @given(
     st.lists(st.floats(-1, 1), min_size=6, max_size=10).map(np.array), st.floats(-1, 1), st.sampled_from([0.9, 0.95])
 )
-def test_the_interval_holds_the_shifts_that_the_test_does_not_reject(d: np.ndarray, at: float, level: float) -> None:
+def test_the_interval_contains_the_shifts_that_the_test_does_not_reject(d: np.ndarray, at: float, level: float) -> None:
     found = interval(d, level, 0)
     assert found is not None
     low, high = found
@@ -84,7 +84,7 @@ def test_the_interval_holds_the_shifts_that_the_test_does_not_reject(d: np.ndarr
 
 
 @pytest.mark.parametrize("at", [0.0, 0.2, 0.45, 0.6, 0.9])
-def test_the_interval_of_drawn_flips_is_that_of_their_test(at: float) -> None:
+def test_the_interval_of_drawn_flips_is_consistent_with_their_test(at: float) -> None:
     d = np.random.default_rng(3).normal(0.5, 1, size=24)
     found = interval(d, 0.95, 7)
     assert found is not None
@@ -95,7 +95,7 @@ def test_the_interval_of_drawn_flips_is_that_of_their_test(at: float) -> None:
 
 @pytest.mark.parametrize("blocks", [6, 8, 12, 20])
 @pytest.mark.parametrize("kind", ["normal", "heavy-tailed", "log-normal"])
-def test_the_interval_covers_what_it_says(kind: str, blocks: int) -> None:
+def test_the_interval_has_its_nominal_coverage(kind: str, blocks: int) -> None:
     """Log-ratios of two measurements of one distribution, shifted by 3 %; nominal 95 %."""
     rng = np.random.default_rng(17)
     draw = {
@@ -112,7 +112,7 @@ def test_the_interval_covers_what_it_says(kind: str, blocks: int) -> None:
     assert 0.93 <= covered / trials <= 0.99
 
 
-def test_ratios_pair_by_block_and_leave_gaps_out() -> None:
+def test_ratios_are_paired_by_block_without_gaps() -> None:
     assert log_ratios({1: 2.0, 2: 4.0, 3: 8.0}, {1: 4.0, 3: 8.0, 9: 1.0}).tolist() == [log(2.0), 0.0]
 
 
@@ -129,7 +129,7 @@ def test_equivalence_is_two_one_sided_t_tests() -> None:
 
 
 @given(p_values)
-def test_holm_is_no_laxer_than_raw_and_no_stricter_than_bonferroni(p: list[float]) -> None:
+def test_holm_lies_between_raw_p_and_bonferroni(p: list[float]) -> None:
     for raw, adjusted in zip(p, adjust(p, "holm"), strict=True):
         assert raw <= adjusted <= min(1.0, raw * len(p)) + 1e-12
 
@@ -159,7 +159,7 @@ def test_the_blocks_for_a_verdict_are_just_enough(tests: int) -> None:
 
 
 @pytest.mark.parametrize("tests", [1, 100, 2_000, 50_000])
-def test_blocks_that_all_agree_get_a_verdict_from_the_blocks_that_it_needs_on(tests: int) -> None:
+def test_consistent_blocks_have_a_verdict_from_the_needed_number_on(tests: int) -> None:
     needed = blocks_for_a_verdict(0.05, tests)
     assert p_value(np.ones(needed), 0) * tests <= 0.05
     assert p_value(np.ones(needed - 1), 0) * tests > 0.05
@@ -188,5 +188,5 @@ def test_below_the_blocks_of_a_verdict_nothing_is_detectable() -> None:
     assert detectable(0.02, 5, 0.05) == inf
 
 
-def test_hopeless_noise_needs_more_blocks_than_anyone_runs() -> None:
+def test_extreme_noise_needs_more_than_100000_blocks() -> None:
     assert blocks_needed(50.0, 0.01, 0.05, 1) is None

@@ -1,4 +1,4 @@
-"""Printed tables looked through: gains that are printed, gains that follow, and tables of several sources as one."""
+"""Checks of printed tables: printed gains, computed gains, and merged tables of several sources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRINTED = table(
 )
 
 
-def test_printed_gains_stand_beside_what_follows_from_the_values() -> None:
+def test_printed_gains_are_checked_against_the_values() -> None:
     found = check(PRINTED)
     # 100 · 522.43 / 500.85 − 100 = 4.3087
     assert found.gains[0][1].recomputed == pytest.approx(4.3087, abs=1e-4)
@@ -35,7 +35,7 @@ def test_printed_gains_stand_beside_what_follows_from_the_values() -> None:
     assert [one.line for one in found.disagreements] == [3]
 
 
-def test_without_printed_gains_they_follow_where_a_direction_is_known() -> None:
+def test_missing_gains_are_computed_if_the_direction_is_known() -> None:
     bare = [
         row("Elapsed", "", Cell(50.0), Cell(40.0), direction="lower"),
         row("Hmean", "", Cell(50.0), Cell(40.0)),
@@ -47,7 +47,7 @@ def test_without_printed_gains_they_follow_where_a_direction_is_known() -> None:
     assert [gain and gain.recomputed for gain in gains] == [-20.0, -20.0, None]
 
 
-def test_another_baseline_leaves_printed_gains_out() -> None:
+def test_another_baseline_removes_printed_gains() -> None:
     found = check(PRINTED, "new")
     assert found.table.baseline == 1
     first = found.gains[0]
@@ -58,7 +58,7 @@ def test_another_baseline_leaves_printed_gains_out() -> None:
     assert found.disagreements == ()
 
 
-def test_a_test_is_made_only_of_printed_spreads_and_repeats() -> None:
+def test_a_test_needs_printed_spreads_and_repeats() -> None:
     def cell(value: float, **fields: object) -> Cell:
         return Cell(value, spread_percent=1.0, spread_kind="standard error", n=10, **fields)
 
@@ -68,16 +68,16 @@ def test_a_test_is_made_only_of_printed_spreads_and_repeats() -> None:
     assert alone.test is None
 
 
-def test_tables_of_several_sources_stand_side_by_side_with_what_is_in_one_only() -> None:
+def test_tables_of_several_sources_are_merged_and_incomplete_rows_are_returned() -> None:
     other = table(
         row("Hmean", "mb/sec-1", Cell(600.0, "600.00", -9.0)), row("Hmean", "mb/sec-9", Cell(1.0)), columns=("new",)
     )
-    (merged,), lone = side_by_side({"a": [PRINTED], "b": [other]})
+    (merged,), incomplete = side_by_side({"a": [PRINTED], "b": [other]})
     assert merged.columns == ("old", "a:new", "b:new")
     (only,) = merged.rows
     assert [cell.value for cell in only.cells] == [500.85, 522.43, 600.0]
     assert all(cell.gain is None for cell in only.cells)
-    assert [(one.row.label, one.missing) for one in lone] == [
+    assert [(one.row.label, one.missing) for one in incomplete] == [
         ("mb/sec-2", ("b",)),
         ("mb/sec-4", ("b",)),
         ("mb/sec-9", ("a",)),
@@ -88,6 +88,6 @@ def test_rows_that_a_source_prints_twice_keep_their_order() -> None:
     first, second = (
         replace(PRINTED, rows=(replace(PRINTED.rows[0], cells=(Cell(v), Cell(v + 1))),)) for v in (1.0, 5.0)
     )
-    (merged,), lone = side_by_side({"a": [first, second], "b": [first, second]})
+    (merged,), incomplete = side_by_side({"a": [first, second], "b": [first, second]})
     assert [[cell.value for cell in row.cells] for row in merged.rows] == [[1, 2, 1, 2], [5, 6, 5, 6]]
-    assert lone == []
+    assert incomplete == []

@@ -1,4 +1,4 @@
-"""Two groups that nothing pairs: scipy's own figures, words like those of paired rows, and what cannot be told."""
+"""Unpaired groups: scipy's figures, the words of paired rows, and unknown results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def row(*groups: list[float] | None, question: Question = TIME, independent: boo
 
 
 def compared(baseline: np.ndarray, variant: np.ndarray, confidence: float, *, ranks: bool = True) -> Verdict:
-    """The verdict of a single row, whose p no correction touches."""
+    """The verdict of a single row, whose p needs no correction."""
     rows = [UnpairedRow(TIME, (Group(baseline, True), Group(variant, True)))]
     (verdict,) = judge_unpaired(rows, ["base", "new"], Options(alpha=1 - confidence), ranks=ranks)
     return verdict
@@ -48,7 +48,7 @@ def test_ratio_interval_and_p_are_scipy_s_welch_on_logarithms(baseline: np.ndarr
     assert found.n == min(len(baseline), len(variant))
 
 
-def test_mann_whitney_stands_beside_it() -> None:
+def test_mann_whitney_s_p_is_beside_welch_s() -> None:
     # All five of one side above all five of the other: 2 of the 252 ways to choose five of ten.
     found = compared(np.arange(1.0, 6.0), np.arange(6.0, 11.0), 0.95)
     assert found.p_mann_whitney == pytest.approx(2 / 252)
@@ -64,7 +64,7 @@ def test_a_comparison_of_unequal_spreads_done_by_hand() -> None:
 
 
 @given(positive, positive)
-def test_swapping_the_sides_inverts_the_ratio_and_keeps_p(baseline: np.ndarray, variant: np.ndarray) -> None:
+def test_swapping_baseline_and_variant_inverts_the_ratio_and_keeps_p(baseline: np.ndarray, variant: np.ndarray) -> None:
     one = compared(baseline, variant, 0.95)
     other = compared(variant, baseline, 0.95)
     assert (other.ratio, other.low, other.high) == pytest.approx((1 / one.ratio, 1 / one.high, 1 / one.low), rel=1e-9)
@@ -72,7 +72,7 @@ def test_swapping_the_sides_inverts_the_ratio_and_keeps_p(baseline: np.ndarray, 
 
 
 @pytest.mark.parametrize("zero", [0.0, -1.0])
-def test_what_is_not_above_zero_has_no_ratio(zero: float) -> None:
+def test_values_of_zero_and_below_have_no_ratio(zero: float) -> None:
     (verdict,) = judge_unpaired([row([1.0, zero], [1.0, 2.0])], ["base", "new"], Options())
     assert "has no ratio" in verdict.reason
 
@@ -138,7 +138,7 @@ def test_a_group_is_block_means_where_there_are_several_blocks() -> None:
     assert (only.values.tolist(), only.independent) == ([1.0, 3.0, 5.0, 7.0], False)
 
 
-def test_order_effects_and_pooled_samples_are_warned_of() -> None:
+def test_order_effects_and_pooled_samples_cause_warnings() -> None:
     names = ["base", "new"]
     blocks = list(unpaired_warnings([row([1.0], [1.0])], names))
     pooled = list(unpaired_warnings([row([1.0], [1.0], independent=False)], names))
@@ -148,13 +148,13 @@ def test_order_effects_and_pooled_samples_are_warned_of() -> None:
     assert not list(unpaired_warnings([row([1.0], None)], names))
 
 
-def test_false_alarms_of_independent_groups_stay_within_the_promised_rate() -> None:
+def test_false_alarms_of_independent_groups_stay_within_alpha() -> None:
     rng, runs = np.random.default_rng(19), 2000
     alarms = sum(compared(*rng.lognormal(0, 0.03, size=(2, 8)), 0.95, ranks=False).p <= 0.05 for _ in range(runs))
     assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
 
 
-def test_what_could_have_been_seen_is_told() -> None:
+def test_the_minimum_detectable_effect_has_its_nominal_power() -> None:
     noisy = np.random.default_rng(2).normal(1, 0.05, size=(2, 8))
     (verdict,) = judge_unpaired([row(*noisy.tolist())], ["base", "new"], Options())
     assert verdict.word == "inconclusive"

@@ -1,4 +1,4 @@
-"""Verdicts: words, families, gaps; and no more false alarms than promised."""
+"""Verdicts: words, families, gaps, and the rate of false alarms."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_metric_s_direction_decides_what_better_means(question: Question, fact
     assert one({"base": BASE, "new": scaled(factor)}, question).word == word
 
 
-def test_a_shown_sameness_is_equivalent_and_a_wide_one_inconclusive() -> None:
+def test_a_narrow_interval_is_equivalent_and_a_wide_one_inconclusive() -> None:
     assert one({"base": BASE, "new": scaled(1.0)}).word == "equivalent"
     wide = one({"base": BASE, "new": [1.1, 0.9, 1.05, 0.95, 1.2, 0.8, 1.0, 1.0]})
     assert wide.word == "inconclusive"
@@ -55,7 +55,7 @@ def test_a_shown_sameness_is_equivalent_and_a_wide_one_inconclusive() -> None:
 
 
 @pytest.mark.parametrize(("factor", "word"), [(0.9999, "equivalent"), (1.004, "equivalent"), (0.985, "better")])
-def test_a_proved_difference_well_inside_the_margin_is_equivalent(factor: float, word: str) -> None:
+def test_a_significant_difference_inside_the_margin_is_equivalent(factor: float, word: str) -> None:
     blocks = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     verdict = one({"base": blocks, "new": [factor * value for value in blocks]})
     assert verdict.p < 0.01
@@ -66,13 +66,13 @@ def test_the_margin_is_the_experiment_s() -> None:
     assert one({"base": BASE, "new": scaled(1.0)}, delta=0.0001).word == "inconclusive"
 
 
-def test_too_few_blocks_are_never_a_difference_and_say_how_many_could_be() -> None:
+def test_too_few_blocks_are_inconclusive_and_name_the_needed_number() -> None:
     verdict = one({"base": [1.0] * 5, "new": [2.0, 2.01, 2.02, 2.0, 2.0]})
     assert verdict.word == "inconclusive"
     assert "6 can" in verdict.reason
 
 
-def test_a_gap_leaves_its_block_out() -> None:
+def test_a_gap_excludes_its_block() -> None:
     table = samples({"base": BASE, "new": scaled(1.1)}).filter(~((pl.col("variant") == "new") & (pl.col("block") == 3)))
     (verdict,) = judge(table, [TIME], ["base", "new"], None, Options())
     assert verdict.n == 7
@@ -86,7 +86,7 @@ def test_a_missing_variant_is_unknown_not_zero() -> None:
     assert isnan(verdict.mean)
 
 
-def test_a_value_of_zero_is_told() -> None:
+def test_a_value_of_zero_has_a_reason() -> None:
     assert "has no ratio" in one({"base": BASE, "new": [0.0] * 8}).reason
 
 
@@ -97,7 +97,7 @@ def test_iterations_do_not_count_as_blocks() -> None:
     assert verdict.p == 2 / 256
 
 
-def test_the_correction_is_over_a_variant_s_rows_and_the_control_costs_nobody() -> None:
+def test_the_correction_is_over_a_variant_s_rows_without_the_control() -> None:
     questions = [Question("w", f'{{"g":{i}}}', "time", "s", "lower") for i in range(8)]
     table = pl.concat(samples({"base": BASE, "control": scaled(1.0), "new": scaled(1.1)}, q) for q in questions)
     verdicts = judge(table, questions, ["base", "control", "new"], "control", Options())
@@ -137,7 +137,7 @@ def draw(kind: str, rng: np.random.Generator, size: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["normal", "log-normal", "heavy"])
-def test_false_alarms_stay_within_the_promised_rate(kind: str) -> None:
+def test_false_alarms_stay_within_alpha(kind: str) -> None:
     rng, alarms, campaigns = np.random.default_rng(17), 0, 600
     for _ in range(campaigns):
         values = {name: draw(kind, rng, 8).tolist() for name in ("base", "new")}
@@ -146,7 +146,7 @@ def test_false_alarms_stay_within_the_promised_rate(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["normal", "log-normal", "heavy"])
-def test_intervals_cover_the_true_ratio_as_often_as_they_say(kind: str) -> None:
+def test_intervals_have_nominal_coverage_of_the_true_ratio(kind: str) -> None:
     rng, covered, campaigns = np.random.default_rng(23), 0, 600
     for _ in range(campaigns):
         verdict = one({"base": draw(kind, rng, 8).tolist(), "new": (1.03 * draw(kind, rng, 8)).tolist()})
@@ -154,7 +154,7 @@ def test_intervals_cover_the_true_ratio_as_often_as_they_say(kind: str) -> None:
     assert 0.93 <= covered / campaigns <= 0.985
 
 
-def test_a_run_s_family_holds_the_rows_of_all_its_variants() -> None:
+def test_a_run_s_family_includes_the_rows_of_all_variants() -> None:
     names = ["base", "control", "x", "y"]
     table = samples({"base": BASE, "control": scaled(1.0), "x": scaled(1.1), "y": scaled(1.0)})
     run = judge(table, [TIME], names, "control", Options(family="run"))
@@ -163,7 +163,7 @@ def test_a_run_s_family_holds_the_rows_of_all_its_variants() -> None:
     assert [v.p_adjusted for v in each if v.variant == "x"] == [2 / 256]
 
 
-def test_a_row_without_an_answer_still_counts_as_asked() -> None:
+def test_a_row_without_a_p_counts_as_a_test() -> None:
     missing = Question("gone", "{}", "time", "s", "lower")
     verdicts = judge(samples({"base": BASE, "new": scaled(1.1)}), [TIME, missing], ["base", "new"], None, Options())
     assert verdicts[0].p_adjusted == 2 * 2 / 256

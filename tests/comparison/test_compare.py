@@ -1,4 +1,4 @@
-"""Runs side by side: judged as what they are, with what can be said against the comparison."""
+"""Comparisons of runs: paired and unpaired verdicts, and warnings about the comparison."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def series(column: str, values: list[float], clients: int = 4, block: int = 1, *
 OLD, NEW = [100.0, 101.0, 99.0, 100.5, 98.8], [110.0, 111.5, 109.0, 108.9]
 
 
-def imported(*held: Series) -> Import:
-    return Import("mmtests", "results", tuple(dict.fromkeys(s.column for s in held)), held)
+def imported(*series: Series) -> Import:
+    return Import("mmtests", "results", tuple(dict.fromkeys(s.column for s in series)), series)
 
 
 def one_row(engine: Engine, *words: str):
     return compare(engine, [column for word in words for column in select(engine, word)])
 
 
-def test_imported_columns_are_judged_as_groups_that_nothing_pairs(engine: Engine) -> None:
+def test_imported_columns_are_judged_as_unpaired_groups(engine: Engine) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))])
     found = one_row(engine, "old", "new")
     (verdict,) = found.verdicts
@@ -58,7 +58,7 @@ def test_imported_columns_are_judged_as_groups_that_nothing_pairs(engine: Engine
     assert {str(warning.kind) for warning in found.warnings} >= {"unpaired", "pooled-samples"}
 
 
-def test_several_blocks_count_once_each_however_many_samples_they_have(engine: Engine) -> None:
+def test_each_of_several_blocks_counts_once_for_any_number_of_samples(engine: Engine) -> None:
     def side(name: str, factor: float) -> list[Series]:
         return [
             series(name, [factor * 0.9, factor * 1.1] * 50, block=b + 1)
@@ -79,11 +79,11 @@ def test_variants_of_one_run_are_paired_by_block(run_script: Run, engine: Engine
     found = one_row(engine, f"{run_id}:base", f"{run_id}:changed")
     assert found.paired
     assert [column.name for column in found.columns] == ["base", "changed"]
-    # Blocks differ by a factor of up to nine; only pairing sees through that.
+    # Blocks differ by a factor of up to nine; only pairing removes that.
     assert [(v.word, round(v.ratio, 6), v.n) for v in found.verdicts] == [("worse", 1.02, 8)] * 2
 
 
-def test_two_measured_runs_are_unpaired_named_apart_and_keep_their_own_warnings(
+def test_two_measured_runs_are_unpaired_with_distinct_names_and_their_own_warnings(
     run_script: Run, engine: Engine
 ) -> None:
     def script(trial: Trial) -> float:
@@ -100,7 +100,7 @@ def test_two_measured_runs_are_unpaired_named_apart_and_keep_their_own_warnings(
     assert not any(str(w.kind) == "other-machines" for w in found.warnings)
 
 
-def test_runs_of_different_machines_or_kinds_say_what_differs(run_script: Run, engine: Engine) -> None:
+def test_warnings_name_differences_of_machines_and_kinds(run_script: Run, engine: Engine) -> None:
     script = lambda trial: 1 + 0.001 * (trial.index * 7919 % 13)  # noqa: E731
     run_script(script)
     run_script(script)
@@ -116,7 +116,7 @@ def test_runs_of_different_machines_or_kinds_say_what_differs(run_script: Run, e
     assert warnings["origins"] == "figures of several kinds are compared: real (1:base), simulated (2:base)"
 
 
-def test_a_sequential_run_that_ended_early_is_compared_as_it_is(run_script: Run, engine: Engine) -> None:
+def test_a_sequential_run_that_ended_early_is_not_incomplete(run_script: Run, engine: Engine) -> None:
     looks = TWO_VARIANTS.replace("blocks = 8", 'blocks = 20\nstopping = "sequential"\nlooks = 2')
     slow = {"base": 1.0, "control": 1.0, "changed": 2.0}
     run_script(lambda trial: slow[trial.variant.name] * (1 + 0.001 * (trial.index * 7919 % 13)), looks)
@@ -127,7 +127,7 @@ def test_a_sequential_run_that_ended_early_is_compared_as_it_is(run_script: Run,
         assert not any(str(warning.kind) == "incomplete" for warning in found.warnings)
 
 
-def test_the_bootstrap_interval_rests_on_iterations(run_script: Run, engine: Engine) -> None:
+def test_the_bootstrap_interval_uses_iterations(run_script: Run, engine: Engine) -> None:
     text = TWO_VARIANTS.replace("blocks = 8", "blocks = 8\niterations = 5") + '[analysis]\ninterval = "bootstrap"\n'
     run_id, _ = run_script(lambda trial: 1.0 + 0.01 * (trial.index * 7919 % 13), text)
     paired = one_row(engine, f"{run_id}:base", f"{run_id}:changed")
@@ -135,7 +135,7 @@ def test_the_bootstrap_interval_rests_on_iterations(run_script: Run, engine: Eng
     assert [(v.low, v.high) for v in paired.verdicts] == [(v.low, v.high) for v in of_run]
 
 
-def test_a_row_of_another_unit_is_not_compared_and_its_samples_stay_out(engine: Engine) -> None:
+def test_a_row_of_another_unit_is_not_compared_and_its_samples_are_left_out(engine: Engine) -> None:
     record_imports(
         engine,
         [imported(series("old", OLD), series("new", NEW, unit="GB/s"), series("old", OLD, 8), series("new", NEW, 8))],
@@ -147,7 +147,7 @@ def test_a_row_of_another_unit_is_not_compared_and_its_samples_stay_out(engine: 
     assert [[cell is None for cell in row.samples] for row in side_by_side.rows] == [[False, True], [False, False]]
 
 
-def test_a_column_is_corrected_over_the_rows_that_it_has(engine: Engine) -> None:
+def test_a_column_is_corrected_over_its_own_rows(engine: Engine) -> None:
     many = [series(name, values, clients) for clients in range(1, 9) for name, values in (("a", OLD), ("b", NEW))]
     record_imports(engine, [imported(*many, series("c", NEW, 1))])
     found = one_row(engine, "a", "b", "c")
@@ -156,7 +156,7 @@ def test_a_column_is_corrected_over_the_rows_that_it_has(engine: Engine) -> None
     assert len(found.unmatched) == 7
 
 
-def test_a_run_beside_itself_or_alone_or_without_common_rows_is_refused(engine: Engine) -> None:
+def test_a_run_compared_with_itself_alone_or_without_common_rows_is_refused(engine: Engine) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW, 8))])
     for words, what in (
         (("old", "1"), "compared with itself"),
@@ -167,7 +167,7 @@ def test_a_run_beside_itself_or_alone_or_without_common_rows_is_refused(engine: 
             one_row(engine, *words)
 
 
-def test_unknown_and_ambiguous_words_are_told_with_what_there_is(engine: Engine, run_script: Run) -> None:
+def test_messages_on_unknown_and_ambiguous_names_list_the_candidates(engine: Engine, run_script: Run) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))] * 2)
     run_script(lambda trial: 1.0)
     for word, what in (
@@ -176,12 +176,12 @@ def test_unknown_and_ambiguous_words_are_told_with_what_there_is(engine: Engine,
         ("old", "say which by number: 1, 3"),
         ("5:chnged", "its variants are base, control, changed"),
     ):
-        with pytest.raises(StoreError) as told:
+        with pytest.raises(StoreError) as error:
             select(engine, word)
-        assert what in str(told.value)
+        assert what in str(error.value)
 
 
-def test_imports_of_one_name_are_told_apart(engine: Engine) -> None:
+def test_imports_with_the_same_name_get_distinct_names(engine: Engine) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))] * 2)
     assert [c.name for c in one_row(engine, "1", "3", "2").columns] == ["1:old", "3:old", "new"]
     (memory, runs) = read_into_memory([imported(series("new", OLD))])
@@ -191,7 +191,9 @@ def test_imports_of_one_name_are_told_apart(engine: Engine) -> None:
     assert found.verdicts[0].word == "worse"
 
 
-def test_the_newest_import_stands_beside_all_that_share_its_rows_oldest_first(engine: Engine, run_script: Run) -> None:
+def test_the_newest_import_is_compared_with_all_that_share_its_rows_oldest_first(
+    engine: Engine, run_script: Run
+) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))])
     record_imports(engine, [imported(series("else", OLD, workload="hackbench"))])
     run_script(lambda trial: 1.0)

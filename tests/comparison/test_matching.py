@@ -1,4 +1,4 @@
-"""Rows of several columns: the same question is compared, everything else is told with its reason."""
+"""Matching of rows: same rows are compared, all others have a reason."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from schedlab.analysis.matching import match
 from schedlab.analysis.verdicts import Question
 
 
-def asked(workload: str = "hackbench", metric: str = "time", unit: str = "s", direction: str = "lower", **parameters):
+def question(
+    workload: str = "hackbench", metric: str = "time", unit: str = "s", direction: str = "lower", **parameters
+):
     text = json.dumps(parameters, sort_keys=True, separators=(",", ":"))
     return Question(workload, text, metric, unit, direction)
 
 
-def test_the_same_question_is_compared_whatever_its_place_label_or_digits() -> None:
+def test_rows_match_regardless_of_order_label_and_digits() -> None:
     labelled = Question("hackbench", '{"groups":4}', "time", "s", "lower", "Hmean-4", 2)
-    found = match({"a": [asked(groups=1), asked(groups=4)], "b": [labelled, asked(groups=1)]})
+    found = match({"a": [question(groups=1), question(groups=4)], "b": [labelled, question(groups=1)]})
     assert [(row.question.parameters, row.columns) for row in found.rows] == [
         ('{"groups":1}', ("a", "b")),
         ('{"groups":4}', ("a", "b")),
@@ -26,8 +28,8 @@ def test_the_same_question_is_compared_whatever_its_place_label_or_digits() -> N
     assert found.unmatched == ()
 
 
-def test_a_row_that_one_column_lacks_is_compared_over_the_others_and_told() -> None:
-    found = match({"a": [asked(groups=1)], "b": [asked(groups=1)], "c": [asked("tbench", groups=1)]})
+def test_a_row_missing_in_one_column_is_compared_in_the_others_and_listed() -> None:
+    found = match({"a": [question(groups=1)], "b": [question(groups=1)], "c": [question("tbench", groups=1)]})
     (row,) = found.rows
     assert row.columns == ("a", "b")
     assert [(row.question.workload, row.missing, row.reason) for row in found.unmatched] == [
@@ -36,42 +38,44 @@ def test_a_row_that_one_column_lacks_is_compared_over_the_others_and_told() -> N
     ]
 
 
-def test_another_unit_or_direction_is_refused_in_words() -> None:
-    found = match({"a": [asked()], "b": [asked(unit="ms")]})
+def test_another_unit_or_direction_is_not_compared_with_a_reason() -> None:
+    found = match({"a": [question()], "b": [question(unit="ms")]})
     assert found.rows == ()
     assert [row.reason for row in found.unmatched] == ["b has it in ms, not s"]
-    found = match({"a": [asked()], "b": [asked(direction="higher")]})
+    found = match({"a": [question()], "b": [question(direction="higher")]})
     assert [row.reason for row in found.unmatched] == ["b says that higher is better, not lower"]
 
 
-def test_the_reason_names_the_parameter_that_differs_and_the_values_that_there_are() -> None:
-    have = [asked(groups=groups, loops=9) for groups in (1, 2, 4, 8, 16, 32)]
-    found = match({"a": [asked(groups=3, loops=9)], "b": have})
+def test_the_reason_names_the_differing_parameter_and_its_values() -> None:
+    have = [question(groups=groups, loops=9) for groups in (1, 2, 4, 8, 16, 32)]
+    found = match({"a": [question(groups=3, loops=9)], "b": have})
     assert found.unmatched[0].reason == "b has groups=1, 2, 4, 8 and 2 more"
-    found = match({"a": [asked(groups=1)], "b": [asked(groups=1, loops=9)]})
+    found = match({"a": [question(groups=1)], "b": [question(groups=1, loops=9)]})
     assert [row.reason for row in found.unmatched] == ["b has loops=9", "a has no loops"]
-    found = match({"a": [asked(metric="latency")], "b": [asked(metric="time")]})
+    found = match({"a": [question(metric="latency")], "b": [question(metric="time")]})
     assert found.unmatched[0].reason == "b has no latency of hackbench"
 
 
-def test_what_the_baseline_lacks_is_compared_with_nothing() -> None:
-    found = match({"a": [asked(groups=1)], "b": [asked(groups=2)], "c": [asked(groups=2)]})
+def test_rows_without_a_baseline_are_not_compared() -> None:
+    found = match({"a": [question(groups=1)], "b": [question(groups=2)], "c": [question(groups=2)]})
     assert found.rows == ()
     assert [row.missing for row in found.unmatched] == [("b", "c"), ("a",)]
 
 
-rows = st.lists(st.sampled_from([asked(groups=n, unit=unit) for n in range(4) for unit in ("s", "ms")]), unique_by=str)
+rows = st.lists(
+    st.sampled_from([question(groups=n, unit=unit) for n in range(4) for unit in ("s", "ms")]), unique_by=str
+)
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), rows, min_size=2))
-def test_every_row_of_every_column_is_compared_or_told(columns: dict[str, list[Question]]) -> None:
-    columns = {name: list({row.parameters: row for row in held}.values()) for name, held in columns.items()}
+def test_every_row_of_every_column_is_compared_or_listed(columns: dict[str, list[Question]]) -> None:
+    columns = {name: list({row.parameters: row for row in questions}.values()) for name, questions in columns.items()}
     found = match(columns)
     compared = {(row.question.parameters, name) for row in found.rows for name in row.columns}
-    told = {(row.question.parameters, name) for row in found.unmatched for name in row.missing}
-    assert not compared & told
-    for name, held in columns.items():
-        for row in held:
+    listed = {(row.question.parameters, name) for row in found.unmatched for name in row.missing}
+    assert not compared & listed
+    for name, questions in columns.items():
+        for row in questions:
             partners = {key for key in compared if key[0] == row.parameters}
-            assert (row.parameters, name) in compared | told or not partners
-            assert (row.parameters, name) in compared or any(key[0] == row.parameters for key in told)
+            assert (row.parameters, name) in compared | listed or not partners
+            assert (row.parameters, name) in compared or any(key[0] == row.parameters for key in listed)

@@ -1,4 +1,4 @@
-"""Findings of every kind, for each format to show."""
+"""Findings of every kind for the formats."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def imported(engine: Engine) -> Findings:
         parameters = {"clients": clients}
         return Series(column, "tbench", "throughput", "MB/s", "higher", parameters, np.array(values), "log")
 
-    held = (
+    series_list = (
         series("5.14-vanilla", 1, 100.0, 101.0, 99.5), series("6.1|patched", 1, 110.0, 111.0, 109.0),
         series("5.14-vanilla", 2, 200.0, 201.0), series("6.1|patched", 4, 400.0),
         series("5.14-vanilla", 8, 800.0), series("6.1|patched", 8, 801.0),
     )  # fmt: skip
-    runs = record_imports(engine, [Import("mmtests", "results", ("5.14-vanilla", "6.1|patched"), held)])
+    runs = record_imports(engine, [Import("mmtests", "results", ("5.14-vanilla", "6.1|patched"), series_list)])
     return compare(engine, [column for run_id in runs for column in select(engine, str(run_id))])
 
 

@@ -1,4 +1,4 @@
-"""Which part does it: steps of a stack and effects of switches stand in every report, with what could not be told."""
+"""Steps of a stack and effects of switches in every format, with gaps and marks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIZES = {"01": 1.05, "02": 1.05, "03": 1.155, "batch": 1.1, "nice": 1.2, "batch+
 
 
 @pytest.fixture
-def told(run_script: Callable[..., tuple[int, object]], engine: Engine) -> Callable[[str], Findings]:
+def judge(run_script: Callable[..., tuple[int, object]], engine: Engine) -> Callable[[str], Findings]:
     def found(experiment: str) -> Findings:
         draw = random.Random(1)
 
@@ -43,8 +43,8 @@ def told(run_script: Callable[..., tuple[int, object]], engine: Engine) -> Calla
     return found
 
 
-def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(told: Callable[[str], Findings]) -> None:
-    found = told(STACK)
+def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(judge: Callable[[str], Findings]) -> None:
+    found = judge(STACK)
     shown = text.to_text(build(found), 80)
     assert max(map(len, shown.splitlines())) <= 80
     lines = [line.split() for line in shown.split("Steps of the stack")[1].splitlines()]
@@ -60,8 +60,8 @@ def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(told: Callab
         assert [step["verdict"] for step in row["steps"]] == ["worse", "equivalent", "worse"]
 
 
-def test_the_effects_of_switches_are_told_with_their_interaction(told: Callable[[str], Findings]) -> None:
-    found = told(SWITCHES)
+def test_reports_show_effects_of_switches_and_their_interaction(judge: Callable[[str], Findings]) -> None:
+    found = judge(SWITCHES)
     shown = text.to_text(build(found), 80)
     assert "batch × nice  interaction" in shown
     assert "## Effects of the switches" in markdown.render(build(found))
@@ -73,7 +73,7 @@ def test_the_effects_of_switches_are_told_with_their_interaction(told: Callable[
     ]
 
 
-def test_reports_without_parts_say_nothing_of_them(measured: Findings) -> None:
+def test_reports_without_parts_do_not_mention_them(measured: Findings) -> None:
     for shown in (
         text.to_text(build(measured), 80),
         markdown.render(build(measured)),
@@ -84,9 +84,7 @@ def test_reports_without_parts_say_nothing_of_them(measured: Findings) -> None:
     assert json.loads(data.to_json(build(measured)))["stacks"] == []
 
 
-def test_a_sequential_run_says_how_far_it_has_come(
-    run_script: Callable[..., tuple[int, object]], engine: Engine
-) -> None:
+def test_a_sequential_run_states_its_progress(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     experiment = HEAD.replace("blocks = 10\n", 'blocks = 20\nstopping = "sequential"\nlooks = 4\n') + (
         '[[variant]]\nname = "base"\n[[variant]]\nname = "slow"\nnice = 1\n' + ROWS
     )
@@ -103,9 +101,9 @@ def test_a_sequential_run_says_how_far_it_has_come(
 
 @pytest.mark.parametrize("experiment", [STACK, SWITCHES])
 def test_an_emulator_s_steps_and_effects_on_times_are_marked(
-    experiment: str, told: Callable[[str], Findings], engine: Engine
+    experiment: str, judge: Callable[[str], Findings], engine: Engine
 ) -> None:
-    assert "(emulated)" not in text.to_text(build(told(experiment)), 120)
+    assert "(emulated)" not in text.to_text(build(judge(experiment)), 120)
     with engine.begin() as connection:
         connection.exec_driver_sql("update run set kind = ?", (kinds.EMULATED,))
     lines = [line for section in parts.sections(build(findings(engine, None))) for line in section.lines]

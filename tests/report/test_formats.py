@@ -1,4 +1,4 @@
-"""Markdown, changelog, CSV and Parquet: each shows all that was found, and nothing in place of what was not."""
+"""Markdown, changelog, CSV and Parquet: complete figures, and no figure for missing values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.replace("\\|", "¦").strip("|").split("|")]
 
 
-def test_markdown_tables_are_whole_and_read_well_raw(found: Findings) -> None:
+def test_markdown_tables_are_complete_and_aligned(found: Findings) -> None:
     lines = markdown.render(build(found)).splitlines()
     tables = [[]]
     for line in lines:
@@ -34,51 +34,49 @@ def test_markdown_tables_are_whole_and_read_well_raw(found: Findings) -> None:
     assert sum(len(table) for table in tables) > len(found.verdicts)
 
 
-def test_markdown_names_verdicts_warnings_what_did_not_match_and_how_to_repeat(
-    measured: Findings, imported: Findings
-) -> None:
-    told = markdown.render(build(measured, Path("s.sqlite")))
+def test_markdown_has_verdicts_warnings_unmatched_rows_and_commands(measured: Findings, imported: Findings) -> None:
+    output = markdown.render(build(measured, Path("s.sqlite")))
     for words in ("# run 1: test \\[scripted\\]", "> is it there?", "**worse**", "## Warnings", "crashed \\| badly"):
-        assert words in told
-    assert "schedlab runs --file 1 --store s.sqlite > test.toml\nschedlab run test.toml --seed 1\n" in told
-    told = markdown.render(build(imported))
-    assert "6.1\\|patched has clients=1, 4, 8" in told
-    assert "not measured in turn" in told
-    assert "schedlab import results\nschedlab compare 2 3\n" in told
+        assert words in output
+    assert "schedlab runs --file 1 --store s.sqlite > test.toml\nschedlab run test.toml --seed 1\n" in output
+    output = markdown.render(build(imported))
+    assert "6.1\\|patched has clients=1, 4, 8" in output
+    assert "not measured in turn" in output
+    assert "schedlab import results\nschedlab compare 2 3\n" in output
 
 
 def test_a_missing_figure_is_a_dash_in_every_text(imported: Findings) -> None:
-    for told in (
+    for output in (
         markdown.render(build(imported)),
         changelog.render(build(imported)),
         text.to_text(build(imported), 80),
     ):
-        assert "0.00%" not in told
-        assert "nan" not in told
+        assert "0.00%" not in output
+        assert "nan" not in output
     row = next(line for line in markdown.render(build(imported)).splitlines() if "801" in line)
     assert cells(row)[4:6] == ["-", "-"]
 
 
-def test_the_changelog_fits_a_commit_message_and_tells_sizes_with_intervals(measured: Findings) -> None:
-    told = changelog.render(build(measured))
-    assert max(map(len, told.splitlines())) <= 75
-    flat = " ".join(told.split())
+def test_the_changelog_fits_a_commit_message_and_has_sizes_with_intervals(measured: Findings) -> None:
+    output = changelog.render(build(measured))
+    assert max(map(len, output.splitlines())) <= 75
+    flat = " ".join(output.split())
     assert "run 1: test [scripted], 8 blocks × 1, seed 1" in flat
     assert "$ schedlab run test.toml --seed 1" in flat
     verdict = next(v for v in measured.verdicts if v.word == "worse")
     size = f"{100 * (verdict.ratio - 1):+.1f}%, 95% interval {100 * (verdict.low - 1):+.1f}%"
     assert f"changed is worse than base in hackbench groups=1 time ({size}" in flat
-    (row,) = [line for line in told.splitlines() if line.startswith("groups=1")]
+    (row,) = [line for line in output.splitlines() if line.startswith("groups=1")]
     assert f"* {improvement(verdict.ratio, 'lower'):>7}*" in row
-    assert "control (A/A)" in told
+    assert "control (A/A)" in output
 
 
-def test_the_changelog_never_says_that_there_is_no_difference(imported: Findings) -> None:
-    told = " ".join(changelog.render(build(imported)).split())
-    assert "Shown: 6.1|patched is better than 5.14-vanilla in tbench clients=1 throughput" in told
-    assert "Not shown, neither a difference nor equivalence: 6.1|patched in tbench clients=8 throughput" in told
-    assert "[imported]" in told or "imported from results" in told
-    assert "no difference" not in told.lower()
+def test_the_changelog_never_claims_that_there_is_no_difference(imported: Findings) -> None:
+    output = " ".join(changelog.render(build(imported)).split())
+    assert "Shown: 6.1|patched is better than 5.14-vanilla in tbench clients=1 throughput" in output
+    assert "Not shown, neither a difference nor equivalence: 6.1|patched in tbench clients=8 throughput" in output
+    assert "[imported]" in output or "imported from results" in output
+    assert "no difference" not in output.lower()
 
 
 def test_wide_changelogs_are_broken_into_tables_that_fit(measured: Findings) -> None:
@@ -90,11 +88,11 @@ def test_wide_changelogs_are_broken_into_tables_that_fit(measured: Findings) -> 
         for i in range(6)
         if not verdict.control
     ]
-    told = changelog.render(build(replace(measured, verdicts=many)))
-    table_lines = [line for line in told.splitlines() if line.startswith("groups=")]
+    output = changelog.render(build(replace(measured, verdicts=many)))
+    table_lines = [line for line in output.splitlines() if line.startswith("groups=")]
     assert len(table_lines) > 2
     assert max(map(len, table_lines)) <= 75
-    assert all(told.count(f"changed-{i}") >= 1 for i in range(6))
+    assert all(output.count(f"changed-{i}") >= 1 for i in range(6))
 
 
 @pytest.mark.parametrize(
@@ -121,44 +119,44 @@ def test_csv_has_the_fields_and_figures_of_the_json(found: Findings) -> None:
                 assert line[name] == (str(value).lower() if isinstance(value, bool) else str(value))
 
 
-def test_every_sample_is_in_the_long_form_once(engine: Engine, measured: Findings, imported: Findings) -> None:
-    held = sample_table(engine, measured.columns)
-    assert dict(held.schema) == COLUMNS
+def test_the_long_form_contains_every_sample_once(engine: Engine, measured: Findings, imported: Findings) -> None:
+    samples = sample_table(engine, measured.columns)
+    assert dict(samples.schema) == COLUMNS
     # 8 blocks × 3 variants × 2 rows, one of them failed.
-    assert len(held) == 47
-    assert held["position"].n_unique() == 47
-    assert set(held["column"]) == {"base", "control", "changed"}
-    held = sample_table(engine, imported.columns)
-    of_first = held.filter((pl.col("column") == "5.14-vanilla") & (pl.col("parameters") == '{"clients":1}'))
+    assert len(samples) == 47
+    assert samples["position"].n_unique() == 47
+    assert set(samples["column"]) == {"base", "control", "changed"}
+    samples = sample_table(engine, imported.columns)
+    of_first = samples.filter((pl.col("column") == "5.14-vanilla") & (pl.col("parameters") == '{"clients":1}'))
     assert of_first["value"].to_list() == [100.0, 101.0, 99.5]
     assert of_first["iteration"].to_list() == [1, 2, 3]
     assert of_first["block"].to_list() == [1, 1, 1]
-    assert len(held) == 11
+    assert len(samples) == 11
 
 
-def test_parquet_comes_back_as_it_was_with_what_the_runs_were(engine: Engine, found: Findings, tmp_path: Path) -> None:
-    held = sample_table(engine, found.columns)
+def test_parquet_round_trips_with_metadata_of_the_runs(engine: Engine, found: Findings, tmp_path: Path) -> None:
+    samples = sample_table(engine, found.columns)
     file = tmp_path / "samples.parquet"
-    file.write_bytes(data.samples_parquet(held, found.columns))
-    assert pl.read_parquet(file).equals(held)
+    file.write_bytes(data.samples_parquet(samples, found.columns))
+    assert pl.read_parquet(file).equals(samples)
     about = json.loads(pl.read_parquet_metadata(file)[data.METADATA])
     assert [column["name"] for column in about["columns"]] == [column.name for column in found.columns]
     assert about["runs"][0]["kind"] == found.run.kind
 
 
 def test_csv_samples_round_trip_exactly(engine: Engine, found: Findings) -> None:
-    held = sample_table(engine, found.columns)
-    again = pl.read_csv(io.StringIO(held.write_csv()), schema=COLUMNS)
-    assert again.equals(held)
+    samples = sample_table(engine, found.columns)
+    again = pl.read_csv(io.StringIO(samples.write_csv()), schema=COLUMNS)
+    assert again.equals(samples)
 
 
 def test_the_text_counts_verdicts_names_columns_and_fits(found: Findings) -> None:
-    told = text.to_text(build(found), 80)
-    assert max(map(len, told.splitlines())) <= 80
-    assert all(column.name in told for column in found.columns)
+    output = text.to_text(build(found), 80)
+    assert max(map(len, output.splitlines())) <= 80
+    assert all(column.name in output for column in found.columns)
 
 
-def test_the_text_of_a_comparison_says_first_what_is_compared(imported: Findings) -> None:
+def test_the_text_of_a_comparison_begins_with_the_compared_columns(imported: Findings) -> None:
     lines = text.to_text(build(imported), 80).splitlines()
     assert lines[0] == "6.1|patched against 5.14-vanilla [imported]"
     assert "6.1|patched: 1 better, 1 inconclusive" in lines

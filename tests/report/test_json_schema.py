@@ -1,4 +1,4 @@
-"""The JSON is what its schema and its manual say."""
+"""The JSON conforms to its schema and its manual."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def maker() -> ModuleType:
 
 def valid(text: str) -> dict:
     # Strict JSON: NaN and Infinity are no part of it.
-    told = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
-    jsonschema.Draft202012Validator(SCHEMA).validate(told)
-    return told
+    document = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+    return document
 
 
-def test_the_schema_and_the_manual_are_those_of_the_code() -> None:
+def test_the_schema_and_the_manual_match_the_code() -> None:
     made = maker()
     page = (DOCS / "report-json.md").read_text(encoding="utf-8")
     assert made.schema() == (DOCS / "report.schema.json").read_text(encoding="utf-8"), "run docs/make_schema.py"
@@ -45,25 +45,25 @@ def test_the_schema_and_the_manual_are_those_of_the_code() -> None:
     assert all(f"| `{name}` |" in page for name in published(Row))
 
 
-def test_real_reports_hold_to_the_schema(found: Findings) -> None:
-    told = valid(data.to_json(build(found)))
-    assert len(told["rows"]) == len(found.verdicts)
-    assert [column["name"] for column in told["columns"]] == [column.name for column in found.columns]
-    assert "counters" not in told
+def test_real_reports_conform_to_the_schema(found: Findings) -> None:
+    document = valid(data.to_json(build(found)))
+    assert len(document["rows"]) == len(found.verdicts)
+    assert [column["name"] for column in document["columns"]] == [column.name for column in found.columns]
+    assert "counters" not in document
 
 
-def test_the_schema_refuses_what_is_no_report(measured: Findings) -> None:
-    told = valid(data.to_json(build(measured)))
-    for change in ({"rows": [told["rows"][0] | {"verdict": "maybe"}]}, {"schema": "2"}, {"paired": None}):
+def test_the_schema_rejects_other_objects(measured: Findings) -> None:
+    document = valid(data.to_json(build(measured)))
+    for change in ({"rows": [document["rows"][0] | {"verdict": "maybe"}]}, {"schema": "2"}, {"paired": None}):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.Draft202012Validator(SCHEMA).validate(told | change)
+            jsonschema.Draft202012Validator(SCHEMA).validate(document | change)
 
 
-def test_what_is_not_known_is_null_and_what_failed_is_listed(imported: Findings, measured: Findings) -> None:
-    told = valid(data.to_json(build(imported)))
-    (single,) = [row for row in told["rows"] if row["parameters"] == {"clients": 8}]
+def test_unknown_numbers_are_null_and_failures_are_listed(imported: Findings, measured: Findings) -> None:
+    document = valid(data.to_json(build(imported)))
+    (single,) = [row for row in document["rows"] if row["parameters"] == {"clients": 8}]
     assert (single["p"], single["low"], single["spread"], single["baseline"]) == (None, None, None, 800.0)
-    assert [(row["parameters"], row["missing"]) for row in told["unmatched"]] == [
+    assert [(row["parameters"], row["missing"]) for row in document["unmatched"]] == [
         ({"clients": 2}, ["6.1|patched"]),
         ({"clients": 4}, ["5.14-vanilla"]),
     ]
@@ -71,9 +71,9 @@ def test_what_is_not_known_is_null_and_what_failed_is_listed(imported: Findings,
     assert failure["reason"] == "crashed | badly\nin line 2"
 
 
-def test_counters_are_there_when_asked_for(measured: Findings, engine: Engine) -> None:
+def test_counters_are_included_on_request(measured: Findings, engine: Engine) -> None:
     counted = count(engine, measured)
     assert valid(data.to_json(build(measured, changes=counted)))["counters"] == []
     change = Change("w", "{}", "changed", "forks", 8, 1.0, 2.0, 2.0, 1.5, float("inf"), 1.0, 0.5, 1.5, 0.4)
-    (told,) = valid(data.to_json(build(measured, changes=[change])))["counters"]
-    assert (told["counter"], told["high"], told["clear"]) == ("forks", None, True)
+    (document,) = valid(data.to_json(build(measured, changes=[change])))["counters"]
+    assert (document["counter"], document["high"], document["clear"]) == ("forks", None, True)

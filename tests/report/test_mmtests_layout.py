@@ -1,4 +1,4 @@
-"""The MMTests view looks as MMTests' tables do: two lines of names, its widths, ``-`` where there is nothing."""
+"""The layout of MMTests' tables: two lines of names, widths, and ``-`` for missing values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from tests.analysis.mmtests_oracle import columns, text
         ("2016", "2016", "none", "tbench4"),
     ],
 )
-def test_a_table_without_gaps_is_letter_for_letter_that_of_mmtests(
-    year: str, layout: Layout, stars: Stars, name: str
-) -> None:
+def test_a_table_without_gaps_equals_that_of_mmtests(year: str, layout: Layout, stars: Stars, name: str) -> None:
     report = view_text(view(columns(year), layout=layout, stars=stars))
     assert text(year, name) in report
 
@@ -41,7 +39,7 @@ def test_names_break_at_the_first_dash_but_not_before_rc() -> None:
     assert second.split() == ["vanilla-2", "fix"]
 
 
-def test_a_name_without_a_dash_is_printed_once_and_whole() -> None:
+def test_a_name_without_a_dash_is_printed_once_in_full() -> None:
     # MMTests prints "bas" above "base".
     _, names, first, *_ = report("base", "new")
     assert names.split() == ["base", "new"]
@@ -66,7 +64,7 @@ def test_columns_stay_apart_when_a_value_fills_its_width() -> None:
     assert "Min      4 1000000000000000.0000 (  0.00%) 2000000000000000.0000 (-100.00%)" in lines
 
 
-def test_stars_stand_for_brackets_and_a_footer_says_whose_they_are() -> None:
+def test_stars_replace_brackets_and_a_footer_names_their_rule() -> None:
     spread = ([1.0, 1.01, 1.02], [2.0, 2.01, 2.02])
     lines = report("base", "new", values=spread, stars="mmtests-2024")
     assert next(line for line in lines if line.startswith("Amean")).endswith("2.0100 * -99.01%*")
@@ -74,7 +72,7 @@ def test_stars_stand_for_brackets_and_a_footer_says_whose_they_are() -> None:
     assert not any("*" in line for line in report("base", "new", values=spread))
 
 
-def test_verdicts_star_the_cells_that_they_name() -> None:
+def test_verdicts_mark_their_cells_with_stars() -> None:
     names, values = ("base", "new", "next"), ([1.0, 1.1], [2.0, 2.1], [3.0, 3.1])
     lines = report(*names, values=values, stars="verdicts", verdicts={(0, "next"): True, (0, "new"): False})
     line = next(line for line in lines if line.startswith("Amean"))
@@ -83,7 +81,7 @@ def test_verdicts_star_the_cells_that_they_name() -> None:
     assert lines[-1] == "* judged better or worse"
 
 
-def test_rows_of_other_sources_are_called_by_metric_and_parameters_with_four_significant_digits() -> None:
+def test_rows_of_other_sources_are_named_by_metric_and_parameters_with_four_digits() -> None:
     samples = (np.array([0.01234567]), np.array([0.0125]))
     row = ColumnRow("hackbench", "time", "s", "lower", {"groups": 4, "pipe": "yes"}, samples)
     lines = view_text(view(Columns(("base", "new"), (row,)))).splitlines()

@@ -1,4 +1,4 @@
-"""Printed tables in every report: figures as printed, gains beside them, disagreements told, nothing judged."""
+"""Printed tables in every format: figures as printed, gains, disagreements, and no verdicts."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def printed(engine: Engine) -> Findings:
     return findings(engine, run_id)
 
 
-def row(told: str, name: str) -> list[str]:
-    return next(line for line in told.splitlines() if line.startswith(name)).split()
+def row(output: str, name: str) -> list[str]:
+    return next(line for line in output.splitlines() if line.startswith(name)).split()
 
 
 def test_the_text_shows_printed_figures_gains_tests_and_disagreements(printed: Findings) -> None:
-    told = text.to_text(build(printed), 80)
-    assert max(map(len, told.splitlines())) <= 80
-    assert row(told, "Hmean mb/sec-1")[3:] == ["500.85", "522.43", "*+4.31%*", "560.00", "(+21.00%!)"]
-    assert row(told, "Hmean mb/sec-2")[3:] == ["984.66", "-", "1000.00", "[+1.56%]"]
-    flat = " ".join(told.split())
+    output = text.to_text(build(printed), 80)
+    assert max(map(len, output.splitlines())) <= 80
+    assert row(output, "Hmean mb/sec-1")[3:] == ["500.85", "522.43", "*+4.31%*", "560.00", "(+21.00%!)"]
+    assert row(output, "Hmean mb/sec-2")[3:] == ["984.66", "-", "1000.00", "[+1.56%]"]
+    flat = " ".join(output.split())
     assert "! line 7, Hmean mb/sec-1, patched-again: printed +21.00 %, the values give +11.81 %" in flat
     assert "elapsed [s], patched: -11.11 %, p = <0.001 (n = 10 and 10)" in flat
-    assert told.count("Welch") == 1
+    assert output.count("Welch") == 1
     assert "there are no samples to judge" in flat
     assert "line 9: a remark" in flat
     for word in ("better:", "worse", "inconclusive", "nothing to compare"):
@@ -87,20 +87,20 @@ def test_many_columns_are_broken_into_parts_that_fit(printed: Findings) -> None:
 
 def test_every_format_has_every_figure(printed: Findings) -> None:
     figures = [cell.text for of_row in TABLE.rows for cell in of_row.cells if cell.value is not None]
-    for told in (
+    for output in (
         text.to_text(build(printed), 80),
         markdown.render(build(printed)),
         changelog.render(build(printed)),
         data.to_csv(build(printed)),
         data.to_json(build(printed)),
     ):
-        assert all(figure in told for figure in figures)
+        assert all(figure in output for figure in figures)
 
 
-def test_json_and_csv_have_the_cells_with_what_follows(printed: Findings) -> None:
-    told = json.loads(data.to_json(build(printed)))
-    jsonschema.Draft202012Validator(SCHEMA).validate(told)
-    cells = [cell for of_row in told["printed"][0]["rows"] for cell in of_row["cells"]]
+def test_json_and_csv_have_the_cells_with_computed_gains(printed: Findings) -> None:
+    output = json.loads(data.to_json(build(printed)))
+    jsonschema.Draft202012Validator(SCHEMA).validate(output)
+    cells = [cell for of_row in output["printed"][0]["rows"] for cell in of_row["cells"]]
     assert [cell["agrees"] for cell in cells[:3]] == [None, True, False]
     assert cells[4]["value"] is None
     lines = list(csv.DictReader(io.StringIO(data.to_csv(build(printed)))))
@@ -121,7 +121,7 @@ def test_another_baseline_and_a_second_source_are_compared_by_values(engine: Eng
     assert "not in 2" in text.to_text(build(found), 80)
 
 
-def test_tables_without_a_common_row_or_beside_samples_are_refused(engine: Engine, imported: Findings) -> None:
+def test_tables_without_a_common_row_or_mixed_with_samples_are_refused(engine: Engine, imported: Findings) -> None:
     other = replace(TABLE, workload="pgbench")
     tables = record_imports(
         engine, [Import("mail", f"{name}.txt", tables=(t,)) for name, t in (("a", TABLE), ("b", other))]

@@ -1,4 +1,4 @@
-"""The command that a report gives to measure it again leads to the same target."""
+"""The command that repeats a run has the same target."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def run(measured: Findings) -> Run:
         (VM, "host", True),
     ],
 )
-def test_the_target_is_named_where_the_file_says_another(run: Run, table: str, target: str, named: bool) -> None:
+def test_the_command_names_the_target_if_the_file_names_another(run: Run, table: str, target: str, named: bool) -> None:
     again = run_command(dataclasses.replace(run, experiment_file=ROWS + table, target=target))
     spec = again[again.index("--target") + 1] if "--target" in again else None
     assert (spec is not None) == named
     assert name_of(spec, parse(ROWS + table, "a.toml"))[0] == target
 
 
-def test_a_tree_of_files_and_a_quick_run_are_named(run: Run) -> None:
+def test_the_command_names_the_sysroot_and_a_quick_run(run: Run) -> None:
     changed = dataclasses.replace(run, quick=True, fingerprint={"tunables": "/tmp/tree"})
     assert run_command(changed)[2:] == ["test.toml", "--quick", "--sysroot", "/tmp/tree", "--seed", "1"]

@@ -1,4 +1,4 @@
-"""Reports: the text fits 80 columns and tells what is known; the JSON keeps its documented shape."""
+"""Reports: the text fits 80 columns; the JSON has its documented fields."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_the_text_fits_eighty_columns_and_names_verdict_band_and_label(
     run_script: Callable[..., tuple[int, object]], engine: Engine
 ) -> None:
     run_id, _ = run_script(slower)
-    told = text.to_text(build(findings(engine, run_id)), 80)
-    assert max(map(len, told.splitlines())) <= 80
-    assert "[scripted]" in told
-    assert told.count("worse") >= 2
-    assert told.count("noise band") == 2
-    assert "groups=1" in told
-    assert "is it there?" in told
+    output = text.to_text(build(findings(engine, run_id)), 80)
+    assert max(map(len, output.splitlines())) <= 80
+    assert "[scripted]" in output
+    assert output.count("worse") >= 2
+    assert output.count("noise band") == 2
+    assert "groups=1" in output
+    assert "is it there?" in output
 
 
 def test_a_missing_cell_is_a_dash_and_never_a_zero(
@@ -52,11 +52,11 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 
     run_id, _ = run_script(script)
     found = findings(engine, run_id)
-    told = text.to_text(build(found), 80)
-    line = next(line for line in told.splitlines() if line.strip().startswith("changed "))
+    output = text.to_text(build(found), 80)
+    line = next(line for line in output.splitlines() if line.strip().startswith("changed "))
     assert line.split()[1:5] == ["-", "-", "-", "-"]
-    assert "no measurement of changed" in " ".join(told.split())
-    assert "0.00" not in told
+    assert "no measurement of changed" in " ".join(output.split())
+    assert "0.00" not in output
     row = next(row for row in json.loads(data.to_json(build(found)))["rows"] if row["variant"] == "changed")
     assert row["ratio"] is None
     assert row["value"] is None
@@ -65,11 +65,11 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 
 def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
-    told = json.loads(data.to_json(build(findings(engine, run_id))))
-    assert told["schema"] == 2
-    assert {"run", "judging", "baseline", "rows", "warnings"} <= told.keys()
-    assert all(row.keys() == ROW_FIELDS for row in told["rows"])
-    (row,) = [r for r in told["rows"] if r["variant"] == "changed" and r["parameters"] == {"groups": 4}]
+    output = json.loads(data.to_json(build(findings(engine, run_id))))
+    assert output["schema"] == 2
+    assert {"run", "judging", "baseline", "rows", "warnings"} <= output.keys()
+    assert all(row.keys() == ROW_FIELDS for row in output["rows"])
+    (row,) = [r for r in output["rows"] if r["variant"] == "changed" and r["parameters"] == {"groups": 4}]
     assert (row["verdict"], row["direction"], row["unit"], row["n"]) == ("worse", "lower", "s", 8)
     assert row["low"] < 1.1 < row["high"] or abs(row["ratio"] - 1.1) < 0.02
 
@@ -81,7 +81,7 @@ def test_a_report_is_made_from_the_store_alone(run_script: Callable[..., tuple[i
     assert "worse" in text.to_text(build(findings(engine, run_id)), 80)
 
 
-def test_one_variant_without_control_says_there_is_nothing_to_compare(
+def test_a_single_variant_without_control_has_nothing_to_compare(
     run_script: Callable[..., tuple[int, object]], engine: Engine
 ) -> None:
     alone = TWO_VARIANTS.replace('[[variant]]\nname = "changed"\nnice = 1\n', "").replace(
@@ -89,8 +89,8 @@ def test_one_variant_without_control_says_there_is_nothing_to_compare(
     )
     run_id, _ = run_script(slower, alone)
     found = findings(engine, run_id)
-    for told in (text.to_text(build(found), 80), markdown.render(build(found)), changelog.render(build(found))):
-        assert "one column, base: nothing to compare. --format mmtests shows its figures" in " ".join(told.split())
+    for output in (text.to_text(build(found), 80), markdown.render(build(found)), changelog.render(build(found))):
+        assert "one column, base: nothing to compare. --format mmtests shows its figures" in " ".join(output.split())
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,12 @@ def test_changes_and_intervals_are_signed_per_cents() -> None:
     assert p_value(0.00001) == "<0.001"
 
 
-@pytest.mark.parametrize(("mib", "told"), [(256, "1 CPU, 256 MiB"), (1024, "1 CPU, 1.0 GiB"), (1536, "1 CPU, 1.5 GiB")])
-def test_cpus_are_counted_and_memory_is_told_in_the_unit_that_shows_it(
-    run_script: Callable[..., tuple[int, object]], engine: Engine, mib: int, told: str
+@pytest.mark.parametrize(
+    ("mib", "output"), [(256, "1 CPU, 256 MiB"), (1024, "1 CPU, 1.0 GiB"), (1536, "1 CPU, 1.5 GiB")]
+)
+def test_a_machine_has_its_number_of_cpus_and_memory_in_a_suitable_unit(
+    run_script: Callable[..., tuple[int, object]], engine: Engine, mib: int, output: str
 ) -> None:
     run_id, _ = run_script(lambda trial: 1.0)
     run = replace(reading.run(engine, run_id), fingerprint={"topology": {"cpus": 1}, "memory_kib": mib << 10})
-    assert words.machine(run_part(run)) == told
+    assert words.machine(run_part(run)) == output

@@ -63,7 +63,9 @@ def build(
     runs = list(findings.runs)
     rows = _rows(findings)
     of_runs = [] if changes is None else [note for run in runs for note in run.notes]
-    counter_notes = [note for note in dict.fromkeys(of_runs) if note not in findings.notes]
+    # A run stores the note on its end in the words of its version, which may differ after the first comma.
+    stated = {note.partition(",")[0] for note in findings.notes}
+    counter_notes = [note for note in dict.fromkeys(of_runs) if note.partition(",")[0] not in stated]
     return document.Report(
         run=run_part(findings.run),
         runs=[run_part(run) for run in runs],

@@ -1,4 +1,4 @@
-"""Findings of every kind that a page has to show, made by the real pipeline from scripts and imports."""
+"""Pages of every kind, made by the real pipeline from scripted runs and imports."""
 
 from __future__ import annotations
 
@@ -169,5 +169,5 @@ def _store(folder: Path) -> Engine:
 
 
 def _render(engine: Engine, found: Findings, changes: Sequence[Change] | None) -> str:
-    held: Columns = columns(engine, found.columns)
-    return html.render(build(found, changes=changes, samples=held, plots=True))
+    samples: Columns = columns(engine, found.columns)
+    return html.render(build(found, changes=changes, samples=samples, plots=True))

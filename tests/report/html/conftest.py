@@ -61,7 +61,7 @@ def open_row(page: Page, number: int = 0) -> None:
 
 @pytest.fixture
 def visit(chromium: Browser, page_file: Callable[[str], Path]) -> Iterator[Visit]:
-    """Opens a case's page offline; at the end no console message, error or request but the file's own may have come."""
+    """Open a case's page offline; fail on console messages, errors, and requests other than that of the file."""
     contexts: list[BrowserContext] = []
     seen: list[str] = []
 

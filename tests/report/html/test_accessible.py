@@ -1,4 +1,4 @@
-"""What a keyboard and a screen reader meet: order, names, headings, alternatives to pictures."""
+"""The page for keyboards and screen readers: order, names, headings, alternatives to pictures."""
 
 from __future__ import annotations
 

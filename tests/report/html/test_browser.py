@@ -52,14 +52,14 @@ def test_the_keyboard_sorts_names_with_numbers_by_their_numbers(visit: Visit) ->
     expect(page.locator("th[aria-sort=ascending]")).to_have_count(1)
 
 
-def test_what_is_not_known_comes_last_in_both_orders(visit: Visit) -> None:
+def test_unknown_values_come_last_in_both_orders(visit: Visit) -> None:
     page = visit("failed")
     for _ in range(2):
         page.get_by_role("button", name="Change").click()
         assert [text == "-" for text in texts(page, "change")] == [False, False, True, True]
 
 
-def test_filters_narrow_the_table_and_say_how_far(visit: Visit) -> None:
+def test_filters_narrow_the_table_and_count_the_rows(visit: Visit) -> None:
     page = visit("measured")
     status = page.locator("form output")
     expect(status).to_have_text("12 of 12 shown")
@@ -205,7 +205,7 @@ def test_without_scripts_every_verdict_is_there(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("case", ["hostile_file", "hostile_import"])
-def test_names_that_try_to_be_markup_are_shown_as_they_are(visit: Visit, case: str) -> None:
+def test_names_with_markup_are_shown_as_text(visit: Visit, case: str) -> None:
     page = visit(case)
     open_row(page)
     assert page.locator("script").count() == 3

@@ -1,4 +1,4 @@
-"""The page fits phones and wide screens, can be read in light and dark by everybody, and prints."""
+"""The page on phones, wide screens and paper, in light and dark."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_nothing_overflows(visit: Visit, case: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_stands_out_from_what_lies_behind_it(visit: Visit, scheme: str) -> None:
+def test_every_text_has_enough_contrast(visit: Visit, scheme: str) -> None:
     page = opened(visit("measured", scheme=scheme))
     assert page.evaluate(FAINT) == []
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -101,7 +101,7 @@ def test_marks_of_columns_differ_in_shape_and_lines_in_dashes(visit: Visit) -> N
     assert len(set(lines.evaluate_all("all => all.map(one => one.getAttribute('stroke-dasharray'))"))) == 4
 
 
-def test_print_is_light_and_leaves_out_what_paper_cannot_do(visit: Visit) -> None:
+def test_print_is_light_and_has_no_controls(visit: Visit) -> None:
     page = visit("measured", scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

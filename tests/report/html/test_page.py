@@ -1,4 +1,4 @@
-"""The file itself: everything said, nothing fetched, nothing taken for markup; no browser needed."""
+"""The HTML file without a browser: complete, self-contained, and with escaped text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_answer_counts_verdicts_and_names_the_largest(made: Callable[[str], 
     assert re.search(r"worse in 4 of 4 rows hackbench groups=\d+ time \+1\d\.\d %, .* and 1 more", text)
 
 
-def test_what_is_not_known_is_a_dash_and_never_a_zero_or_nan(made: Callable[[str], str]) -> None:
+def test_unknown_numbers_are_a_dash_and_never_zero_or_nan(made: Callable[[str], str]) -> None:
     page = made("failed")
     text = body(page)
     assert re.search(r"\bnan\b|\bNone\b|0\.00 %", text) is None
@@ -84,7 +84,7 @@ def test_one_variant_has_values_and_no_verdicts(made: Callable[[str], str]) -> N
     assert {key: len(row["values"]) for key, row in data(page)["rows"].items()} == {"row-1": 8, "row-2": 8}
 
 
-def test_an_import_says_so_and_lists_what_did_not_match(made: Callable[[str], str]) -> None:
+def test_an_import_is_labelled_and_lists_unmatched_rows(made: Callable[[str], str]) -> None:
     text = body(made("imported"))
     assert "IMPORTED" in text
     assert "new against old" in text
@@ -93,7 +93,7 @@ def test_an_import_says_so_and_lists_what_did_not_match(made: Callable[[str], st
     assert "Course of the run" not in text
 
 
-def test_it_tells_how_to_repeat_the_run(made: Callable[[str], str]) -> None:
+def test_the_page_has_the_commands_that_repeat_the_run(made: Callable[[str], str]) -> None:
     page = made("measured")
     assert "schedlab run test.toml --seed 1" in body(page)
     (link,) = re.findall(r'href="data:application/toml;base64,([^"]*)" download="test\.toml"', page)
@@ -101,7 +101,7 @@ def test_it_tells_how_to_repeat_the_run(made: Callable[[str], str]) -> None:
     assert cases.THREE.strip() in unescape(page)
 
 
-def test_counters_that_moved_stand_beside_their_row(made: Callable[[str], str]) -> None:
+def test_counters_that_moved_are_shown_with_their_row(made: Callable[[str], str]) -> None:
     text = body(made("measured"))
     found = re.search(r"CPU migrations (\d+) (\d+) (\+[\d.]+ %) \+\d\S* … \+\d\S*", text)
     assert found is not None
@@ -111,7 +111,7 @@ def test_counters_that_moved_stand_beside_their_row(made: Callable[[str], str]) 
     assert 99 < float(found[3].split()[0]) < 100
 
 
-def test_printed_gains_are_held_against_their_values(made: Callable[[str], str]) -> None:
+def test_printed_gains_are_compared_with_their_values(made: Callable[[str], str]) -> None:
     page = made("printed")
     text = body(page)
     assert "1 printed table without samples: nothing can be judged." in text
@@ -122,7 +122,7 @@ def test_printed_gains_are_held_against_their_values(made: Callable[[str], str])
     assert len(page) < 200_000
 
 
-def test_steps_of_a_stack_have_a_forest_plot_and_a_gap_is_told(made: Callable[[str], str]) -> None:
+def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[str], str]) -> None:
     page = made("stack")
     (section,) = re.findall(r'<section id="parts".*?</section>', page, re.DOTALL)
     # 01, 02, 03 and the whole; then 01, 02+03 and the whole.
@@ -136,7 +136,7 @@ def test_steps_of_a_stack_have_a_forest_plot_and_a_gap_is_told(made: Callable[[s
     assert "no measurement of 02" in text
 
 
-def test_a_sequential_run_says_when_each_row_was_decided(made: Callable[[str], str]) -> None:
+def test_a_sequential_run_has_the_block_of_each_decision(made: Callable[[str], str]) -> None:
     text = body(made("sequential"))
     assert "stopped after block 8 of 12, at interim analysis 2 of 3" in text
     assert text.count("block 8 ") >= 2
@@ -147,8 +147,8 @@ def test_two_hundred_rows_stay_below_three_megabytes(made: Callable[[str], str])
     page = made("two_hundred")
     assert page.count('class="strip ') == 199
     assert len(page.encode()) < 3_000_000
-    held = [column for row in data(page)["rows"].values() for column in row["samples"] or [] if column]
-    assert sum(map(len, held)) < 62_000
+    samples = [column for row in data(page)["rows"].values() for column in row["samples"] or [] if column]
+    assert sum(map(len, samples)) < 62_000
 
 
 json_values = st.recursive(
@@ -160,7 +160,7 @@ json_values = st.recursive(
 
 @settings(max_examples=50)
 @given(st.dictionaries(st.text() | st.sampled_from(["</script>", "<!--", "]]>", "\u2028"]), json_values))
-def test_json_in_a_script_comes_back_whole_and_cannot_end_it(value: dict[str, Any]) -> None:
+def test_json_in_a_script_round_trips_and_cannot_end_it(value: dict[str, Any]) -> None:
     text = script_safe(value)
     assert "<" not in text
     assert ">" not in text

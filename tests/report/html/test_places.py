@@ -1,4 +1,4 @@
-"""Where things lie: the forest plot's axis, curves over parameters, looks of columns."""
+"""Layout of plots: the forest plot's axis, curves over parameters, looks of columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_larger_ratios_lie_to_the_right_and_halving_mirrors_doubling(a: float, b
 
 
 @given(st.lists(ratios, min_size=1), st.floats(0.001, 0.2))
-def test_ticks_have_room_and_stand_where_their_labels_say(values: list[float], delta: float) -> None:
+def test_ticks_have_room_and_match_their_labels(values: list[float], delta: float) -> None:
     scale = over(*values, delta=delta)
     ticks = scale.ticks
     assert "0 %" in [tick.label for tick in ticks]
@@ -48,7 +48,7 @@ def test_ticks_have_room_and_stand_where_their_labels_say(values: list[float], d
         assert tick.place == scale.place(1 + float(tick.label.split()[0]) / 100)
 
 
-def test_an_axis_holds_its_margin_and_what_is_known_of_a_row() -> None:
+def test_an_axis_contains_its_margin_and_all_known_ratios() -> None:
     scale = axis([Bounds(None, None, None), Bounds(1.5, None, None)], 0.01)
     assert 0 < scale.place(1 / 1.01) < 50 < scale.place(1.01) < scale.place(1.5) < 100
     assert 0 < axis([], 0.01).place(1.01) < 100

@@ -1,4 +1,4 @@
-"""What draws plots is made once and kept, and a report never depends on its being kept."""
+"""The cache of the plotting library, which reports do not depend on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DRAWN = Prepared("const vega = '—';", {"blocks": {"mark": "point"}})
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Prepared]:
-    """Grows by one with each making."""
+    """A list with an entry for each time the plots are made."""
     calls: list[Prepared] = []
     monkeypatch.setattr(module, "_made", lambda: calls.append(DRAWN) or DRAWN)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -22,16 +22,16 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Prepared]:
 
 
 def ask() -> Prepared:
-    """As another process would."""
+    """Call the function as another process would."""
     return module.prepared.__wrapped__()
 
 
-def test_the_second_report_takes_what_the_first_made(made: list[Prepared]) -> None:
+def test_the_second_report_uses_the_cache_of_the_first(made: list[Prepared]) -> None:
     assert [ask(), ask()] == [DRAWN, DRAWN]
     assert len(made) == 1
 
 
-def test_what_was_made_from_other_libraries_is_not_taken(made: list[Prepared], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_of_other_library_versions_is_not_used(made: list[Prepared], monkeypatch: pytest.MonkeyPatch) -> None:
     ask()
     monkeypatch.setattr(module, "version", lambda library: f"another {library}")
     ask()
