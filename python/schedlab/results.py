@@ -18,7 +18,7 @@ Direction = Literal["lower", "higher"]
 Spread = Literal["", "standard deviation", "standard error", "unknown"]
 """Kind of a printed ±: standard deviation of the samples, standard error of their mean, or not stated."""
 
-_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, which act on terminals, and unpaired surrogates, which no file can hold."""
 
 

@@ -168,7 +168,7 @@ def test_a_huge_foreign_file_is_refused_by_its_first_zero_byte(tmp_path: Path) -
     with path.open("wb") as file:
         file.write(b"words without any figure\n" * 4000)
         file.truncate(LARGEST * 4)  # zeros behind the words, which take no room on the disk
-    with pytest.raises(ImportProblem, match="is no text: byte 100001 is zero"):
+    with pytest.raises(ImportProblem, match="is not text: byte 100001 is zero"):
         detect.read(path)
 
 
@@ -176,7 +176,7 @@ def test_more_text_than_fits_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("schedlab.importers.text.LARGEST", 2 * HEAD)
     path = tmp_path / "before.log"
     path.write_text(text("hackbench.log") * 1000)
-    with pytest.raises(ImportProblem, match="holds more than"):
+    with pytest.raises(ImportProblem, match="contains more than"):
         detect.read(path)
 
 

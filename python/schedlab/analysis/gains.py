@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from schedlab.results import Cell, Table, TableRow
@@ -104,6 +104,20 @@ def _half_unit(text: str) -> float:
         return 0.0
     places = len(match["decimals"] or match["only"] or "")
     return float(f"5e{int(match['exponent'] or 0) - places - 1}")
+
+
+def relative_gains(values: Sequence[float | None], baseline: int, *, negate: bool) -> list[float | None]:
+    """Changes in per cent of the baseline's value; None for the baseline, for missing values, and against 0.
+
+    ``negate`` makes a smaller value a positive change.
+    """
+    base = values[baseline]
+    sign = -1 if negate else 1
+    changes = [
+        None if index == baseline or value is None or not base else sign * (100 * value / base - 100)
+        for index, value in enumerate(values)
+    ]
+    return [change if change is not None and math.isfinite(change) else None for change in changes]
 
 
 @dataclass(frozen=True)

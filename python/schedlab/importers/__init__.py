@@ -1,7 +1,7 @@
-"""Results that others made, read in: benchmark trees, printed tables, the output of tools.
+"""Import of results of other tools: benchmark trees, printed tables, tool output.
 
     path ──detect──▶ reader ──▶ Import (series of samples, printed tables) ──▶ store, or --dry-run
 
-A reader takes files in and gives values out; it writes nothing and judges nothing. What it cannot understand is an
-:class:`~schedlab.results.ImportProblem` with file and line, and then nothing at all is imported.
+A reader takes files and returns values; it writes nothing and judges nothing. Input that a reader does not understand
+raises :class:`~schedlab.results.ImportProblem` with file and line, and then nothing at all is imported.
 """

@@ -1,4 +1,4 @@
-"""Files as text: packed ones unpacked by their first bytes, binary ones refused, huge ones never read in vain."""
+"""Files as text: packed files are unpacked, binary files refused, and only as much is read as is needed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from typing import Protocol
 from schedlab.results import ImportProblem
 
 HEAD = 64 * 1024
-"""Bytes by which a format is told."""
+"""Bytes at the beginning of a file that show its format."""
 
 LARGEST = 256 * 1024 * 1024
-"""Bytes of unpacked text that are read: as text and numbers they take a few times as much memory."""
+"""Bytes of unpacked text that are read at most; as text and numbers they take a few times as much memory."""
 
 _CONTROLS = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
@@ -52,22 +52,22 @@ _BINARIES = {
 
 
 class NotResults(ImportProblem):
-    """A file that holds no results of any known kind: an error where it was named, left out of a folder with a note."""
+    """A file without results of a known kind: an error if the user names the file, a note if it is in a folder."""
 
 
 class Unpacked(Protocol):
-    """Bytes that come as they are asked for."""
+    """A stream of unpacked bytes."""
 
     def read1(self, size: int, /) -> bytes:
-        """At most ``size`` bytes, none at the end."""
+        """Return at most ``size`` bytes, and none at the end."""
         ...
 
 
 @dataclass
 class Document:
-    """A text that is being looked at: its head is in memory, the rest comes when it is asked for.
+    """A text whose head is in memory and whose rest is read on first use.
 
-    ``name`` is how messages call it, ``head`` the first :data:`HEAD` bytes as text.
+    ``name`` is the name for messages, ``head`` the first :data:`HEAD` bytes as text.
     """
 
     name: str
@@ -80,21 +80,21 @@ class Document:
         """The whole content, unpacked.
 
         Raises:
-            ImportProblem: it is larger than :data:`LARGEST`, holds bytes that are no text, or its packing is damaged.
+            ImportProblem: the content is larger than :data:`LARGEST`, is not text, or its packing is damaged.
         """
         raw = self.first + _read(self.name, self.stream, LARGEST + 1 - len(self.first), self.first)
         if len(raw) > LARGEST:
             raise ImportProblem(
-                f"holds more than {LARGEST >> 20} MiB of text",
+                f"contains more than {LARGEST >> 20} MiB of text",
                 where=self.name,
-                todo="import a part of it, or what a summary of it says",
+                todo="import a part of it, or a summary",
             )
         _require_text(self.name, raw)
         return raw
 
     @property
     def text(self) -> str:
-        """The whole text: line ends are ``\\n``, colours are gone, bytes that are no UTF-8 are U+FFFD.
+        """The whole text: line ends are ``\\n``, control sequences are removed, bytes that are not UTF-8 are U+FFFD.
 
         Raises:
             ImportProblem: as for :attr:`raw`.
@@ -104,17 +104,17 @@ class Document:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Document]:
-    """A file as a document; ``-`` is standard input.
+    """Open a file as a document; ``-`` is standard input.
 
     Raises:
-        ImportProblem: it does not exist, cannot be read, is empty, or is no text.
+        ImportProblem: the file does not exist, cannot be read, is empty, or is not text.
     """
     name = "standard input" if str(path) == "-" else str(path)
     try:
         with _stream(path) as stream:
             first = _read(name, stream, HEAD, b"")
             if not first.strip():
-                raise NotResults("is empty" if not first else "holds only blanks", where=f"{name}:1", todo=EMPTY)
+                raise NotResults("is empty" if not first else "contains only blanks", where=f"{name}:1", todo=EMPTY)
             _require_text(name, first)
             yield Document(name, _decode(first, cut=len(first) == HEAD), stream, first)
     except OSError as error:
@@ -136,14 +136,14 @@ def _stream(path: Path) -> Iterator[Unpacked]:
 
 @contextmanager
 def _zstd(raw: BufferedReader) -> Iterator[Unpacked]:
-    """Python itself cannot unpack it before 3.14, so the program does."""
+    """Unpack with the program zstd, because the standard library cannot before Python 3.14."""
     program = shutil.which("zstd")
     if program is None or not raw.seekable():
-        what = "there is no program to unpack it" if program is None else "it comes through a pipe"
+        what = "no program can unpack it" if program is None else "it comes through a pipe"
         raise ImportProblem(
             f"is packed with zstd, and {what}", where=str(raw.name), todo="unpack it first (zstd -d, package zstd)"
         )
-    os.lseek(raw.fileno(), 0, os.SEEK_SET)  # the child reads the file itself, of which the head is buffered here
+    os.lseek(raw.fileno(), 0, os.SEEK_SET)  # the program reads the file from the beginning, which is buffered here
     with subprocess.Popen([program, "-dc"], stdin=raw, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         assert isinstance(child.stdout, BufferedReader)
         yield _Piped(child, child.stdout)
@@ -151,7 +151,7 @@ def _zstd(raw: BufferedReader) -> Iterator[Unpacked]:
 
 
 class _Piped:
-    """A program's output, which is an error where the program's end is one."""
+    """Output of a program; the end of the output is an error if the program failed."""
 
     def __init__(self, child: subprocess.Popen[bytes], output: BufferedReader) -> None:
         self._child, self._output = child, output
@@ -164,15 +164,15 @@ class _Piped:
 
 
 def _read(name: str, stream: Unpacked, size: int, before: bytes) -> bytes:
-    """Up to ``size`` bytes; the message about a damaged packing tells the line up to which it is whole."""
+    """Return up to ``size`` bytes; the error for a damaged packing names the line up to which it is undamaged."""
     parts: list[bytes] = []
     try:
-        # One piece at a time: a longer read would lose what could be unpacked before the damage.
+        # Read in pieces: a single read would lose what could be unpacked before the damage.
         while size > 0 and (part := stream.read1(min(size, 1 << 20))):
             parts.append(part)
             size -= len(part)
             if b"\0" in part and (before or parts[0])[:2] not in _BOMS:
-                # Not text: the rest, which may be long, is not needed to say so.
+                # The file is not text, so the rest, which may be long, is not needed.
                 break
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -204,12 +204,12 @@ def _decode(raw: bytes, *, cut: bool = False) -> str:
 
 
 _WIDE = {"UTF-16LE": slice(1, 64, 2), "UTF-16BE": slice(0, 64, 2)}
-"""Which of the first bytes are zero where text of mostly Latin letters is in UTF-16."""
+"""Which of the first bytes are zero if text of mostly Latin letters is in UTF-16."""
 
 _TAR = slice(257, 262)
-"""Where a tar archive says what it is (POSIX pax and ustar)."""
+"""Place of the format's name in a tar archive (POSIX pax and ustar)."""
 _MANUAL = re.compile(rb"(?:[.']\\\"[^\n]*\n)*\.(?:TH|Dd) ")
-"""How the source of a manual page begins: comments, then its title (man(7), mdoc(7))."""
+"""Beginning of the source of a manual page: comments, then its title (man(7), mdoc(7))."""
 
 
 def _require_text(name: str, raw: bytes) -> None:
@@ -221,7 +221,7 @@ def _require_text(name: str, raw: bytes) -> None:
             "is a tar archive, not text", where=name, todo="unpack it first (tar xf), and import the folder"
         )
     if _MANUAL.match(raw):
-        todo = "import what the tool printed; the examples of its manual are nobody's results"
+        todo = "import what the tool printed; examples in its manual are not results"
         raise NotResults("is the source of a manual page", where=f"{name}:1", todo=todo)
     at = raw.find(b"\0")
     if at >= 0 and _BOMS.get(raw[:2]) != "utf-16":
@@ -231,5 +231,5 @@ def _require_text(name: str, raw: bytes) -> None:
                 raise NotResults(f"is {encoding} without a byte order mark", where=f"{name}:1", todo=todo)
         line = raw.count(b"\n", 0, at) + 1
         raise NotResults(
-            f"is no text: byte {at + 1} is zero", where=f"{name}:{line}", todo="import the text that the tool printed"
+            f"is not text: byte {at + 1} is zero", where=f"{name}:{line}", todo="import the text that the tool printed"
         )
