@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.kernels.parameters import Names, has_parameter, similar
+from schedlab.kernels.parameters import Names
 from schedlab.targets.vm import machine as machines
 from tests.kernels.kernel_files import kernel
 from tests.targets.vm.guest_files import require_guest
@@ -19,7 +19,7 @@ KERNEL = kernel(
     ["workqueue.power_efficient", "workqueue.power-efficient", "cgroup.memory", "iommu.strict", "kvm_intel.flush"],
 )
 def test_a_name_is_found_with_dashes_or_underscores_and_before_an_equals_sign(name: str) -> None:
-    assert has_parameter(KERNEL, name)
+    assert not Names(KERNEL).lacks(name)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_a_name_is_found_with_dashes_or_underscores_and_before_an_equals_sign(na
     ],
 )
 def test_a_missing_name_is_not_found_and_a_similar_name_is_suggested(name: str, meant: str | None) -> None:
-    assert not has_parameter(KERNEL, name)
-    assert similar(KERNEL, name) == meant
+    assert Names(KERNEL).lacks(name)
+    assert Names(KERNEL).similar(name) == meant
 
 
 def test_a_kernel_that_cannot_be_unpacked_lacks_no_name() -> None:

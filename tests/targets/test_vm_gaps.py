@@ -12,7 +12,7 @@ from schedlab.experiment.plan import plan
 from schedlab.kernels.build_cache import BuildCache, Record
 from schedlab.targets.vm import VirtualMachine
 from schedlab.targets.vm import machine as machines
-from schedlab.targets.vm.session import Booting
+from schedlab.targets.vm.session import GuestSession
 from tests.kernels.kernel_files import bzimage
 from tests.targets.vm.guest_files import require_guest
 
@@ -45,7 +45,7 @@ def test_a_gap_does_not_stop_a_run_and_its_trials_fail_with_its_reason(tmp_path:
     target = VirtualMachine(experiment.target, experiment.variant)
     assert not [each for each in target.missing_requirements(made) if "variant" in each.subject]
     assert set(target.fingerprint()["kernels"]) == {"built:stack", "built:stack+01", "built:stack+03"}
-    session = Booting(made, experiment.target, {}, b"", tmp_path)
+    session = GuestSession(made, experiment.target, {}, b"", tmp_path)
     trial = next(trial for trial in made.trials if trial.variant.name == "02")
     measured = session.run(trial)
     assert (measured.state, measured.reason) == ("failed", f"there is no kernel to boot: {REASON}")

@@ -17,7 +17,7 @@ from schedlab.targets.vm import qemu
 from schedlab.targets.vm.measure import FULL
 from schedlab.targets.vm.requirements import missing_requirements
 from schedlab.targets.vm.scripts import GuestRow
-from schedlab.targets.vm.session import Booting
+from schedlab.targets.vm.session import GuestSession
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.kernels.kernel_files import bzimage, kernel
 from tests.kernels.test_pvh import ENTRY, elf
@@ -70,9 +70,9 @@ class Guests:
         self.kernel = folder / "bzImage"
         self.kernel.write_bytes(bzimage("6.12.1"))
         self.more = ""
-        self.session: Booting | None = None
+        self.session: GuestSession | None = None
 
-    def made(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Booting:
+    def made(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> GuestSession:
         """Return a session; the guest runs the first text after its boot and the second in its trial."""
         program = GUEST.replace("DMESG", repr(dmesg.encode()))
         program += f'{up}\nsend("ready", 0, archive(**ready))\nsend("begin", 1)\n'
@@ -80,7 +80,7 @@ class Guests:
         experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline, more=self.more), "f")
         made = plan(experiment, 1)
         rows = {row.key: GuestRow.of(row) for row in made.rows}
-        self.session = Booting(made, experiment.target, rows, b"", self._folder)
+        self.session = GuestSession(made, experiment.target, rows, b"", self._folder)
         self.trial = made.trials[0]
         return self.session
 

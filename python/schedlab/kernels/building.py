@@ -153,7 +153,6 @@ class _Run:
             self._gap(prefix, str(error), since, log, lasting=error.lasting)
             return
         config = out / ".config"
-        unmet = request.recipe.unmet(config.read_text(), work / "source")
         image = out / IMAGE
         record = replace(
             self._record(prefix),
@@ -161,7 +160,7 @@ class _Run:
             sha256=bzimage.checksum(image),
             seconds=time.monotonic() - since,
             size=image.stat().st_size,
-            unmet=tuple(map(str, unmet)),
+            unmet=tuple(request.recipe.unmet(config.read_text(), work / "source")),
         )
         self._cache.keep(record, {"bzImage": image, "config": config, "log": log})
         self._finish(prefix, "built", record)

@@ -24,20 +24,6 @@ class BadFragment(SchedlabError):
 
 
 @dataclass(frozen=True)
-class Unmet:
-    """An option that differs from a fragment's value; ``n`` means off. ``exists``: the kernel has the option."""
-
-    option: str
-    wanted: str
-    got: str
-    exists: bool
-
-    def __str__(self) -> str:
-        why = "" if self.exists else ", which this kernel does not have"
-        return f"{self.option}={self.wanted} was wanted{why}; it is {self.got}"
-
-
-@dataclass(frozen=True)
 class Recipe:
     """The origin of a configuration.
 
@@ -66,12 +52,16 @@ class Recipe:
         kept = [line for line in base.splitlines() if _option(line) not in wanted]
         return "\n".join([*kept, *(_line(name, value) for name, value in wanted.items())]) + "\n"
 
-    def unmet(self, config: str, source: Path) -> list[Unmet]:
-        """Return the fragments' options that the finished configuration lacks; ``source`` shows which options exist."""
+    def unmet(self, config: str, source: Path) -> list[str]:
+        """Describe the fragments' options that the finished configuration lacks; ``source`` shows which exist."""
         got = settings(config)
         faults = {name: want for name, want in self.wanted.items() if got.get(name, "n") != want}
         declared = _declared(source, faults) if faults else set()
-        return [Unmet(name, want, got.get(name, "n"), name in declared) for name, want in faults.items()]
+        return [
+            f"{name}={want} was wanted"
+            f"{'' if name in declared else ', which this kernel does not have'}; it is {got.get(name, 'n')}"
+            for name, want in faults.items()
+        ]
 
 
 def recipe(base: str, fragments: Sequence[Path]) -> Recipe:

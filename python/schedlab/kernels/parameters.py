@@ -75,30 +75,29 @@ class Names:
             return cls(None, str(error))
 
     def lacks(self, name: str) -> bool:
-        """Whether the kernel has no such parameter; False when that is unknown."""
-        return self.kernel is not None and not has_parameter(self.kernel, name)
+        """Whether the kernel lacks the boot parameter ``MODULE.NAME``; False when that is unknown.
+
+        Dashes and underscores are equal.
+        """
+        module, _, parameter = name.partition(".")
+        return self.kernel is not None and _plain(module.encode()) not in _modules_with(self.kernel, parameter)
 
     def advice(self, name: str) -> str:
         """Suggest a similar name for a name that the kernel lacks."""
-        close = None if self.kernel is None else similar(self.kernel, name)
+        close = self.similar(name)
         return f"is {close} meant?" if close else "it is misspelt, or of a module that is not built in"
 
-
-def has_parameter(kernel: bytes, name: str) -> bool:
-    """Whether an unpacked kernel has the boot parameter ``MODULE.NAME``. Dashes and underscores are equal."""
-    module, _, parameter = name.partition(".")
-    return _plain(module.encode()) in _modules_with(kernel, parameter)
-
-
-def similar(kernel: bytes, name: str) -> str | None:
-    """Return a similar name: the same parameter of a similar module, or a similar parameter of the same module."""
-    module, _, parameter = name.partition(".")
-    modules = [each.decode() for each in _modules_with(kernel, parameter)]
-    if close := get_close_matches(_plain(module.encode()).decode(), modules, n=1):
-        return f"{close[0]}.{parameter}"
-    of_module = {each.decode() for each in _parameters_of(kernel, module)}
-    close = get_close_matches(parameter, sorted(of_module), n=1)
-    return f"{module}.{close[0]}" if close else None
+    def similar(self, name: str) -> str | None:
+        """Return the same parameter of a similar module, or a similar parameter of the same module."""
+        if self.kernel is None:
+            return None
+        module, _, parameter = name.partition(".")
+        modules = [each.decode() for each in _modules_with(self.kernel, parameter)]
+        if close := get_close_matches(_plain(module.encode()).decode(), modules, n=1):
+            return f"{close[0]}.{parameter}"
+        of_module = {each.decode() for each in _parameters_of(self.kernel, module)}
+        close = get_close_matches(parameter, sorted(of_module), n=1)
+        return f"{module}.{close[0]}" if close else None
 
 
 def _modules_with(kernel: bytes, parameter: str) -> set[bytes]:

@@ -7,7 +7,6 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.kernels import git
@@ -20,25 +19,6 @@ class NoSource(SchedlabError):
     """A folder that is not a kernel source."""
 
 
-class Source(Protocol):
-    """A kernel's source in one state."""
-
-    @property
-    def identity(self) -> str:
-        """A text that is equal for equal files."""
-
-    @property
-    def title(self) -> str:
-        """The state's name for people."""
-
-    @property
-    def notes(self) -> list[str]:
-        """Notes on parts of the user's tree that are not built."""
-
-    def put(self, folder: Path) -> None:
-        """Write the files into an empty folder."""
-
-
 @dataclass(frozen=True)
 class Commit:
     """A commit of a git repository, whatever its work tree contains."""
@@ -48,23 +28,23 @@ class Commit:
 
     @property
     def identity(self) -> str:
-        """Git's hash of the files."""
+        """Git's hash of the files, which is equal for equal files."""
         return f"git-tree:{git.tree(self.repository, self.revision)}"
 
     @property
     def title(self) -> str:
-        """The commit and its first line."""
+        """The commit and its first line, for people."""
         return f"{self.revision[:12]} {git.title(self.repository, self.revision)}"
 
     @property
     def notes(self) -> list[str]:
-        """A note on changes that are not committed."""
+        """Notes on parts of the user's tree that are not built: uncommitted changes."""
         if not git.is_changed(self.repository):
             return []
         return [f"{self.repository} has changes that are not committed: they are not built"]
 
     def put(self, folder: Path) -> None:
-        """Check the commit out with a temporary index."""
+        """Write the files into an empty folder."""
         git.check_out(self.repository, self.revision, folder)
 
 
@@ -98,12 +78,16 @@ class Folder:
         return []
 
     def put(self, folder: Path) -> None:
-        """Copy the files with shared blocks where possible. With hard links a build could modify the original."""
+        """Copy the files into an empty folder, with shared blocks where possible: hard links would be unsafe."""
         argv = ["cp", "-a", "--reflink=auto", f"{self.path}/.", str(folder)]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             words = done.stderr.strip()[-300:]
             raise CannotRunHere(f"cannot be copied: {words}", where=str(self.path), todo="make room in the cache")
+
+
+Source = Commit | Folder
+"""A kernel's source in one state."""
 
 
 def open_source(path: Path, revision: str | None = None) -> Source:

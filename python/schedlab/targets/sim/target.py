@@ -57,14 +57,14 @@ class Simulator(Target):
         }
 
     @contextmanager
-    def session(self, plan: Plan, run_id: int) -> Iterator[Simulating]:
+    def session(self, plan: Plan, run_id: int) -> Iterator[SimulatorSession]:
         """Start threads that simulate ahead of their turn, one for each CPU."""
         programs = {row.key: row_program(row, self._machine) for row in plan.rows}
         with Pool() as pool:
-            yield Simulating(plan, programs, self._machine, self._kernel, pool)
+            yield SimulatorSession(plan, programs, self._machine, self._kernel, pool)
 
 
-class Simulating:
+class SimulatorSession:
     """Runs trials; see :class:`schedlab.targets.protocol.Session`.
 
     As many trials as there are CPUs are simulated ahead of their turn. An outcome does not depend on the simulations

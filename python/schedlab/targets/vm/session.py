@@ -58,7 +58,7 @@ class _Running:
         return trial.index - self.trials[0].index
 
 
-class Booting:
+class GuestSession:
     """Runs trials in guests; see :class:`schedlab.targets.protocol.Session`."""
 
     def __init__(

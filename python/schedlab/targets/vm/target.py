@@ -18,7 +18,7 @@ from schedlab.targets.protocol import Download, MissingRequirement, Target
 from schedlab.targets.vm import initramfs, machine, qemu
 from schedlab.targets.vm.requirements import missing_requirements
 from schedlab.targets.vm.scripts import GuestRow, located, programs
-from schedlab.targets.vm.session import Booting
+from schedlab.targets.vm.session import GuestSession
 
 
 class VirtualMachine(Target):
@@ -76,11 +76,11 @@ class VirtualMachine(Target):
         }
 
     @contextmanager
-    def session(self, plan: Plan, run_id: int) -> Iterator[Booting]:
+    def session(self, plan: Plan, run_id: int) -> Iterator[GuestSession]:
         """Make the guest's initial file system; the exit ends the running guest."""
         rows = {row.key: GuestRow.of(row, self._table.host_files) for row in plan.rows}
         with scratch.folder() as folder:
-            session = Booting(plan, self._table, rows, initramfs.base(self._programs(rows)), folder)
+            session = GuestSession(plan, self._table, rows, initramfs.base(self._programs(rows)), folder)
             try:
                 yield session
             finally:
