@@ -1,4 +1,4 @@
-"""Imports side by side: rows matched by what they measure, blocks joined, names kept apart."""
+"""Imports side by side: rows are matched by metric, blocks are joined, equal names get numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def made(*found: Series) -> Import:
     return Import("mmtests", "log", tuple(dict.fromkeys(one.column for one in found)), found)
 
 
-def test_rows_are_matched_and_what_a_column_lacks_is_none() -> None:
+def test_rows_are_matched_and_missing_cells_are_none() -> None:
     source = made(series("base", [1.0]), series("base", [2.0], groups=4), series("new", [3.0], groups=4))
     columns = to_columns([source])
     assert columns.names == ("base", "new")
@@ -44,12 +44,12 @@ def test_blocks_are_joined_in_their_order() -> None:
     assert [cell.tolist() for cell in row.samples if cell is not None] == [[1.0, 2.0, 3.0]]
 
 
-def test_a_name_that_two_imports_use_stays_two_columns() -> None:
+def test_a_column_name_of_two_imports_stays_two_columns() -> None:
     columns = to_columns([made(series("base", [1.0])), made(series("base", [2.0])), made(series("base", [3.0]))])
     assert columns.names == ("base", "base (2)", "base (3)")
     (row,) = columns.rows
     assert [cell.tolist() for cell in row.samples if cell is not None] == [[1.0], [2.0], [3.0]]
 
 
-def test_what_measures_something_else_is_another_row() -> None:
+def test_another_metric_is_another_row() -> None:
     assert len(to_columns([made(series("base", [1.0]), series("new", [1.0], metric="latency"))]).rows) == 2

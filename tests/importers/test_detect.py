@@ -1,4 +1,4 @@
-"""A path's format is found by what it holds; what holds nothing that is known is named, with what is read."""
+"""The format of a path follows from its content; unknown content is refused with a hint."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ READERS = {
     "perf-stat": "perf-stat", "netperf": "netperf", "iperf3": "iperf3", "hyperfine": "hyperfine",
     "schbench": "schbench", "cyclictest": "cyclictest",
 }  # fmt: skip
-"""Which reader a sample's name begins with."""
+"""Readers by the beginning of a sample's name."""
 
 OTHERS = {
     "hyperfine.csv": "hyperfine-csv", "cyclictest.json": "cyclictest-json",
@@ -51,7 +51,7 @@ NUMBERS_ALONE = "perf-messaging-simple.log"
     ids=lambda path: path.name,
 )
 @pytest.mark.parametrize("renamed", ["results", "notes.md"])
-def test_the_reader_is_told_by_content_not_by_name(path: Path, renamed: str, tmp_path: Path) -> None:
+def test_the_reader_depends_on_the_content_not_on_the_name(path: Path, renamed: str, tmp_path: Path) -> None:
     copy = tmp_path / renamed
     shutil.copy(path, copy)
     with opened(copy) as document:
@@ -78,7 +78,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("packing", PACK)
-def test_packed_files_are_unpacked_whatever_they_are_called(packing: str, tmp_path: Path) -> None:
+def test_packed_files_are_unpacked_whatever_their_names(packing: str, tmp_path: Path) -> None:
     path = tmp_path / f"before.log.{packing}"
     path.write_bytes(PACK[packing](text("hackbench.log").encode()))
     assert detect.read(path).columns == ("before",)
@@ -116,7 +116,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_what_is_not_read_is_named_with_what_to_do(name: str, tmp_path: Path) -> None:
+def test_unreadable_content_is_named_with_what_to_do(name: str, tmp_path: Path) -> None:
     content, said = FOREIGN[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -136,7 +136,7 @@ def test_what_is_not_read_is_named_with_what_to_do(name: str, tmp_path: Path) ->
         ("Benchmark 1: sleep 0.01\n  Time (mean ± σ):      11.3 ms ±   0.5 ms\n", "--export-json"),
     ],
 )
-def test_output_for_people_is_told_what_to_ask_for_instead(content: str, todo: str, tmp_path: Path) -> None:
+def test_output_for_people_is_refused_with_the_option_to_use(content: str, todo: str, tmp_path: Path) -> None:
     path = tmp_path / "output.txt"
     path.write_text(content)
     with pytest.raises(ImportProblem) as problem:
@@ -144,13 +144,13 @@ def test_output_for_people_is_told_what_to_ask_for_instead(content: str, todo: s
     assert todo in problem.value.todo
 
 
-def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_path_is_named(tmp_path: Path) -> None:
     with pytest.raises(ImportProblem, match="no such file") as problem:
         detect.read(tmp_path / "nothing")
     assert problem.value.where == str(tmp_path / "nothing")
 
 
-def test_a_format_that_is_named_is_taken(tmp_path: Path) -> None:
+def test_a_stated_format_is_used(tmp_path: Path) -> None:
     found = detect.read(SAMPLES / NUMBERS_ALONE, "perf-bench")
     assert values(found, "time", "perf-bench") == [0.068, 0.067, 0.070]
     with pytest.raises(ImportProblem, match="'perf' is not a format") as problem:
@@ -207,7 +207,7 @@ def test_a_table_behind_the_first_64_kib_is_found_and_a_layout_can_be_stated(tmp
         detect.read(path, "hackbench", layouts("columns=runs"))
 
 
-def test_an_archive_is_called_one(tmp_path: Path) -> None:
+def test_an_archive_is_refused_as_an_archive(tmp_path: Path) -> None:
     path = tmp_path / "run.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         archive.add(SAMPLES / "hackbench.log")
@@ -236,19 +236,19 @@ def test_standard_input_is_a_path_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(folder: Path, *names: str, start: float = 0.1) -> None:
-    """Logs of hackbench with one run each, whose times tell them apart."""
+    """Write logs of hackbench with one run each and different times."""
     folder.mkdir(parents=True, exist_ok=True)
     for index, name in enumerate(names):
         (folder / name).write_text(f"Time: {start + index / 1000:.3f}\n")
 
 
 def times(paths: list[Path], names: list[str] | None = None) -> dict[tuple[str, int], list[float]]:
-    """Samples by column and block."""
+    """Return the samples by column and block."""
     (found,) = detect.read_all(paths, names=names or [])
     return {(one.column, one.block): one.values.tolist() for one in found.series}
 
 
-def test_files_are_columns_called_after_them(tmp_path: Path) -> None:
+def test_files_are_columns_with_their_names(tmp_path: Path) -> None:
     put(tmp_path, "before.log", "after.txt")
     paths = [tmp_path / "before.log", tmp_path / "after.txt"]
     assert times(paths) == {("before", 1): [0.1], ("after", 1): [0.101]}
@@ -262,7 +262,7 @@ def test_folders_are_columns_and_their_files_blocks_in_natural_order(tmp_path: P
     assert times([tmp_path]) == expected_times
 
 
-def test_files_in_folders_of_folders_are_not_lost(tmp_path: Path) -> None:
+def test_files_in_nested_folders_are_read(tmp_path: Path) -> None:
     put(tmp_path / "base" / "run-1", "a.log")
     put(tmp_path / "base" / "run-2", "a.log", start=0.2)
     (tmp_path / "base" / "loop").symlink_to(tmp_path)
@@ -271,9 +271,7 @@ def test_files_in_folders_of_folders_are_not_lost(tmp_path: Path) -> None:
     assert times([tmp_path / "base"], ["base"]) == expected_times
 
 
-def test_a_folder_with_more_files_than_a_benchmark_leaves_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "inner", "a.log", "b.log", "c.log")
     monkeypatch.setattr("schedlab.importers.logs.files.MOST_FILES", 2)
     with pytest.raises(ImportProblem, match="contains more than 2 files"):
@@ -285,7 +283,7 @@ def test_a_folder_of_logs_alone_has_a_column_for_each_file(tmp_path: Path) -> No
     assert {column for column, _ in times([tmp_path])} == {"before", "after"}
 
 
-def test_files_of_the_same_name_are_columns_after_their_folders(tmp_path: Path) -> None:
+def test_files_with_the_same_name_are_columns_named_after_their_folders(tmp_path: Path) -> None:
     put(tmp_path / "old", "hackbench.log")
     put(tmp_path / "new", "hackbench.log", start=0.2)
     paths = [tmp_path / "old" / "hackbench.log", tmp_path / "new" / "hackbench.log"]
@@ -297,7 +295,7 @@ def test_a_name_makes_a_folder_one_column(tmp_path: Path) -> None:
     assert times([tmp_path], ["base"]) == {("base", 1): [0.1], ("base", 2): [0.101]}
 
 
-def test_what_is_no_result_in_a_folder_is_left_out_and_said(tmp_path: Path) -> None:
+def test_other_files_in_a_folder_are_left_out_with_a_note(tmp_path: Path) -> None:
     put(tmp_path, "before.log", "after.log")
     (tmp_path / "README").write_text("words\n")
     (tmp_path / "err.log").write_text("")
@@ -332,7 +330,7 @@ def test_summaries_of_several_files_stand_side_by_side() -> None:
     assert cells["elapsed"][1] is None
 
 
-def test_hyperfine_beside_others_is_one_column_and_its_commands_are_rows(tmp_path: Path) -> None:
+def test_several_files_of_hyperfine_are_columns_and_commands_are_rows(tmp_path: Path) -> None:
     for name in ("before.json", "after.json"):
         shutil.copy(SAMPLES / "hyperfine.json", tmp_path / name)
     (found,) = detect.read_all([tmp_path / "before.json", tmp_path / "after.json"])
@@ -353,7 +351,7 @@ def test_a_name_makes_the_commands_of_hyperfine_rows_of_one_column() -> None:
     assert len(values(found, "time", command="sleep 0.01")) == 6
 
 
-def test_two_runs_of_mmtests_named_one_by_one_are_columns_of_one_import(tmp_path: Path) -> None:
+def test_several_runs_of_mmtests_are_columns_of_one_import(tmp_path: Path) -> None:
     for run, seconds in (("old", "1.5"), ("new", "1.4")):
         logs = tmp_path / run / "iter-0" / "kernbench" / "logs"
         logs.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Whatever the bytes: an import is read, or an ImportProblem says why not; nothing else comes out, and it ends."""
+"""Any bytes are read, or refused by an ImportProblem, in bounded time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOSTILE = [
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A sample with pieces cut out, put in, doubled or cut off."""
+    """Draw a sample with pieces removed, inserted, doubled or truncated."""
     content = draw(st.sampled_from(sorted(CONTENTS.values())))[:6000]
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(content)))
@@ -53,7 +53,7 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 
 def require_read_or_problem(read: Callable[[], object]) -> None:
-    """Nothing but an ImportProblem comes out, and its words can be shown."""
+    """Check that nothing but an ImportProblem is raised, and that its text can be printed."""
     said = ""
     try:
         read()
@@ -79,7 +79,7 @@ def test_a_mutated_log_is_read_or_refused(content: bytes, tmp_path_factory: pyte
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(content=mutated())
-def test_what_was_read_of_a_mutated_log_can_be_kept(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_import_of_a_mutated_log_can_be_stored(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "kept.log"
     path.write_bytes(content)
     require_read_or_problem(lambda: read_into_memory(detect.read_all([path])))
@@ -88,7 +88,7 @@ def test_what_was_read_of_a_mutated_log_can_be_kept(content: bytes, tmp_path_fac
 @pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(content=mutated())
-def test_every_reader_refuses_what_is_not_its_own(reader: Reader, content: bytes) -> None:
+def test_every_reader_reads_or_refuses_a_mutated_log(reader: Reader, content: bytes) -> None:
     text = content.decode(errors="replace").replace("\0", " ")
     reader.recognises(text)
     require_read_or_problem(lambda: reader.read(Log("log", text, "log")))
@@ -122,7 +122,7 @@ LONG = {
 
 @pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 @pytest.mark.parametrize("kind", LONG)
-def test_no_text_keeps_a_reader_busy_for_long(reader: Reader, kind: str) -> None:
+def test_no_text_takes_a_reader_quadratic_time(reader: Reader, kind: str) -> None:
     # Not a measurement: a reader whose time grows with the square of the text takes minutes here, not a second.
     began = time.process_time()
     reader.recognises(LONG[kind][:65_536])

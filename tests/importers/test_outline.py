@@ -1,4 +1,4 @@
-"""A dry run shows samples and printed tables in one shape; names, baselines and directions can be told from outside."""
+"""The outline of an import, and the names, baselines and directions that the user states."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ PRINTED = Import(
 )
 
 
-def told(*imports: Import) -> dict[str, Any]:
+def as_json(*imports: Import) -> dict[str, Any]:
     return json.loads(to_json([outline(found) for found in imports]))
 
 
 def test_samples_are_rows_with_means_gains_and_every_sample() -> None:
-    (found,) = told(SAMPLES)["imports"]
+    (found,) = as_json(SAMPLES)["imports"]
     (table,) = found["tables"]
     assert (table["layout"], table["columns"], table["baseline"]) == ("samples", ["old", "new"], "old")
     time, rate = table["rows"]
@@ -66,7 +66,7 @@ def test_samples_are_rows_with_means_gains_and_every_sample() -> None:
 
 
 def test_printed_rows_have_the_same_fields_and_their_own_figures() -> None:
-    (samples,), (printed,) = (told(one)["imports"][0]["tables"] for one in (SAMPLES, PRINTED))
+    (samples,), (printed,) = (as_json(one)["imports"][0]["tables"] for one in (SAMPLES, PRINTED))
     assert printed["rows"][0].keys() == samples["rows"][0].keys()
     (row,) = printed["rows"]
     assert (row["operation"], row["label"], row["line"], row["parameters"]) == ("Amean", "1", 7, {"groups": 1})
@@ -77,18 +77,18 @@ def test_printed_rows_have_the_same_fields_and_their_own_figures() -> None:
     assert row["stars"] == [None, True, None, None]
 
 
-def test_gains_that_the_values_do_not_give_are_listed_cell_by_cell() -> None:
-    (disagreement,) = told(PRINTED)["imports"][0]["disagreements"]
+def test_gains_that_disagree_with_the_values_are_listed() -> None:
+    (disagreement,) = as_json(PRINTED)["imports"][0]["disagreements"]
     assert (disagreement["table"], disagreement["line"], disagreement["column"]) == (0, 7, "d")
     assert (disagreement["printed"], disagreement["recomputed"]) == (-40.0, -50.0)
 
 
-def test_another_baseline_changes_what_is_compared_with() -> None:
+def test_another_baseline_is_first_and_marked_in_tables() -> None:
     (samples, printed) = with_baseline([SAMPLES, PRINTED], "new")
     assert samples.columns == ("new", "old")
     assert printed.tables[0].baseline == 0
     (_, printed) = with_baseline([SAMPLES, PRINTED], "d")
-    gains = told(printed)["imports"][0]["tables"][0]["rows"][0]["recomputed_gains"]
+    gains = as_json(printed)["imports"][0]["tables"][0]["rows"][0]["recomputed_gains"]
     # 100 − 100·2/3
     assert gains == pytest.approx([33.3333, 66.6667, None, None], abs=1e-4)
     with pytest.raises(ImportProblem, match="no column is called 'x'") as problem:
@@ -109,7 +109,7 @@ def test_columns_can_be_renamed_but_not_to_one_name() -> None:
         renamed([SAMPLES], {"old": "new"})
 
 
-def test_the_users_direction_replaces_the_readers() -> None:
+def test_a_stated_direction_replaces_that_of_the_reader() -> None:
     (found,) = with_directions([SAMPLES], {"time": "higher"})
     assert {one.direction for one in found.series if one.metric == "time"} == {"higher"}
     assert found.notes == SAMPLES.notes
@@ -117,7 +117,7 @@ def test_the_users_direction_replaces_the_readers() -> None:
         with_directions([SAMPLES], {"tiem": "higher"})
 
 
-def test_each_column_of_samples_knows_where_it_came_from() -> None:
+def test_each_column_of_samples_has_its_own_source() -> None:
     old, new = by_column(SAMPLES)
     assert ((old.columns, old.source), (new.columns, new.source)) == (
         (("old",), "/r/old.log"),
@@ -126,12 +126,12 @@ def test_each_column_of_samples_knows_where_it_came_from() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e200])
-def test_what_is_no_number_is_refused(value: float) -> None:
+def test_values_that_are_not_finite_are_refused(value: float) -> None:
     with pytest.raises(ImportProblem, match="not a number"):
         checked(Import("x", "x", ("a",), (series("a", [1.0, value]),)))
 
 
-def test_a_row_that_is_there_twice_is_refused() -> None:
+def test_a_repeated_row_is_refused() -> None:
     twice = (series("a", [1.0]), series("a", [2.0], direction="higher"))
     with pytest.raises(ImportProblem, match="twice in one block"):
         checked(Import("x", "x", ("a",), twice))
@@ -143,6 +143,6 @@ def test_control_characters_do_not_reach_a_terminal() -> None:
     assert found.series[0].column == "a\ufffd[2J"
 
 
-def test_an_import_of_nothing_is_refused() -> None:
+def test_an_empty_import_is_refused() -> None:
     with pytest.raises(ImportProblem, match="contains no results"):
         checked(Import("x", "somewhere"))

@@ -1,4 +1,4 @@
-"""What mails do to tables: quoting, wrapping, encodings, patches and headers around them."""
+"""Tables in mails: quoting, wrapping, encodings, and patches and headers around them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _facts(found: Import | Table) -> list[tuple[object, ...]]:
 PLAIN = _facts(imported(TABLE))
 
 
-def test_the_plain_table_is_what_the_others_are_compared_with() -> None:
+def test_the_reference_table_is_read() -> None:
     table = only(imported(TABLE))
     assert table.columns == ("5.14-vanilla", "5.14-patched")
     assert [values(row) for row in table.rows] == [[333.12, 332.93], [4824.56, 4890.81], [4635.17, 6810.90]]
@@ -74,7 +74,7 @@ def test_spaces_that_do_not_break_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("width", [38, 44, 50, 56])
-def test_rows_that_a_mail_program_broke_are_put_together(width: int) -> None:
+def test_wrapped_rows_are_joined(width: int) -> None:
     broken = []
     for line in TABLE.splitlines():
         if len(line) > width and (at := line.rfind(" ", 0, width)) > 0 and line[:at].strip():
@@ -84,7 +84,7 @@ def test_rows_that_a_mail_program_broke_are_put_together(width: int) -> None:
     assert _facts(imported("\n".join(broken) + "\n")) == PLAIN
 
 
-def test_broken_rows_lose_their_quoting_as_mail_programs_have_it() -> None:
+def test_wrapped_rows_without_quote_marks_are_joined() -> None:
     lines = TABLE.splitlines()
     broken = [f"> {line}" if "*" not in line else f"> {line[:36]}\n{line[36:].strip()}" for line in lines]
     assert any(line.endswith(")") for line in broken if "\n" in line) or "\n4890.81 " in "\n".join(broken)
@@ -109,7 +109,7 @@ def test_quoted_printable_mails_are_decoded_and_lines_numbered_as_in_the_file() 
     assert text[only(found).rows[-1].line - 1].startswith("Hmean")
 
 
-def test_an_archive_that_cut_the_header_off_left_quoted_printable_all_the_same() -> None:
+def test_quoted_printable_without_its_header_is_decoded() -> None:
     body = quopri.encodestring(f"x =3D {TABLE}".encode()) + b"a =3D b;=20\n"
     assert _facts(imported(body)) == PLAIN
 
@@ -119,7 +119,7 @@ def test_base64_mails_are_decoded() -> None:
     assert _facts(imported(_mail(body, "base64"))) == PLAIN
 
 
-def test_parts_of_a_mail_each_have_their_own_encoding_and_patches_hold_no_tables() -> None:
+def test_each_part_of_a_mail_has_its_own_encoding_and_patches_are_ignored() -> None:
     mail = (
         f"--==1==\nContent-Type: text/plain; charset=us-ascii\nContent-Transfer-Encoding: 7bit\n\n{TABLE}\n"
         "--==1==\nContent-Type: text/plain\nContent-Transfer-Encoding: quoted-printable\n\n"
@@ -128,12 +128,12 @@ def test_parts_of_a_mail_each_have_their_own_encoding_and_patches_hold_no_tables
     assert _facts(imported(mail)) == PLAIN
 
 
-def test_a_patch_and_a_diffstat_beside_the_table_are_no_tables() -> None:
+def test_patches_and_diffstats_beside_a_table_are_ignored() -> None:
     stat = " kernel/sched/fair.c | 20 ++++----\n kernel/sched/core.c |  4 +-\n 2 files changed, 15 insertions(+)\n"
     assert _facts(imported(f"{stat}\n{PATCH}\n{TABLE}\n---\n{stat}\n{PATCH}")) == PLAIN
 
 
-def test_a_html_part_is_left_where_there_is_plain_text_and_read_where_there_is_none() -> None:
+def test_an_html_part_is_read_only_without_a_plain_part() -> None:
     page = f"<html><body><p>Hi 1 2 3</p><pre>{TABLE.replace('&', '&amp;')}</pre></body></html>"
     both = (
         f'Content-Type: multipart/alternative; boundary="b"\n\n--b\nContent-Type: text/plain\n\n{TABLE}\n'
@@ -167,13 +167,13 @@ def test_sub_headings_between_rows_begin_new_tables_with_the_same_columns() -> N
         (b"Nothing to see here.\nMove on.\n", "no table", "mail.txt"),
     ],
 )
-def test_what_holds_no_table_is_refused_with_the_reason(data: bytes, why: str, where: str) -> None:
+def test_a_text_without_table_is_refused_with_the_reason(data: bytes, why: str, where: str) -> None:
     with pytest.raises(ImportProblem, match=why) as caught:
         imported(data)
     assert (caught.value.where, bool(caught.value.todo)) == (where, True)
 
 
-def test_a_file_that_is_not_there_is_an_import_problem(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_import_problem(tmp_path: Path) -> None:
     with pytest.raises(ImportProblem, match="cannot be read"):
         read(tmp_path / "none.txt")
 
@@ -218,7 +218,7 @@ def test_a_malformed_run_in_a_table_without_changes_is_named(old: str, new: str,
     assert caught.value.where == f"mail.txt:{line}"
 
 
-def test_prose_behind_a_table_ends_it() -> None:
+def test_prose_ends_a_table() -> None:
     assert _facts(imported(f"{TABLE}As can be seen, 64 clients gain 1.37% and 128 gain 46.94%.\n")) == PLAIN
 
 
@@ -229,7 +229,7 @@ def test_remarks_behind_rows_are_left_out_with_a_note_or_stop_the_import() -> No
         imported(RUNS.replace("1475.00", "1475.00   <-- the machine was busy"))
 
 
-def test_cells_that_print_nothing_or_no_number_are_missing() -> None:
+def test_blank_and_nan_cells_are_missing() -> None:
     text = TABLE.replace("332.93 (  -0.06%)", "   nan (    nan%)").replace("4824.56 (   0.00%)", " " * 18)
     table = only(imported(text))
     assert [values(row) for row in table.rows] == [[333.12, None], [None, 4890.81], [4635.17, 6810.90]]
@@ -244,7 +244,7 @@ def test_cells_that_print_nothing_or_no_number_are_missing() -> None:
     st.floats(0, 1),
     st.sampled_from(b"\n\t 0(%*|.-e\xb1"),
 )
-def test_a_damaged_text_is_read_or_refused_and_nothing_else(file: Path, cut: float, place: float, byte: int) -> None:
+def test_a_damaged_text_is_read_or_refused(file: Path, cut: float, place: float, byte: int) -> None:
     damaged = bytearray(file.read_bytes())
     damaged[int(place * (len(damaged) - 1))] = byte
     with suppress(ImportProblem):

@@ -56,7 +56,7 @@ def test_layout_columns_and_rows_of_public_tables(
     assert [_shape(table) for table in example(name).tables] == tables
 
 
-def test_every_fixture_is_expected_somewhere() -> None:
+def test_every_fixture_has_expectations() -> None:
     elsewhere = {"seed", "perf", "zero"}
     names = {path.stem for path in TABLES.glob("*.txt") if path.stem.partition("-")[0] not in elsewhere}
     assert names == {name for name, _ in CASES}
@@ -74,7 +74,7 @@ def test_mmtests_rows_without_changes_keep_their_operations() -> None:
     assert row(found[0], "Max 256").parameters == {"groups": 256}
 
 
-def test_names_that_run_into_one_another_are_those_of_the_table_before() -> None:
+def test_names_without_spaces_between_them_are_those_of_the_table_before() -> None:
     main, durations = example("mmtests-glued-names").tables
     assert durations.columns == main.columns
     assert values(row(durations, "Duration User")) == [5702.00, 10264.25]
@@ -150,13 +150,13 @@ ROWS = "Hmean  1   324.88 (0.00%)   331.02 *1.89%*\nHmean  2   640.54(0.00%)    
         "      6.1.0                                6.1.0\n  vanilla                        mytree\n",
     ],
 )
-def test_two_lines_of_names_are_a_pair_wherever_they_stand(names: str) -> None:
+def test_two_header_lines_are_joined_whatever_their_alignment(names: str) -> None:
     table = only(imported(f"TBENCH4\n{names}{ROWS}"))
     assert (table.title, table.columns) == ("TBENCH4", ("6.1.0-vanilla", "6.1.0-mytree"))
     assert [values(row) for row in table.rows] == [[324.88, 331.02], [640.54, 651.91]]
 
 
-def test_two_lines_of_names_with_tabs_are_a_pair() -> None:
+def test_two_header_lines_with_tabs_are_joined() -> None:
     rows = "Hmean\t1\t300.00 (   0.00%)\t303.00 *   1.00%*\nHmean\t16\t4800.00 (   0.00%)\t-\n"
     table = only(imported(f"tbench4\n\n\t\t6.9.0\t6.9.0\n\t\tbase\tnew\n{rows}"))
     assert (table.title, table.columns) == ("tbench4", ("6.9.0-base", "6.9.0-new"))
@@ -164,7 +164,7 @@ def test_two_lines_of_names_with_tabs_are_a_pair() -> None:
 
 
 @pytest.mark.parametrize("title", ["tbench results", "  tbench results"])
-def test_a_title_of_as_many_words_as_columns_names_none(title: str) -> None:
+def test_a_title_with_as_many_words_as_columns_is_not_a_header(title: str) -> None:
     table = only(imported(f"{title}\n                 vanilla    mytree\n{ROWS}"))
     assert (table.title, table.columns) == (title.strip(), ("vanilla", "mytree"))
 
@@ -177,14 +177,14 @@ def test_a_single_row_with_its_changes_is_a_table(end: str) -> None:
         imported(text.replace("Amean", "Weather"))
 
 
-def test_a_load_called_cpu_has_no_per_cent() -> None:
+def test_a_load_called_cpu_is_not_in_per_cent() -> None:
     text = (
         "stress-ng\n              base                 new\nHmean     cpu-1   1045.00 (   0.00%)  1050.00 (   0.48%)\n"
     )
     assert only(imported(text)).rows[0].unit == ""
 
 
-def test_a_report_of_ours_comes_back_with_its_operations_units_and_missing_cells() -> None:
+def test_a_report_of_schedlab_is_read_back_with_operations_units_and_missing_cells() -> None:
     text = (
         "hackbench-process time (s, lower is better)\n"
         "                                        before the patch              after the patch\n"
@@ -206,7 +206,7 @@ def test_a_report_of_ours_comes_back_with_its_operations_units_and_missing_cells
     assert dict(table.rows[0].parameters) == {"case": "time-20-1-100-100"}
 
 
-def test_a_remark_in_parentheses_under_the_header_loses_no_names_and_the_next_begins_a_table() -> None:
+def test_a_remark_under_the_header_is_skipped_and_a_later_one_begins_a_table() -> None:
     text = """
 hackbench-process-pipes
                        baseline              patched
@@ -224,7 +224,7 @@ Amean     4      0.8000 (   0.00%)     0.7600 *   5.00%*
     assert second.title == "(turbo off)"
 
 
-def test_a_change_that_is_not_finite_is_one_all_the_same() -> None:
+def test_an_infinite_change_is_read() -> None:
     text = """
 stressng
                            1.0                    1.0

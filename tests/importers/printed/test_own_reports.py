@@ -1,4 +1,4 @@
-"""What schedlab prints in MMTests' layout comes back with the parameters that it was measured with."""
+"""Reports of schedlab in MMTests' layout are read back with the parameters of the measurement."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def read_back(rows: list[ColumnRow]) -> set[tuple[str, str]]:
 PAIRS: list[Parameters] = [{"groups": 4, "size": 100}, {"groups": 8, "size": 1.5}, {"groups": 8, "size": "all"}]
 
 
-def test_several_parameters_come_back_by_name() -> None:
+def test_several_parameters_are_read_back_by_name() -> None:
     assert read_back([row("time", pair) for pair in PAIRS]) == {("Amean", str(pair)) for pair in PAIRS}
 
 
-def test_several_metrics_of_one_table_are_told_apart() -> None:
+def test_several_metrics_of_one_table_are_distinguished() -> None:
     rows = [row(metric, pair) for metric in ("time", "time-to-first") for pair in PAIRS]
     assert read_back(rows) == {
         ("Amean", str({"metric": metric, **pair})) for metric in ("time", "time-to-first") for pair in PAIRS
@@ -49,11 +49,11 @@ def test_several_metrics_of_one_table_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("other", [{"groups": 4}, {"size": 4, "groups": 4}])
-def test_rows_with_other_parameters_name_none(other: Parameters) -> None:
+def test_rows_with_different_parameters_are_not_named_in_the_title(other: Parameters) -> None:
     text = view_text(view(Columns(("base", "new"), (row("time", PAIRS[0]), row("time", other)))))
     assert text.startswith("mixed-load time (s, lower is better)\n")
 
 
-def test_a_value_with_a_dash_is_not_guessed_at() -> None:
+def test_a_label_with_an_ambiguous_dash_stays_whole() -> None:
     found = only(imported(view_text(view(Columns(("base", "new"), (row("time", {"groups": 4, "kind": "a-b"}),))))))
     assert dict(found.rows[0].parameters) == {"case": "time-4-a-b"}

@@ -1,4 +1,4 @@
-"""Random tables, printed by small renderers of each layout and read back: every cell must be where it was put."""
+"""Random tables are printed by a small renderer of each layout and read back, cell by cell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ marks = st.sampled_from(["", "> ", ">> ", "> > ", "    "])
 
 @dataclass(frozen=True)
 class Printed:
-    """A cell to print: no value is a cell left blank, nan one that was computed from nothing."""
+    """A cell to print: without value it is blank, with nan it is printed as nan."""
 
     value: float | None
     gain: float = 0.0
@@ -73,7 +73,7 @@ def mmtests_tables(
 
 @TABLES
 @given(mmtests_tables(holes), marks, st.sampled_from(["\n", "\r\n"]))
-def test_mmtests_tables_with_holes_come_back_cell_by_cell(
+def test_mmtests_tables_with_missing_cells_are_read_back(
     table: tuple[list[str], list[tuple[str, str, list[Printed]]]], mark: str, end: str
 ) -> None:
     names, rows = table
@@ -92,7 +92,7 @@ def test_mmtests_tables_with_holes_come_back_cell_by_cell(
 
 @TABLES
 @given(mmtests_tables(cells), st.integers(45, 90), st.booleans())
-def test_mmtests_tables_broken_by_a_mail_program_come_back(
+def test_wrapped_mmtests_tables_are_read_back(
     table: tuple[list[str], list[tuple[str, str, list[Printed]]]], width: int, quoted: bool
 ) -> None:
     names, rows = table
@@ -120,7 +120,7 @@ def test_mmtests_tables_broken_by_a_mail_program_come_back(
     st.data(),
     st.booleans(),
 )
-def test_runs_in_rows_come_back(metrics: list[str], runs: list[str], data: st.DataObject, aligned: bool) -> None:
+def test_runs_in_rows_are_read_back(metrics: list[str], runs: list[str], data: st.DataObject, aligned: bool) -> None:
     figures_of = {run: [data.draw(figures) for _ in metrics] for run in runs}
     gap = "    " if aligned else " "
     lines = [gap.join(["" * 16, *(f"{m:>12}" for m in metrics)]) if aligned else " ".join(metrics)]
@@ -145,7 +145,7 @@ def test_runs_in_rows_come_back(metrics: list[str], runs: list[str], data: st.Da
     st.sampled_from(["markdown", "frame", "bare"]),
     marks,
 )
-def test_bordered_tables_come_back(
+def test_tables_with_bars_are_read_back(
     names: list[str], sizes: list[int], data: st.DataObject, style: str, mark: str
 ) -> None:
     rows = [[data.draw(figures) for _ in names] for _ in sizes]
@@ -175,7 +175,7 @@ def test_bordered_tables_come_back(
     st.integers(2, 100),
     marks,
 )
-def test_blocks_of_perf_stat_come_back(
+def test_blocks_of_perf_stat_are_read_back(
     headings: list[str], lines: list[tuple[float, float]], runs: int, mark: str
 ) -> None:
     text = []
@@ -200,7 +200,7 @@ def test_blocks_of_perf_stat_come_back(
     marks,
     st.sampled_from(["utf-8", "latin-1"]),
 )
-def test_reports_of_the_robot_come_back(
+def test_0_day_reports_are_read_back(
     commits: int, bases: list[int], data: st.DataObject, mark: str, charset: str
 ) -> None:
     names = [f"{k:016x}" for k in range(10**15, 10**15 + commits)]
@@ -231,7 +231,7 @@ def test_reports_of_the_robot_come_back(
     ),
     marks,
 )
-def test_runs_of_hackbench_come_back(headings: list[tuple[str, list[float]]], mark: str) -> None:
+def test_runs_of_hackbench_are_read_back(headings: list[tuple[str, list[float]]], mark: str) -> None:
     text = ["$ hackbench -p -g 4", ""]
     for heading, times in headings:
         text += [f"{heading} kernel:", ""]

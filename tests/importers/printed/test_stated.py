@@ -21,29 +21,29 @@ READ: list[tuple[str, str, tuple[str, ...], list[list[float | None]]]] = [
     ("columns-iops", "lines=3-5,columns=runs,names=case+before+poll_source+io_poll,separator=wide,gains=change", (
         "before", "poll_source", "io_poll",
     ), [[167102, 186049, 186654], [162204, 181214, 181850], [159520, 177071, 177928]]),
-    ("tabs-set-columns-apart-wherever-they-end", "columns=runs,skip=4,better=higher", ("baseline", "patched"), [
+    ("tabs", "columns=runs,skip=4,better=higher", ("baseline", "patched"), [
         [560.45, 576.96], [766.66, 797.54],
     ]),
-    ("emphasis-is-no-part-of-a-name", "columns=runs", ("one", "two"), [[11, 20], [5, 6]]),
-    ("kernels-as-rows-of-percentiles-are-the-columns", "columns=metrics,better=lower", (
+    ("markdown-emphasis", "columns=runs", ("one", "two"), [[11, 20], [5, 6]]),
+    ("kernels-as-rows", "columns=metrics,better=lower", (
         "6.5-rc1", "6.5-rc1+eevdf",
     ), [[12, 11], [412, 254]]),
-    ("figures-of-one-row-in-several-units-of-time-are-brought-together", "columns=runs,separator=wide,skip=4", (
+    ("several-units-of-time", "columns=runs,separator=wide,skip=4", (
         "before", "after",
     ), [[1.96, 0.91771], [689.43, 26.95]]),
-    ("decimal-commas-are-told-by-the-company-they-keep", "lines=2-5,columns=runs,decimal=comma", ("base", "patched"), [
+    ("decimal-commas", "lines=2-5,columns=runs,decimal=comma", ("base", "patched"), [
         [1.344, 1.359], [0.28, 1.31], [26311.5, 25976.2],
     ]),
     ("columns-stacked-header", "lines=4-6,columns=runs,names=threads+before+after+%,skip=4,separator=spaces", (
         "before", "after",
     ), [[65373, 65206], [15467, 15378], [6214, 5528]]),
-    ("a-number-below-a-name-of-its-own-stays-a-figure", "columns=runs", ("base", "patched"), [
+    ("plain-metrics", "columns=runs", ("base", "patched"), [
         [100, 200], [300, 400],
     ]),
-    ("labels-of-two-words-and-cells-that-are-not-available-are-read", "columns=runs,skip=4,separator=wide", (
+    ("unixbench-missing-cells", "columns=runs,skip=4,separator=wide", (
         "base", "fix",
     ), [[2130.5, 2215.7], [1022.0, 994.3], [812.3, None]]),
-    ("the-tests-of-unixbench-are-rates-whatever-their-names", "columns=runs,separator=wide,better=higher", (
+    ("unixbench-rates", "columns=runs,separator=wide,better=higher", (
         "w/o", "w/",
     ), [[240, 350], [7700, 7500], [670, 680]]),
 ]  # fmt: skip

@@ -14,12 +14,12 @@ from tests.importers.printed.helpers import UNKNOWN, imported, only
 
 NAMES = sorted(path.stem for path in UNKNOWN.glob("*.txt"))
 WITHOUT_LINE = {
-    "a-list-of-runs-with-a-figure-each-needs-no-header",
-    "a-name-over-two-lines-is-whole",
+    "list-of-runs",
+    "row-name-over-two-lines",
     "framed-long",
-    "lines-of-a-trace-are-no-runs",
-    "parts-under-one-heading-are-of-its-benchmark-until-the-next-heading",
-    "several-compared-kernels-are-several-columns",
+    "trace",
+    "parts-under-headings",
+    "normalised-several-kernels",
 }
 """Texts without two rows that end with two figures; the message says that they have no table."""
 

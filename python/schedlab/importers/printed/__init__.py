@@ -131,8 +131,9 @@ def _refused(lines: Sequence[Line], suspects: Sequence[tuple[int, int]], source:
         )
     first, end = suspects[0]
     more = f" (and {len(suspects) - 1} more)" if len(suspects) > 1 else ""
+    option = stated.example(lines, first, end)
     return NotResults(
         f'the layout of this table is not known{more}: "{showable(lines[first].text.strip()[:80])}"',
         where=f"{source}:{lines[first].number}",
-        todo=f"state the layout: {stated.example(lines, first, end)} (columns=metrics if each row is a run)",
+        todo=f"state the layout: {option} (columns=metrics if each row is a run, better=higher if more is better)",
     )

@@ -1,4 +1,4 @@
-"""Output of ``perf stat`` and reports of the 0-day service, as mails hold them."""
+"""Output of ``perf stat`` and reports of the 0-day service in mails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.importers.printed.helpers import example, gains, imported, only, row,
 _ELAPSED = "  45.2910 seconds time elapsed   ( +-  0.40% )"
 
 
-def test_blocks_of_one_command_are_columns_and_comments_do_not_disturb() -> None:
+def test_blocks_of_one_command_are_columns_and_comments_are_ignored() -> None:
     table = only(example("perf-two-blocks-quoted"))
     assert (table.layout, table.workload, table.columns) == ("perf-stat", "perf-sched-pipe", ("Before", "After"))
     cycles = row(table, "cycles:u")
@@ -24,7 +24,7 @@ def test_blocks_of_one_command_are_columns_and_comments_do_not_disturb() -> None
     assert [r.operation for r in table.rows][-1] == "elapsed"
 
 
-def test_figures_of_a_locale_with_decimal_commas_are_read_as_they_are_meant() -> None:
+def test_decimal_commas_of_a_locale_are_read() -> None:
     table = only(example("perf-comma-locale"))
     assert table.columns == ("With the optimisation", "With the optimisation disabled")
     assert values(row(table, "task-clock")) == [43_367_405.59, 43_354_742.31]
@@ -34,14 +34,14 @@ def test_figures_of_a_locale_with_decimal_commas_are_read_as_they_are_meant() ->
     assert {cell.n for r in table.rows for cell in r.cells} == {5}
 
 
-def test_headings_within_the_line_are_columns_and_another_command_is_another_table() -> None:
+def test_headings_within_lines_are_columns_and_another_command_is_another_table() -> None:
     arm, x86 = example("perf-inline-headings").tables
     assert arm.columns[0] == x86.columns[0] == "ATOMIC_TIMING"
     assert values(arm.rows[0]) == [46.50451, 77.57522, 48.7181]
     assert values(x86.rows[0]) == [31.6225, 31.6689, 53.203, 31.7408]
 
 
-def test_counters_that_the_machine_lacks_are_missing_cells() -> None:
+def test_unsupported_counters_are_missing_cells() -> None:
     table = only(
         imported(
             " Performance counter stats for 'make':\n\n"
@@ -64,7 +64,7 @@ def test_counters_that_the_machine_lacks_are_missing_cells() -> None:
     assert row(table, "cycles").cells[0].text == "<not supported>"
 
 
-def test_an_event_of_one_block_only_is_missing_in_the_others() -> None:
+def test_an_event_of_a_single_block_is_missing_in_the_others() -> None:
     block = " Performance counter stats for 'x' (3 runs):\n\n   100 cycles ( +- 1.00% )\n{more}\n"
     table = only(imported(f"old:\n{block.format(more='')}\nnew:\n{block.format(more='   7 page-faults ( +- 2.00% )')}"))
     assert [(r.operation, values(r)) for r in table.rows] == [("cycles", [100, 100]), ("page-faults", [None, 7])]
@@ -84,12 +84,12 @@ def test_a_broken_line_of_perf_stat_is_named(line: str, why: str) -> None:
     assert caught.value.where == "mail.txt:6"
 
 
-def test_a_text_that_ends_before_its_counters_is_told() -> None:
+def test_a_text_that_ends_before_its_counters_is_refused() -> None:
     with pytest.raises(ImportProblem, match="ends before its counters"):
         imported(f"x:\n{_ELAPSED}\n\n Performance counter stats for 'y' (3 runs):\n")
 
 
-def test_three_commits_of_the_robot_with_spreads_changes_and_points() -> None:
+def test_a_0_day_report_of_three_commits_has_spreads_changes_and_points() -> None:
     table = only(example("zero-day-three-commits"))
     assert table.columns == ("59142d87ab03b8ff", "a94032b35e5f97dc1023030d929", "fd2296741e2686ed6ecd05187e4")
     assert (table.layout, table.workload, table.gains, len(table.rows)) == ("0-day", "will-it-scale", "change", 13)
@@ -105,7 +105,7 @@ def test_three_commits_of_the_robot_with_spreads_changes_and_points() -> None:
     assert (gains(idle), [c.gain_text for c in idle.cells], idle.unit) == ([None] * 3, ["", "+0.1", "+0.2"], "%")
 
 
-def test_failures_of_the_robot_are_counts_of_boots() -> None:
+def test_failures_in_a_0_day_report_are_counts_of_boots() -> None:
     table = only(example("zero-day-fails"))
     assert [[(c.value, c.n) for c in r.cells] for r in table.rows] == [
         [(16, 60), (0, 111)],
@@ -117,7 +117,7 @@ def test_failures_of_the_robot_are_counts_of_boots() -> None:
     assert table.rows[0].cells[1].gain_text == "-27%"
 
 
-def test_a_report_with_failures_and_means_in_soft_broken_lines() -> None:
+def test_a_0_day_report_in_soft_wrapped_lines_is_read() -> None:
     table = only(example("zero-day-mixed-wrapped"))
     assert table.columns == ("dcb45fd7f501f864", "v6.3-rc2", "32715af441411a5a266606be08f")
     assert [(r.operation, values(r)) for r in table.rows] == [
@@ -128,7 +128,7 @@ def test_a_report_with_failures_and_means_in_soft_broken_lines() -> None:
     ]
 
 
-def test_rows_of_the_robot_without_header_carry_on_the_columns() -> None:
+def test_0_day_rows_without_header_have_the_columns_of_the_table_before() -> None:
     head = "aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbb\n---------------- ----------------\n"
     text = f"{head}         %stddev     %change         %stddev\n             \\          |                \\\n"
     text += "      3379            +3.7%       3505        vmstat.system.cs\n\nmore of it:\n\n"
@@ -138,7 +138,7 @@ def test_rows_of_the_robot_without_header_carry_on_the_columns() -> None:
     assert values(second.rows[0]) == [1.05e10, 1.078e10]
 
 
-def test_a_broken_row_of_the_robot_is_named() -> None:
+def test_a_damaged_0_day_row_is_named() -> None:
     text = "         %stddev     %change         %stddev\n             \\          |                \\\n"
     text += "      3379            +3.7%       3505        vmstat.system.cs\n      3379            +3.7%\n"
     with pytest.raises(ImportProblem, match="0-day") as caught:
@@ -167,7 +167,7 @@ def test_runs_written_as_a_diff_are_two_columns() -> None:
     ]
 
 
-def test_what_points_at_a_figure_or_was_printed_by_the_program_names_no_column() -> None:
+def test_arrows_and_program_output_are_not_column_names() -> None:
     block = " Performance counter stats for 'sleep 1':\n\n     1,138,698      cycles      (94.99%)\n"
     for above in ("  `> count with child", "  Average parse took: 81.169 ms (+- 0.074 ms)", "  cycles: 153 321 218"):
         assert only(imported(f"{above}\n\n{block}")).columns == ("sleep 1",)

@@ -1,6 +1,6 @@
-"""The five reports from the field: every figure that they print is read, and each where it belongs.
+"""The five reports from the field: every printed figure is read into its row and column.
 
-The figures to expect are found in the fixtures by other means: a pattern for one column, or splitting at spaces.
+The expected figures are taken from the fixtures by other means: a pattern for one column, or splitting at spaces.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _MMTESTS_CELL = re.compile(r"([\d.]+) ([(*]) *(-?[\d.]+)%[)*]")
 MIGRATION_COST = read(
     TABLES / "seed-migration-cost.txt", layouts("lines=36-37,columns=runs,separator=wide,better=lower")
 )
-"""The last table of the report is of no tool, so its layout is stated."""
+"""The report with the layout of its last table, which no tool prints."""
 
 
 def _printed_cells(name: str) -> list[list[tuple[float, float, bool]]]:
-    """Value, change and star of every MMTests cell, line by line."""
+    """Return value, change and star of every MMTests cell, line by line."""
     lines = (TABLES / f"{name}.txt").read_text().splitlines()
     found = [[(float(v), float(g), s == "*") for v, s, g in _MMTESTS_CELL.findall(line)] for line in lines]
     return [cells for cells in found if cells]
@@ -71,7 +71,7 @@ def test_the_migration_cost_report_has_stars_four_columns_and_the_cost_of_balanc
     )  # fmt: skip
 
 
-def test_the_numa_q_report_has_runs_in_rows_and_says_what_is_missing() -> None:
+def test_the_numa_q_report_has_runs_in_rows_and_notes_missing_figures() -> None:
     found = example("seed-numa-q")
     lines = (TABLES / "seed-numa-q.txt").read_text().splitlines()
     expected: dict[str, list[list[str]]] = {}
