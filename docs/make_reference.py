@@ -14,7 +14,8 @@ from typing import Any
 import typer
 
 from schedlab.cli.app import app
-from schedlab.tunables import catalogue, describe
+from schedlab.tunables import catalogue
+from schedlab.tunables.setting import allowed
 from schedlab.workloads import registry
 from schedlab.workloads.tools import SCHEDLOAD
 
@@ -71,17 +72,16 @@ def workloads() -> str:
 def tunables() -> str:
     """Each tunable with its places, allowed values and source."""
     parts = [MADE, "# Tunables\n"]
-    for name in sorted(catalogue()):
-        told = describe(name)
-        parts.append(f"## `{name}`\n\n{told.summary}.\n".replace("..", "."))
+    for name, tunable in sorted(catalogue().items()):
+        parts.append(f"## `{name}`\n\n{tunable.summary}.\n".replace("..", "."))
         facts = {
-            "allowed": told.allowed,
-            "default": "; ".join(f"{value} ({kernels})" for value, kernels in told.defaults),
-            "places": "; ".join(f"`{place}` ({kernels})" for place, kernels in told.places),
-            "special values": "; ".join(f"{value}: {meaning}" for value, meaning in told.special.items()),
-            "needs": ", ".join(told.config),
-            "a change costs": told.cost,
-            "source": told.source,
+            "allowed": allowed(tunable),
+            "default": "; ".join(f"{each.value} ({tunable.kernels_of(each)})" for each in tunable.defaults),
+            "places": "; ".join(f"`{place.text}` ({place.range})" for place in tunable.places),
+            "special values": "; ".join(f"{value}: {meaning}" for value, meaning in tunable.special.items()),
+            "needs": ", ".join(f"{each.option} ({tunable.kernels_of(each)})" for each in tunable.config),
+            "a change costs": f"{tunable.cost.value}: {tunable.cost.meaning}",
+            "source": tunable.source,
         }
         parts += [f"- {label}: {fact}" for label, fact in facts.items() if fact]
         parts.append("")

@@ -19,11 +19,12 @@ from schedlab.tunables import (
     State,
     System,
     catalogue,
-    describe,
-    rows,
+    lookup,
+    names_of,
 )
 from schedlab.tunables.codecs import Codec
 from schedlab.tunables.kernel_files import PlainFiles
+from schedlab.tunables.setting import allowed
 from schedlab.tunables.terms import PlaceKind
 
 from .fake_tree import build_fake_tree
@@ -211,28 +212,30 @@ def test_check_returns_unavailable_tunables_and_refuses_invalid_choices(tmp_path
         old.check({"kernel.numa_balancing": 2})
 
 
-def test_rows_list_every_tunable_with_its_state(tmp_path: Path):
+def test_resolve_all_returns_the_state_of_every_tunable(tmp_path: Path):
     system = replace(build_fake_tree(tmp_path), files=LockedFiles("/debug/sched/"))
-    results = {row.name: row for row in rows(system)}
+    results = system.resolve_all()
     assert list(results) == list(catalogue())
     assert results["vm.stat_interval"].state is State.SETTABLE
     assert results["vm.stat_interval"].current == "1"
-    assert results["vm.stat_interval"].range == "1 to 2000000 s"
+    assert allowed(lookup("vm.stat_interval")).startswith("1 to 2000000 s")
     assert results["sched.nr_migrate"].state is State.REFUSED
     assert results["sched.nr_migrate"].current is None
     assert results["sched.latency_ns"].state is State.ABSENT
     assert results["boot.isolcpus"].state is State.BOOT
-    assert [row.name for row in rows(system, ["sched_nr_migrate"])] == ["sched.nr_migrate"]
+    assert list(system.resolve_all(["sched_nr_migrate"])) == ["sched.nr_migrate"]
 
 
-def test_a_description_has_the_whole_catalogue_entry():
-    description = describe("kernel.sched_migration_cost_ns")
-    assert description.name == "sched.migration_cost_ns"
-    assert description.places == (
+def test_a_catalogue_entry_has_places_defaults_names_and_a_source():
+    tunable = lookup("kernel.sched_migration_cost_ns")
+    assert tunable.name == "sched.migration_cost_ns"
+    assert [(place.text, str(place.range)) for place in tunable.places] == [
         ("/proc/sys/kernel/sched_migration_cost_ns", "until 5.12"),
         ("/sys/kernel/debug/sched/migration_cost_ns", "since 5.13"),
-    )
-    assert description.special["-1"].startswith("every task is cache-hot")
-    assert description.defaults == (("500000", "since 4.4 or earlier"),)
-    assert "sched_migration_cost_ns" in description.other_names
-    assert "v5.14" in description.source
+    ]
+    assert tunable.special["-1"].startswith("every task is cache-hot")
+    assert [(each.value, str(tunable.kernels_of(each))) for each in tunable.defaults] == [
+        ("500000", "since 4.4 or earlier")
+    ]
+    assert "sched_migration_cost_ns" in names_of(tunable)
+    assert "v5.14" in tunable.source

@@ -22,19 +22,20 @@ def list_(
 ) -> None:
     """List tunables with their value on this machine, or the reason why they have none."""
     from schedlab.cli.console import make, table
-    from schedlab.tunables import State, System, rows
+    from schedlab.tunables import State, System, lookup
 
     listed = table("tunable", "value", "here", no_wrap=("tunable",))
     reasons: dict[str, int] = {}
-    for row in rows(System(sysroot or Path("/"))):
-        if pattern not in row.name or (row.state is State.ABSENT and not everything):
+    for name, here in System(sysroot or Path("/")).resolve_all().items():
+        if pattern not in name or (here.state is State.ABSENT and not everything):
             continue
-        if row.state in (State.REFUSED, State.UNMOUNTED):
-            reason = row.why.partition(": ")[2]
+        if here.state in (State.REFUSED, State.UNMOUNTED):
+            reason = here.why.partition(": ")[2]
             reasons[reason] = reasons.get(reason, 0) + 1
-        here = f"kernels {row.kernels}" if row.state is State.ABSENT else _SHORT[row.state]
-        value = "-" if row.current is None else f"{row.current} {row.unit}".removesuffix(" count")
-        listed.add_row(row.name, value, here)
+        tunable = lookup(name)
+        state = f"kernels {tunable.range}" if here.state is State.ABSENT else _SHORT[here.state]
+        value = "-" if here.current is None else f"{here.current} {tunable.unit}".removesuffix(" count")
+        listed.add_row(name, value, state)
     console = make()
     console.print(listed)
     for reason, number in reasons.items():
@@ -47,34 +48,36 @@ def show(
 ) -> None:
     """Show the catalogue's entry of a tunable, and its value on this machine."""
     from schedlab.cli.console import make
-    from schedlab.tunables import System, describe, rows
+    from schedlab.tunables import System, lookup, names_of
+    from schedlab.tunables.setting import allowed
 
     console = make()
-    entry = describe(name)
-    (row,) = rows(System(sysroot or Path("/")), [name])
+    entry = lookup(name)
+    here = System(sysroot or Path("/")).resolve_all([name])[entry.name]
     facts = {
         "": entry.summary,
-        "here": f"{row.current or '-'} ({row.state.value}): {row.why}",
-        "allowed": entry.allowed,
-        "default": "; ".join(f"{value} ({kernels})" for value, kernels in entry.defaults),
+        "here": f"{here.current or '-'} ({here.state.value}): {here.why}",
+        "allowed": allowed(entry),
+        "default": "; ".join(f"{each.value} ({entry.kernels_of(each)})" for each in entry.defaults),
         "follows": entry.follows,
-        "changing": entry.cost,
-        "needs": ", ".join(entry.config),
+        "changing": f"{entry.cost.value}: {entry.cost.meaning}",
+        "needs": ", ".join(f"{each.option} ({entry.kernels_of(each)})" for each in entry.config),
         "appears with": entry.enabled_by or "",
         "see also": entry.successor or "",
-        "also called": ", ".join(entry.other_names),
+        "also called": ", ".join(names_of(entry)),
         "source": entry.source,
     }
     console.print(entry.name, style="bold")
     for label, fact in facts.items():
         if fact:
             console.print(f"  {label + ':' if label else ''} {fact}".replace("   ", "  "), soft_wrap=True)
-    for value, choice, meaning in entry.choices:
-        console.print(f"  value {value} {f'({choice})' if choice != value else ''}: {meaning}", soft_wrap=True)
+    for choice in entry.choices:
+        label = f"({choice.name})" if choice.name != choice.value else ""
+        console.print(f"  value {choice.value} {label}: {choice.meaning}", soft_wrap=True)
     for value, meaning in entry.special.items():
         console.print(f"  special {value}: {meaning}", soft_wrap=True)
-    for place, kernels in entry.places:
-        console.print(f"  place: {place} ({kernels})", soft_wrap=True)
+    for place in entry.places:
+        console.print(f"  place: {place.text} ({place.range})", soft_wrap=True)
 
 
 @app.command()

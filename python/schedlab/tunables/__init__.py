@@ -31,7 +31,6 @@ from .journal import (
     undo_script,
 )
 from .library import catalogue, lookup, names_of
-from .listing import Description, Row, describe, rows
 from .setting import Setting, model_setting, setting
 from .signals import Interrupted, deferred_signals, restore_on_signals
 from .system import System
@@ -44,7 +43,6 @@ __all__ = [
     "BootOnly",
     "Change",
     "ChangedMeanwhile",
-    "Description",
     "Failed",
     "Interrupted",
     "Journal",
@@ -60,7 +58,6 @@ __all__ = [
     "Refused",
     "Resolution",
     "Restored",
-    "Row",
     "Setting",
     "State",
     "System",
@@ -71,14 +68,12 @@ __all__ = [
     "catalogue",
     "default_journal_dir",
     "deferred_signals",
-    "describe",
     "lookup",
     "model_setting",
     "names_of",
     "pending",
     "recover",
     "restore_on_signals",
-    "rows",
     "setting",
     "undo_script",
 ]

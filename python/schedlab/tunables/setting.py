@@ -168,15 +168,6 @@ def allowed(tunable: Tunable) -> str:
             return _with_specials(_range_text(tunable), tunable)
 
 
-def range_text(tunable: Tunable) -> str:
-    """`allowed` in short, for a table's column."""
-    if tunable.kind is Kind.INT:
-        return _range_text(tunable, with_units=False)
-    if tunable.kind is Kind.CHOICE:
-        return " | ".join(choice.name for choice in tunable.choices)
-    return "text" if tunable.kind is Kind.STRING else "true | false"
-
-
 def _parse_int(tunable: Tunable, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("is not a number")
@@ -242,7 +233,7 @@ def _choice_text(choice: Choice) -> str:
     return f"{label} = {choice.meaning}{ranged}"
 
 
-def _range_text(tunable: Tunable, *, with_units: bool = True) -> str:
+def _range_text(tunable: Tunable) -> str:
     unit = "" if tunable.unit == "count" else f" {tunable.unit}"
     low, high = tunable.minimum, tunable.maximum
     if low is not None and high is not None:
@@ -254,7 +245,7 @@ def _range_text(tunable: Tunable, *, with_units: bool = True) -> str:
     else:
         text = f"any whole number{' of' + unit if unit else ''}"
     units = accepted_units(tunable.unit)
-    if with_units and units:
+    if units:
         text += f" (as a whole number in {tunable.unit}, or a text with {', '.join(units)})"
     return text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from .availability import ELSEWHERE, Absent, Available, BootOnly, ReadOnly, Refu
 from .codecs import codec
 from .errors import BadValue
 from .kernel_files import Files, KernelFiles, PlainFiles
-from .library import lookup
+from .library import catalogue, lookup
 from .setting import Setting, check_kernel, setting
 from .terms import KernelVersion, Kind, PlaceKind
 
@@ -128,6 +128,15 @@ class System:
         if refused is not None:
             return refused
         return self._not_here(tunable)
+
+    def resolve_all(self, names: Iterable[str] | None = None) -> dict[str, Resolution]:
+        """Return the resolutions of the named tunables, or of all, by canonical name.
+
+        For root, debugfs is mounted meanwhile. Raises UnknownTunable.
+        """
+        tunables = catalogue().values() if names is None else [lookup(name) for name in names]
+        with self.debugfs():
+            return {tunable.name: self.resolve(tunable) for tunable in tunables}
 
     def check(self, wanted: Mapping[str, object]) -> dict[str, Resolution]:
         """Return the resolutions of those tunables of `wanted` that cannot be set here.

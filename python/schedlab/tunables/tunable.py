@@ -235,6 +235,10 @@ class Tunable(BaseModel):
                 return place.arguments.get(text) if place.arguments else place.where + text
         return None
 
+    def kernels_of(self, part: Default | ConfigNeed) -> KernelRange:
+        """The kernels of a default or of an option; where the catalogue has none, the kernels of the tunable."""
+        return self.range if part.range.is_all else part.range
+
     def default_in(self, version: KernelVersion) -> str | None:
         """Default of that version; None when it depends on the machine or is not known."""
         return next((default.value for default in self.defaults if version in default.range), None)
