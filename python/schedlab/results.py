@@ -36,15 +36,17 @@ class Series:
     """The samples of one row in one column.
 
     Attributes:
-        column: the run that they belong to (``base``, ``5.14-vanilla``); columns are compared.
-        workload: ``hackbench-process-pipes``, ``tbench``, ``netperf-tcp``.
-        metric: the field's name, with its unit and direction beside it (``throughput``, ``MB/s``, ``higher``).
-        parameters: what tells the rows of one metric apart, by name (``{"clients": 4}``).
-        values: shape (samples,), in the order in which they were taken.
-        source: the file that they were read from.
-        label: how the source's own report calls the row (``tput-4``); empty where it has none.
-        block: which repetition of the whole benchmark, from 1: samples of one block are not independent.
-        decimals: how many its own report prints; None: as many as suit the values.
+        column: name of the run (``base``, ``5.14-vanilla``); columns are compared.
+        workload: name of the benchmark (``hackbench-process-pipes``, ``tbench``, ``netperf-tcp``).
+        metric: name of the metric (``throughput``).
+        unit: unit of the metric (``MB/s``).
+        direction: better direction of the metric (``higher``).
+        parameters: parameters that distinguish the rows of one metric (``{"clients": 4}``).
+        values: shape (samples,), in the order of measurement.
+        source: path of the file with the samples.
+        label: name of the row in the report of the source (``tput-4``); empty where the source has no names.
+        block: repetition of the whole benchmark, from 1; samples of one block are not independent.
+        decimals: number of decimals in the report of the source; None for as many as suit the values.
     """
 
     column: str
@@ -62,12 +64,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Cell:
-    """One printed figure of a table; None wherever the source prints nothing, or prints that there is nothing.
+    """One printed figure of a table; fields are None where the source prints no figure or a missing one.
 
-    ``gain`` is the printed change in per cent as the source signs it, ``star`` whether it was marked significant (None
-    in tables without marks). ``spread_percent`` is a printed spread, relative to the value, of ``spread_kind``: the
-    standard error of the mean (``perf stat``'s ``+-``) or the standard deviation (``%stddev``); ``n`` the repeats
-    behind it where told.
+    Attributes:
+        value: the figure.
+        text: the figure as printed.
+        gain: printed change in per cent, with the sign of the source.
+        gain_text: the change as printed.
+        star: whether the source marks the change as significant; None in tables without marks.
+        spread_percent: printed spread, relative to the value.
+        spread_kind: standard error of the mean (``perf stat``'s ``+-``) or standard deviation (``%stddev``).
+        n: number of repeats, where the source prints it.
     """
 
     value: float | None
@@ -85,7 +92,7 @@ class TableRow:
     """One line of a printed table: an operation (``Hmean``, ``Min``, ``Elapsed``) over one set of parameters.
 
     ``label`` is the rest of the row's head as printed (``mb/sec-64``), ``line`` its number in the source, from 1.
-    ``direction`` is None where neither the operation, the workload nor the printed gains tell.
+    ``direction`` is None where it follows from neither the operation, the workload nor the printed gains.
     """
 
     operation: str
@@ -99,12 +106,18 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Table:
-    """A printed table: the first column is the baseline unless ``baseline`` names another.
+    """A printed table.
 
-    ``layout`` is the kind of table (``mmtests``, ``perf-stat``, ``0-day``, ``columns``, ...), ``workload`` the
-    benchmark as far as the text around it tells, ``title`` the words printed above it, ``line`` where it begins.
-    ``gains`` says what the printed percentages are: an ``improvement``, positive where the variant is better (MMTests),
-    or a plain ``change``, positive where its value is larger.
+    Attributes:
+        layout: kind of table (``mmtests``, ``perf-stat``, ``0-day``, ``columns``, ...).
+        title: text printed above the table.
+        workload: name of the benchmark; empty where the source does not name it.
+        columns: names of the columns.
+        rows: the rows, each with one cell a column.
+        line: first line of the table in the source, from 1.
+        baseline: index of the baseline among the columns.
+        gains: meaning of the printed percentages. An ``improvement`` is positive where the variant is better (MMTests),
+            a ``change`` is positive where the value is larger.
     """
 
     layout: str
@@ -119,9 +132,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Import:
-    """All that one path held. ``format`` is the reader's name, ``notes`` what a user should know of what was left out.
+    """Content of one path.
 
-    ``columns`` are the series' columns in their order, the baseline first.
+    Attributes:
+        format: name of the reader.
+        source: the path.
+        columns: columns of the series in their order, the baseline first.
+        series: samples.
+        tables: printed tables.
+        notes: messages for users about data that was left out or assumed.
     """
 
     format: str

@@ -107,11 +107,11 @@ FOREIGN = {
     "perf.data": (b"PERFILE2" + b"x" * 99, "data of perf record"),
     "store": (b"SQLite format 3\0" + b"x" * 99, "an SQLite file"),
     "program": (b"\x7fELF\2\1\1", "a program"),
-    "words": (b"This is a text.\nIt says nothing of benchmarks.\n", "no output of a tool that is known"),
-    "code": (b"#include <stdio.h>\nint main(void) { return 0; }\n", "no output of a tool that is known"),
-    "json": (b'{"name": "x", "seconds": [1, 2]}', "JSON of no tool that is known .its keys: name, seconds"),
+    "words": (b"This is a text.\nIt says nothing of benchmarks.\n", "not output of a known tool"),
+    "code": (b"#include <stdio.h>\nint main(void) { return 0; }\n", "not output of a known tool"),
+    "json": (b'{"name": "x", "seconds": [1, 2]}', "JSON of an unknown tool .its keys: name, seconds"),
     "cut.json": (b'{\n "name": "x",\n "seconds": [1, 2', "middle of its JSON"),
-    "list": (b'[{"a": 1}]', "JSON, but no object"),
+    "list": (b'[{"a": 1}]', "JSON, but not an object"),
 }
 
 

@@ -50,7 +50,7 @@ def refused(kernel: Path, workload: str, more: str = "") -> str:
 
 @pytest.mark.parametrize(
     ("use", "what"),
-    [("pgbench", "a database cluster"), ("tbench", "a network of its own"), ("kernbench", "kernel tree")],
+    [("pgbench", "a database cluster"), ("tbench", "a private network"), ("kernbench", "kernel tree")],
 )
 def test_a_workload_with_a_preparation_is_refused_with_its_native_counterpart(
     kernel: Path, use: str, what: str

@@ -41,7 +41,7 @@ def test_a_tree_that_cannot_be_built_is_a_missing_requirement(tmp_path: Path) ->
     def reasons() -> str:
         return " ".join(Kernbench().missing_requirements(KernbenchParameters(tree=str(tmp_path))))
 
-    assert "no kernel tree" in reasons()
+    assert "not a kernel tree" in reasons()
     for name in ("Kconfig", "Makefile", ".config"):
         (tmp_path / name).touch()
     assert "mrproper" in reasons()

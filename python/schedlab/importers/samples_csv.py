@@ -52,7 +52,7 @@ def _recognises(head: str) -> bool:
 
 
 def _read(log: Log) -> Reading:
-    """Return the samples by row, those of one row in the order of the lines."""
+    """Return the samples by row, each row in the order of its lines."""
     names = _names(log.text)
     if missing := [name for name in _REQUIRED if name not in names]:
         raise log.problem(f"has no column {', '.join(missing)}", 1, TODO)
@@ -68,7 +68,7 @@ def _read(log: Log) -> Reading:
         if key not in rows:
             first_lines[key] = line
         if not _VALUE.fullmatch(values["value"]):
-            raise log.problem(f"{values['value'][:40]!r} is no number", line, TODO)
+            raise log.problem(f"{values['value'][:40]!r} is not a number", line, TODO)
         rows.setdefault(key, []).append(float(values["value"]))
     if not rows:
         raise log.problem("contains no samples", 1, TODO)
@@ -99,9 +99,9 @@ def _lines(log: Log, columns: int) -> Iterator[tuple[int, list[str]]]:
 def _samples(log: Log, line: int, key: tuple[str, ...], values: list[float], *, several_runs: bool) -> Samples:
     run, block, parameters, column, workload, metric, unit, direction = key
     if direction not in ("lower", "higher"):
-        raise log.problem(f"{direction[:40]!r} is no direction", line, TODO)
+        raise log.problem(f"{direction[:40]!r} is not a direction", line, TODO)
     if not re.fullmatch(r"[1-9]\d{0,8}|", block):
-        raise log.problem(f"{block[:40]!r} is no block", line, TODO)
+        raise log.problem(f"{block[:40]!r} is not a block", line, TODO)
     spec = MetricSpec(metric, unit, cast(Direction, direction))
     # Runs may have columns of one name.
     name = f"{column} (run {run})" if several_runs else column
@@ -119,7 +119,7 @@ def _parameters(log: Log, line: int, text: str) -> Parameters:
 
 
 def _no_object(log: Log, line: int, text: str) -> ImportProblem:
-    return log.problem(f"{text[:40]!r} is no JSON object of parameters", line, TODO)
+    return log.problem(f"{text[:40]!r} is not a JSON object of parameters", line, TODO)
 
 
 READER = Reader("csv", "schedlab's samples as CSV (report --format csv --samples)", _recognises, _read, in_mails=False)

@@ -21,12 +21,12 @@ def load(log: Log) -> Object:
     try:
         content = json.loads(log.text)
     except json.JSONDecodeError as error:
-        what = "ends in the middle of its JSON" if error.pos >= len(log.text.rstrip()) else f"is no JSON: {error.msg}"
+        what = "ends in the middle of its JSON" if error.pos >= len(log.text.rstrip()) else f"is not JSON: {error.msg}"
         raise log.problem(what, error.lineno) from error
     except (ValueError, RecursionError) as error:
-        raise log.problem(f"is no JSON that can be read: {error}", 1) from error
+        raise log.problem(f"is not JSON that can be read: {error}", 1) from error
     if not isinstance(content, dict):
-        raise log.problem("is JSON, but no object", 1)
+        raise log.problem("is JSON, but not an object", 1)
     return content
 
 
@@ -42,7 +42,7 @@ def load_all(log: Log) -> list[Object]:
             blank_lines = "\n" * log.text.count("\n", 0, at)
             return [*objects, load(replace(log, text=blank_lines + log.text[at:]))]
         if not isinstance(content, dict):
-            raise log.problem("is JSON, but no object", log.line_at(at))
+            raise log.problem("is JSON, but not an object", log.line_at(at))
         objects.append(content)
         at = _after_blanks(log.text, end)
     return objects

@@ -73,7 +73,7 @@ def open_log(path: Path, kind: str, end: re.Pattern[str] | None = None) -> TreeL
             counts as cut off.
 
     Raises:
-        ImportProblem: the log cannot be read, is cut off or damaged, is empty, or is no text.
+        ImportProblem: the log cannot be read, is cut off or damaged, is empty, or is not text.
     """
     try:
         raw = _contents(path)
@@ -84,7 +84,7 @@ def open_log(path: Path, kind: str, end: re.Pattern[str] | None = None) -> TreeL
     if not log.text.strip():
         raise log.problem("nothing")
     if (zero := log.text.find("\0")) >= 0:
-        raise log.problem("bytes that are no text", log.line_at(zero))
+        raise log.problem("bytes that are not text", log.line_at(zero))
     if not log.text.endswith("\n") and not (end and end.search(log.text)):
         raise log.problem("the last line is cut off", log.line_at(len(log.text)))
     return log

@@ -87,7 +87,7 @@ class Log:
         """Raise ImportProblem for the first line that is neither blank nor known."""
         for number, line in enumerate(self.lines, 1):
             if line.strip() and not is_known(line):
-                raise self.problem(f"“{line.strip()[:60]}” is no {wanted}", number)
+                raise self.problem(f"“{line.strip()[:60]}” is not {wanted}", number)
 
 
 @dataclass(frozen=True)

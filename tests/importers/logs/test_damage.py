@@ -52,7 +52,7 @@ def test_a_foreign_line_among_transactions_is_named(tmp_path: Path) -> None:
     lines[70] = "0 35 4"
     path = tmp_path / "pgbench_log.1"
     path.write_text("\n".join(lines))
-    with pytest.raises(ImportProblem, match="“0 35 4” is no line of a transaction") as problem:
+    with pytest.raises(ImportProblem, match="“0 35 4” is not a line of a transaction") as problem:
         detect.read(path, "pgbench-log")
     assert problem.value.where == f"{path}:71"
 
@@ -65,7 +65,7 @@ def test_a_failed_test_is_refused_with_the_tools_message() -> None:
 def test_truncated_json_of_perf_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "perf.json"
     path.write_text(text("perf-stat.json")[:-60])
-    with pytest.raises(ImportProblem, match="no whole JSON object") as problem:
+    with pytest.raises(ImportProblem, match="not a complete JSON object") as problem:
         detect.read(path)
     assert problem.value.where == f"{path}:10"
 

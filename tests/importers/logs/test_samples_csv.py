@@ -29,29 +29,29 @@ def imported(tmp_path: Path, content: str) -> Import:
 
 
 def test_the_export_of_samples_is_read_back(tmp_path: Path) -> None:
-    found = imported(tmp_path, EXPORT)
-    assert found.columns == ("base", "patched")
+    result = imported(tmp_path, EXPORT)
+    assert result.columns == ("base", "patched")
     assert [
-        (series.column, series.block, series.values.tolist()) for series in found.series if series.metric == "time"
+        (series.column, series.block, series.values.tolist()) for series in result.series if series.metric == "time"
     ] == [
         ("base", 1, [1.5, 1.6]),
         ("base", 2, [1.7]),
         ("patched", 1, [1.4]),
     ]
-    assert row(found, "time", column="patched", groups=4).direction == "lower"
-    assert (row(found, "throughput").unit, values(found, "throughput")) == ("MB/s", [510.0])
+    assert row(result, "time", column="patched", groups=4).direction == "lower"
+    assert (row(result, "throughput").unit, values(result, "throughput")) == ("MB/s", [510.0])
 
 
 def test_columns_of_one_name_in_two_runs_stay_apart(tmp_path: Path) -> None:
-    found = imported(tmp_path, EXPORT.splitlines()[0] + "\n" + "".join(
+    result = imported(tmp_path, EXPORT.splitlines()[0] + "\n" + "".join(
         f'{run},base,1,0,1,hackbench,{{}},time,s,lower,{value},real\n' for run, value in ((1, 1.5), (2, 1.4))
     ))  # fmt: skip
-    assert found.columns == ("base (run 1)", "base (run 2)")
+    assert result.columns == ("base (run 1)", "base (run 2)")
 
 
 def test_columns_that_say_nothing_of_the_samples_may_be_missing(tmp_path: Path) -> None:
-    found = imported(tmp_path, MINIMAL + "base,hackbench,time,s,lower,1e3\n")
-    assert (found.columns, found.series[0].values.tolist()) == (("base",), [1000.0])
+    result = imported(tmp_path, MINIMAL + "base,hackbench,time,s,lower,1e3\n")
+    assert (result.columns, result.series[0].values.tolist()) == (("base",), [1000.0])
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_columns_that_say_nothing_of_the_samples_may_be_missing(tmp_path: Path) 
         (MINIMAL.replace("value", "value,groups") + "base,hackbench,time,s,lower,1,4\n", "unknown columns: groups", 1),
         (MINIMAL.replace("unit", "metric,unit") + "a,b,c,d,e,lower,1\n", "two columns of one name", 1),
         (MINIMAL + "base,hackbench,time,s,lower,1\nbase,hackbench\n", "has 2 values for 6 names", 3),
-        (MINIMAL + "base,hackbench,time,s,lower,1\nbase,hackbench,time,s,lower,1.5K\n", "'1.5K' is no number", 3),
-        (MINIMAL + "base,hackbench,time,s,down,1\n", "'down' is no direction", 2),
+        (MINIMAL + "base,hackbench,time,s,lower,1\nbase,hackbench,time,s,lower,1.5K\n", "'1.5K' is not a number", 3),
+        (MINIMAL + "base,hackbench,time,s,down,1\n", "'down' is not a direction", 2),
         (MINIMAL + 'base,"hackbench,time,s,lower,1\n', "unexpected end of data", 2),
-        ("parameters," + MINIMAL + "groups=4,base,hackbench,time,s,lower,1\n", "'groups=4' is no JSON object", 2),
-        ("block," + MINIMAL + "0,base,hackbench,time,s,lower,1\n", "'0' is no block", 2),
+        ("parameters," + MINIMAL + "groups=4,base,hackbench,time,s,lower,1\n", "'groups=4' is not a JSON object", 2),
+        ("block," + MINIMAL + "0,base,hackbench,time,s,lower,1\n", "'0' is not a block", 2),
         (MINIMAL, "contains no samples", 1),
     ],
 )

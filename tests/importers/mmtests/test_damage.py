@@ -135,7 +135,7 @@ def test_one_bad_log_stops_the_whole_import(now: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stamp", "message"), [(lambda n: 1717200000, "stand still"), (lambda n: 1717200000 - n, "go back")]
+    ("stamp", "message"), [(lambda n: 1717200000, "do not advance"), (lambda n: 1717200000 - n, "go back")]
 )
 def test_time_stamps_that_do_not_advance_are_refused(run: Run, stamp: Callable[[int], int], message: str) -> None:
     log = "".join(f"{stamp(number)} 10 1 2 3 4\n" for number in range(40))

@@ -28,7 +28,7 @@ _LONGEST = 16 * 1024 * 1024
 _JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\[\]{\"]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)))")
 """Beginning of JSON; a mail may begin with ``[PATCH``, and a kernel's log with the time in brackets."""
 
-TODO = "'schedlab import --help' lists what is read; --as FORMAT names the format where the content does not tell"
+TODO = "'schedlab import --help' lists what is read; --as FORMAT names the format where the content does not show it"
 
 _ADVICE = (
     (r"^\[ ID\] Interval +Transfer", "iperf3's output for people", "run it with --json"),
@@ -36,7 +36,7 @@ _ADVICE = (
     (
         r"\A\s*(?P<page>[\w.+:@-]+\(\d\w*\))\s{2,}\S.*\s{2,}(?P=page)\s*$",
         "a manual page",
-        "import what the tool printed; the examples of its manual are nobody's results",
+        "import the output of the tool; the examples of a manual are not results",
     ),
 )
 """Patterns of texts that no reader takes, their names, and what to import instead."""
@@ -81,13 +81,13 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
     for part in file.more:
         with opened(part) as document:
             text = f"{text.rstrip(chr(10))}\n{document.text}"
-    found = [first]
+    tools = [first]
     if form is None and first.in_mails:
-        found += [reader for reader in readers() if reader.in_mails and reader is not first and reader.is_in(text)]
-    log = Log(str(file.path), text, file.column, alone, mixed=len(found) > 1)
+        tools += [reader for reader in readers() if reader.in_mails and reader is not first and reader.is_in(text)]
+    log = Log(str(file.path), text, file.column, alone, mixed=len(tools) > 1)
     return [
         ReadLog(reader.name, log.name, file.column, read_parts(reader, log) if reader.in_mails else reader.read(log))
-        for reader in found
+        for reader in tools
     ]
 
 
@@ -116,18 +116,18 @@ _ABOVE = 4
 
 
 def _printed(document: Document, tool: Reader) -> Import | None:
-    """Return the tables of a text without those that are the tool's own output; None where no table remains."""
+    """Return the tables of a text except output of the tool; None where no table remains."""
     from schedlab.importers import printed
 
     if len(document.raw) > _LONGEST:
         return None
     try:
-        found = printed.read_text(document.raw, document.name)
+        content = printed.read_text(document.raw, document.name)
     except ImportProblem:
         return None
     lines = document.text.split("\n")
-    tables = tuple(table for table in found.tables if not _is_output(table, tool, lines))
-    return replace(found, tables=tables) if tables or found.series else None
+    tables = tuple(table for table in content.tables if not _is_output(table, tool, lines))
+    return replace(content, tables=tables) if tables or content.series else None
 
 
 def _is_output(table: Table, tool: Reader, lines: Sequence[str]) -> bool:
@@ -144,7 +144,7 @@ def _tables(document: Document, file: File, *, is_named: bool) -> Import:
 
     if _JSON.match(document.head):
         keys = showable(", ".join(list(load(Log(document.name, document.text, file.column)))[:8]))
-        raise NotResults(f"is JSON of no tool that is known (its keys: {keys})", where=document.name, todo=TODO)
+        raise NotResults(f"is JSON of an unknown tool (its keys: {keys})", where=document.name, todo=TODO)
     for pattern, what, todo in _ADVICE:
         if re.search(pattern, document.head, re.MULTILINE):
             raise NotResults(f"is {what}", where=f"{document.name}:1", todo=todo)
@@ -152,7 +152,7 @@ def _tables(document: Document, file: File, *, is_named: bool) -> Import:
         raise NotResults("has values of an unknown layout", where=f"{document.name}:1", todo=samples_csv.TODO)
     if len(document.raw) > _LONGEST:
         raise NotResults(
-            f"is no output of a known tool, and with {len(document.raw) >> 20} MiB too long to look for tables in",
+            f"is not output of a known tool, and with {len(document.raw) >> 20} MiB too long to look for tables in",
             where=f"{document.name}:1",
             todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
         )
@@ -161,7 +161,7 @@ def _tables(document: Document, file: File, *, is_named: bool) -> Import:
     except NotResults as problem:
         if problem.where != document.name:
             raise
-        what = "is no output of a tool that is known, and has no table"
+        what = "is not output of a known tool, and has no table"
         raise NotResults(what, where=f"{document.name}:1", todo=f"{TODO}; {problem.todo}") from problem
 
 

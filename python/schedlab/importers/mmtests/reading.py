@@ -24,7 +24,7 @@ def read(path: Path) -> Import:
     """Read every known benchmark under ``path``: a column for each run, a block for each iteration.
 
     Raises:
-        ImportProblem: ``path`` is no tree, has no known benchmark, or has a log that cannot be read in full.
+        ImportProblem: ``path`` is not a tree, has no known benchmark, or has a log that cannot be read in full.
     """
     try:
         folders = log_folders(path)
@@ -36,21 +36,21 @@ def read(path: Path) -> Import:
             where=str(path),
             todo="name a run (it contains iter-0), or the folder of runs (work/log)",
         )
-    known = [folder for folder in folders if mmtests_reader(folder.benchmark)]
-    if not known:
+    readable = [folder for folder in folders if mmtests_reader(folder.benchmark)]
+    if not readable:
         names = ", ".join(sorted({folder.benchmark for folder in folders}))
         todo = f"benchmarks that are read: {', '.join(MMTESTS_NAMES)}"
         raise ImportProblem(f"no reader for {names}", where=str(path), todo=todo)
-    columns = _columns(known)
+    columns = _columns(readable)
     place = {name: position for position, name in enumerate(columns)}
-    known.sort(key=lambda folder: place[folder.column])  # stable: benchmarks and blocks stay in their order
-    series = tuple(series for folder in known for series in _read(folder))
+    readable.sort(key=lambda folder: place[folder.column])  # stable: benchmarks and blocks stay in their order
+    series = tuple(series for folder in readable for series in _read(folder))
     return Import(FORMAT, str(path), columns, series, notes=tuple(_notes(folders)))
 
 
-def _columns(known: Iterable[Folder]) -> tuple[str, ...]:
+def _columns(folders: Iterable[Folder]) -> tuple[str, ...]:
     times: dict[str, list[Path]] = {}
-    for folder in known:
+    for folder in folders:
         times.setdefault(folder.column, []).append(folder.times)
     return tuple(column_order({name: dict.fromkeys(files) for name, files in times.items()}))
 

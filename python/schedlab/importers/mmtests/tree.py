@@ -50,7 +50,7 @@ class Folder:
 
 
 def log_folders(path: Path) -> list[Folder]:
-    """Return every folder of logs at or under ``path``, which may be any level of a tree; empty where it is no tree.
+    """Return every folder of logs at or under ``path``, which may be any level of a tree; empty for other paths.
 
     Raises:
         OSError: ``path`` cannot be read.
@@ -143,7 +143,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _work(path: Path) -> Iterator[Folder]:
-    """Yield the folders of MMTests' own folder, which has its runs in ``work/log``."""
+    """Yield the folders of a MMTests checkout, which contains its runs in ``work/log``."""
     for logs in (path / "work" / "log", path / "log"):
         if logs.is_dir():
             yield from _runs(logs)

@@ -104,7 +104,7 @@ def _threads(log: Log) -> Iterator[Samples]:
 
 
 def _over_threads(threads: list[tuple[float, float, float, float]]) -> dict[str, float]:
-    """Return the latencies over threads of (cycles, mean, largest, smallest), those without a cycle left out.
+    """Return the latencies over threads of (cycles, mean, largest, smallest), without threads that never woke.
 
     The mean is that of all wake-ups: the mean of each thread counts as often as the thread woke.
     """

@@ -94,7 +94,7 @@ def _read_csv(log: Log) -> Reading:
     try:
         names, *lines = csv.reader(log.lines, strict=True)
     except csv.Error as error:
-        raise log.problem(f"is no CSV: {error}", 1) from error
+        raise log.problem(f"is not CSV: {error}", 1) from error
     rows = [row for at, cells in enumerate(lines, 2) if cells for row in _rows(log, at, names, cells)]
     if not rows:
         raise log.problem("contains no result of hyperfine", 1)
@@ -107,7 +107,7 @@ def _rows(log: Log, line: int, names: list[str], cells: list[str]) -> Iterator[T
         raise log.problem(f"has {len(cells)} values for {len(names)} names", line)
     values = dict(zip(names, cells, strict=True))
     if wrong := next((name for name in _STATISTICS if values[name] and not _VALUE.fullmatch(values[name])), None):
-        raise log.problem(f"{values[wrong][:40]!r} is no time", line)
+        raise log.problem(f"{values[wrong][:40]!r} is not a time", line)
     prefix = "parameter_"
     parameters = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
     for statistic in _STATISTICS:

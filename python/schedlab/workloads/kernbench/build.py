@@ -58,7 +58,7 @@ class Build:
             return
         tree = Path(self.tree).absolute() if self.tree else source.unpacked(self.place.cache)
         if problem := source.problem(tree):
-            raise CannotRunHere(problem, where="kernbench", todo="name a clean tree, or none for linux-source")
+            raise CannotRunHere(problem, where="kernbench", todo="name a clean tree, or no tree for linux-source")
         with self._folder() as folder:
             self._out.symlink_to(folder)
             try:

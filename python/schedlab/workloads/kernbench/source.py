@@ -29,7 +29,7 @@ def architecture() -> str:
 
 
 def tarball() -> Path | None:
-    """Return the newest source tarball of the distribution; None where there is none."""
+    """Return the newest source tarball of the distribution; None where the package is missing."""
     tarballs = sorted(glob(TARBALLS), key=lambda path: [int(number) for number in re.findall(r"\d+", path)])
     return Path(tarballs[-1]) if tarballs else None
 
@@ -37,7 +37,7 @@ def tarball() -> Path | None:
 def problem(tree: Path) -> str | None:
     """Return why this folder cannot be built with its output elsewhere; None when it can."""
     if not (tree / "Kconfig").is_file() or not (tree / "Makefile").is_file():
-        return f"{tree} is no kernel tree (no Kconfig and Makefile)"
+        return f"{tree} is not a kernel tree (no Kconfig and Makefile)"
     if (tree / ".config").exists() or (tree / "include" / "config").exists():
         return f"{tree} has been built in place: 'make -C {tree} mrproper' cleans it (and deletes its .config)"
     return None

@@ -1,6 +1,6 @@
 """netperf output: classic tables with or without headings (``-P 0``), interim results (``-D``), and the omni output.
 
-A log is cut at the titles of the tests. Below a title stands a table of sizes and results, or omni output.
+A log is cut at the titles of the tests. A title is followed by a table of sizes and results, or omni output.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _results(log: Log, workload: str, test: _Test) -> Iterator[Samples]:
     while lines:
         kind = _kind(test.title) or _shape([row for _, row in lines])
         if kind is None:
-            raise log.problem("figures that are no result of netperf", lines[0][0])
+            raise log.problem("figures that are not a result of netperf", lines[0][0])
         first, second = _KINDS[kind]
         if len(lines[0][1]) not in first or (second and (len(lines) < 2 or len(lines[1][1]) not in second)):
             raise log.problem("a result is cut off", lines[0][0])

@@ -106,7 +106,7 @@ def _table(log: Log, text: str, line: int) -> list[list[str]]:
     try:
         return [row for row in csv.reader(text.split("\n")) if row]
     except csv.Error as error:
-        raise log.problem(f"is no CSV: {error}", line) from error
+        raise log.problem(f"is not CSV: {error}", line) from error
 
 
 def _samples(workload: str, values: Mapping[str, str]) -> Iterator[Samples]:

@@ -4,7 +4,7 @@ A line of separated values ("CSV FORMAT" in perf-stat(1))::
 
     [seconds,][CPU0, | S0-D0-C0,number, | comm-tid,]VALUE,unit,event,[cgroup,][error%,]runtime,percent[,value,unit]
 
-The order is that of the tool: the error of repeated runs follows the event, other than the manual says.
+The order is that of the tool: the error of repeated runs follows the event, in contrast to the manual.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Count:
 
 
 def count_of(line: str, separator: str) -> Count | None:
-    """Return the count in a line; None for a line that is no count."""
+    """Return the count in a line; None for any other line."""
     fields = line.split(separator)
     seconds: float | None = None
     if _SECONDS.fullmatch(fields[0]):
@@ -167,7 +167,7 @@ def _objects(log: Log) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise log.problem(f"“{text.strip()[:60]}” is no whole JSON object", line) from error
+            raise log.problem(f"“{text.strip()[:60]}” is not a complete JSON object", line) from error
         if isinstance(content, dict):
             yield line, content
 
@@ -175,7 +175,7 @@ def _objects(log: Log) -> Iterator[tuple[int, dict[str, Any]]]:
 def _count(log: Log, line: int, fields: dict[str, Any]) -> Count:
     value = str(fields["counter-value"]).strip()
     if not (re.fullmatch(NUMBER, value) or re.fullmatch(r"<not \w+>", value)):
-        raise log.problem(f"{value[:40]!r} is no counter's value", line)
+        raise log.problem(f"{value[:40]!r} is not a counter's value", line)
     return Count(
         event=str(fields["event"]),
         unit=str(fields.get("unit", "")),

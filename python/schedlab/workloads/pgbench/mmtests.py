@@ -37,7 +37,7 @@ def _rate(folder: Path, clients: int, path: Path) -> Row:
         raise log.problem("time stamps that go back", log.last_line)
     values = _batches(seconds, transactions)
     if not np.isfinite(values).all():
-        raise log.problem("time stamps that stand still", log.last_line)
+        raise log.problem("time stamps that do not advance", log.last_line)
     if not values.size:
         for _, summary in logs_named(folder, rf"pgbench-{clients}\.log"):
             path = summary

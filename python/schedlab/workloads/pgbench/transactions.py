@@ -61,7 +61,7 @@ def _transactions(log: Log) -> Reading:
     transactions = _TRANSACTION.findall(log.text)
     others = _OTHER.findall(log.text)
     if len(transactions) + len(others) != len(log.lines):
-        log.require_lines(_is_transaction, "line of a transaction")
+        log.require_lines(_is_transaction, "a line of a transaction")
     if not transactions:
         raise log.problem("contains no transaction that ended well", 1)
     latencies, seconds, microseconds = (floats(column) for column in zip(*transactions, strict=True))
@@ -81,7 +81,7 @@ def _transactions(log: Log) -> Reading:
 
 
 def _intervals(log: Log) -> Reading:
-    log.require_lines(_INTERVAL.fullmatch, "line of an interval")
+    log.require_lines(_INTERVAL.fullmatch, "a line of an interval")
     lines = [line.split() for line in log.lines if line]
     starts, count, total = (_column(lines, index) for index in range(3))
     skipped = _column(lines, _SKIPPED)

@@ -38,7 +38,7 @@ class Tbench(Adapter[TbenchParameters]):
     metrics = METRICS
     tools = (_CLIENT, _SERVER, _LOAD)
     note = "latencies are means, for all operations and for each kind, in the tool's steps of 1 µs; 1 MB is 10⁶ bytes"
-    prepares = "a network of its own"
+    prepares = "a private network"
 
     @contextmanager
     def prepared(self, parameters: TbenchParameters, place: Place) -> Iterator[None]:
