@@ -49,23 +49,25 @@ groups = [1, 4]
 
 # Tests of these folders start programs on this machine's kernel, change its tunables or take its lock: one at a time.
 HERE = ("cli", "execution", "observe", "targets", "tunables", "workloads")
-# Boots guests, or stand-ins for them, which are machines of their own.
+# These tests boot guests or stand-ins for guests, which do not use this machine's tunables and lock.
+GUEST_FOLDER = Path("tests/targets/vm")
 GUESTS = (
     "test_vm.py", "test_vm_host_files.py", "test_sched_ext_guest.py", "test_vm_resume.py", "test_vm_guest_lies.py"
 )  # fmt: skip
 
 
 class _Groups(LoadScopeScheduling):  # type: ignore[misc]
-    """One process runs the tests of a file, and one all those of this machine."""
+    """One process runs all tests of a file; one process runs all tests that use this machine."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = Path(nodeid.split("::", maxsplit=1)[0])
-        here = path.parts[1] in HERE and path.name not in GUESTS
+        is_guest = path.parent == GUEST_FOLDER or path.name in GUESTS
+        here = path.parts[1] in HERE and not is_guest
         return "this machine" if here else str(path)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
-    """How the work is shared when there is more than one process (``--numprocesses``)."""
+    """Distribute the tests among processes (``--numprocesses``)."""
     return _Groups(config, log)
 
 
