@@ -72,7 +72,8 @@ def test_without_a_stated_direction_there_is_none_whatever_the_words_say() -> No
     text = f"Latency in ms, lower is better, throughput, higher is better\n\n{PLAIN}"
     table = only(by_layout(text, "columns=runs"))
     assert {row.direction for row in table.rows} == {None}
-    assert (table.workload, {row.unit for row in table.rows}) == ("", {""})
+    assert (table.workload, {row.unit for row in table.rows}, table.gains) == ("", {""}, "change")
+    assert only(by_layout(text, "columns=runs,better=lower")).gains == "improvement"
 
 
 def test_suffixes_are_factors_and_other_letters_are_units() -> None:

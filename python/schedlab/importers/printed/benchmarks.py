@@ -55,7 +55,7 @@ _BENCHMARKS: tuple[tuple[str, Benchmark], ...] = (
     (r"memcached", Benchmark("memcached", "clients", "", None)),
 )
 _PATTERNS = tuple(
-    (re.compile(rf"(?<![\w-])(?:{pattern})(?![a-z])", re.IGNORECASE), known) for pattern, known in _BENCHMARKS
+    (re.compile(rf"(?<![\w-])(?:{pattern})(?![a-z])", re.IGNORECASE), entry) for pattern, entry in _BENCHMARKS
 )
 _HACKBENCH_VARIANT = re.compile(r"hackbench(?:-(?:process|thread|proc))?-(?:pipes?|sockets?)", re.IGNORECASE)
 
@@ -63,10 +63,10 @@ _HACKBENCH_VARIANT = re.compile(r"hackbench(?:-(?:process|thread|proc))?-(?:pipe
 @lru_cache(maxsize=1024)
 def benchmark(text: str) -> Benchmark | None:
     """Return the benchmark that a title or command names: the first name, and the longest that begins there."""
-    matches = [(match.start(), -match.end(), known) for pattern, known in _PATTERNS if (match := pattern.search(text))]
+    matches = [(match.start(), -match.end(), entry) for pattern, entry in _PATTERNS if (match := pattern.search(text))]
     if not matches:
         return None
-    known = min(matches, key=lambda item: item[:2])[2]
-    if known.name == "hackbench" and (variant := _HACKBENCH_VARIANT.search(text)):
-        return Benchmark(variant[0].lower(), known.parameter, known.unit, known.direction)
-    return known
+    entry = min(matches, key=lambda item: item[:2])[2]
+    if entry.name == "hackbench" and (variant := _HACKBENCH_VARIANT.search(text)):
+        return Benchmark(variant[0].lower(), entry.parameter, entry.unit, entry.direction)
+    return entry

@@ -158,8 +158,8 @@ def column_names(headings: Sequence[_Heading]) -> dict[_Heading, str]:
     times = Counter(line for heading in distinct for line in dict.fromkeys(heading))
     short = []
     for heading in distinct:
-        own = [line for line in heading if times[line] == 1]
-        name = (own or heading or ("samples",))[-1].strip("#*=-: ")
+        unshared = [line for line in heading if times[line] == 1]
+        name = (unshared or heading or ("samples",))[-1].strip("#*=-: ")
         while (match := _LEADING.match(name)) and name[match.end() :]:
             name = name[match.end() :]
         short.append(name or "samples")

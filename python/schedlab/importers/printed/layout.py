@@ -92,8 +92,8 @@ def _from_file(path: Path) -> list[Layout]:
 
 def _layout(pairs: dict[str, Any], where: str) -> Layout:
     """Build a layout from texts (of the option) or TOML values."""
-    known = [field.name for field in fields(Layout)]
-    if unknown := [key for key in pairs if key not in known]:
+    keys = [field.name for field in fields(Layout)]
+    if unknown := [key for key in pairs if key not in keys]:
         raise _problem(f"{unknown[0]!r} is not a key", where)
     if "columns" not in pairs:
         raise _problem("'columns' is not stated", where)

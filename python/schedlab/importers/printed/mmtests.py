@@ -89,7 +89,7 @@ class Reader:
     lines: Sequence[Line]
     source: str
     last: _Header = field(default_factory=lambda: _Header((), (), "", -1))
-    known: Benchmark | None = None
+    bench: Benchmark | None = None
     _not_before: int = 0
     """Lines before this one have been tried as rows without a header."""
 
@@ -198,13 +198,13 @@ class Reader:
         words: list[str] = []
         for place, text in self._lines_above(rows[0].at, floor):
             if zones:
-                found = _names_in(text, zones, indent)
-                if found is None and not levels and self._run_together(text, count):
+                header_line = _names_in(text, zones, indent)
+                if header_line is None and not levels and self._run_together(text, count):
                     return replace(self.last, at=rows[0].at)
-                if found is None:
+                if header_line is None:
                     break
-                levels.insert(0, found[0])
-                corner, at = found[1] or corner, place
+                levels.insert(0, header_line[0])
+                corner, at = header_line[1] or corner, place
                 continue
             # All rows are wrapped, and so may be the header: names are counted from the bottom.
             words = [name for _, _, name in _fields(text)] + words
@@ -220,14 +220,14 @@ class Reader:
 
     def _lines_above(self, at: int, floor: int) -> Iterator[tuple[int, str]]:
         """Yield the lines that may be the header of a table whose first row is ``lines[at]``, from the bottom."""
-        found = blank = False
+        any_line = blank = False
         for place in range(at - 1, max(floor, at - _HIGHEST_HEADER) - 1, -1):
             text = self.lines[place].text.replace("|", " ").rstrip()
-            if (not text and (found or blank)) or self._is_row(place):
+            if (not text and (any_line or blank)) or self._is_row(place):
                 return
             blank = blank or not text
-            if text and not is_rule(text) and (found or not _REMARK.match(text)):
-                found = True
+            if text and not is_rule(text) and (any_line or not _REMARK.match(text)):
+                any_line = True
                 yield place, text
 
     def _is_row(self, place: int) -> bool:
@@ -248,22 +248,22 @@ class Reader:
         title = title_of(above, header.names)
         # Parts of one comparison: without another title, a table belongs to the benchmark of the table before.
         continued = not title.workload and (header.names == self.last.names or not title.text)
-        known = self.known = title.named or (self.known if continued else None)
+        bench = self.bench = title.named or (self.bench if continued else None)
         starred = not bare and any(cell["star"] for row in rows for cell in row.cells)
         finished = [
             replace(
-                name_row(row.head, header.corner, title, known),
+                name_row(row.head, header.corner, title, bench),
                 cells=tuple(_cell(cell, starred) for cell in self._placed(row, count, zones)),
                 line=row.line.number,
             )
             for row in rows
         ]
         baseline = baseline_of(finished)
-        settled, notes = settle(finished, baseline, known)
+        settled, notes = settle(finished, baseline, bench)
         notes += [
             f'line {row.line.number}: remark left out: "{row.remark}"' for row in rows if row.remark.strip("*^|\\-")
         ]
-        workload = known.name if known else title.workload
+        workload = bench.name if bench else title.workload
         line = self.lines[header.at].number
         return Table("mmtests", title.text, workload, header.names, settled, line, baseline), notes
 

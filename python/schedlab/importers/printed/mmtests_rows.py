@@ -56,23 +56,25 @@ class Title:
     Attributes:
         text: the title.
         named: the benchmark that it names.
-        workload: the name of a benchmark that is not known here.
-        own: the match of a title that schedlab prints.
+        workload: the name of a benchmark that :mod:`benchmarks` does not list.
+        report: the match, if a report of schedlab has this title.
     """
 
     text: str
     named: Benchmark | None
     workload: str
-    own: re.Match[str] | None
+    report: re.Match[str] | None
 
 
 def title_of(text: str, columns: Sequence[str]) -> Title:
     """Return what the title above a table with these columns says."""
     if len(columns) > 1 and " " not in text and _is_run_together(text, columns):
         text = ""
-    own, named = _OWN_TITLE.match(text), benchmark(text)
-    workload = "" if named else own["workload"] if own else text.lower() if _BENCHMARK_NAME.fullmatch(text) else ""
-    return Title(text, named, "" if workload in _NO_BENCHMARKS else workload, own)
+    report, named = _OWN_TITLE.match(text), benchmark(text)
+    workload = report["workload"] if report else text.lower() if _BENCHMARK_NAME.fullmatch(text) else ""
+    if named or workload in _NO_BENCHMARKS:
+        workload = ""
+    return Title(text, named, workload, report)
 
 
 def _is_run_together(title: str, columns: Sequence[str]) -> bool:
@@ -80,17 +82,17 @@ def _is_run_together(title: str, columns: Sequence[str]) -> bool:
     return any(columns[-2].endswith(title[:k]) and columns[-1].endswith(title[k:]) for k in range(3, len(title) - 2))
 
 
-def name_row(head: str, corner: str, title: Title, known: Benchmark | None) -> TableRow:
+def name_row(head: str, corner: str, title: Title, bench: Benchmark | None) -> TableRow:
     """Return a row without cells: what its head says under the header's ``corner`` and the title."""
     operation, _, label = head.partition(" ")
-    own = title.own
-    parameters = _own_parameters(own, label) if own else None
+    report = title.report
+    parameters = _own_parameters(report, label) if report else None
     if parameters is None and (counted := _CORNER.fullmatch(corner)) and label.isdigit():
         parameters = {f"{counted['name']}s": int(label)}
     if parameters is None:
-        parameters = label_parameters(label, known)
-    unit = own["unit"] if own and operation.lower() not in _OTHER_UNITS else _unit(operation, label, known)
-    return TableRow(operation, label, parameters, unit, _direction(operation, label, known, own), (), 0)
+        parameters = label_parameters(label, bench)
+    unit = report["unit"] if report and operation.lower() not in _OTHER_UNITS else _unit(operation, label, bench)
+    return TableRow(operation, label, parameters, unit, _direction(operation, label, bench, report), (), 0)
 
 
 def _own_parameters(title: re.Match[str], label: str) -> Parameters | None:
@@ -112,17 +114,17 @@ def _number_or_text(text: str) -> str | int | float:
     return float(text) if "." in text else int(text)
 
 
-def label_parameters(label: str, known: Benchmark | None) -> Parameters:
+def label_parameters(label: str, bench: Benchmark | None) -> Parameters:
     """Return the parameters in a label of MMTests: ``64``, ``mb/sec-64``, ``send-64``, ``Wakeup-99th-80``."""
     if label.lower() in _NO_PARAMETERS:
         return {}
     match = _LABEL.match(label)
     # The meaning of several numbers is not known.
     several = match is not None and _SEVERAL_NUMBERS.search(match["name"]) is not None
-    if match is None or several or (match["name"] and not match["dash"]) or not (known and known.parameter):
+    if match is None or several or (match["name"] and not match["dash"]) or not (bench and bench.parameter):
         unnamed = _UNNAMED.fullmatch(label)
         return {"case": unnamed[1] if unnamed else label}
-    parameters: Parameters = {known.parameter: int(match["number"])}
+    parameters: Parameters = {bench.parameter: int(match["number"])}
     return parameters if match["name"].lower() in _MAIN_METRICS else {"metric": match["name"]} | parameters
 
 
@@ -131,28 +133,30 @@ def _metric(label: str) -> str:
     return re.sub(r"[-_ ]?\d+\Z", "", label).lower()
 
 
-def _unit(operation: str, label: str, known: Benchmark | None) -> str:
+def _unit(operation: str, label: str, bench: Benchmark | None) -> str:
     for name in (operation.lower(), _metric(label)):
         # The load that stress-ng calls cpu is not a share of the CPU.
-        if name in _UNITS and not (name == "cpu" and known is not None and known.name == "stress-ng"):
+        if name in _UNITS and not (name == "cpu" and bench is not None and bench.name == "stress-ng"):
             return _UNITS[name]
     main = operation.lower() not in _OTHER_UNITS and _metric(label) in _IN_MAIN_UNIT
-    return known.unit if known and main else ""
+    return bench.unit if bench and main else ""
 
 
-def _direction(operation: str, label: str, known: Benchmark | None, own: re.Match[str] | None) -> Direction | None:
+def _direction(operation: str, label: str, bench: Benchmark | None, report: re.Match[str] | None) -> Direction | None:
     """Return which direction is better by MMTests' operation, the label's metric, or the benchmark."""
     if _SPREAD_OPERATION.match(operation) or operation == "Duration":
         return "lower"
     if operation == "Ops":
         return None
-    if own is not None:
-        return "lower" if own["direction"] == "lower" else "higher"
+    if report is not None:
+        return "lower" if report["direction"] == "lower" else "higher"
     if _HARMONIC.match(operation):
         return "higher"
     metric = _metric(label)
-    found = _DIRECTIONS.get(metric.partition("-")[0]) or _DIRECTIONS.get(metric) or _DIRECTIONS.get(operation.lower())
-    return found or (known.direction if known else None) or ("lower" if operation == "Amean" else None)
+    direction = (
+        _DIRECTIONS.get(metric.partition("-")[0]) or _DIRECTIONS.get(metric) or _DIRECTIONS.get(operation.lower())
+    )
+    return direction or (bench.direction if bench else None) or ("lower" if operation == "Amean" else None)
 
 
 def baseline_of(rows: Sequence[TableRow]) -> int:
@@ -164,7 +168,7 @@ def baseline_of(rows: Sequence[TableRow]) -> int:
     return 0
 
 
-def settle(rows: Sequence[TableRow], baseline: int, known: Benchmark | None) -> tuple[tuple[TableRow, ...], list[str]]:
+def settle(rows: Sequence[TableRow], baseline: int, bench: Benchmark | None) -> tuple[tuple[TableRow, ...], list[str]]:
     """Return the rows with the direction that their printed changes prove, and notes on where names say otherwise.
 
     A change of MMTests is positive where the column is better, so its sign beside that of the values' difference
@@ -179,13 +183,13 @@ def settle(rows: Sequence[TableRow], baseline: int, known: Benchmark | None) -> 
         proved: Direction | None = "higher" if count > 0 else "lower" if count < 0 else row.direction
         if row.direction and proved != row.direction:
             against[_kind(row)].append(row)
-        out.append(_without_foreign_unit(replace(row, direction=proved), known))
+        out.append(_without_foreign_unit(replace(row, direction=proved), bench))
     return tuple(out), [_note(wrong) for wrong in against.values()]
 
 
-def _without_foreign_unit(row: TableRow, known: Benchmark | None) -> TableRow:
+def _without_foreign_unit(row: TableRow, bench: Benchmark | None) -> TableRow:
     """Return the row without its benchmark's unit if its direction shows that it is of another metric."""
-    if known is None or row.unit != known.unit or known.direction in (None, row.direction):
+    if bench is None or row.unit != bench.unit or bench.direction in (None, row.direction):
         return row
     return row if _SPREAD_OPERATION.match(row.operation) else replace(row, unit="")
 

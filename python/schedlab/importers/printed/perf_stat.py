@@ -281,9 +281,9 @@ def _table(group: Sequence[_Block]) -> Table:
         for (name, time), by_block in events.items()
     )
     command, title = group[0].command, group[0].title
-    known = benchmark(command) or benchmark(title)
+    bench = benchmark(command) or benchmark(title)
     columns = unique([block.heading or block.command or f"line {block.line}" for block in group])
-    return Table("perf-stat", title or command, known.name if known else "", columns, rows, group[0].line)
+    return Table("perf-stat", title or command, bench.name if bench else "", columns, rows, group[0].line)
 
 
 def _row(parameters: dict[str, str | int | float], events: Sequence[_Event | None]) -> TableRow:

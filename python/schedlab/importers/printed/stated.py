@@ -82,6 +82,8 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
     figures = [[_figure(row, k, layout, source) for k in places] for row in body]
     number = inside[0].number
     title = title_above(lines, first, 0)
+    # Without a direction, nothing can be called an improvement.
+    gains = layout.gains or ("improvement" if layout.better else "change")
     if layout.columns == "metrics":
         runs = unique([" ".join(map(str, label.values())) or f"row {k}" for k, label in enumerate(labels, 1)])
         made = [
@@ -89,13 +91,13 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
             for k, name in enumerate(names)
         ]
         baseline = _baseline(layout, runs, list(range(1, len(runs) + 1)), where)
-        table = Table("runs in rows", title, "", runs, tuple(made), number, baseline, layout.gains or "improvement")
+        table = Table("runs in rows", title, "", runs, tuple(made), number, baseline, gains)
     else:
         made = []
         for row, label, cells in zip(body, labels, figures, strict=True):
             made.append(_row(label, cells, layout, f"{source}:{row.line.number}", row.line.number))
         baseline = _baseline(layout, names, [k + 1 for k in places], where)
-        table = Table("columns", title, "", names, tuple(made), number, baseline, layout.gains or "improvement")
+        table = Table("columns", title, "", names, tuple(made), number, baseline, gains)
     return Part(end, (table,))
 
 
@@ -189,23 +191,23 @@ def _figure(row: _Split, place: int, layout: Layout, source: str) -> _Figure:
     at = match.end()
     while plain[at:].strip():
         at += len(plain[at:]) - len(plain[at:].lstrip())
-        if (found := _SPREAD.match(plain, at)) and spread is None:
-            spread = _percent(found["number"], bool(found["percent"]), value / factor)
-        elif not (found := _BRACKET.match(plain, at)):
+        if (mark := _SPREAD.match(plain, at)) and spread is None:
+            spread = _percent(mark["number"], bool(mark["percent"]), value / factor)
+        elif not (mark := _BRACKET.match(plain, at)):
             raise _misfit(source, row.line, f'column {place + 1} has more than a figure: "{showable(text[:40])}"')
-        elif found["round"] and spread is None and (layout.spread and (gain is not None or not layout.gains)):
-            if not found["percent"] and layout.spread_unit is None:
-                why = f'column {place + 1} has "{showable(found[0])}": state spread_unit=percent or spread_unit=value'
+        elif mark["round"] and spread is None and (layout.spread and (gain is not None or not layout.gains)):
+            if not mark["percent"] and layout.spread_unit is None:
+                why = f'column {place + 1} has "{showable(mark[0])}": state spread_unit=percent or spread_unit=value'
                 raise _misfit(source, row.line, why)
-            percent = bool(found["percent"]) or layout.spread_unit == "percent"
-            spread = _percent(found["round"], percent, value / factor)
-        elif layout.gains and gain is None and not (found["round"] and not found["percent"]):
-            gain_text = found["star"] or found["square"] or found["round"]
-            gain, star = float(gain_text.replace(",", "")), bool(found["star"])
+            percent = bool(mark["percent"]) or layout.spread_unit == "percent"
+            spread = _percent(mark["round"], percent, value / factor)
+        elif layout.gains and gain is None and not (mark["round"] and not mark["percent"]):
+            gain_text = mark["star"] or mark["square"] or mark["round"]
+            gain, star = float(gain_text.replace(",", "")), bool(mark["star"])
         else:
-            why = f'column {place + 1} has "{showable(found[0])}": state gains=improvement, gains=change or spread=KIND'
+            why = f'column {place + 1} has "{showable(mark[0])}": state gains=improvement, gains=change or spread=KIND'
             raise _misfit(source, row.line, why)
-        at = found.end()
+        at = mark.end()
     kind: Spread = "" if spread is None else layout.spread or "unknown"
     printed = text[: match.end()].strip()
     return _Figure(Cell(value, printed, gain, gain_text, star, spread, kind), unit)
