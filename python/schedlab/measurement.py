@@ -1,4 +1,4 @@
-"""What a trial yields: the noun that goes from a target through the store to the analysis."""
+"""The result of a trial, as it goes from a target through the store to the analysis."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ State = Literal["ok", "failed", "timeout"]
 
 
 PARAMETERS = "boot parameters: "
-"""How a run's notes on them begin: every report warns of what they say."""
+"""Start of a run's notes on boot parameters, which every report repeats as warnings."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """How the machine was while a trial ran; None where it was not watched or the kernel does not tell.
+    """State of the machine during a trial; None where it was not observed or the kernel does not report it.
 
-    ``load`` is Linux's one-minute average at the start, ``steal_percent`` and ``other_percent`` are shares of all CPUs'
-    time taken by the hypervisor and used by other processes; ``mhz_*`` the CPU frequencies seen.
+    Attributes:
+        load: Linux's one-minute load average at the start.
+        steal_percent: share of all CPUs' time that the hypervisor took.
+        other_percent: share of all CPUs' time that other processes used.
+        mhz_min: lowest CPU frequency.
+        mhz_max: highest CPU frequency.
     """
 
     load: float | None = None
@@ -33,10 +37,14 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One trial's result. ``metrics`` is empty unless ``state`` is ``ok``; ``reason`` says why it is not.
+    """Result of one trial.
 
-    ``started`` is seconds since 1970 (UTC), ``elapsed`` seconds. ``conditions`` holds what was watched around the
-    trial, ``counters`` by how much the kernel's counters rose.
+    Attributes:
+        started: seconds since 1970 (UTC).
+        elapsed: seconds.
+        metrics: empty unless ``state`` is ``ok``.
+        reason: why the trial failed.
+        counters: increase of the kernel's counters during the trial.
     """
 
     state: State

@@ -135,12 +135,12 @@ def test_a_stated_table_is_compared(schedlab: Schedlab, tmp_path: Path) -> None:
 
 
 REFUSED = {
-    ("nowhere", "1"): "holds no run 'nowhere'",
+    ("nowhere", "1"): "contains no run 'nowhere'",
     ("1", "1"): "compared with itself",
     ("1",): "alone is no comparison",
     ("1", "2"): "no row of 1:base is in another column",
     ("1:nope", "2"): "has no variant 'nope'",
-    ("test", "2"): "say which by number: 1, 3",
+    ("test", "2"): "use a number: 1, 3",
 }
 
 

@@ -101,13 +101,13 @@ def test_larger_effects_and_less_power_need_fewer_blocks(pilot: Path) -> None:
 def test_rows_that_the_run_did_not_measure_are_named(pilot: Path) -> None:
     pilot.write_text(PILOT.replace("groups = [1, 4]", "groups = [1, 16]"))
     output = plan(pilot, "--from", 1).stdout
-    assert "not known: hackbench groups=16 time: run 1 did not measure it" in output
+    assert "not known: hackbench groups=16 time: run 1 did not measure the row" in output
     assert "hackbench groups=1 time" in output
 
 
 def test_a_run_of_other_rows_alone_is_refused(pilot: Path) -> None:
     pilot.write_text(PILOT.replace("groups = [1, 4]", "groups = 16"))
-    with pytest.raises(SchedlabError, match="has nothing to plan this experiment by"):
+    with pytest.raises(SchedlabError, match="cannot size this experiment"):
         plan(pilot, "--from", 1)
 
 

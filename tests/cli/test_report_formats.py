@@ -170,9 +170,9 @@ def test_another_baseline_of_a_measured_run_is_still_paired(schedlab: Schedlab, 
 
 
 REFUSED = {
-    ("7",): "holds no run '7'",
-    ("tset",): "holds no run 'tset'",
-    ("1:changed",): "is one variant, which is no comparison",
+    ("7",): "contains no run '7'",
+    ("tset",): "contains no run 'tset'",
+    ("1:changed",): "is a single variant",
     ("1", "1:base"): "compared with itself",
     ("--baseline", "bse"): "no column is called 'bse' ; the columns are base, changed",
     ("--output", "/nowhere/at/all"): "/nowhere/at/all: cannot be written",

@@ -173,7 +173,7 @@ def test_messages_on_unknown_and_ambiguous_names_list_the_candidates(engine: Eng
     for word, what in (
         ("9", "no run '9'"),
         ("olt", "no run 'olt'"),
-        ("old", "say which by number: 1, 3"),
+        ("old", "use a number: 1, 3"),
         ("5:chnged", "its variants are base, control, changed"),
     ):
         with pytest.raises(StoreError) as error:

@@ -1,4 +1,4 @@
-"""Estimates of plans whose machines have to boot."""
+"""Time estimates of plans whose machines boot."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ SMALL, LARGE = BOOT_EMULATED + 2 * BOOT_EMULATED_CPU, BOOT_EMULATED + 8 * BOOT_E
 
 
 @pytest.fixture(autouse=True)
-def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A series whose first patch does not build, on a machine without KVM."""
+def build_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build cache with a series whose first patch does not build, on a machine without KVM."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(qemu, "kvm_usable", lambda: False)
     machines.image.cache_clear()
@@ -63,41 +63,41 @@ def made(more: str = "") -> Plan:
     return plan(parse(FILE.format(more=more), "f"), 1)
 
 
-def test_boots_are_those_of_each_variant_of_each_block_that_has_a_kernel() -> None:
-    found = boots(made(), made().experiment.target)
-    assert found is not None
-    assert (found.count, found.seconds, found.waits) == (6, pytest.approx(3 * (SMALL + LARGE)), True)
+def test_each_variant_with_a_kernel_boots_once_a_block() -> None:
+    booted = boots(made(), made().experiment.target)
+    assert booted is not None
+    assert (booted.count, booted.seconds, booted.waits) == (6, pytest.approx(3 * (SMALL + LARGE)), True)
     host = made().experiment.target.model_copy(update={"kind": "host"})
     assert boots(made(), host) is None
 
 
-def test_an_estimate_has_boots_and_the_pauses_that_guests_wait_for() -> None:
+def test_an_estimate_includes_boots_and_the_pauses_of_guests() -> None:
     experiment = made()
     booted = boots(experiment, experiment.experiment.target)
     without = estimate(experiment, None, "vm", virtual=True)
-    told = estimate(experiment, None, "vm", virtual=True, boots=booted)
-    assert told.seconds == pytest.approx(without.seconds + 18 * 1.0 + 3 * (SMALL + LARGE))
-    assert told.basis.endswith("; 6 boots of 7 s each by a guess")
-    one = estimate(experiment, None, "vm", virtual=True, boots=Boots(1, 7.0, waits=False))
-    assert one.basis.endswith("; 1 boot of 7 s by a guess")
+    estimated = estimate(experiment, None, "vm", virtual=True, boots=booted)
+    assert estimated.seconds == pytest.approx(without.seconds + 18 * 1.0 + 3 * (SMALL + LARGE))
+    assert estimated.basis.endswith("; 6 boots of 7 s each by a guess")
+    single = estimate(experiment, None, "vm", virtual=True, boots=Boots(1, 7.0, waits=False))
+    assert single.basis.endswith("; 1 boot of 7 s by a guess")
     counted = boots(made("deterministic = true"), made("deterministic = true").experiment.target)
     assert counted is not None
     assert not counted.waits
 
 
-def test_boots_take_as_long_as_they_typically_did(engine: Engine) -> None:
+def test_a_boot_is_estimated_by_its_typical_time_in_earlier_runs(engine: Engine) -> None:
     experiment = made()
     run_id = writing.begin(engine, writing.NewRun(experiment, "vm", "real", False, "", "f", {}, ""))
     with engine.connect() as connection:
         now = float(connection.exec_driver_sql("select started from run").scalar_one())
     for trial in experiment.trials[:6]:
-        # Each variant's two trials after a boot of 20 s; the gap's fail at once.
+        # Two trials a variant after a boot of 20 s; the trials of the variant without a kernel fail at once.
         now += 20.0 if trial.iteration == 0 and trial.variant.name != "gap" else 0.0
         state = "failed" if trial.variant.name == "gap" else "ok"
         writing.record(engine, run_id, trial, Measurement(state, now, 2.0 if state == "ok" else 0.0))
         now += 2.0 if state == "ok" else 0.0
     booted = boots(experiment, experiment.experiment.target)
-    told = estimate(experiment, engine, "vm", virtual=True, boots=booted)
-    # A boot's 20 s hold the pause before its first trial.
-    assert told.seconds == pytest.approx(18 * (2.0 + 1.0) + 6 * (20.0 - 1.0), abs=0.1)
-    assert told.basis == "from earlier runs; 6 boots of 19 s each"
+    estimated = estimate(experiment, engine, "vm", virtual=True, boots=booted)
+    # The 20 s of a boot include the pause before its first trial.
+    assert estimated.seconds == pytest.approx(18 * (2.0 + 1.0) + 6 * (20.0 - 1.0), abs=0.1)
+    assert estimated.basis == "from earlier runs; 6 boots of 19 s each"

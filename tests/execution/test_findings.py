@@ -1,4 +1,4 @@
-"""From the file to the findings: stacks, factorials, sequential runs and the bootstrap, on a scripted target."""
+"""From experiment file to findings on a scripted target: stacks, factorials, sequential runs, the bootstrap."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RunScript = Callable[..., tuple[int, Scripted]]
 
 
 def noise(trial: Trial) -> float:
-    """A wobble of half a per cent that differs from trial to trial."""
+    """A value within 0.6 % of 1 that differs from trial to trial."""
     return 1.0 + 0.0005 * ((trial.index * 7919) % 13)
 
 
@@ -34,7 +34,7 @@ SEQUENTIAL = TWO_VARIANTS.replace("blocks = 8", 'blocks = 12\nstopping = "sequen
 )
 
 
-def test_a_stopped_run_is_judged_at_its_look_and_is_not_called_incomplete(
+def test_a_stopped_run_is_judged_at_its_interim_analysis_and_is_not_incomplete(
     run_script: RunScript, engine: Engine
 ) -> None:
     run_id, _ = run_script(lambda t: noise(t) * (1.1 if t.variant.name == "changed" else 1.0), SEQUENTIAL)
@@ -43,13 +43,13 @@ def test_a_stopped_run_is_judged_at_its_look_and_is_not_called_incomplete(
     assert (found.course.taken, found.course.blocks, found.course.stopped) == (2, 8, True)
     (changed,) = [verdict for verdict in found.verdicts if not verdict.control]
     assert (changed.word, changed.decided, changed.n) == ("worse", 8, 8)
-    # 2 (1 − Φ(2.511)), the second of three looks in the published table.
+    # 2 (1 − Φ(2.511)), the second of three interim analyses in the published table.
     assert changed.level == pytest.approx(0.0120, abs=2e-4)
     assert found.notes[0].startswith("stopped after block 8 of 12, at interim analysis 2 of 3")
     assert Kind.INCOMPLETE not in {warning.kind for warning in found.warnings}
 
 
-def test_an_interrupted_sequential_run_is_judged_by_its_last_look(engine: Engine) -> None:
+def test_an_interrupted_sequential_run_is_judged_by_its_last_interim_analysis(engine: Engine) -> None:
     made = plan(parse(SEQUENTIAL, "f"), 1)
 
     def script(trial: Trial) -> float:
@@ -98,14 +98,14 @@ groups = [1, 4]
 """
 
 
-def test_a_stack_s_steps_are_found_where_they_are_planted(run_script: RunScript, engine: Engine) -> None:
+def test_steps_of_a_stack_are_attributed_to_the_patch_with_the_effect(run_script: RunScript, engine: Engine) -> None:
     run_id, _ = run_script(lambda t: noise(t) * (0.9 if t.variant.name == "03" else 1.0), STACK)
     for row in findings(engine, run_id).attribution:
         assert [(step.name, step.word) for step in row.steps] == [("02", "equivalent"), ("03", "better")]
         assert prod(step.ratio for step in row.steps) == pytest.approx(row.ratio)
 
 
-def test_a_prefix_that_crashes_leaves_a_gap(run_script: RunScript, engine: Engine) -> None:
+def test_a_prefix_that_crashes_is_merged_with_the_next_step(run_script: RunScript, engine: Engine) -> None:
     def script(trial: Trial) -> float | Measurement:
         if trial.variant.name == "02":
             return Measurement("failed", 0.0, 1.0, reason="oops")
@@ -135,7 +135,9 @@ use = "hackbench"
 """
 
 
-def test_a_factorial_s_effects_are_found_where_they_are_planted(run_script: RunScript, engine: Engine) -> None:
+def test_effects_of_a_factorial_are_attributed_to_the_switch_with_the_effect(
+    run_script: RunScript, engine: Engine
+) -> None:
     def script(trial: Trial) -> float:
         return noise(trial) * (0.8 if trial.variant.slice else 1.0)
 
@@ -146,14 +148,15 @@ def test_a_factorial_s_effects_are_found_where_they_are_planted(run_script: RunS
     assert found.effects[1].ratio == pytest.approx(0.8, rel=0.01)
 
 
-def test_the_bootstrap_resamples_the_iterations_that_the_store_holds(run_script: RunScript, engine: Engine) -> None:
+def test_the_bootstrap_resamples_the_stored_iterations(run_script: RunScript, engine: Engine) -> None:
     text = TWO_VARIANTS.replace("blocks = 8", "blocks = 8\niterations = 3").replace("groups = [1, 4]", "groups = 1")
     text = text.replace("[design]", '[analysis]\ninterval = "bootstrap"\n\n[design]')
     run_id, _ = run_script(noise, text, seed=5)
     run = reading.run(engine, run_id)
-    held = sample_table(engine, variants_of(run)).sort("block", "iteration")
+    samples = sample_table(engine, variants_of(run)).sort("block", "iteration")
     values = {
-        name: held.filter(column=name, metric="time")["value"].to_numpy().reshape(8, 3) for name in ("base", "changed")
+        name: samples.filter(column=name, metric="time")["value"].to_numpy().reshape(8, 3)
+        for name in ("base", "changed")
     }
     verdict = findings(engine, run_id).verdicts[-1]
     assert (verdict.low, verdict.high) == pytest.approx(bca(values["base"], values["changed"], 0.95, run.seed))

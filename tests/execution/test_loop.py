@@ -1,4 +1,4 @@
-"""A scripted target drives the real pipeline: order, failures, resume and exactly-once storage."""
+"""A scripted target in the real pipeline: order, failures, resume, and each trial stored exactly once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RunScript = Callable[..., tuple[int, Scripted]]
 
 
 def noisy(trial: Trial) -> float:
-    """1 s with a wobble that differs from trial to trial."""
+    """A value near 1 s that differs from trial to trial."""
     return 1.0 + 0.001 * ((trial.index * 7919) % 13)
 
 
@@ -43,7 +43,7 @@ def test_trials_run_in_the_plan_s_order_each_under_its_variant(run_script: RunSc
         assert before == after.variant.name
 
 
-def test_a_planted_regression_is_found_and_the_control_is_not(run_script: RunScript, engine: Engine) -> None:
+def test_a_planted_regression_is_worse_and_the_control_is_not(run_script: RunScript, engine: Engine) -> None:
     run_id, _ = run_script(lambda t: noisy(t) * (1.05 if t.variant.name == "changed" else 1.0))
     words = {(v.variant, v.question.parameters): v.word for v in findings(engine, run_id).verdicts}
     assert words[("changed", '{"groups":1}')] == "worse"
@@ -51,7 +51,7 @@ def test_a_planted_regression_is_found_and_the_control_is_not(run_script: RunScr
     assert "worse" not in {words[("control", '{"groups":1}')], words[("control", '{"groups":4}')]}
 
 
-def test_a_failed_trial_is_a_recorded_row_and_the_run_goes_on(run_script: RunScript, engine: Engine) -> None:
+def test_a_failed_trial_is_recorded_and_the_run_continues(run_script: RunScript, engine: Engine) -> None:
     def script(trial: Trial) -> float | Measurement:
         if trial.index == 20:
             return Measurement("failed", 0.0, 1.0, reason="no more processes", stderr="fork: EAGAIN")
@@ -64,7 +64,7 @@ def test_a_failed_trial_is_a_recorded_row_and_the_run_goes_on(run_script: RunScr
     assert "failed-trials" in {str(w.kind) for w in findings(engine, run_id).warnings}
 
 
-def test_an_interrupt_leaves_the_session_and_resume_repeats_the_warm_up_and_the_torn_block(
+def test_an_interrupt_ends_the_session_and_resume_repeats_warm_up_and_torn_block(
     engine: Engine, experiment: Experiment
 ) -> None:
     made = plan(experiment, 1)
@@ -82,7 +82,7 @@ def test_an_interrupt_leaves_the_session_and_resume_repeats_the_warm_up_and_the_
     assert writing.done(engine, run_id) == set(range(20))
     again = Scripted(noisy)
     execute(made, again, engine, run_id, lambda trial, measurement: None)
-    # Trials 0 to 5 are the warm-up, 18 to 23 the block that was torn.
+    # Trials 0 to 5 are the warm-up, trials 18 to 23 the interrupted block.
     assert [entry.index for entry in again.log if isinstance(entry, Trial)] == [*range(6), *range(18, 54)]
     run = reading.run(engine, run_id)
     assert (run.state, run.recorded) == ("complete", 54)
@@ -94,10 +94,10 @@ def test_an_interrupt_leaves_the_session_and_resume_repeats_the_warm_up_and_the_
     assert tuple(kept) == (62, 8)
 
 
-def test_a_warm_up_that_reaches_no_trial_is_repeated_only_when_it_was_torn(
+def test_a_warm_up_of_a_target_that_does_not_cool_down_is_repeated_only_when_torn(
     engine: Engine, experiment: Experiment
 ) -> None:
-    def told(torn_at: int) -> tuple[list[int], list[str]]:
+    def resumed(torn_at: int) -> tuple[list[int], list[str]]:
         made = plan(experiment, 1)
 
         def script(trial: Trial) -> float:
@@ -114,14 +114,12 @@ def test_a_warm_up_that_reaches_no_trial_is_repeated_only_when_it_was_torn(
         return [entry.index for entry in again.log if isinstance(entry, Trial)], reading.run(engine, run_id).notes
 
     # Trials 0 to 5 are the warm-up, 18 to 23 a block.
-    assert told(20) == ([*range(18, 54)], ["interrupted after 20 trials; block 3 had to be measured again"])
-    assert told(3) == ([*range(54)], ["interrupted after 3 trials; the warm-up had to be measured again"])
-    assert told(18) == ([*range(18, 54)], [])
+    assert resumed(20) == ([*range(18, 54)], ["interrupted after 20 trials; block 3 had to be measured again"])
+    assert resumed(3) == ([*range(54)], ["interrupted after 3 trials; the warm-up had to be measured again"])
+    assert resumed(18) == ([*range(18, 54)], [])
 
 
-def test_a_complete_run_has_nothing_to_go_on_with(
-    run_script: RunScript, engine: Engine, experiment: Experiment
-) -> None:
+def test_a_complete_run_has_nothing_to_resume(run_script: RunScript, engine: Engine, experiment: Experiment) -> None:
     run_id, _ = run_script(noisy)
     again = Scripted(noisy)
     execute(plan(experiment, 1), again, engine, run_id, lambda trial, measurement: None)
@@ -142,7 +140,7 @@ def test_each_trial_is_committed_before_the_next_begins(engine: Engine, experime
 
 
 def test_kill_9_loses_at_most_the_running_trial(tmp_path: Path) -> None:
-    """A real process is killed in the middle of its tenth trial; the store holds the nine before."""
+    """A process is killed in its tenth trial; the store contains the nine trials before."""
     program = textwrap.dedent("""
         import os, signal, sys
         from pathlib import Path
@@ -176,7 +174,7 @@ def test_kill_9_loses_at_most_the_running_trial(tmp_path: Path) -> None:
     assert reading.run(engine, 1).state == "running"
 
 
-def test_what_cannot_run_is_refused_with_every_reason_before_anything_starts(experiment: Experiment) -> None:
+def test_a_plan_that_cannot_run_is_refused_with_every_reason_before_anything_starts(experiment: Experiment) -> None:
     target = Scripted(
         noisy,
         [MissingRequirement("tunable 'a'", "locked down", "use a VM"), MissingRequirement("workload 'b'", "no tool")],
@@ -189,7 +187,7 @@ def test_what_cannot_run_is_refused_with_every_reason_before_anything_starts(exp
 
 
 class Lacking(Scripted):
-    """A target that lacks something; what is in its way with it is known only once it is here."""
+    """A target that needs a download; ``hidden`` requirements are known only after the download."""
 
     hidden: Sequence[MissingRequirement] = ()
 
@@ -200,26 +198,24 @@ class Lacking(Scripted):
         return self.hidden if "fetched" in self.log else self._missing
 
 
-def test_what_is_lacking_is_told_and_downloaded_and_what_it_brings_is_looked_at(experiment: Experiment) -> None:
-    target, told = Lacking(noisy), list[str]()
-    require_runnable(plan(experiment, 1), target, told.append)
-    assert (told, target.log) == (["a kernel of 34 MB"], ["fetched"])
+def test_a_download_is_announced_and_requirements_are_checked_again_after_it(experiment: Experiment) -> None:
+    target, announced = Lacking(noisy), list[str]()
+    require_runnable(plan(experiment, 1), target, announced.append)
+    assert (announced, target.log) == (["a kernel of 34 MB"], ["fetched"])
     target = Lacking(noisy)
     target.hidden = [MissingRequirement("variant 'b'", "its kernel has no such tunable")]
     with pytest.raises(CannotRunHere, match="no such tunable"):
         require_runnable(plan(experiment, 1), target)
 
 
-def test_nothing_is_downloaded_for_what_cannot_run_anyway(experiment: Experiment) -> None:
+def test_nothing_is_downloaded_when_another_requirement_is_missing(experiment: Experiment) -> None:
     target = Lacking(noisy, [MissingRequirement("QEMU", "is not installed")])
     with pytest.raises(CannotRunHere, match="is not installed"):
         require_runnable(plan(experiment, 1), target)
     assert target.log == []
 
 
-def test_what_is_doubtful_about_boot_parameters_is_warned_of_in_the_report(
-    engine: Engine, experiment: Experiment
-) -> None:
+def test_doubtful_boot_parameters_are_warnings_of_the_report(engine: Engine, experiment: Experiment) -> None:
     made, target = plan(experiment, 1), Scripted(noisy)
     target.notes = [f"{PARAMETERS}variant 'changed': not checked: a.b=1", "schedstats are off"]
     run_id = begin(engine, made)
@@ -229,7 +225,7 @@ def test_what_is_doubtful_about_boot_parameters_is_warned_of_in_the_report(
     assert "kernel-parameters.txt" in warning.todo
 
 
-def test_the_pause_lies_between_putting_a_variant_in_place_and_its_trial(
+def test_the_pause_is_after_putting_a_variant_in_place_and_before_its_trial(
     engine: Engine, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     design = experiment.design.model_copy(update={"pause": 11.0, "blocks": 2})

@@ -1,4 +1,4 @@
-"""A sequential run ends at the look at which all is decided, wherever it was interrupted; never in between."""
+"""A sequential run ends at the first interim analysis that decides every row, also after an interruption."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS, begin
 
 SEQUENTIAL = TWO_VARIANTS.replace("blocks = 8", 'blocks = 12\nstopping = "sequential"\nlooks = 3\n')
-"""Two rows, so six trials a block behind six of warm-up; looks after blocks 4, 8 and 12."""
+"""Two rows: six trials a block after six of warm-up; interim analyses after blocks 4, 8 and 12."""
 
 RunScript = Callable[..., tuple[int, Scripted]]
 
 
 def noise(trial: Trial) -> float:
-    """A wobble that differs from trial to trial."""
+    """A value near 1 that differs from trial to trial."""
     return 1.0 + 0.001 * ((trial.index * 7919) % 13)
 
 
@@ -32,16 +32,16 @@ def clear(trial: Trial) -> float:
 
 
 def unclear(trial: Trial) -> float:
-    """One row changed as clearly, the other so noisy that nothing can be told of it."""
+    """A clear change in one row; the other row is too noisy for a verdict."""
     wild = 1 + 0.5 * ((trial.index * 7919) % 13) / 13
     return wild if trial.row.parameters["groups"] == 4 else clear(trial)
 
 
-def test_a_clear_run_stops_at_a_look_and_says_so(run_script: RunScript, engine: Engine) -> None:
+def test_two_clear_rows_need_more_than_eight_blocks(run_script: RunScript, engine: Engine) -> None:
     run_id, target = run_script(clear, SEQUENTIAL)
     run = reading.run(engine, run_id)
-    # Holm over two rows: the smallest p of 4 blocks is 2/16, of 8 blocks 2/256 = 0.0078; the second look's level for
-    # α/2 is 0.0044 (Lan–DeMets at thirds): not even 8 blocks that all agree decide the first row.
+    # Holm over two rows: the smallest p of 4 blocks is 2/16, of 8 blocks 2/256 = 0.0078; the second level for
+    # α/2 is 0.0044 (Lan–DeMets at thirds): even 8 blocks that all agree do not decide the first row.
     assert run.state == "complete"
     assert run.recorded == 6 + 12 * 6
     assert not any("stopped" in note for note in run.notes)
@@ -49,17 +49,17 @@ def test_a_clear_run_stops_at_a_look_and_says_so(run_script: RunScript, engine: 
 
 
 ONE_ROW = SEQUENTIAL.replace("groups = [1, 4]", "groups = 1")
-"""Three trials a block behind three of warm-up."""
+"""Three trials a block after three of warm-up."""
 
 
-def test_one_clear_row_stops_at_the_second_look_of_three(run_script: RunScript, engine: Engine) -> None:
+def test_one_clear_row_stops_at_the_second_interim_analysis_of_three(run_script: RunScript, engine: Engine) -> None:
     run_id, target = run_script(clear, ONE_ROW)
     run = reading.run(engine, run_id)
-    # Level of the second look 2 (1 − Φ(2.511)) = 0.0120, above the smallest p of 8 blocks, 0.0078.
+    # Level of the second interim analysis 2 (1 − Φ(2.511)) = 0.0120, above the smallest p of 8 blocks, 0.0078.
     assert (run.state, run.recorded, run.planned) == ("complete", 3 + 8 * 3, 3 + 12 * 3)
     (note,) = run.notes
     assert note.startswith("stopped after block 8 of 12, at interim analysis 2 of 3: every row was decided")
-    assert "level of this look is 0.012," in note
+    assert "level of this analysis is 0.012," in note
     assert [entry.block for entry in target.log if isinstance(entry, Trial)][-1] == 8
 
 
@@ -75,7 +75,7 @@ def test_a_fixed_run_never_stops(run_script: RunScript, engine: Engine) -> None:
     assert run.recorded == run.planned
 
 
-def test_a_run_without_anything_to_compare_never_stops(run_script: RunScript, engine: Engine) -> None:
+def test_a_run_with_a_single_variant_never_stops(run_script: RunScript, engine: Engine) -> None:
     alone = ONE_ROW.replace('[[variant]]\nname = "changed"\nnice = 1\n', "")
     run_id, _ = run_script(clear, alone)
     run = reading.run(engine, run_id)
@@ -95,8 +95,8 @@ def interrupted(engine: Engine, made: Plan, at: int) -> int:
 
 
 @pytest.mark.parametrize("at", [1, 3, 10, 15, 16, 24, 26])
-def test_an_interrupted_run_stops_where_an_uninterrupted_one_does(engine: Engine, at: int) -> None:
-    """Interrupted in the warm-up, at and within blocks, before and behind the first look, in the last trial of all."""
+def test_an_interrupted_run_stops_at_the_block_of_an_uninterrupted_run(engine: Engine, at: int) -> None:
+    """Interruptions in the warm-up, between and within blocks, around the first interim analysis, at the end."""
     made = plan(parse(ONE_ROW, "f"), 1)
     run_id = interrupted(engine, made, at)
     execute(made, Scripted(clear), engine, run_id, lambda trial, measurement: None)
@@ -105,7 +105,7 @@ def test_an_interrupted_run_stops_where_an_uninterrupted_one_does(engine: Engine
     assert any(note.startswith("stopped after block 8 of 12") for note in run.notes)
 
 
-def test_a_run_killed_between_its_last_trial_and_its_look_measures_nothing_more(engine: Engine) -> None:
+def test_a_run_killed_before_its_interim_analysis_stops_when_it_is_resumed(engine: Engine) -> None:
     made = plan(parse(ONE_ROW, "f"), 1)
     run_id = begin(engine, made, ONE_ROW)
     first = Scripted(clear)
@@ -119,7 +119,7 @@ def test_a_run_killed_between_its_last_trial_and_its_look_measures_nothing_more(
     assert run.notes[0].startswith("stopped after block 8 of 12")
 
 
-def test_a_stopped_run_has_nothing_to_go_on_with(run_script: RunScript, engine: Engine) -> None:
+def test_a_stopped_run_has_nothing_to_resume(run_script: RunScript, engine: Engine) -> None:
     run_id, _ = run_script(clear, ONE_ROW)
     again = Scripted(clear)
     execute(plan(parse(ONE_ROW, "f"), 1), again, engine, run_id, lambda trial, measurement: None)

@@ -1,4 +1,4 @@
-"""What was imported is read back as it was: samples of every column, printed tables; all of it or nothing."""
+"""Imports are read as they were stored: samples of every column, and printed tables. A failed import stores nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def chosen(engine: Engine, run_id: int) -> Chosen:
     return Chosen(run, run.design.variants[0], run.name)
 
 
-def test_each_column_of_samples_becomes_a_run_and_comes_back_exactly(engine: Engine) -> None:
+def test_each_column_of_samples_is_a_run_and_is_read_exactly(engine: Engine) -> None:
     old, new = record_imports(engine, [TREE])
     read = columns(engine, [chosen(engine, old), chosen(engine, new)])
     assert read.names == ("old", "new")
@@ -63,7 +63,7 @@ def test_each_column_of_samples_becomes_a_run_and_comes_back_exactly(engine: Eng
     assert by_label["throughput-4"].parameters == {"clients": 4}
 
 
-def test_an_imported_run_says_so_and_names_its_blocks(engine: Engine) -> None:
+def test_an_imported_run_has_its_kind_and_blocks(engine: Engine) -> None:
     old, _ = record_imports(engine, [TREE])
     found = findings(engine, old)
     assert (found.run.kind, found.run.state, found.run.design.blocks, found.paired) == (
@@ -76,7 +76,7 @@ def test_an_imported_run_says_so_and_names_its_blocks(engine: Engine) -> None:
     assert means == {("throughput", 1): 2.5, ("throughput", 2): 3.0, ("latency", 1): 9.0}
 
 
-def test_printed_tables_come_back_whole(engine: Engine) -> None:
+def test_printed_tables_are_read_completely(engine: Engine) -> None:
     (run_id,) = record_imports(engine, [Import("mail", "mail.txt", tables=(TABLE, TABLE))])
     assert printed_tables(engine, run_id) == (TABLE, TABLE)
     found = findings(engine, run_id)
@@ -85,7 +85,7 @@ def test_printed_tables_come_back_whole(engine: Engine) -> None:
     assert found.verdicts == []
 
 
-def test_an_import_that_breaks_leaves_nothing_behind(engine: Engine) -> None:
+def test_a_failed_import_stores_nothing(engine: Engine) -> None:
     broken = replace(TREE, series=(*TREE.series, series("new", "throughput", 8, [1.0])))
     with pytest.raises(Exception, match="UNIQUE"):
         record_imports(engine, [TREE, broken])

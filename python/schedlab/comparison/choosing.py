@@ -51,7 +51,7 @@ def read(path: Path, layouts: Sequence[Layout] = ()) -> list[Chosen]:
 def _held(store: Callable[[], Engine], word: str) -> bool:
     """Whether the store has a run of this name; no store, or one that cannot be read, has none."""
     try:
-        return selection.holds(store(), word)
+        return selection.contains(store(), word)
     except StoreError:
         return False
 

@@ -1,4 +1,4 @@
-"""How long a plan will take: from earlier runs where the store has some, else from the adapters' guesses."""
+"""The time that a plan will take: from earlier runs in the store, else from the guesses of the workloads' adapters."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from schedlab.units import counted, format_time
 from schedlab.workloads.registry import adapter
 
 OVERHEAD = 0.01
-"""Seconds that a trial takes beside its workload; the harness' own bench measures it."""
+"""Seconds that schedlab adds to the workload of a trial, measured by ``benches/overhead.py``."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds for the whole plan, and what that rests on."""
+    """Seconds for the whole plan, and the source of the estimate in words."""
 
     seconds: float
     basis: str
@@ -27,30 +27,33 @@ class Estimate:
 def estimate(
     plan: Plan, engine: Engine | None, target: str = "host", *, virtual: bool = False, boots: Boots | None = None
 ) -> Estimate:
-    """Estimate a plan; ``engine`` is a store whose earlier trials of the same rows on the same target are used.
+    """Estimate the time of a plan.
 
-    On a ``virtual`` target no pause is waited for, and a row that was never simulated is guessed to take as long as it
-    would on a real machine: simulations of small machines are quicker, those of large ones slower. A target that boots
-    machines has ``boots``; a boot takes as long as it typically did, with its first trial's pause.
+    Args:
+        engine: a store with earlier trials; trials of the same rows on the same target are used.
+        virtual: whether the target simulates time. There are then no pauses. A row without earlier trials is assumed to
+            take as long as on a real machine: simulations of small machines are quicker, of large machines slower.
+        boots: boots of a target that boots machines. A boot takes its typical time in earlier runs, which includes
+            the pause before its first trial.
     """
-    known = typical_seconds(engine, target) if engine is not None else {}
-    cost, guessed = {}, 0
+    measured = typical_seconds(engine, target) if engine is not None else {}
+    seconds, guessed = {}, 0
     for row in plan.rows:
-        found = adapter(row.use)
-        if row.key in known:
-            cost[row.key] = known[row.key]
+        workload = adapter(row.use)
+        if row.key in measured:
+            seconds[row.key] = measured[row.key]
         else:
             guessed += 1
-            cost[row.key] = OVERHEAD + found.seconds(found.parameters.model_validate(row.parameters))
+            seconds[row.key] = OVERHEAD + workload.seconds(workload.parameters.model_validate(row.parameters))
     pause = 0.0 if virtual and not (boots and boots.waits) else plan.experiment.design.pause
-    total = sum(cost[trial.row.key] + pause for trial in plan.trials)
+    total = sum(seconds[trial.row.key] + pause for trial in plan.trials)
     basis = _basis(guessed, len(plan.rows), virtual=virtual)
     if boots is None or not boots.count:
         return Estimate(total, basis)
-    measured = typical_boot(engine, target) if engine is not None else None
-    booting = boots.seconds if measured is None else boots.count * max(0.0, measured - pause)
+    typical = typical_boot(engine, target) if engine is not None else None
+    booting = boots.seconds if typical is None else boots.count * max(0.0, typical - pause)
     each = f"{format_time(booting / boots.count)}{' each' if boots.count > 1 else ''}"
-    guess = " by a guess" if measured is None else ""
+    guess = " by a guess" if typical is None else ""
     return Estimate(total + booting, f"{basis}; {counted(boots.count, 'boot')} of {each}{guess}")
 
 

@@ -1,18 +1,17 @@
-"""Running a plan: each trial's variant is put in place, the trial runs, and its row is in the store before the next.
+"""The loop that runs a plan: put a trial's variant in place, run the trial, store it, and go on to the next trial.
 
-Nothing here waits, measures or judges; a scripted target takes the same path as a kernel.
+Nothing here measures or judges, so that a scripted target takes the same path as a kernel.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sqlalchemy import Engine
 
 from schedlab.errors import CannotRunHere
-from schedlab.execution.resume import WARM_UP, again
-from schedlab.execution.stopping import Looks
+from schedlab.execution.stopping import InterimAnalyses
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.measurement import Measurement
 from schedlab.store import reading, writing
@@ -21,70 +20,84 @@ from schedlab.targets.protocol import MissingRequirement, Session, Target
 Progress = Callable[[Trial, "Measurement | None"], None]
 """Called before each trial (with None) and after it."""
 
+WARM_UP = 0
+"""Block number of the warm-up."""
 
-def require_runnable(plan: Plan, target: Target, tell: Callable[[str], None] = lambda what: None) -> None:
-    """Raise CannotRunHere, with every reason at once, before anything was touched.
 
-    What the target lacks and can be had is downloaded, and told before that, once nothing else is in the way.
+def require_runnable(plan: Plan, target: Target, announce: Callable[[str], None] = lambda what: None) -> None:
+    """Raise CannotRunHere, with all missing requirements, before anything is changed.
+
+    Files that the target can download are downloaded once no other requirement is missing; ``announce`` is called with
+    a description of each before it is downloaded.
     """
     _refuse(target.missing_requirements(plan))
-    if download(target, tell):
+    if download(target, announce):
         _refuse(target.missing_requirements(plan))
 
 
-def download(target: Target, tell: Callable[[str], None]) -> bool:
-    """Bring here what the target lacks; whether there was something. CannotRunHere when that fails."""
-    wanted = target.downloads()
-    for each in wanted:
-        tell(each.what)
-        each.fetch()
-    return bool(wanted)
+def download(target: Target, announce: Callable[[str], None]) -> bool:
+    """Download the files that the target lacks; return whether there were any. CannotRunHere when a download fails."""
+    downloads = target.downloads()
+    for file in downloads:
+        announce(file.what)
+        file.fetch()
+    return bool(downloads)
 
 
-def _refuse(found: Sequence[MissingRequirement]) -> None:
-    if found:
-        todo = "'schedlab doctor' tells what this machine can run; nothing was changed"
-        raise CannotRunHere(_refusal(found), todo=todo)
-
-
-def _refusal(found: Sequence[MissingRequirement]) -> str:
-    lines = (line for item in found for line in str(item).splitlines())
-    return "\n  ".join(["this experiment cannot run here", *lines])
+def _refuse(missing: Sequence[MissingRequirement]) -> None:
+    if missing:
+        lines = (line for requirement in missing for line in str(requirement).splitlines())
+        message = "\n  ".join(["this experiment cannot run here", *lines])
+        raise CannotRunHere(message, todo="'schedlab doctor' shows what this machine can run; nothing was changed")
 
 
 def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: Progress) -> None:
-    """Run every trial of the plan that the store does not hold yet; a torn block is measured again as a whole.
+    """Run every trial of the plan that is not in the store; measure a torn block again as a whole.
 
-    A sequential run ends at the look at which every row is decided, with a remark that says so. The run's state ends
-    as ``complete``, or as ``interrupted`` when an exception (Ctrl-C among them) passes through; the target's session
-    has then been left, and with it everything undone.
+    A sequential run ends at the interim analysis that decides every row, and gets a note that says so. The run's state
+    becomes ``complete``, or ``interrupted`` when an exception such as Ctrl-C passes through. By then the target's
+    session has ended and undone its changes.
     """
     with target.session(plan, run_id) as session:
-        looks = Looks(plan, engine, run_id)
-        todo = _todo(plan, engine, run_id, looks, warms=target.warms)
+        interim = InterimAnalyses(plan, engine, run_id)
+        todo = _todo(plan, engine, run_id, interim, warms=target.warms)
         writing.set_state(engine, run_id, "running")
         try:
             pause = 0.0 if target.virtual else plan.experiment.design.pause
-            _run(todo, pause, session, engine, run_id, progress, looks)
+            _run(todo, pause, session, engine, run_id, progress, interim)
         except BaseException:
             _close(target, session, engine, run_id, "interrupted")
             raise
         _close(target, session, engine, run_id, "complete")
 
 
-def _todo(plan: Plan, engine: Engine, run_id: int, looks: Looks, *, warms: bool) -> list[Trial]:
-    """The trials left to do, after marking those that have to be measured again; none where a look ended the run."""
+def _todo(plan: Plan, engine: Engine, run_id: int, interim: InterimAnalyses, *, warms: bool) -> list[Trial]:
+    """Return the trials left to run, after marking the trials to repeat; none where an interim analysis decided."""
     done = writing.done(engine, run_id)
-    if stop := looks.stopped(done):
+    if stop := interim.stopped(done):
         writing.add_remarks(engine, run_id, notes=[stop])
         return []
-    if repeated := again(plan, done, warms=warms):
+    if repeated := trials_to_repeat(plan, done, warms=warms):
         writing.supersede(engine, run_id, repeated)
         blocks = sorted({trial.block for trial in plan.trials if trial.index in repeated})
         parts = [f"block {block}" if block != WARM_UP else "the warm-up" for block in blocks]
         note = f"interrupted after {len(done)} trials; {' and '.join(parts)} had to be measured again"
         writing.add_remarks(engine, run_id, notes=[note])
     return [trial for trial in plan.trials if trial.index not in done or trial.index in repeated]
+
+
+def trials_to_repeat(plan: Plan, done: Collection[int], *, warms: bool) -> set[int]:
+    """Return the plan positions of recorded trials that a resumed run has to measure again.
+
+    The comparison within a block assumes that its trials ran soon after each other, so a block that was interrupted is
+    measured again as a whole. The warm-up is repeated too where the target cools down (``warms``, see
+    :class:`schedlab.targets.protocol.Target`). Replaced trials stay in the store, marked, and are not analysed.
+    """
+    left = {trial.block for trial in plan.trials if trial.index not in done}
+    if not left or not done:
+        return set()
+    repeated = left | ({WARM_UP} if warms else set())
+    return {trial.index for trial in plan.trials if trial.index in done and trial.block in repeated}
 
 
 def _run(
@@ -94,15 +107,15 @@ def _run(
     engine: Engine,
     run_id: int,
     progress: Progress,
-    looks: Looks,
+    interim: InterimAnalyses,
 ) -> None:
     for trial in todo:
-        if stop := looks.before(trial):
+        if stop := interim.before(trial):
             writing.add_remarks(engine, run_id, notes=[stop])
             return
         progress(trial, None)
         session.put_in_place(trial.variant)
-        # Here, so that a setting which takes effect with a delay has done so, as well as for the machine to cool.
+        # After the variant: a setting may take effect with a delay, and the machine cools down meanwhile.
         if pause:
             time.sleep(pause)
         measurement = session.run(trial)
@@ -111,7 +124,7 @@ def _run(
 
 
 def _close(target: Target, session: Session, engine: Engine, run_id: int, state: str) -> None:
-    """Record how the run ended. Where the store is what failed, the first error is told and not this one."""
+    """Record the end of the run."""
     changed = target.changes(reading.run(engine, run_id).fingerprint)
     writing.add_remarks(engine, run_id, notes=session.notes, changed=changed)
     writing.set_state(engine, run_id, state)

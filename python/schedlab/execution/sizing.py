@@ -1,4 +1,4 @@
-"""How large an experiment has to be, from a run of it that was measured: brought together from file and store."""
+"""The size that an experiment needs to find a given effect, from the noise and times of a stored run."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from schedlab.workloads.registry import adapter
 
 @dataclass(frozen=True)
 class Sizing:
-    """What a stored run tells of the size that an experiment needs.
+    """The size that an experiment needs, from a stored run.
 
     Attributes:
-        run: the one whose noise and times these are.
-        wanted: the effect, the power, and the level of a single row.
+        run: the run whose noise and times are used.
+        wanted: the effect, the power, and the significance level of a single row.
         rows: the experiment's rows that the run measured.
-        unknown: the others, each with the reason.
-        costs: of the experiment's own design.
-        planned: seconds that its own design takes.
-        kept: the blocks that all rows need with the design's iterations; None for more than anybody runs.
-        best: the quickest design that finds the effect in every row; None where there is none.
+        unknown: the experiment's other rows, each with the reason.
+        costs: times of the experiment's design.
+        planned: seconds that the experiment's design takes.
+        kept: size with the design's iterations and the blocks that all rows need; None when too large to run.
+        best: the quickest design that finds the effect in every row; None when there is no such design.
     """
 
     run: reading.Run
@@ -46,66 +46,66 @@ class Sizing:
 
 
 def options_of(plan: Plan) -> Options:
-    """How the plan's run will be judged."""
+    """Return the options of the analysis of a plan's run."""
     return describe(plan).options(plan.seed)
 
 
 def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None, power: float) -> Sizing:
-    """Size an experiment by a stored run (the newest when no number is given).
+    """Return the size of an experiment from a stored run (the newest when no number is given).
 
     Args:
-        effect: the relative change to find, 0.01 for 1 %; None for the experiment's delta.
-        power: the share of such changes that are to be found.
+        effect: relative change to find, 0.01 for 1 %; None for the experiment's delta.
+        power: share of such changes that are found.
 
     Raises SchedlabError when the run shares no row with the experiment.
     """
     run = reading.run(engine, run_id)
     options, design = options_of(plan), plan.experiment.design
     wanted = Wanted(options.delta if effect is None else effect, power, options.strictest(plan.tests))
-    times, held = durations(reading.times(engine, run.id)), _Held(engine, run)
-    known, unknown = [], []
+    times, samples = durations(reading.times(engine, run.id)), _RunSamples(engine, run)
+    rows, unknown = [], []
     for question in questions_of(plan):
-        found = held.noise(question)
-        if isinstance(found, str):
-            unknown.append((question, found))
+        row_noise = samples.noise(question)
+        if isinstance(row_noise, str):
+            unknown.append((question, row_noise))
         else:
             ratio = _cost_ratio(question, plan, times)
-            known.append(row_plan(question, found, design.blocks, design.iterations, wanted, ratio))
-    if not known:
+            rows.append(row_plan(question, row_noise, design.blocks, design.iterations, wanted, ratio))
+    if not rows:
         raise SchedlabError(
-            f"run {run.id} has nothing to plan this experiment by: {unknown[0][1] if unknown else 'it asks nothing'}",
+            f"run {run.id} cannot size this experiment: {unknown[0][1] if unknown else 'it judges no row'}",
             where=f"--from {run.id}",
-            todo="give a run of this file, of at least two blocks; 'schedlab runs' lists them",
+            todo="give a run of this file with at least two blocks; 'schedlab runs' lists the runs",
         )
     costs = _costs(plan, times)
     return Sizing(
         run=run,
         wanted=wanted,
-        rows=tuple(known),
+        rows=tuple(rows),
         unknown=tuple(unknown),
         costs=costs,
         planned=costs.seconds(design.blocks, design.iterations),
-        kept=size_for(known, design.iterations, wanted, costs),
-        best=cheapest(known, wanted, costs),
+        kept=size_for(rows, design.iterations, wanted, costs),
+        best=cheapest(rows, wanted, costs),
     )
 
 
-class _Held:
-    """A run's single measurements."""
+class _RunSamples:
+    """The single samples of a run."""
 
     def __init__(self, engine: Engine, run: reading.Run) -> None:
         self._run = run
         self._values = block_values(sample_table(engine, variants_of(run)).rename({"column": "variant"}))
 
     def noise(self, question: Question) -> Noise | str:
-        """A row's noise, or why it is not known."""
+        """Return a row's noise, or the reason why it is unknown."""
         row = (question.workload, question.parameters, question.metric)
         cells = [self._values.get((*row, variant), {}) for variant in self._run.design.variants]
         if not any(cells):
-            return f"run {self._run.id} did not measure it"
+            return f"run {self._run.id} did not measure the row"
         if any(value <= 0 for cell in cells for values in cell.values() for value in values):
             return "a value of 0 or below has no ratio"
-        return noise(cells[0], cells[1:]) or f"no two blocks of run {self._run.id} have it under two variants"
+        return noise(cells[0], cells[1:]) or f"run {self._run.id}: fewer than two blocks have it under two variants"
 
 
 def _costs(plan: Plan, times: Durations) -> Costs:
@@ -116,16 +116,16 @@ def _costs(plan: Plan, times: Durations) -> Costs:
 
 
 def _cost_ratio(question: Question, plan: Plan, times: Durations) -> float:
-    """What a further block costs a row beside its iterations, in iterations: its share of putting variants in place."""
+    """Return the cost of another block for a row without its iterations: putting variants in place, in iterations."""
     sharing = 1 if plan.experiment.design.interleave == "rows" else len(plan.rows)
     seconds = _seconds((question.workload, question.parameters), plan, times)
     return times.place / sharing / seconds if seconds > 0 else 0.0
 
 
 def _seconds(key: tuple[str, str], plan: Plan, times: Durations) -> float:
-    """Of one trial: measured, or guessed by its adapter where the run has no such row."""
+    """Return the seconds of a trial: as measured, or the guess of its adapter where the run lacks the row."""
     if key in times.trial:
         return times.trial[key]
     row = next(row for row in plan.rows if row.key == key)
-    found = adapter(row.use)
-    return float(found.seconds(found.parameters.model_validate(row.parameters)))
+    workload = adapter(row.use)
+    return float(workload.seconds(workload.parameters.model_validate(row.parameters)))

@@ -1,4 +1,4 @@
-"""Whether a sequential run may stop: at a planned look, when every question is answered; never in between."""
+"""The end of a sequential run: at a planned interim analysis that decides every row, and never in between."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from schedlab.store import reading
 from schedlab.store.columns import read_cells
 
 
-class Looks:
-    """The looks of one run, taken from what the store holds: a resumed run sees what an uninterrupted one does.
+class InterimAnalyses:
+    """The interim analyses of a run. They read the store, so that a resumed run stops where an uninterrupted run does.
 
-    ``pending`` are the blocks of the looks to come, but for the last: after that there is nothing to stop.
+    ``pending`` are the blocks of the interim analyses to come, without the last, after which no trial is left.
     """
 
     def __init__(self, plan: Plan, engine: Engine, run_id: int) -> None:
@@ -27,14 +27,14 @@ class Looks:
         self.pending = list(plan.experiment.design.look_blocks[:-1])
 
     def stopped(self, done: Collection[int]) -> str:
-        """Words for the stop if the run had come to one already; ``done`` are the plan positions recorded."""
+        """Return a note when the recorded trials (plan positions ``done``) decide every row; else an empty string."""
         left = {trial.block for trial in self._plan.trials if trial.index not in done and trial.block}
-        passed = [look for look in self.pending if not any(block <= look for block in left)]
+        passed = [last for last in self.pending if not any(block <= last for block in left)]
         del self.pending[: len(passed)]
         return self._stop(passed[-1]) if passed else ""
 
     def before(self, trial: Trial) -> str:
-        """Words for the stop if there is one before this trial, the first one behind a look; else empty."""
+        """Return a note when an interim analysis is due before this trial and decides every row; else empty."""
         if not self.pending or trial.block <= self.pending[0]:
             return ""
         return self._stop(self.pending.pop(0))
@@ -46,11 +46,11 @@ class Looks:
         return course(experiment.design.look_blocks, experiment.analysis.alpha, block).describe(complete=True)
 
     def _decided(self, block: int) -> bool:
-        """Whether every row of every variant but the control is better, worse or equivalent by these blocks."""
+        """Whether the blocks up to ``block`` decide every row of every variant, without the control."""
         run = reading.run(self._engine, self._run_id)
         values = average_blocks(read_cells(self._engine, run)).filter(pl.col("block") <= block)
         failures = reading.failure_counts(self._engine, run.id)
         design, options = run.design, run.design.options(run.seed)
         verdicts = judge(values, design.questions, design.variants, design.control, options, failures, done=block)
-        asked = [verdict for verdict in verdicts if not verdict.control]
-        return bool(asked) and all(verdict.word is not Word.INCONCLUSIVE for verdict in asked)
+        without_control = [verdict for verdict in verdicts if not verdict.control]
+        return bool(without_control) and all(verdict.word is not Word.INCONCLUSIVE for verdict in without_control)

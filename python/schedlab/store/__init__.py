@@ -1,1 +1,1 @@
-"""Where runs are kept: one SQLite file, from which every report can be made again."""
+"""The store of runs: one SQLite file, from which every report can be made again."""

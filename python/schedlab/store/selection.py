@@ -1,4 +1,4 @@
-"""Which columns somebody means: runs by number or name, variants of them, imports that lie beside each other."""
+"""Columns by name: runs by number or name, variants of a run, imported runs that share rows."""
 
 from __future__ import annotations
 
@@ -14,41 +14,40 @@ from schedlab.store.reading import Run
 
 
 def select(engine: Engine, word: str) -> list[Chosen]:
-    """The columns of ``3`` (a run's number), ``slice`` (its name) or ``3:batch`` (one variant of it).
+    """Return the columns of ``3`` (a run's number), ``slice`` (its name) or ``3:batch`` (a variant of the run).
 
-    A measured run without a variant is its baseline; an imported text's run is all columns of its tables. StoreError
-    says what a word could have meant when it names no run, or several.
+    A measured run without a variant means its baseline; the run of an imported text means all columns of its tables.
+    Raises StoreError, with the possible meanings, for a word that names no run or several.
     """
-    for name, variant in _readings(word):
-        if found := _named(engine, name):
-            return _columns(_only(engine, name, found), variant, word)
+    for name, variant in _splits(word):
+        if runs := _runs_called(engine, name):
+            return _columns(_only(engine, name, runs), variant, word)
     raise StoreError(
-        f"the store holds no run {word!r}",
+        f"the store contains no run {word!r}",
         where=str(engine.url.database),
-        todo="'schedlab runs' lists what it holds; a path is taken where it exists",
+        todo="'schedlab runs' lists its runs; a word that is the path of a file is read from there",
     )
 
 
 def one_run(engine: Engine, word: str) -> Run:
-    """The run of this number or name as a whole; StoreError as by :func:`select`, or for a single variant."""
-    columns = select(engine, word)
-    run = columns[0].run
+    """Return the run of this number or name; StoreError as in :func:`select`, and for a single variant."""
+    run = select(engine, word)[0].run
     if word not in (str(run.id), run.name):
         raise StoreError(
-            f"{word} is one variant, which is no comparison",
+            f"{word} is a single variant, which has nothing to compare with",
             where=str(engine.url.database),
-            todo=f"name run {run.id} for all of its variants, or a second one beside it",
+            todo=f"name run {run.id} for all of its variants, or a second column beside it",
         )
     return run
 
 
-def holds(engine: Engine, word: str) -> bool:
-    """Whether a word names something in the store, be it ambiguous."""
-    return any(_named(engine, name) for name, _ in _readings(word))
+def contains(engine: Engine, word: str) -> bool:
+    """Whether a word names a run of the store, or several."""
+    return any(_runs_called(engine, name) for name, _ in _splits(word))
 
 
 def imported_beside(engine: Engine, run: Run) -> list[Chosen]:
-    """An imported run of samples and the others of the store that share a row with it, the first imported first."""
+    """Return the columns of all imported runs that share a row with an imported run, the oldest import first."""
     rows = _rows(run)
     imported = [other for other in reading.runs(engine) if not other.design.paired and _rows(other) & rows]
     return [
@@ -57,19 +56,19 @@ def imported_beside(engine: Engine, run: Run) -> list[Chosen]:
 
 
 def with_baseline(chosen: Sequence[Chosen], name: str) -> list[Chosen]:
-    """The same columns with the one of this name first; StoreError where none or several have it."""
-    found = [column for column in chosen if column.name == name]
-    if len(found) != 1:
+    """Return the columns with the column of this name first; StoreError where no column or several have the name."""
+    baselines = [column for column in chosen if column.name == name]
+    if len(baselines) != 1:
         names = ", ".join(column.name for column in chosen)
-        many = "several columns are" if found else "no column is"
-        raise StoreError(f"{many} called {name!r}", where="--baseline", todo=f"the columns are {names}")
-    return [found[0], *(column for column in chosen if column is not found[0])]
+        count = "several columns are" if baselines else "no column is"
+        raise StoreError(f"{count} called {name!r}", where="--baseline", todo=f"the columns are {names}")
+    return [baselines[0], *(column for column in chosen if column is not baselines[0])]
 
 
 def named_apart(chosen: Sequence[Chosen]) -> list[Chosen]:
-    """The columns by names that tell them apart: variants of one run by their own, those of several by ``RUN:VARIANT``.
+    """Return the columns with unique names: the variant's name, or ``RUN:VARIANT`` for variants of several runs.
 
-    What was imported keeps the name that its source gave it as long as no other column has it.
+    An imported column keeps the name that its source gave it unless another column has the same name.
     """
     several = len({(column.store, column.run.id) for column in chosen}) > 1
     plain = [_name(column, several) for column in chosen]
@@ -84,38 +83,37 @@ def named_apart(chosen: Sequence[Chosen]) -> list[Chosen]:
 
 
 def _name(column: Chosen, several: bool) -> str:
-    own = not several or not column.run.design.paired
-    return column.variant if own else f"{column.run.id}:{column.variant}"
+    return f"{column.run.id}:{column.variant}" if several and column.run.design.paired else column.variant
 
 
-def _readings(word: str) -> list[tuple[str, str | None]]:
-    """The ways to read a word: a name may itself hold a colon."""
+def _splits(word: str) -> list[tuple[str, str | None]]:
+    """Return the ways to split a word into run and variant: a run's name may contain a colon."""
     head, colon, tail = word.rpartition(":")
     return [(word, None), *([(head, tail)] if colon else [])]
 
 
-def _named(engine: Engine, name: str) -> list[Run]:
+def _runs_called(engine: Engine, name: str) -> list[Run]:
     return [run for run in reading.runs(engine) if (str(run.id) if name.isdecimal() else run.name) == name]
 
 
-def _only(engine: Engine, name: str, found: Sequence[Run]) -> Run:
-    if len(found) > 1:
-        numbers = ", ".join(str(run.id) for run in sorted(found, key=lambda run: run.id))
+def _only(engine: Engine, name: str, runs: Sequence[Run]) -> Run:
+    if len(runs) > 1:
+        numbers = ", ".join(str(run.id) for run in sorted(runs, key=lambda run: run.id))
         raise StoreError(
-            f"several runs are called {name!r}", where=str(engine.url.database), todo=f"say which by number: {numbers}"
+            f"several runs are called {name!r}", where=str(engine.url.database), todo=f"use a number: {numbers}"
         )
-    return found[0]
+    return runs[0]
 
 
 def _columns(run: Run, variant: str | None, word: str) -> list[Chosen]:
     columns = variants_of(run)
     if variant is None:
-        return columns if not run.design.paired else columns[:1]
-    found = [column for column in columns if column.variant == variant]
-    if not found:
+        return columns[:1] if run.design.paired else columns
+    of_variant = [column for column in columns if column.variant == variant]
+    if not of_variant:
         names = ", ".join(column.variant for column in columns)
         raise StoreError(f"run {run.id} has no variant {variant!r}", where=word, todo=f"its variants are {names}")
-    return found
+    return of_variant
 
 
 def _rows(run: Run) -> set[tuple[str, str, str]]:
