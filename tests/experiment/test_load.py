@@ -159,6 +159,15 @@ def test_all_mistakes_are_reported_at_once() -> None:
     assert len(error_of(text).splitlines()) >= 2
 
 
+def test_faults_of_tunables_are_reported_together_with_other_mistakes() -> None:
+    text = with_line('tunables = { "sched.nonsense" = 5, "vm.stat_interval" = "5m" }', "[[variant]]")
+    message = error_of(text.replace('"hackbench"', '"hackbensh"'))
+    assert len(message.splitlines()) == 3
+    assert "variant[1].tunables.sched.nonsense: unknown tunable" in message
+    assert "variant[1].tunables.vm.stat_interval: vm.stat_interval: '5m' is ambiguous: write 5min" in message
+    assert "unknown workload 'hackbensh'" in message
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

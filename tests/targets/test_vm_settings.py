@@ -1,0 +1,38 @@
+"""Settings of a variant in a guest: the files that are written, and values that did not take effect."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from schedlab.experiment.model import Variant
+from schedlab.targets.vm.settings import faults, settings
+
+IMAGE: Any = SimpleNamespace(release="6.12.43")
+
+
+@pytest.mark.parametrize("word", ["off", "disable", "n", False, 0])
+def test_every_word_of_a_switch_gives_the_same_files(word: str | bool | int) -> None:
+    variant = Variant.model_validate(
+        {
+            "name": "quiet",
+            "tunables": {"kernel.numa_balancing": word, "PLACE_LAG": word, "kernel.sched_schedstats": word},
+        }
+    )
+    written = {(each.name, each.text) for each in settings(variant, IMAGE)}
+    assert written == {
+        ("kernel.numa_balancing", "0"), ("sched.features.PLACE_LAG", "NO_PLACE_LAG"), ("kernel.sched_schedstats", "0"),
+    }  # fmt: skip
+
+
+def test_a_value_that_the_guest_did_not_take_is_a_fault() -> None:
+    variant = Variant.model_validate({"name": "slow", "tunables": {"stat_interval": "2min"}})
+    place = settings(variant, IMAGE)[0].place
+    path = "/proc/sys/vm/stat_interval"
+    assert list(faults(variant, f"vm.stat_interval\t{place}\t{path}\t\t120\n")) == []
+    assert list(faults(variant, f"vm.stat_interval\t{place}\t{path}\t\t1\n")) == [
+        f"{path} was set to 120 in the guest, and contains 1"
+    ]
+    assert list(faults(variant, "")) == ["the guest's kernel has no file for 'vm.stat_interval'"]
