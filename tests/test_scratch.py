@@ -1,4 +1,4 @@
-"""A run's scratch folder: its own while it lives, and removed by the next run when it was killed."""
+"""A run's scratch folder: kept while the run lives, and removed by the next run after a kill."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schedlab import scratch
 
-HOLDS = """
+OWNER = """
 import sys, time
 from pathlib import Path
 from schedlab import scratch
@@ -20,17 +20,17 @@ with scratch.folder(Path(sys.argv[1])) as folder:
 """
 
 
-def test_a_folder_is_gone_at_the_exit(tmp_path: Path) -> None:
+def test_a_folder_is_removed_at_the_exit(tmp_path: Path) -> None:
     with scratch.folder(tmp_path) as folder:
         assert folder.name.startswith(scratch.PREFIX)
         (folder / "file").touch()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_run_left_goes_with_the_next_one_and_what_a_live_one_has_stays(tmp_path: Path) -> None:
+def test_a_new_run_removes_folders_of_killed_runs_only(tmp_path: Path) -> None:
     others = tmp_path / "schedlab-other"
     others.mkdir()
-    with subprocess.Popen([sys.executable, "-c", HOLDS, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         left = Path(process.stdout.readline().strip())
         with scratch.folder(tmp_path):

@@ -145,10 +145,10 @@ def _described(kernels: Sequence[str], name: str) -> list[Package]:
 def _without_apt(cache_folder: Path | None) -> str:
     """Suggest kernels that need no apt, and a way to copy this kernel from another machine."""
     folder = _store(cache_folder)
-    here = ", ".join(f"debian-{package.release}" for package in cached_packages(cache_folder))
+    cached = ", ".join(f"debian-{package.release}" for package in cached_packages(cache_folder))
     return (
         "name another kernel: the path of a bzImage (distributions have theirs as /boot/vmlinuz-…), tree:FOLDER of a "
-        f"built tree{f', or a kernel in the cache: {here}' if here else ''}; "
+        f"built tree{f', or a kernel in the cache: {cached}' if cached else ''}; "
         f"or copy {folder} from a machine that has fetched it ('schedlab kernels fetch')"
     )
 

@@ -165,9 +165,9 @@ def _variant_faults(variant: Variant, table: TargetTable) -> Iterator[Fault]:
         return
     if variant.cpus is not None and (highest := max(parse_cpu_list(variant.cpus))) >= topology.cpus:
         yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "name existing CPUs, counted from 0"
-    own = machine.own_command_line(table, variant)
-    whole = qemu.whole_command_line(machine.accel_of(table), table.deterministic, own)
-    if (length := len(whole.encode())) > LONGEST:
+    own_words = machine.own_command_line(table, variant)
+    command_line = qemu.whole_command_line(machine.accel_of(table), table.deterministic, own_words)
+    if (length := len(command_line.encode())) > LONGEST:
         yield f"its kernel command line has {length} bytes, of which a kernel reads {LONGEST}", "make it shorter"
 
 
@@ -195,13 +195,13 @@ def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterato
         )
 
 
-def _parameter_faults(own: str, image: Image) -> Iterator[Fault]:
+def _parameter_faults(command_line: str, image: Image) -> Iterator[Fault]:
     """Refuse a variant whose boot parameters all name modules that its kernel lacks: it would equal its baseline.
 
     Parameters without a dot are checked in the booted guest.
     """
-    unknown = lacking(own, Names.of(image)) if has_names(own) else {}
-    if unknown and list(unknown) == list(dict.fromkeys(words(own))):
+    unknown = lacking(command_line, Names.of(image)) if has_names(command_line) else {}
+    if unknown and list(unknown) == list(dict.fromkeys(words(command_line))):
         reasons = "; ".join(dict.fromkeys(unknown.values()))
         what = reasons.replace("the guest's kernel", f"kernel {image.release}")
         yield f"cmdline: {' '.join(unknown)} changes nothing: {what}", "correct it, or take it out"

@@ -55,10 +55,10 @@ class GuestRow(PreparedRow):
     def command(self) -> Command:
         """Return a trial's command, with the guest's schedload in place of this machine's."""
         command = self.adapter.command(self.parameters, NOWHERE)
-        here = str(find(SCHEDLOAD) or SCHEDLOAD.program)
+        host_schedload = str(find(SCHEDLOAD) or SCHEDLOAD.program)
 
         def in_guest(argv: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(self.schedload if word == here else word for word in argv)
+            return tuple(self.schedload if word == host_schedload else word for word in argv)
 
         servers = tuple(replace(server, argv=in_guest(server.argv)) for server in command.servers)
         return replace(command, argv=in_guest(command.argv), servers=servers)

@@ -181,23 +181,23 @@ class GuestSession:
 
         Such a variant would be measured as its baseline.
         """
-        own, log, command_line = variant.cmdline or "", files.text("dmesg"), machine.command_line
+        own_words, command_line = words(variant.cmdline or ""), machine.command_line
         names = Names.of(machine.image) if has_names(command_line) else Names(None)
-        unknown, refused = lacking(command_line, names), not_understood(log, command_line)
-        wrong = [word for word in words(own) if word in refused or word in unknown]
+        unknown, refused = lacking(command_line, names), not_understood(files.text("dmesg"), command_line)
+        wrong = [word for word in own_words if word in refused or word in unknown]
         # In this machine's file tree a trial may load modules, which have parameters of their own.
-        if wrong and wrong == words(own) and not (machine.host_files and set(wrong) & set(unknown)):
+        if wrong and wrong == own_words and not (machine.host_files and set(wrong) & set(unknown)):
             raise CannotRunHere(
                 f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(wrong)}; "
                 "the run has ended, its trials are kept",
                 where="cmdline",
                 todo="look it up in Documentation/admin-guide/kernel-parameters.txt of that kernel, or take it out",
             )
-        kept = {**files.below("sys/module"), **files.below("proc/sys")}
+        shown = {**files.below("sys/module"), **files.below("proc/sys")}
         messages = {word: f"the guest's kernel does not understand {word}, and leaves it out" for word in refused}
-        messages = {**dict(doubts(command_line, kept, names)), **unknown, **messages}
+        messages = {**dict(doubts(command_line, shown, names)), **unknown, **messages}
         for word, message in messages.items():
-            prefix = f"variant {variant.name!r}: " if word in words(own) else ""
+            prefix = f"variant {variant.name!r}: " if word in own_words else ""
             self._note(f"{PARAMETERS}{prefix}{message}")
 
     def _check(self, machine: Machine, files: Files) -> None:

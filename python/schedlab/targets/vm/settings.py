@@ -26,16 +26,16 @@ def refusal(setting: Setting, image: Image) -> Fault | None:
     if tunable is None:
         return "only simulated kernels have it", "run it with --target sim:MACHINE"
     version = KernelVersion.parse(image.release)
-    here = tunable.places_in(version)
-    if not here:
+    places = tunable.places_in(version)
+    if not places:
         return f"kernel {version} does not have it: it is in kernels {tunable.range}", "take another kernel"
-    if all(place.kind is PlaceKind.BOOT for place in here):
-        words = ", ".join(place.where for place in here)
+    if all(place.kind is PlaceKind.BOOT for place in places):
+        words = ", ".join(place.where for place in places)
         return "it is a boot parameter in this kernel", f"set it in the variant's cmdline: {words}"
     options = config_of(image)
-    lacking = [need.option for need in tunable.config if version in need.range and need.option not in (options or {})]
-    if options is not None and lacking:
-        return f"kernel {image.release} is built without {lacking[0]}", "take a kernel that is built with it"
+    missing = [need.option for need in tunable.config if version in need.range and need.option not in (options or {})]
+    if options is not None and missing:
+        return f"kernel {image.release} is built without {missing[0]}", "take a kernel that is built with it"
     return None
 
 
