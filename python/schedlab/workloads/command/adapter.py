@@ -29,18 +29,23 @@ def times(output: Output) -> list[Metric]:
     return [Metric(spec, value) for spec, value in zip(METRICS, values, strict=True)]
 
 
-class CommandParameters(Parameters):
+class RunParameters(Parameters):
     """``run`` is split as a shell splits words, but no shell runs it: write ``sh -c '…'`` for one."""
 
     run: Annotated[str, Field(min_length=1)]
-    success: Annotated[int, Field(ge=0, le=255, description="the exit code of a good trial")] = 0
 
     @field_validator("run")
     @classmethod
-    def _words(cls, run: str) -> str:
+    def _require_command(cls, run: str) -> str:
         if not shlex.split(run) or "\0" in run:
             raise ValueError("contains no command, or a NUL byte")
         return run
+
+
+class CommandParameters(RunParameters):
+    """A command line and the exit code of a good trial."""
+
+    success: Annotated[int, Field(ge=0, le=255, description="the exit code of a good trial")] = 0
 
 
 class CommandLine(Adapter[CommandParameters]):

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place
+from schedlab.workloads.command.adapter import RunParameters
 from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, messaging_parameters
 from schedlab.workloads.perf_stat.log import count_of
@@ -37,21 +38,13 @@ _TOTAL = re.compile(
 )
 
 
-class PerfstatParameters(Parameters):
-    """``run`` is split as a shell splits words, but no shell runs it: write ``sh -c '…'`` for one."""
+class PerfstatParameters(RunParameters):
+    """A command line, its repetitions, and the counters."""
 
-    run: Annotated[str, Field(min_length=1)]
     repeat: Annotated[int, Field(ge=1, le=1000, description="runs of the command in one trial, as perf's --repeat")] = 1
     counters: Annotated[
         Literal["none", "software", "all"], Field(description="none: as perf's --null, the least disturbance")
     ] = "all"
-
-    @field_validator("run")
-    @classmethod
-    def _words(cls, run: str) -> str:
-        if not shlex.split(run):
-            raise ValueError("contains no command")
-        return run
 
 
 class Perfstat(Adapter[PerfstatParameters]):
