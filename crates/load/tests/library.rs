@@ -55,7 +55,7 @@ fn every_program_runs_and_reports_the_listed_metrics() {
     let programs = list["programs"].as_array().expect("programs");
     for arguments in SMALL {
         let family = Family::new();
-        // On a machine that is busy otherwise nothing may happen in a short window; then the next one is tried.
+        // On a busy machine nothing may happen in a short window; then the workload runs again.
         let document = (0..20)
             .map(|_| json(family.schedload(&["--json"]).args(arguments)))
             .find(|document| document["metrics"][0]["value"].as_f64().is_some_and(|value| value > 0.0));
@@ -89,7 +89,7 @@ fn well_formed(metric: &Value) -> bool {
 }
 
 #[test]
-fn udp_reports_send_and_receive_apart() {
+fn udp_reports_sent_and_received() {
     let arguments = ["--json", "stream", "--protocol", "udp", "-s", "1000", "--bytes", "100000"];
     let document = json(&mut Family::new().schedload(&arguments));
     assert!(metric(&document, "received")["value"].is_number());
@@ -102,13 +102,13 @@ fn udp_reports_send_and_receive_apart() {
 fn everything_sent_over_tcp_is_received() {
     let arguments = ["--json", "stream", "-s", "777", "--bytes", "1000000", "--pairs", "2"];
     let counters = json(&mut Family::new().schedload(&arguments))["counters"].clone();
-    // Whole messages, for each of the pairs.
+    // Each pair sends whole messages.
     assert_eq!(counters["sent"], 1_000_000_u64.div_ceil(777) * 777 * 2);
     assert_eq!(counters["received"], counters["sent"]);
 }
 
 #[test]
-fn at_most_so_many_samples_are_kept_as_asked_for() {
+fn the_option_samples_limits_the_kept_samples() {
     let arguments = ["--json", "--samples", "500", "pipetest", "--loops", "5000"];
     let document = json(&mut Family::new().schedload(&arguments));
     let samples = metric(&document, "latency")["samples"].as_array().expect("samples").len();

@@ -1,4 +1,4 @@
-//! What the programs print.
+//! Output of workloads and of programs from files.
 
 mod support;
 
@@ -137,7 +137,7 @@ fn list_names_every_program_with_parameters_and_metrics() {
     assert_eq!(hackbench["metrics"][0]["unit"], "s");
 }
 
-/// A program in which each kind of step occurs, so that all of them are performed at least once.
+/// A program with every kind of step.
 const EVERYTHING: &str = r#"{
   "schema": 1, "name": "everything", "replicas": 2, "seed": 9,
   "resources": {

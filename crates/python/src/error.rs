@@ -1,19 +1,19 @@
-//! The core's errors as exceptions of `schedlab.simulation.errors`: the one place where they are told apart.
+//! Conversion of the core's errors to exceptions of `schedlab.simulation.errors`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use schedlab_sim::SimError;
 use schedlab_workload::rtapp::RtAppError;
 
-/// What can go wrong between Python and the core.
+/// Any error of the simulator.
 pub enum Failure {
     /// The program is not the JSON of a program.
     Json(serde_json::Error),
     /// An rt-app document is wrong.
     RtApp(RtAppError),
-    /// A file of /proc that there will not be.
+    /// A requested file of /proc does not exist.
     NoFile(String),
-    /// The core refuses something, or a simulation did not end well.
+    /// The core refuses an input, or a simulation failed.
     Core(SimError),
     /// The timeline cannot be written.
     Timeline(std::io::Error),
@@ -37,8 +37,8 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// An exception's class, its sentence, what it concerns, and what to do.
-struct Told {
+/// The parts of a Python exception: class, message, place, and advice.
+struct Exception {
     class: &'static str,
     what: String,
     place: String,
@@ -47,37 +47,38 @@ struct Told {
 
 /// The Python exception of a failure.
 pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
-    exception(py, told(failure)).unwrap_or_else(|error| error)
+    to_python(py, exception(failure)).unwrap_or_else(|error| error)
 }
 
-fn exception(py: Python<'_>, told: Told) -> PyResult<PyErr> {
-    let class = py.import("schedlab.simulation.errors")?.getattr(told.class)?;
-    let words = PyDict::new(py);
-    words.set_item("where", told.place)?;
-    words.set_item("todo", told.todo)?;
-    Ok(PyErr::from_value(class.call((told.what,), Some(&words))?))
+fn to_python(py: Python<'_>, exception: Exception) -> PyResult<PyErr> {
+    let class = py.import("schedlab.simulation.errors")?.getattr(exception.class)?;
+    let arguments = PyDict::new(py);
+    arguments.set_item("where", exception.place)?;
+    arguments.set_item("todo", exception.todo)?;
+    Ok(PyErr::from_value(class.call((exception.what,), Some(&arguments))?))
 }
 
-/// What the system says, without Rust's number behind it.
-fn sentence(error: &std::io::Error) -> String {
+/// The system's message, without the error number that Rust appends.
+fn message(error: &std::io::Error) -> String {
     let text = error.to_string();
     format!("cannot be written: {}", text.split(" (os error").next().unwrap_or(&text))
 }
 
-fn told(failure: Failure) -> Told {
-    let new = |class, what: String, place: &str, todo| Told { class, what, place: place.to_owned(), todo };
+fn exception(failure: Failure) -> Exception {
+    let new =
+        |class, what: String, place: &str, todo| Exception { class, what, place: place.to_owned(), todo };
     let error = match failure {
         Failure::Json(error) => {
-            let todo = "'schedload show WORKLOAD' prints a program as it has to look";
+            let todo = "'schedload show WORKLOAD' prints a valid program";
             return new("ProgramError", format!("is not a program: {error}"), "program", todo);
         }
         Failure::RtApp(error) => {
-            let todo = "a program as 'schedload show' prints it has a key \"schema\"; anything else is read as rt-app's JSON";
+            let todo = "the output of 'schedload show' has a key \"schema\"; a document without this key is read as rt-app's JSON";
             return new("ProgramError", error.to_string(), "rt-app", todo);
         }
         Failure::NoFile(reason) => return new("SettingRefused", reason, "proc", ""),
         Failure::Core(error) => error,
-        Failure::Timeline(error) => return new("TimelineError", sentence(&error), "timeline", ""),
+        Failure::Timeline(error) => return new("TimelineError", message(&error), "timeline", ""),
     };
     let text = error.to_string();
     match error {
@@ -86,7 +87,7 @@ fn told(failure: Failure) -> Told {
             "ModelError",
             text,
             "",
-            "'schedlab machines show NAME' and 'schedlab kernels show NAME' print whole definitions",
+            "'schedlab machines show NAME' and 'schedlab kernels show NAME' print complete definitions",
         ),
         SimError::NoTunable { .. } | SimError::TunableRange { .. } => {
             new("SettingRefused", text, "", "'schedlab kernels show NAME' prints a kernel model's tunables")
@@ -94,7 +95,7 @@ fn told(failure: Failure) -> Told {
         SimError::CommandLine { .. } | SimError::Attributes { .. } => new("SettingRefused", text, "", ""),
         SimError::Program(_) => new("ProgramError", text, "program", ""),
         SimError::Deadlock { .. } => {
-            new("Deadlock", text, "program", "every wait needs somebody who ends it: look at those who wait")
+            new("Deadlock", text, "program", "a task must end each wait: examine the tasks that wait")
         }
         SimError::Task { .. } => new("TaskFailed", text, "program", ""),
     }

@@ -1,4 +1,4 @@
-//! An outcome as a dictionary of plain values.
+//! Conversion of an outcome to a dictionary of plain values.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -10,10 +10,10 @@ use schedlab_workload::measure::Measured;
 use schedlab_workload::program::Better;
 use serde_json::Value;
 
-/// Quantiles of a histogram that are told, in thousandths.
+/// Quantiles of a histogram that are returned, in thousandths.
 const QUANTILES: [u64; 6] = [500, 750, 900, 950, 990, 999];
 
-/// Everything about a run; times in nanoseconds.
+/// The outcome of a run; times in nanoseconds.
 pub fn to_dict<'py>(
     py: Python<'py>,
     simulation: &Simulation,
@@ -21,29 +21,29 @@ pub fn to_dict<'py>(
     outcome: Outcome,
 ) -> PyResult<Bound<'py, PyDict>> {
     let program = simulation.plan().program();
-    let told = PyDict::new(py);
+    let dictionary = PyDict::new(py);
     let observed = &outcome.observed;
-    told.set_item("program", &program.name)?;
-    told.set_item("end", if outcome.end == End::Finished { "finished" } else { "horizon" })?;
-    told.set_item("end_ns", outcome.end_ns)?;
-    told.set_item("elapsed_ns", observed.elapsed_ns)?;
-    told.set_item("user_ns", observed.user_ns)?;
-    told.set_item("system_ns", observed.system_ns)?;
-    told.set_item("digest", format!("{:016x}", outcome.digest()))?;
-    told.set_item("ledger", ledger(py, &outcome.ledger)?)?;
-    told.set_item("latencies", latencies(py, &outcome)?)?;
-    told.set_item("tasks", tasks(py, &outcome)?)?;
-    told.set_item("locks", locks(py, &outcome)?)?;
-    told.set_item("counters", counters(py, &outcome)?)?;
+    dictionary.set_item("program", &program.name)?;
+    dictionary.set_item("end", if outcome.end == End::Finished { "finished" } else { "horizon" })?;
+    dictionary.set_item("end_ns", outcome.end_ns)?;
+    dictionary.set_item("elapsed_ns", observed.elapsed_ns)?;
+    dictionary.set_item("user_ns", observed.user_ns)?;
+    dictionary.set_item("system_ns", observed.system_ns)?;
+    dictionary.set_item("digest", format!("{:016x}", outcome.digest()))?;
+    dictionary.set_item("ledger", ledger(py, &outcome.ledger)?)?;
+    dictionary.set_item("latencies", latencies(py, &outcome)?)?;
+    dictionary.set_item("tasks", tasks(py, &outcome)?)?;
+    dictionary.set_item("locks", locks(py, &outcome)?)?;
+    dictionary.set_item("counters", counters(py, &outcome)?)?;
     let pairs = program.counters.iter().zip(&observed.counters);
-    told.set_item("program_counters", pairs.collect::<std::collections::BTreeMap<_, _>>())?;
+    dictionary.set_item("program_counters", pairs.collect::<std::collections::BTreeMap<_, _>>())?;
     let metrics = outcome.metrics.iter().map(|each| metric(py, each)).collect::<PyResult<Vec<_>>>()?;
-    told.set_item("metrics", metrics)?;
-    told.set_item("schedstats", schedstats(py, simulation.kernel(), pids, &outcome)?)?;
-    Ok(told)
+    dictionary.set_item("metrics", metrics)?;
+    dictionary.set_item("schedstats", schedstats(py, simulation.kernel(), pids, &outcome)?)?;
+    Ok(dictionary)
 }
 
-/// Scheduler statistics: whether the kernel has them, when they were on, and the kernel's files.
+/// Scheduler statistics: whether the kernel has a switch for them, when they were on, and the kernel's files.
 fn schedstats<'py>(
     py: Python<'py>,
     kernel: &Kernel,
@@ -56,73 +56,73 @@ fn schedstats<'py>(
         Some(Throughout::On) => ("on", true),
         Some(Throughout::Partly { at_end }) => ("partly", at_end),
     };
-    let told = PyDict::new(py);
-    told.set_item("switch", kernel.schedstats.is_some())?;
-    told.set_item("state", state)?;
-    told.set_item("on_at_end", at_end)?;
-    told.set_item("file", report.map(Report::file))?;
+    let dictionary = PyDict::new(py);
+    dictionary.set_item("switch", kernel.schedstats.is_some())?;
+    dictionary.set_item("state", state)?;
+    dictionary.set_item("on_at_end", at_end)?;
+    dictionary.set_item("file", report.map(Report::file))?;
     let tasks = PyDict::new(py);
     for (pid, layout) in pids.iter().zip(kernel.schedstats.iter().cycle()) {
         if let Some(task) = outcome.tasks.get(pid - 1) {
             tasks.set_item(pid, task.file(*pid, layout, at_end))?;
         }
     }
-    told.set_item("tasks", tasks)?;
-    Ok(told)
+    dictionary.set_item("tasks", tasks)?;
+    Ok(dictionary)
 }
 
 fn metric<'py>(py: Python<'py>, measured: &Measured) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    told.set_item("name", &measured.name)?;
-    told.set_item("unit", &measured.unit)?;
-    told.set_item("direction", if measured.direction == Better::Lower { "lower" } else { "higher" })?;
-    told.set_item("value", measured.value)?;
-    told.set_item("samples", measured.samples.as_ref())?;
-    Ok(told)
+    let dictionary = PyDict::new(py);
+    dictionary.set_item("name", &measured.name)?;
+    dictionary.set_item("unit", &measured.unit)?;
+    dictionary.set_item("direction", if measured.direction == Better::Lower { "lower" } else { "higher" })?;
+    dictionary.set_item("value", measured.value)?;
+    dictionary.set_item("samples", measured.samples.as_ref())?;
+    Ok(dictionary)
 }
 
-/// The accounts' names, and a list of their times for each CPU.
+/// Names of the accounts, and for each CPU a list of their times.
 fn ledger<'py>(py: Python<'py>, ledger: &Ledger) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    told.set_item("closed_ns", ledger.closed_ns())?;
-    told.set_item("accounts", Account::ALL.iter().map(|account| account.name()).collect::<Vec<_>>())?;
+    let dictionary = PyDict::new(py);
+    dictionary.set_item("closed_ns", ledger.closed_ns())?;
+    dictionary.set_item("accounts", Account::ALL.iter().map(|account| account.name()).collect::<Vec<_>>())?;
     let of_cpu = |cpu| Account::ALL.iter().map(|account| ledger.of(cpu, *account)).collect::<Vec<_>>();
-    told.set_item("cpus", (0..ledger.cpus()).map(of_cpu).collect::<Vec<_>>())?;
-    Ok(told)
+    dictionary.set_item("cpus", (0..ledger.cpus()).map(of_cpu).collect::<Vec<_>>())?;
+    Ok(dictionary)
 }
 
-/// Distributions by name; those of wake-ups for all CPUs together and for each.
+/// Distributions by name; wake-up latencies of all CPUs together and of each CPU.
 fn latencies<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let all = &outcome.histograms;
-    let told = PyDict::new(py);
-    told.set_item("wakeup", histogram(py, &all.all_wakeups())?)?;
+    let dictionary = PyDict::new(py);
+    dictionary.set_item("wakeup", histogram(py, &all.all_wakeups())?)?;
     for (kind, each) in ["busy", "idle", "newidle"].iter().zip(&all.balance_cost) {
-        told.set_item(format!("balance_cost.{kind}"), histogram(py, each)?)?;
+        dictionary.set_item(format!("balance_cost.{kind}"), histogram(py, each)?)?;
     }
-    told.set_item("idle", histogram(py, &all.idle)?)?;
+    dictionary.set_item("idle", histogram(py, &all.idle)?)?;
     for (cpu, each) in all.wakeup_latency.iter().enumerate() {
-        told.set_item(format!("wakeup.cpu{cpu}"), histogram(py, each)?)?;
+        dictionary.set_item(format!("wakeup.cpu{cpu}"), histogram(py, each)?)?;
     }
-    Ok(told)
+    Ok(dictionary)
 }
 
 fn histogram<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    told.set_item("count", histogram.count())?;
-    told.set_item("sum_ns", histogram.sum_ns())?;
-    told.set_item("min_ns", histogram.least_ns())?;
-    told.set_item("mean_ns", histogram.mean_ns())?;
-    told.set_item("max_ns", histogram.most_ns())?;
+    let dictionary = PyDict::new(py);
+    dictionary.set_item("count", histogram.count())?;
+    dictionary.set_item("sum_ns", histogram.sum_ns())?;
+    dictionary.set_item("min_ns", histogram.least_ns())?;
+    dictionary.set_item("mean_ns", histogram.mean_ns())?;
+    dictionary.set_item("max_ns", histogram.most_ns())?;
     for per_mille in QUANTILES {
         let name = format!("p{}_ns", per_mille as f64 / 10.0);
-        told.set_item(name, histogram.quantile_ns(per_mille))?;
+        dictionary.set_item(name, histogram.quantile_ns(per_mille))?;
     }
-    told.set_item("buckets", histogram.buckets().collect::<Vec<_>>())?;
-    Ok(told)
+    dictionary.set_item("buckets", histogram.buckets().collect::<Vec<_>>())?;
+    Ok(dictionary)
 }
 
 fn tasks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>> {
-    let told = PyList::empty(py);
+    let list = PyList::empty(py);
     for task in &outcome.tasks {
         let each = PyDict::new(py);
         each.set_item("name", &task.name)?;
@@ -141,14 +141,15 @@ fn tasks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>
             counts.lines().map(named).into_iter().collect::<std::collections::BTreeMap<_, _>>()
         });
         each.set_item("statistics", statistics)?;
-        told.append(each)?;
+        list.append(each)?;
     }
-    Ok(told)
+    Ok(list)
 }
 
-/// The program's locks, the locks of a name together; `worst` is the one that was waited for longest in sum.
+/// The program's locks, one entry for all locks of a name. `worst_waited_ns` is the longest total waiting time of a single
+/// lock.
 fn locks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>> {
-    let told = PyList::empty(py);
+    let list = PyList::empty(py);
     for report in &outcome.locks {
         let each = PyDict::new(py);
         each.set_item("name", &report.name)?;
@@ -161,32 +162,32 @@ fn locks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>
         for (distance, count) in Distance::ALL.iter().zip(report.all.distances) {
             each.set_item(format!("acquired_from_{}", distance.name()), count)?;
         }
-        told.append(each)?;
+        list.append(each)?;
     }
-    Ok(told)
+    Ok(list)
 }
 
 /// Counters by flat names: `wakeups.llc`, `busy_balance.calls`.
 fn counters<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    flatten(&told, "", &serde_json::to_value(&outcome.counters).unwrap_or_default())?;
-    Ok(told)
+    let dictionary = PyDict::new(py);
+    flatten(&dictionary, "", &serde_json::to_value(&outcome.counters).unwrap_or_default())?;
+    Ok(dictionary)
 }
 
-fn flatten(told: &Bound<'_, PyDict>, name: &str, value: &Value) -> PyResult<()> {
+fn flatten(dictionary: &Bound<'_, PyDict>, name: &str, value: &Value) -> PyResult<()> {
     let inner = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name}.{part}") };
     match value {
         Value::Object(parts) => {
             for (part, value) in parts {
-                flatten(told, &inner(part), value)?;
+                flatten(dictionary, &inner(part), value)?;
             }
         }
         Value::Array(parts) if parts.len() == Distance::COUNT => {
             for (distance, value) in Distance::ALL.iter().zip(parts) {
-                flatten(told, &inner(distance.name()), value)?;
+                flatten(dictionary, &inner(distance.name()), value)?;
             }
         }
-        _ => told.set_item(name, value.as_u64())?,
+        _ => dictionary.set_item(name, value.as_u64())?,
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! From Python's arguments to a simulation.
+//! Conversion of Python's arguments to a simulation.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use schedlab_workload::{Plan, Program};
 
 use crate::error::Failure;
 
-/// Everything that is not the machine, the kernel or the program.
+/// Settings besides the machine, the kernel and the program.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Settings {
@@ -20,7 +20,7 @@ pub struct Settings {
     horizon_ns: Option<u64>,
     samples: usize,
     groups: BTreeMap<String, Group>,
-    /// Whose /proc/PID/sched is wanted: numbers of the program's tasks in order of creation, from 1.
+    /// Tasks whose /proc/PID/sched is wanted: numbers in order of creation, from 1.
     pub pids: Vec<usize>,
 }
 
@@ -45,8 +45,8 @@ pub fn kernel_of(text: &str) -> Result<Kernel, Failure> {
     Ok(Kernel::from_toml(text)?)
 }
 
-/// A checked simulation. The seed shifts the program's own seed as well, so that another seed is another draw of
-/// everything that is left to chance; with seed 0 the program draws as on a real kernel.
+/// A checked simulation. The seed is added to the program's seed, so that another seed changes every random draw; with
+/// seed 0 the program draws as on a real kernel.
 pub fn simulation(
     machine: &str,
     kernel: &str,

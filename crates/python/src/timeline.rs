@@ -1,4 +1,4 @@
-//! A simulation whose timeline goes to a file.
+//! Simulation with a timeline that is written to a file.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -9,17 +9,17 @@ use schedlab_timeline::Timeline;
 
 use crate::error::Failure;
 
-/// Bytes that are written at once.
+/// Bytes of the write buffer.
 const BUFFER: usize = 1 << 18;
 
-/// Runs a simulation and writes its timeline. What is in the file after an error is no timeline.
+/// Runs a simulation and writes its timeline. After an error the file is not a valid timeline.
 pub fn run(simulation: &Simulation, path: &Path) -> Result<Outcome, Failure> {
     let file = File::create(path).map_err(Failure::Timeline)?;
     let out = BufWriter::with_capacity(BUFFER, file);
     let mut timeline = Timeline::new(out, simulation.machine(), simulation.kernel());
     let outcome = simulation.run_observed(&mut timeline)?;
     let out = timeline.finish(outcome.ledger.closed_ns()).map_err(Failure::Timeline)?;
-    // Some file systems tell of a full disk only now.
+    // Some file systems report a full disk only here.
     let file = out.into_inner().map_err(|error| Failure::Timeline(error.into_error()))?;
     match file.metadata() {
         Ok(metadata) if metadata.is_file() => file.sync_all().map_err(Failure::Timeline)?,

@@ -31,8 +31,8 @@ fn balanced(program: Program) -> Books {
     books
 }
 
-/// Whether there is a sample for each unit of the first counter; sample and count of one operation may lie on different
-/// sides of the window's edges, once for each of `tasks` at either edge.
+/// Whether there is a sample for each unit of the first counter. At each edge of the window, the sample and the count of one
+/// operation of each task may lie on different sides.
 fn one_each(books: &Books, tasks: u32) -> bool {
     (books.samples.len() as u64).abs_diff(books.counters[0]) <= u64::from(tasks) * 2
 }
@@ -135,7 +135,7 @@ fn tbench_moves_the_load_files_data() {
     let books = balanced(parameters.program().unwrap());
     let (bytes, operations) = (books.counters[0], books.counters[1]);
     assert!((4000..7000).contains(&(bytes / operations)), "{bytes} bytes in {operations} operations");
-    // Each operation is in the series of all and in that of its kind.
+    // Each operation is recorded in the series of all operations and in that of its kind.
     assert!((books.samples.len() as u64).abs_diff(operations * 2) <= 8);
 }
 
@@ -153,7 +153,7 @@ fn forks_yields_and_walks_end() {
 }
 
 #[test]
-fn the_same_program_has_the_same_books() {
+fn equal_programs_and_seeds_run_equally_long() {
     let once = || run(Kernbench { seed: 3, ..Kernbench::default() }.program().unwrap()).end_ns;
     assert_eq!(once(), once());
     let other = run(Kernbench { seed: 4, ..Kernbench::default() }.program().unwrap()).end_ns;

@@ -1,6 +1,6 @@
 //! `schedload exec`: a command under supervision.
 //!
-//! Exit status: the command's; 128 + n when signal n killed it or stopped the launcher; 124 when it ran into the time
+//! Exit status: the command's; 128 + n when signal n killed it or stopped the launcher; 124 when it exceeded the time
 //! limit; 125 when the launcher itself failed (attributes refused, server not ready, wrong usage); 126 when the command
 //! could not be executed; 127 when it was not found.
 
@@ -16,10 +16,10 @@ use crate::launcher::attributes::Policy;
 use crate::launcher::{self, Guardian, LAUNCHER_FAILED, Order, Ready, Server, Target, Wanted};
 use crate::notation;
 
-/// Runs a command with scheduling attributes, servers and a report; nothing of it survives.
+/// Runs a command with scheduling attributes, servers and a report; no process of it survives.
 ///
 /// The command gets standard input, output and error untouched. Exit status: the command's; 128 + n for signal n; 124
-/// time limit; 125 launcher's own failure; 126 not executable; 127 not found.
+/// time limit; 125 failure of the launcher; 126 not executable; 127 not found.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Scheduling policy.
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Kill the command after this time; exit status 124.
     #[arg(long, value_parser = notation::duration, value_name = "DURATION")]
     timeout: Option<Duration>,
-    /// How long the command may take to end after a stop signal before it is killed.
+    /// Time for the command to end after a stop signal before it is killed.
     #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "300ms")]
     last_words: Duration,
     /// Write a JSON report to this descriptor (a number) or file, instead of a line to standard error.
@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Start this server first (a shell command line); may be repeated, each with its own --ready.
     #[arg(long, value_name = "COMMAND")]
     server: Vec<String>,
-    /// How to tell that the server is ready: tcp:PORT (on 127.0.0.1), unix:PATH or exec:COMMAND.
+    /// Condition that the server is ready: tcp:PORT (on 127.0.0.1), unix:PATH or exec:COMMAND.
     #[arg(long, value_name = "HOW")]
     ready: Vec<Ready>,
     /// Signal that asks a server to end (default TERM): once for all servers, or once for each.
@@ -58,16 +58,16 @@ pub struct Arguments {
     /// Longest time for a server to become ready.
     #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "10s")]
     ready_timeout: Duration,
-    /// How long a server may take to end before it is killed.
+    /// Time for a server to end before it is killed.
     #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "2s")]
     grace: Duration,
     /// Servers keep the launcher's scheduling attributes instead of getting the command's.
     #[arg(long)]
     plain_servers: bool,
-    /// The process that is expected to have started this one: when it has ended before, nothing is started.
+    /// PID of the process that started this one; if that process has ended, nothing is started.
     #[arg(long, value_name = "PID", conflicts_with = "detached")]
     parent: Option<i32>,
-    /// Go on when the process that started this one ends (otherwise everything is stopped then).
+    /// Continue when the process that started this one ends; by default everything is stopped.
     #[arg(long)]
     detached: bool,
     /// The command and its arguments.

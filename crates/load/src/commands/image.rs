@@ -1,4 +1,4 @@
-//! The hidden subcommand that an `exec` of work becomes.
+//! Hidden subcommand: the fresh image that the operation `exec` of `work` executes.
 
 use clap::Args;
 

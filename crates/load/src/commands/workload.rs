@@ -54,7 +54,7 @@ fn arguments(parameter: &Parameter) -> Vec<Arg> {
     }
 }
 
-/// The option that stands for one value of a choice. The last option of a choice counts.
+/// The option that chooses one value of a choice; of several such options the last one counts.
 fn flag(parameter: &Parameter, choice: &Choice) -> Option<Arg> {
     let (short, long) = choice.flag.clone()?;
     let Kind::Choice { choices } = &parameter.kind else { return None };

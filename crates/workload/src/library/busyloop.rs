@@ -4,7 +4,7 @@
 use super::prelude::*;
 
 parameters! {
-    /// Tasks read the clock in a loop: the gaps that ticks, interrupts, kernel threads and other tasks leave in it.
+    /// Tasks read the clock in a loop and record the gaps that ticks, interrupts, kernel threads and other tasks cause.
     ///
     /// gap-max is a maximum, so it grows with the length of a run; gap-p50 is the median of the longest gaps of spans of
     /// 10 ms. Bind the tasks (`cpus`) to CPUs that nobody else uses: more tasks than CPUs record each other as gaps.

@@ -21,8 +21,7 @@ impl Workload for Futex {
     const NAME: &'static str = "futex";
     const JUDGED: &'static [&'static str] = &["operations"];
 
-    /// At its end each task raises the semaphore that
-    /// the other may wait for once more.
+    /// At its end each task raises once more the semaphore that the other may wait for.
     fn build(&self) -> Result<Program, ParameterError> {
         let first = vec![
             stamp("turn"),

@@ -37,7 +37,8 @@ macro_rules! parameters {
             $(#[$documentation])*
             pub struct $name {
                 $($fields)*
-                /// Time before the recorded part: connections, page tables and frequencies settle well within 1 s.
+                // Connections, page tables and frequencies settle well within 1 s.
+                /// Time before the recorded part.
                 #[serde(rename = "warmup")]
                 #[schemars(with = "Warmup")]
                 pub warmup_ns: u64 = 1_000_000_000,

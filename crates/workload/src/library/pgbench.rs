@@ -9,7 +9,7 @@ use super::prelude::*;
 parameters! {
     /// Clients and backends with lock and buffer contention, as a database has them (pgbench's built-in scripts).
     ///
-    /// It is a model: a transaction costs what query_time says, not what PostgreSQL's costs on the same machine.
+    /// It is a model: query_time sets the cost of a transaction, which differs from that of PostgreSQL on the same machine.
     pub struct Pgbench, timed {
         /// Clients, each with a backend process.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]
@@ -63,11 +63,11 @@ const SEARCHED: u64 = 512;
 /// Computation under a partition's lock, in nanoseconds: a hash lookup and a pin.
 const PIN_NS: u64 = 150;
 
-/// Computation under a log lock, in nanoseconds: reserving and copying a record of some 100 bytes.
+/// Computation under a log lock, in nanoseconds: reserving and copying a record of about 100 bytes.
 const LOG_NS: u64 = 400;
 
-/// Default computation per query, in nanoseconds: simple-protocol queries on primary keys take a backend between 20 and
-/// 40 µs of CPU time on current machines.
+/// Default computation per query, in nanoseconds: simple-protocol queries on primary keys take 20 to 40 µs of a
+/// backend's CPU time on current machines.
 const QUERY_NS: u64 = 30_000;
 
 impl Workload for Pgbench {
@@ -133,7 +133,7 @@ impl Pgbench {
             (query(10, 18, [self.commit(), vec![Op::Unlock { lock: branch() }]].concat()), 10),
         ];
         let asked = queries.iter().flat_map(|(query, _)| query.asked()).collect();
-        // Starting and ending a transaction needs no plan: a tenth of a query's computation.
+        // The start and the end of a transaction need no plan: a tenth of the computation of a query.
         let answered =
             queries.iter().flat_map(|(query, part)| query.answered(self.query_ns / part)).collect();
         // The branch is drawn when the first query of a transaction can be read. The end of the session ends the loop.

@@ -13,7 +13,7 @@ parameters! {
     /// milliseconds, which hypervisors and interrupts cause, double the mean of 100 000 trips of microseconds. usecs-per-op is
     /// the time of the whole run divided by the operations.
     pub struct Pipetest {
-        // `perf bench sched pipe` makes a million of them; 100 000 take about half a second on a current machine.
+        // The default of `perf bench sched pipe` is a million; 100 000 take about half a second on a current machine.
         /// Round trips.
         #[schemars(range(min = 1, max = 1_000_000_000), extend("short" = "l"))]
         pub loops: u64 = 100_000,

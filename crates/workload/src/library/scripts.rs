@@ -5,7 +5,7 @@
 use super::prelude::*;
 
 parameters! {
-    /// Streams of short UNIX command scripts.
+    /// Streams of short UNIX command scripts, as users of a time-sharing system run them.
     ///
     /// It is neither SPEC's SDET nor comparable to it: other scripts, other commands, other files.
     pub struct Scripts {
@@ -52,7 +52,6 @@ impl Workload for Scripts {
         0.1 + f64::from(self.streams) * self.scripts as f64 * 5e-3 / f64::from(self.streams.min(cpus))
     }
 
-    /// The program, which runs in a directory with the workload's files; an error names the parameter that is out of range.
     fn build(&self) -> Result<Program, ParameterError> {
         let branch = |(weight, text, model_ns): &(u32, &str, u64)| {
             let argv = ["sh", "-c", *text].map(str::to_owned).to_vec();

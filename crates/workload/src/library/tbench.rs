@@ -28,7 +28,7 @@ parameters! {
 /// 0.2 µs of them.
 const CLIENT_NS: u64 = 700;
 
-/// A kind of operation.
+/// A kind of operation in the load file.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     /// Operation of the load file.
@@ -163,7 +163,7 @@ fn answer(kind: &Kind) -> [Op; 3] {
     [take(LENGTH), take(kind.request - LENGTH), reply("session", kind.reply)]
 }
 
-/// All operations of a cycle, each kind spread evenly over it.
+/// All operations of a cycle, in which the occurrences of each kind are evenly spaced.
 fn cycle() -> Vec<Kind> {
     let mut placed: Vec<(f64, Kind)> = Vec::new();
     for kind in MIX {
