@@ -40,14 +40,14 @@ PROGRAMS = [
 
 @pytest.mark.real
 @pytest.mark.parametrize(("use", "parameters"), PROGRAMS, ids=lambda value: value if isinstance(value, str) else "")
-def test_programs(measure: Measure, use: str, parameters: dict[str, object]) -> None:
-    found = measure(use, **parameters)
-    assert all(metric.value >= 0 for metric in found.values())
-    assert all(metric.value > 0 for metric in found.values() if metric.spec.judged)
-    if "latency-p99" in found:
-        assert found["latency-p50"].value <= found["latency-p99"].value
+def test_every_workload_runs_and_reports_its_metrics(measure: Measure, use: str, parameters: dict[str, object]) -> None:
+    metrics = measure(use, **parameters)
+    assert all(metric.value >= 0 for metric in metrics.values())
+    assert all(metric.value > 0 for metric in metrics.values() if metric.spec.judged)
+    if "latency-p99" in metrics:
+        assert metrics["latency-p50"].value <= metrics["latency-p99"].value
     absent = {"sent"} if use == "stream" and "protocol" not in parameters else set()
-    assert set(found) == {spec.name for spec in adapter(use).metrics} - absent
+    assert set(metrics) == {spec.name for spec in adapter(use).metrics} - absent
 
 
 def reported(*metrics: tuple[str, str, float | None]) -> Output:
@@ -57,33 +57,33 @@ def reported(*metrics: tuple[str, str, float | None]) -> Output:
 
 
 def test_a_metric_of_another_unit_or_without_a_value_is_not_understood() -> None:
-    found = adapter("yield")
-    parameters = found.parameters.model_validate({})
-    assert found.parse(parameters, reported(("yields", "ops/s", 5.0)))[0].value == 5.0
+    yielding = adapter("yield")
+    parameters = yielding.parameters.model_validate({})
+    assert yielding.parse(parameters, reported(("yields", "ops/s", 5.0)))[0].value == 5.0
     faults = (("yields", "s", 5.0),), (("yields", "ops/s", None),), (("forks", "ops/s", 1.0),), ()
     for metrics in faults:
         with pytest.raises(NotUnderstood, match="yields"):
-            found.parse(parameters, reported(*metrics))
+            yielding.parse(parameters, reported(*metrics))
     with pytest.raises(NotUnderstood, match="not its JSON object"):
-        found.parse(parameters, Output("", "", 1.0, 1.0, 0.0, 0))
+        yielding.parse(parameters, Output("", "", 1.0, 1.0, 0.0, 0))
 
 
 def test_sent_is_a_metric_of_udp_only() -> None:
-    found = adapter("stream")
+    stream = adapter("stream")
     both = reported(("received", "Mbit/s", 5.0), ("sent", "Mbit/s", 7.0))
-    metrics = found.parse(found.parameters.model_validate({"protocol": "udp"}), both)
+    metrics = stream.parse(stream.parameters.model_validate({"protocol": "udp"}), both)
     assert {metric.spec.name: metric.value for metric in metrics} == {"received": 5.0, "sent": 7.0}
-    metrics = found.parse(found.parameters.model_validate({"protocol": "tcp"}), both)
+    metrics = stream.parse(stream.parameters.model_validate({"protocol": "tcp"}), both)
     assert [metric.spec.name for metric in metrics] == ["received"]
 
 
 def test_samples_of_round_trips_are_stored_with_the_judged_median() -> None:
-    found = adapter("pipetest")
+    pipetest = adapter("pipetest")
     names = ("latency-p50", "latency", "latency-p99", "usecs-per-op")
     listed: list[dict[str, Any]] = [{"name": name, "unit": "us", "direction": "lower", "value": 2.0} for name in names]
     listed[1]["samples"] = [1.0, 2.0, 3.0]
     output = Output(json.dumps({"metrics": listed}), "", 1.0, 1.0, 0.0, 0)
-    metrics = found.parse(found.parameters.model_validate({}), output)
+    metrics = pipetest.parse(pipetest.parameters.model_validate({}), output)
     assert {metric.spec.name: metric.samples for metric in metrics} == {
         "latency-p50": [1.0, 2.0, 3.0], "latency": None, "latency-p99": None, "usecs-per-op": None,
     }  # fmt: skip
@@ -122,17 +122,17 @@ def test_wrong_values_are_refused_with_the_key_and_the_accepted_values(
 
 
 def test_the_command_line_has_every_parameter_with_its_option() -> None:
-    found = adapter("hackbench")
-    parameters = found.parameters.model_validate({"size": 50, "ipc": "pipe"})
-    words = found.command(parameters, Place(Path("/"), Path("/"))).argv
+    hackbench = adapter("hackbench")
+    parameters = hackbench.parameters.model_validate({"size": 50, "ipc": "pipe"})
+    words = hackbench.command(parameters, Place(Path("/"), Path("/"))).argv
     assert words[1:3] == ("--json", "hackbench")
     assert {"--groups=10", "--fds=20", "--loops=100", "--datasize=50", "--ipc=pipe", "--mode=process"} == set(words[3:])
 
 
 def test_jobs_per_cpu_counts_the_cpus_of_this_process_or_of_the_simulated_machine() -> None:
-    found = adapter("kernbench-native")
-    parameters = found.parameters.model_validate({"jobs_per_cpu": 3})
-    command = found.command(parameters, Place(Path("/"), Path("/")))
+    kernbench = adapter("kernbench-native")
+    parameters = kernbench.parameters.model_validate({"jobs_per_cpu": 3})
+    command = kernbench.command(parameters, Place(Path("/"), Path("/")))
     assert f"--jobs={3 * len(os.sched_getaffinity(0))}" in command.argv
     assert program("kernbench-native", {"jobs_per_cpu": 3}, 64).data["groups"][0]["body"][0]["loop"]["repeat"] == {
         "count": 192

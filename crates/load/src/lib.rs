@@ -1,7 +1,7 @@
 //! `schedload`: runs programs on a real kernel and launches commands under supervision.
 //!
 //! ```text
-//! commands   one subcommand a file: arguments in, text or JSON out
+//! commands   subcommands: arguments in, text or JSON out; workloads are derived from their definitions
 //! executor   a program's tasks as processes and threads of this machine
 //! launcher   a command with scheduling attributes, servers and a report, of which nothing survives
 //! output     the JSON documents and texts
