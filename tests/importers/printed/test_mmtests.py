@@ -291,3 +291,20 @@ def test_outputs_of_schbench_beside_one_another_are_columns() -> None:
     table = only(imported(text))
     assert table.columns == ("v5.4", "v5.4 + patch")
     assert [(r.operation, values(r)) for r in table.rows] == [("50.0000th", [45, 39]), ("99.0000th", [91, 89])]
+
+
+def test_times_of_older_versions_are_read_below_a_table_with_the_same_columns() -> None:
+    header = "            4.5.0-rc1             4.5.0-rc1\n              vanilla          nostats-v2r2\n"
+    text = (
+        f"kernbench\n{header}User    mean    100.00 (  0.00%)      99.00 (  1.00%)\n"
+        "CPU     mean    390.00 (  0.00%)     395.00 ( -1.28%)\n"
+    )
+    times = "            4.5.0-rc1   4.5.0-rc1\n              vanilla nostats-v2r2\nUser         300.00      290.00\n"
+    first, second = imported(f"{text}\n{times}Elapsed      100.00       99.00\n").tables
+    assert [(r.operation, r.label, r.direction) for r in first.rows] == [
+        ("User", "mean", "lower"), ("CPU", "mean", "lower"),
+    ]  # fmt: skip
+    assert (second.columns, [values(r) for r in second.rows]) == (first.columns, [[300, 290], [100, 99]])
+    assert {(r.unit, r.direction) for r in second.rows} == {("s", "lower")}
+    with pytest.raises(ImportProblem):
+        imported("        mean   stddev\nUser    10.2     0.3\nElapsed 20.0     1.0\n")

@@ -194,6 +194,41 @@ def test_the_work_grows_with_the_length_of_the_text(monkeypatch: pytest.MonkeyPa
         assert work[1] <= 4.5 * work[0], text
 
 
+LONG_LINES = {
+    "digits": "1" * 200_000,
+    "figures": "1 " * 100_000,
+    "spaces": " " * 200_000 + "x",
+    "operations": "Hmean " + "1.0 " * 50_000,
+    "changes": "Hmean 1 " + "1.0 ( 0.00%) " * 15_000,
+    "labels": "Hmean " + "a1-" * 60_000 + " 1 ( 0.00%)",
+    "bars": "|" * 200_000,
+    "rules": "- " * 100_000,
+    "quote marks": "> " * 100_000,
+    "percentiles": "50.0th: 1 | " * 15_000,
+    "seconds": "1 " * 100_000 + "seconds time elapsed",
+    "counters": "1 cycles " * 20_000 + "%",
+    "keys": "a/" * 100_000 + ": testcase",
+    "escapes": "\x1b[" * 100_000,
+    "escaped": "=3D" * 60_000 + "\n=3D",
+    "titles": "x" * 200_000 + "\nHmean 1 1.0 ( 0.00%)",
+}
+"""Lines of about 200 kB, which take minutes if a pattern is tried at every character to the end of the line."""
+
+
+@pytest.mark.parametrize("kind", LONG_LINES)
+def test_a_long_line_is_read_or_refused(kind: str) -> None:
+    with suppress(ImportProblem):
+        imported(f"{LONG_LINES[kind]}\n{LONG_LINES[kind]}\n")
+
+
+def test_tables_of_thousands_of_columns_are_read() -> None:
+    names = "".join(f"{f'k{k}':>24}" for k in range(5000))
+    rows = "".join(
+        f"Hmean {clients}" + "".join(f"{100 + k:12.2f} (  {0:6.2f}%)" for k in range(5000)) + "\n" for clients in (1, 2)
+    )
+    assert len(only(imported(f"tbench4\n       {names}\n{rows}")).columns) == 5000
+
+
 def test_a_table_behind_much_text_is_found() -> None:
     found = imported("Nothing but words here.\n" * 10_000 + TABLE)
     assert only(found).line == 10_003

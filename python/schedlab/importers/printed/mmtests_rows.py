@@ -15,7 +15,7 @@ Parameters = dict[str, str | int | float]
 OPERATION = re.compile(
     r"(?:[AGHDS]mean|Sub[AH]mean|Mean|Min|Max|Dm(?:in|ax)|[123](?:st|nd|rd)-qrtle|Max[-.]\d+%?|Best\d+%Mean|CI[-.]\d+%?|"
     r"B[AH]mean(?:[-.%]\d+(?:\.\d+)?%?)?|Pctile(?:[-.%]?\d+(?:\.\d+)?%?)?|\d+(?:th)?-?pctile|[HSC]?Stddev|"
-    r"[HSC]?CoeffVar|Spread|Range|Samples|Percentage|Ratio|Ops|Duration|Lat|Time|[MG]B/sec|Success|Significant)(?=\s|\Z)"
+    r"[HSC]?CoeffVar|Spread|Range|Samples|Percentage|Ratio|Ops|Duration|TPut|User|System|Elapsed|CPU|Lat|Time|[MG]B/sec|Success|Significant)(?=\s|\Z)"
 )
 """The first word of a row: summary statistics, and operations of benchmarks without statistics."""
 _SPREAD_OPERATION = re.compile(r"[HSC]?Stddev|[HSC]?CoeffVar|Spread|Range|CI[-.]\d")
@@ -146,7 +146,7 @@ def _direction(operation: str, label: str, bench: Benchmark | None, report: re.M
     """Return which direction is better by MMTests' operation, the label's metric, or the benchmark."""
     if _SPREAD_OPERATION.match(operation) or operation == "Duration":
         return "lower"
-    if operation == "Ops":
+    if operation in ("Ops", "CPU"):
         return None
     if report is not None:
         return "lower" if report["direction"] == "lower" else "higher"
