@@ -4,7 +4,7 @@
 //! machine, kernel (TOML), program (JSON) ─► setup ─► Simulation::run, without the GIL ─► outcome ─► dict
 //! settings (dict)                              └───────────── error ─────────────► schedlab.simulation.errors
 //! ```
-//! Nothing here decides anything: defaults of settings and data frames belong to Python, workloads to
+//! This crate makes no decisions: defaults of settings and data frames belong to Python, workloads to
 //! `schedlab_workload::library`.
 
 mod error;
@@ -87,13 +87,13 @@ fn value_error(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Raises what is wrong with a machine's definition.
+/// Raises an exception if a machine's definition is not valid.
 #[pyfunction]
 fn check_machine(py: Python<'_>, text: &str) -> PyResult<()> {
     machine_of(text).map(drop).map_err(|error| raise(py, error))
 }
 
-/// Raises what is wrong with a kernel model's definition.
+/// Raises an exception if a kernel model's definition is not valid.
 #[pyfunction]
 fn check_kernel(py: Python<'_>, text: &str) -> PyResult<()> {
     kernel_of(text).map(drop).map_err(|error| raise(py, error))

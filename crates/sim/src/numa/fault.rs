@@ -11,7 +11,7 @@ use crate::sched::TaskIx;
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// A task is about to touch a part of a region: the marked pages there fault first, and some of them move
+    /// Faults of the marked pages in a part of a region that a task is about to touch. Some of the pages move
     /// (`do_numa_page()`).
     pub(crate) fn do_numa_page(&mut self, cpu: usize, task: TaskIx, region: u32, touch: &Touch) {
         if !self.numa.present {
@@ -56,7 +56,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         moves.into_iter().for_each(|(from, pages)| self.book_move(cpu, from, node, pages));
     }
 
-    /// A fresh image computes and touches its memory evenly the while: its marked pages fault as its run time goes on.
+    /// Faults of a fresh image, which touches its memory evenly while it computes.
     #[inline]
     pub(super) fn image_faults(&mut self, cpu: usize, task: TaskIx) {
         if !self.numa.images {
@@ -66,14 +66,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.image_faults_at(cpu, task, ran);
     }
 
-    /// A fresh image has computed all that it was to.
+    /// Completes the faults of a fresh image at the end of its computation.
     pub(crate) fn image_done(&mut self, cpu: usize, task: TaskIx) {
         if self.numa.present {
             self.image_faults_at(cpu, task, Ns::MAX);
         }
     }
 
-    /// A fresh image has been filled by its task, which runs on `cpu`, and begins to compute.
+    /// Begins the computation of a fresh image that its task has filled on `cpu`.
     pub(crate) fn image_filled(&mut self, cpu: usize, task: TaskIx, bytes: u64, total: Ns) {
         let bound = self.tasks[task].memory_node;
         let node = bound.unwrap_or(self.topology.node(cpu) as u8);
@@ -114,13 +114,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Pages of what a task has in use whatever it does: stack and heap beside its regions.
+    /// Pages of a task's footprint: its stack and heap, without its regions.
     pub(super) fn footprint_pages(&self, task: TaskIx) -> u64 {
         (u64::from(self.tasks[task].footprint_kib) << 10).div_ceil(PAGE)
     }
 
-    /// A scan has marked a task's footprint, unless it is spared because it is local: it goes where its task goes. It is
-    /// touched again as soon as the task goes on.
+    /// Faults of a task's footprint after a scan, unless the scan spared the footprint as local. The footprint is always on
+    /// the task's node, and the task touches it as soon as it continues.
     pub(super) fn footprint_faults(&mut self, cpu: usize, task: TaskIx, spared: bool) {
         let pages = self.footprint_pages(task);
         if spared || pages == 0 {

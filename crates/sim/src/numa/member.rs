@@ -1,32 +1,32 @@
-//! A task's part in NUMA balancing: its faults by node, what they say, and how often its memory is scanned.
+//! NUMA balancing state of a task: faults by node, preferred node and scan period.
 
 use super::NOWHERE;
 use crate::time::Ns;
 
-/// The scan period changes by tenths of itself (`NUMA_PERIOD_SLOTS`)…
+/// Number of slots by which the scan period changes (`NUMA_PERIOD_SLOTS`).
 const SLOTS: u64 = 10;
 
-/// …and grows when at least so many tenths of the faults were local (`NUMA_PERIOD_THRESHOLD`).
+/// Number of slots of local faults from which the scan period grows (`NUMA_PERIOD_THRESHOLD`).
 const THRESHOLD: u64 = 7;
 
-/// A task's state.
+/// NUMA balancing state of a task.
 #[derive(Debug)]
 pub(super) struct Member {
     /// Its address space.
     pub space: u32,
-    /// Run time from which the period is counted; 0 until the first scan (`node_stamp`).
+    /// Run time at which the period began; 0 until the first scan (`node_stamp`).
     pub stamp: Ns,
     /// Run time between two scans.
     pub period: Ns,
-    /// Passes of its address space that it has drawn its conclusions from.
+    /// Number of passes over the address space that placement has evaluated.
     pub passes: u32,
     pub preferred: u8,
-    /// When it may next try to get to its preferred node.
+    /// Earliest time of the next attempt to move to the preferred node.
     pub retry_at: Ns,
-    /// By node, decaying with each pass; and of the current pass. Empty before the first fault.
+    /// Faults by node: decayed total, and of the current pass. Empty before the first fault.
     faults: Vec<u64>,
     recent: Vec<u64>,
-    /// Of the current pass, on pages of other nodes and of the own one.
+    /// Faults of the current pass on remote and on local pages.
     locality: [u64; 2],
 }
 
@@ -45,8 +45,8 @@ impl Member {
         }
     }
 
-    /// Counts faults on pages that are on `node` now; `local`: the task found them on its own node (`task_numa_fault()`,
-    /// kernel/sched/fair.c, v4.5).
+    /// Counts faults on pages that are on `node` after the fault. `local`: the pages were on the task's node
+    /// (`task_numa_fault()`, kernel/sched/fair.c, v4.5).
     pub fn task_numa_fault(&mut self, node: u8, pages: u64, local: bool, nodes: usize) {
         if self.recent.is_empty() {
             (self.faults, self.recent) = (vec![0; nodes], vec![0; nodes]);
@@ -55,7 +55,7 @@ impl Member {
         self.locality[usize::from(local)] += pages;
     }
 
-    /// Whether it has ever faulted.
+    /// Whether the task has ever faulted.
     pub fn has_faults(&self) -> bool {
         !self.faults.is_empty()
     }
@@ -65,14 +65,15 @@ impl Member {
         self.faults.get(node).copied().unwrap_or(0)
     }
 
-    /// What part of its faults is on pages of a node, in thousandths.
+    /// Share of the task's faults on pages of a node, in thousandths.
     pub fn share(&self, node: usize) -> i64 {
         let total: u64 = self.faults.iter().sum();
         (self.faults(node) * 1000).checked_div(total).unwrap_or(0) as i64
     }
 
-    /// A pass over its memory is complete, or so many are: faults decay by half, the node of the most is preferred (the first of equals), and
-    /// the scan period adapts within `(least, most)` (`task_numa_placement()`, `update_task_scan_period()`).
+    /// Evaluates `passes` complete passes over the task's memory: decays faults by half, prefers the node with most faults (the
+    /// first of equals), and adapts the scan period within `(least, most)` (`task_numa_placement()`,
+    /// `update_task_scan_period()`, kernel/sched/fair.c, v4.5).
     pub fn task_numa_placement(&mut self, passes: u32, periods: (Ns, Ns)) {
         self.passes = passes;
         if !self.has_faults() {
@@ -87,14 +88,14 @@ impl Member {
         if most > 0 {
             let node = self.faults.iter().position(|faults| *faults == most);
             self.preferred = node.map_or(NOWHERE, |node| node as u8);
-            // It is tried at once.
+            // The task may move at once.
             self.retry_at = 0;
         }
     }
 }
 
-/// The next scan period. Without any fault it doubles. If at least seven tenths of the faults were local, it grows by a
-/// tenth for each tenth above seven, and at least by one; otherwise it shrinks by a tenth for each tenth below.
+/// The next scan period. Without faults it doubles. If at least seven tenths of the faults were local, it grows by a tenth
+/// for each tenth above seven, and at least by one tenth. Otherwise it shrinks by a tenth for each tenth below seven.
 fn update_task_scan_period(period: Ns, remote: u64, local: u64, (least, most): (Ns, Ns)) -> Ns {
     if remote + local == 0 {
         return period.saturating_mul(2).min(most);

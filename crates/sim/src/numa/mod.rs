@@ -1,18 +1,18 @@
-//! NUMA balancing: sampling where tasks touch memory, and bringing pages and tasks together.
+//! NUMA balancing: samples where tasks touch memory, and moves pages and tasks towards each other.
 //!
 //! ```text
-//! tick ──► scan        a part of the address space is marked, after scan_delay_ms of run time and then once a period
+//! tick ──► scan        marks a part of the address space, after scan_delay_ms of run time and then once per period
 //!            │
 //!            ▼
-//! touch ─► fault       of a marked page: counted by node; the second in a row from another node moves the page
+//! touch ─► fault       counts a marked page's fault by node; the second in a row from another node moves the page
 //!            │
 //!            ▼
-//! tick ──► place       the node of most faults is preferred; the task goes there, to an idle CPU, in exchange, or if
-//!                      the nodes' loads allow it
-//! balancing ◄ verdict  and stays there rather than follow the load
+//! tick ──► place       prefers the node with most faults; moves the task there, to an idle CPU, in exchange, or if the
+//!                      nodes' loads permit
+//! balancing ◄ verdict  keeps the task there instead of following the load
 //! ```
-//! Marks belong to an address space, which threads share; the node of a page's last fault belongs to the page. Functions
-//! of the kernel are named where they were followed; their constants are facts of kernel/sched/fair.c, v4.5.
+//! Marks belong to an address space, which threads share. The node of the last fault belongs to the page. Docstrings name the
+//! kernel functions that are modelled. Constants are those of kernel/sched/fair.c, v4.5.
 
 mod fault;
 mod member;
@@ -36,35 +36,35 @@ use member::Member;
 pub(crate) use space::Image;
 use space::Space;
 
-/// No node: a page that has not faulted, a task without a preference.
+/// Marker for no node: a page without faults, a task without a preferred node.
 const NOWHERE: u8 = u8::MAX;
 
-/// No address space: a kernel thread.
+/// Marker for no address space: a kernel thread.
 const NO_SPACE: u32 = u32::MAX;
 
 /// State of NUMA balancing.
 #[derive(Debug)]
 pub(crate) struct Numa {
-    /// The machine has several nodes and the kernel this mechanism; otherwise all the rest is empty.
+    /// Whether the machine has several nodes and the kernel has the mechanism. Otherwise all other fields are empty.
     present: bool,
-    /// It is switched on.
+    /// Whether NUMA balancing is switched on.
     pub on: bool,
     knobs: Knobs,
     nodes: usize,
     spares_local: bool,
-    /// There has been a fresh image.
+    /// Whether any task has executed a fresh image.
     images: bool,
     /// Whether a region is shared between processes.
     shared: Vec<bool>,
     spaces: Vec<Space>,
     free: Vec<u32>,
-    /// By task.
+    /// State of each task.
     members: Vec<Member>,
-    /// Marked pages whose address space ended before they were touched.
+    /// Marked pages whose address space ended before their next touch.
     forgotten: u64,
 }
 
-/// The tunables, as the scan uses them.
+/// The tunables of scans.
 #[derive(Debug, Clone, Copy)]
 struct Knobs {
     delay: Ns,
@@ -89,8 +89,8 @@ impl Knobs {
         self.size_mb * ((1 << 20) / PAGE)
     }
 
-    /// Least and greatest period between two scans of a space of so many pages (`task_scan_min()`, `task_scan_max()`): all
-    /// of it is scanned once within the tunables' periods, but not more than 2560 MiB a second.
+    /// Shortest and longest period between two scans of an address space with this many pages (`task_scan_min()`,
+    /// `task_scan_max()`). A complete pass takes the tunables' periods, at no more than 2560 MiB per second.
     fn periods(&self, pages: u64) -> (Ns, Ns) {
         const MOST_MIB_PER_SECOND: u64 = 2560;
         let windows = pages.div_ceil(self.size()).max(1);
@@ -127,7 +127,7 @@ impl Numa {
         self.knobs = Knobs::new(tunables);
     }
 
-    /// A task has been created; a thread shares the address space of `sharing`. Its scan period begins as the delay
+    /// Adds a new task. A thread shares the address space of `sharing`. The scan period starts as the delay
     /// (`init_numa_balancing()`), and so does the wait of a new address space.
     pub fn born(&mut self, task: TaskIx, sharing: Option<TaskIx>, now: Ns) {
         if !self.present {
@@ -142,7 +142,7 @@ impl Numa {
         self.join(task, Member::new(space, self.knobs.delay));
     }
 
-    /// A kernel thread has been created: it has no address space.
+    /// Adds a kernel thread, which has no address space.
     pub fn born_in_kernel(&mut self, task: TaskIx) {
         if self.present {
             self.join(task, Member::new(NO_SPACE, self.knobs.delay));
@@ -158,14 +158,14 @@ impl Numa {
         }
     }
 
-    /// A task ends.
+    /// Removes a task.
     pub fn died(&mut self, task: TaskIx) {
         if self.present {
             self.leave(self.members[task as usize].space);
         }
     }
 
-    /// A task has got a fresh address space. Its first scan is a delay behind the first moment at which one would be due.
+    /// Gives a task a fresh address space. Its first scan is one delay after the first moment at which a scan would be due.
     pub fn execed(&mut self, task: TaskIx) {
         if self.present {
             self.leave(self.members[task as usize].space);
@@ -175,7 +175,7 @@ impl Numa {
         }
     }
 
-    /// A fresh image has filled its memory; it touches all of it once more while it computes for `total` ns of run time.
+    /// Records that a fresh image has filled its memory. It touches all of it once more while it computes.
     pub fn filled(&mut self, task: TaskIx, image: Image) {
         if self.present {
             let space = self.members[task as usize].space;
@@ -184,7 +184,8 @@ impl Numa {
         }
     }
 
-    /// Before a task's first fault of a pass: what the faults of the pass before tell.
+    /// Evaluates the previous pass before a task's first fault of a new pass (`task_numa_placement()`, kernel/sched/fair.c,
+    /// v4.5).
     fn task_numa_placement(&mut self, task: TaskIx, regions: &[Region]) {
         let member = &mut self.members[task as usize];
         let space = &self.spaces[member.space as usize];
@@ -215,14 +216,14 @@ impl Numa {
         }
     }
 
-    /// The node that a task prefers.
+    /// Preferred node of a task.
     fn preferred(&self, task: TaskIx) -> u8 {
         self.members[task as usize].preferred
     }
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// A task's run time up to its CPU's clock, `cpu` being where it runs.
+    /// Run time of a task that runs on `cpu`, up to that CPU's clock.
     fn run_time(&self, cpu: usize, task: TaskIx) -> Ns {
         let it = &self.cpus[cpu];
         self.tasks[task].ran_ns + it.clock.saturating_sub(it.charged_at)
@@ -238,18 +239,18 @@ mod tests {
     fn periods_divide_by_the_windows_of_the_space_and_keep_to_2560_mib_a_second() {
         let knobs = Knobs { delay: 0, period_min: SECOND, period_max: 60 * SECOND, size_mb: 256 };
         let mib = 256;
-        // Up to 256 MiB one scan covers all.
+        // One scan covers up to 256 MiB.
         assert_eq!(knobs.periods(0), (SECOND, 60 * SECOND));
         assert_eq!(knobs.periods(256 * mib), (SECOND, 60 * SECOND));
         // 257 MiB take two scans, 1000 MiB four.
         assert_eq!(knobs.periods(257 * mib), (500 * MS, 30 * SECOND));
         assert_eq!(knobs.periods(1000 * mib), (250 * MS, 15 * SECOND));
-        // 16 GiB would take 64 scans a second, but 2560 / 256 = 10 are the most.
+        // 16 GiB would take 64 scans per second; the limit is 2560 / 256 = 10.
         assert_eq!(knobs.periods(16384 * mib).0, 100 * MS);
-        // The greatest period is never less than the least.
+        // The longest period is never below the shortest.
         let upside_down = Knobs { period_max: MS, ..knobs };
         assert_eq!(upside_down.periods(0), (SECOND, SECOND));
-        // Scans of more than 2560 MiB: one a second.
+        // Scans of more than 2560 MiB: one per second.
         assert_eq!(Knobs { size_mb: 5000, period_min: MS, ..knobs }.periods(0).0, SECOND);
     }
 }

@@ -1,4 +1,4 @@
-//! Bringing a task to its preferred node, and keeping it there.
+//! Placement: moves a task to its preferred node and keeps it there.
 
 use super::NOWHERE;
 use crate::balance::KernelPolicy;
@@ -8,16 +8,16 @@ use crate::machine::DomainKind;
 use crate::observe::Observer;
 use crate::sched::{Enqueue, TaskIx};
 
-/// Where a task goes.
+/// Destination of a task.
 enum Place {
-    /// To a CPU that has room for it.
+    /// A CPU with capacity for the task.
     Free(usize),
-    /// To that of a task which comes here instead.
+    /// The CPU of another task, which moves to this task's CPU in exchange.
     Swap(usize),
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// The current task of a CPU tries to get to its preferred node (`task_numa_migrate()`).
+    /// Tries to move the current task of a CPU to its preferred node (`task_numa_migrate()`, kernel/sched/fair.c, v4.5).
     pub(crate) fn task_numa_migrate(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         let node = usize::from(self.numa.preferred(task));
@@ -63,8 +63,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// A place on a node for the current task of `cpu`: an idle core, an idle CPU, that of a task which is not worse off
-    /// here by more than this one gains, or the least loaded CPU if the nodes' loads come no further apart by it.
+    /// Destination on a node for the current task of `cpu`: an idle core, an idle CPU, the CPU of a task that loses less by an
+    /// exchange than this task gains, or the least loaded CPU if that does not increase the nodes' imbalance.
     fn task_numa_find_cpu(&self, cpu: usize, task: TaskIx, node: usize) -> Option<Place> {
         let span = self.topology.node_cpus(node).and(self.tasks.allowed(task));
         let cores = self.rq.idle_cores(self.topology);
@@ -88,8 +88,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         span.iter().min_by_key(|cpu| self.rq.loads[*cpu]).map(Place::Free)
     }
 
-    /// What both tasks together gain if the current one of `cpu` changes places with that of `other` on `node`, in
-    /// thousandths of their faults, if it is something. A task on its own preferred node is left there.
+    /// Joint gain of exchanging the current tasks of `cpu` and of `other` on `node`, in thousandths of their faults, if
+    /// positive. A task on its preferred node does not move.
     fn gain(&self, cpu: usize, task: TaskIx, other: usize, node: usize) -> Option<i64> {
         let it = &self.cpus[other];
         let fair = it.current != NOBODY && self.tasks[it.current].class.realtime().is_none();
@@ -105,8 +105,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         (gain > 0).then_some(gain)
     }
 
-    /// What NUMA balancing says about moving a waiting task (`migrate_degrades_locality()`): that it should stay, that it
-    /// may go although it is cache-hot, or nothing.
+    /// Effect of a move on a waiting task's locality (`migrate_degrades_locality()`, kernel/sched/fair.c, v4.5): the task should
+    /// stay, may move although it is cache-hot, or neither.
     pub(crate) fn migrate_degrades_locality(
         &self,
         source: usize,
@@ -123,7 +123,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return None;
         }
         if usize::from(member.preferred) == from {
-            // If the others there could go instead.
+            // Other tasks of the queue can move instead.
             return (self.rq.nr_running[source] > self.preferring(source)).then_some(true);
         }
         if usize::from(member.preferred) == to {
@@ -132,13 +132,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         (member.preferred != NOWHERE).then(|| member.faults(to) < member.faults(from))
     }
 
-    /// Whether the running task of a CPU is where it prefers to be, and would be taken from there.
+    /// Whether the running task of a CPU is on its preferred node and the move would take it away.
     pub(crate) fn numa_settled(&self, source: usize, cpu: usize, task: TaskIx) -> bool {
         let (from, to) = (self.topology.node(source), self.topology.node(cpu));
         self.numa.on && from != to && usize::from(self.numa.preferred(task)) == from
     }
 
-    /// Tasks of a CPU that are on their preferred node.
+    /// Number of tasks of a CPU that are on their preferred node.
     fn preferring(&self, cpu: usize) -> u32 {
         let node = self.topology.node(cpu);
         let prefers = |task: TaskIx| usize::from(self.numa.preferred(task)) == node;

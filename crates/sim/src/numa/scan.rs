@@ -1,4 +1,4 @@
-//! The tick's part: when an address space is scanned, and what that costs.
+//! Scans of address spaces, started by ticks, and their costs.
 
 use super::{NO_SPACE, NOWHERE};
 use crate::balance::KernelPolicy;
@@ -9,16 +9,15 @@ use crate::physics::PAGE;
 use crate::sched::TaskIx;
 use crate::time::{Ns, SECOND};
 
-/// A task puts its next scan off by so many ticks when it scans, so that another thread is likely to be the next
-/// (`task_numa_work()`).
+/// Ticks by which a task delays its next scan, so that another thread probably scans next (`task_numa_work()`).
 const AFTER_TURN_TICKS: Ns = 2;
 
-/// A task runs at least so many times as long as it has just scanned before it scans again: scans take 3 % at most.
+/// Least ratio of a task's run time between scans to the time of a scan: scans take at most 3 %.
 const RUN_PER_SCAN: Ns = 32;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// The tick of an ordinary task, which is charged up to now. Returns whether the task wants to go to its preferred node
-    /// (`task_tick_numa()`, kernel/sched/fair.c, v4.5).
+    /// Handles the tick of an ordinary task that is charged up to now. Returns whether the task should move to its preferred
+    /// node (`task_tick_numa()`, kernel/sched/fair.c, v4.5).
     pub(crate) fn task_tick_numa(&mut self, cpu: usize, task: TaskIx) -> bool {
         if self.numa.members[task as usize].space == NO_SPACE {
             return false;
@@ -32,13 +31,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let away = member.preferred != NOWHERE && usize::from(member.preferred) != self.topology.node(cpu);
         let wants = away && self.time.now >= member.retry_at;
         if wants {
-            // numa_migrate_preferred(): again after a second at most.
+            // numa_migrate_preferred(): the next attempt follows within a second.
             member.retry_at = self.time.now + (member.period / 16).min(SECOND);
         }
         wants
     }
 
-    /// A task has run for its period: if nobody else has scanned the address space meanwhile, it does.
+    /// Scans the address space of a task that has run for its period, unless another thread has scanned it meanwhile.
     fn task_numa_work(&mut self, cpu: usize, task: TaskIx) {
         let (now, knobs) = (self.time.now, self.numa.knobs);
         let member = &mut self.numa.members[task as usize];

@@ -1,4 +1,4 @@
-//! Address spaces: what is mapped there, and which pages are marked.
+//! Address spaces: mappings and marked pages.
 
 use crate::physics::{PAGE, Region, Touch};
 use crate::time::Ns;
@@ -8,16 +8,16 @@ use super::NOWHERE;
 /// An address space.
 #[derive(Debug, Default)]
 pub(super) struct Space {
-    /// Its threads.
+    /// Number of threads.
     pub users: u32,
-    /// When the next scan may be; `None` for a fresh image, which has not been asked yet.
+    /// Earliest time of the next scan; `None` for a fresh image before its first tick.
     pub next_scan: Option<Ns>,
-    /// How often a scan has come to its end.
+    /// Number of complete passes.
     pub passes: u32,
     /// Regions that have been touched, in the order of their first touches.
     maps: Vec<Mapping>,
     pub image: Image,
-    /// Where the next scan goes on: a mapping, or the image behind all of them, and a granule or page there.
+    /// Position at which the next scan continues: a mapping, or the image after all mappings, and a granule or page in it.
     at: (usize, usize),
 }
 
@@ -27,10 +27,10 @@ pub(super) struct Mapping {
     region: u32,
     /// Sum of all marks' pages.
     marked: u64,
-    /// By granule; empty before the first scan.
+    /// Marks by granule; empty before the first scan.
     pub marks: Vec<Mark>,
-    /// By granule, pages that this address space has touched, and their sum: a page table has those alone. Empty for
-    /// private regions, where it is what has been touched at all.
+    /// Pages that this address space has touched, by granule, and their sum: a page table has no others. Empty for private
+    /// regions, whose touched pages the region counts.
     present: Vec<u32>,
     populated: u64,
 }
@@ -39,7 +39,7 @@ pub(super) struct Mapping {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     pub pages: u32,
-    /// No page of it has been touched since it was marked. The first touch speaks for all its pages.
+    /// Whether no page has been touched since the granule was marked. The first touch counts for all its pages.
     pub fresh: bool,
 }
 
@@ -48,10 +48,10 @@ pub(super) struct Mark {
 pub(crate) struct Image {
     pub pages: u64,
     pub node: u8,
-    /// Run time at which it began to compute, and how long it computes.
+    /// Run time at which the computation began, and the length of the computation.
     pub began: Ns,
     pub total: Ns,
-    /// Pages touched since then.
+    /// Pages touched since the computation began.
     pub touched: u64,
     pub marked: u64,
     pub fresh: bool,
@@ -74,21 +74,21 @@ impl Default for Image {
 }
 
 impl Image {
-    /// An image of so many bytes on a node.
+    /// Image of this many bytes on a node.
     pub fn new(bytes: u64, node: u8, total: Ns) -> Self {
         Self { pages: bytes.div_ceil(PAGE), node, total, ..Self::default() }
     }
 }
 
-/// Who touches or moves a granule's pages: what [`vote`] decides.
+/// Decision of [`vote`] on a granule's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Vote {
     Stays,
     Moves,
 }
 
-/// A marked page's fault from `node`: two in a row from the same node, other than the page's home, move it. Only the first
-/// touch of a granule since it was marked counts as a second one, for its other pages have not been touched twice.
+/// Evaluates a marked page's fault from `node`. Two consecutive faults from one node other than the page's home move the page.
+/// Only the first touch of a granule after marking can be the second fault: its other pages have not been touched twice.
 pub(super) fn vote(last: &mut u8, fresh: &mut bool, home: u8, node: u8) -> Vote {
     let again = *fresh && *last == node;
     (*last, *fresh) = (node, false);
@@ -96,7 +96,7 @@ pub(super) fn vote(last: &mut u8, fresh: &mut bool, home: u8, node: u8) -> Vote 
 }
 
 impl Space {
-    /// The mapping of a region; a first touch makes it.
+    /// Mapping of a region; created by the first touch.
     pub fn mapping(&mut self, region: u32) -> &mut Mapping {
         let known = self.maps.iter().position(|map| map.region == region);
         let at = known.unwrap_or_else(|| {
@@ -122,7 +122,7 @@ impl Space {
         self.maps.iter().map(|map| map.marked).sum::<u64>() + self.image.marked
     }
 
-    /// Pages that are there.
+    /// Number of present pages.
     pub fn pages(&self, regions: &[Region]) -> u64 {
         let there = |map: &Mapping| {
             if map.present.is_empty() { regions[map.region as usize].populated } else { map.populated }
@@ -130,8 +130,8 @@ impl Space {
         self.maps.iter().map(there).sum::<u64>() + self.image.pages
     }
 
-    /// Walks up to `budget` pages from where the last scan stopped to the end, and marks them, but no private ones that
-    /// lie on the node `spared`. Pages walked, and pages newly marked.
+    /// Walks up to `budget` pages from the end of the last scan and marks them, except private pages on the node `spared`.
+    /// Returns the number of walked and of newly marked pages.
     pub fn scan(
         &mut self,
         regions: &[Region],
@@ -188,8 +188,7 @@ impl Mapping {
         self.marked > 0
     }
 
-    /// A region that several address spaces share is about to be touched in this one. As there, only the number of a
-    /// granule's pages is known.
+    /// Records the touch of a shared region in this address space, by number of pages per granule.
     pub fn meet(&mut self, region: &Region, touch: &Touch) {
         let size = region.granule_pages();
         if self.populated == u64::from(size) * region.granule_count() as u64 {
@@ -203,12 +202,12 @@ impl Mapping {
         }
     }
 
-    /// A granule's pages that are in the page table.
+    /// Number of a granule's pages in the page table.
     fn there(&self, region: &Region, granule: usize) -> u32 {
         self.present.get(granule).copied().unwrap_or(region.touched[granule])
     }
 
-    /// Takes the marks of up to `pages` pages of a granule away; how many there were.
+    /// Removes the marks of up to `pages` pages of a granule; returns their number.
     pub fn take(&mut self, granule: usize, pages: u32) -> u32 {
         let mark = &mut self.marks[granule];
         let taken = mark.pages.min(pages);
@@ -224,9 +223,9 @@ impl Mapping {
         assert_eq!(self.marked, sum, "marks of region {} sum up", self.region);
         let there = |granule| self.there(region, granule);
         let within = self.marks.iter().enumerate().all(|(granule, mark)| mark.pages <= there(granule));
-        assert!(within, "only pages that are there are marked in region {}", self.region);
+        assert!(within, "only present pages of region {} are marked", self.region);
         let met = self.present.iter().zip(&region.touched).all(|(present, touched)| present <= touched);
-        assert!(met, "only touched pages are there in region {}", self.region);
+        assert!(met, "only touched pages of region {} are present", self.region);
     }
 }
 
@@ -246,16 +245,16 @@ mod tests {
         use Vote::{Moves, Stays};
         assert_eq!(votes(&[1]), [Stays]);
         assert_eq!(votes(&[1, 1]), [Stays, Moves]);
-        assert_eq!(votes(&[1, 0, 1, 0, 1]), [Stays; 5], "alternating ones do not");
+        assert_eq!(votes(&[1, 0, 1, 0, 1]), [Stays; 5], "alternating faults do not");
         assert_eq!(votes(&[1, 2, 2]), [Stays, Stays, Moves]);
-        assert_eq!(votes(&[0, 0, 0]), [Stays; 3], "it is there already");
+        assert_eq!(votes(&[0, 0, 0]), [Stays; 3], "the page is on that node already");
     }
 
     #[test]
     fn a_second_page_of_the_same_granule_is_no_second_fault() {
         let (mut last, mut fresh) = (NOWHERE, true);
         assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Stays);
-        assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Stays, "not marked anew between");
+        assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Stays, "not marked again in between");
         fresh = true;
         assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Moves);
     }

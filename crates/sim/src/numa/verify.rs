@@ -1,4 +1,4 @@
-//! Invariants, see [`crate::engine`]'s.
+//! Invariants of NUMA balancing, for the checks of [`crate::engine`].
 
 use super::Numa;
 use crate::observe::Counters;
@@ -6,7 +6,7 @@ use crate::physics::Region;
 use crate::sched::TaskIx;
 
 impl Numa {
-    /// Panics where an invariant does not hold; `alive` are the tasks that have not ended.
+    /// Panics if an invariant does not hold. `alive` are the tasks that have not ended.
     pub fn verify(&self, counters: &Counters, regions: &[Region], alive: impl Iterator<Item = TaskIx>) {
         let counted = [
             counters.numa_scans,
@@ -16,7 +16,7 @@ impl Numa {
             counters.numa_task_migrated + counters.numa_task_swapped + counters.numa_task_stayed,
         ];
         if !self.present {
-            assert_eq!(counted, [0; 5], "nothing is counted where there is nothing to balance");
+            assert_eq!(counted, [0; 5], "counters are 0 if NUMA balancing does not exist");
             return;
         }
         let mut users = vec![0; self.spaces.len()];
@@ -26,13 +26,13 @@ impl Numa {
                 continue;
             }
             users[member.space as usize] += 1;
-            let known = usize::from(member.preferred) < self.nodes || member.preferred == super::NOWHERE;
-            assert!(known, "task {task} prefers a node that exists");
+            let exists = usize::from(member.preferred) < self.nodes || member.preferred == super::NOWHERE;
+            assert!(exists, "task {task} prefers an existing node");
         }
         let mut marked = self.forgotten;
         for (space, users) in self.spaces.iter().zip(users) {
-            assert_eq!(space.users, users, "an address space knows how many share it");
-            assert!(space.image.marked <= space.image.pages, "only pages that are there are marked");
+            assert_eq!(space.users, users, "an address space counts its users");
+            assert!(space.image.marked <= space.image.pages, "only present pages are marked");
             space.mappings().iter().for_each(|map| map.verify(regions));
             marked += space.marked();
         }
@@ -40,7 +40,7 @@ impl Numa {
         assert_eq!(
             counters.numa_pte_updates,
             faults + marked,
-            "every marked page has faulted or is marked still"
+            "every marked page has faulted or is still marked"
         );
         assert!(counters.numa_hint_faults_local <= faults, "local faults are among all");
     }

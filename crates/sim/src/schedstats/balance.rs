@@ -1,4 +1,4 @@
-//! What balancing counts.
+//! Statistics of balancing.
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -7,27 +7,27 @@ use crate::sched::TaskIx;
 use crate::schedstats::Line;
 use crate::time::NEVER;
 
-/// Why a task was not moved.
+/// Reason why a task was not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It may not run there.
+    /// The task's CPU set excludes the CPU.
     Affine,
-    /// It is cache-hot.
+    /// The task is cache-hot.
     Hot,
 }
 
-/// Whose domain a pass is over, and who pays for it.
+/// Domain of a pass, and the CPU that pays for the updates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub payer: usize,
     pub cpu: usize,
     pub level: usize,
-    /// Of busy CPUs 0, of idle ones 1, of newly idle ones 2.
+    /// Kind of pass: busy 0, idle 1, newly idle 2.
     pub kind: usize,
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// A pass is over; `imbalance` is the load and the tasks that it wanted to move.
+    /// Counts a finished pass. `imbalance` is the load and the number of tasks that it tried to move.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_pass(&mut self, look: Look, counts: &Balancing, imbalance: (u64, u64)) {
@@ -42,7 +42,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         it.lb_imbalance_task += imbalance.1;
     }
 
-    /// A look is left to another CPU of the group, which a kernel counts as a balanced one.
+    /// Counts a pass that another CPU of the group is responsible for. The kernel counts it as balanced.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_declined(&mut self, look: Look) {
@@ -52,7 +52,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         it.lb_balanced += 1;
     }
 
-    /// A pass takes a waiting task from `source` to its CPU.
+    /// Counts a waiting task that a pass moves from `source` to its CPU.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_pull(&mut self, look: Look, source: usize, task: TaskIx, hot: bool) {
@@ -68,7 +68,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats_enqueue(look.payer, task);
     }
 
-    /// Tasks that a pass has looked at and left.
+    /// Counts the tasks that a pass has examined and not moved.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_refused(&mut self, payer: usize) {
@@ -84,8 +84,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats.refused = refused;
     }
 
-    /// A pass that moved nothing has asked for the running task of a CPU; whether it got it. A kernel counts the pass as
-    /// a failed one in either case.
+    /// Counts active balancing after a pass that moved no task. `pushed`: the running task was moved. The kernel counts the
+    /// pass as failed in either case.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_active(&mut self, look: Look, pushed: bool) {

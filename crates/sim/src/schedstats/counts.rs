@@ -2,101 +2,101 @@
 
 use crate::time::Ns;
 
-/// Of a runqueue: the `cpuN` line of `/proc/schedstat`.
+/// Counters of a runqueue: the `cpuN` line of `/proc/schedstat`.
 ///
-/// A kernel keeps the last three whatever the switch says; here they stand still with the others.
+/// Kernels keep the last three whatever the switch says. The simulator stops them with the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuCounts {
     /// Calls of `sched_yield`.
     pub yld_count: u64,
     /// Calls of `schedule`.
     pub sched_count: u64,
-    /// Of these, those that left the CPU idle.
+    /// Calls that left the CPU idle.
     pub sched_goidle: u64,
     /// Wake-ups by this CPU.
     pub ttwu_count: u64,
-    /// Of these, those onto its own queue.
+    /// Wake-ups onto this CPU's queue.
     pub ttwu_local: u64,
     /// Time that tasks ran.
     pub rq_cpu_time_ns: Ns,
-    /// Time that they waited on this queue.
+    /// Time that tasks waited on this queue.
     pub run_delay_ns: Ns,
     /// Times that a task got the CPU.
     pub pcount: u64,
 }
 
-/// Balancing passes of one kind of idleness: a third of a `domainN` line.
+/// Balancing passes of one kind (busy, idle, newly idle): a third of a `domainN` line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PassCounts {
-    /// Passes, and looks that another CPU of the group makes in place of this one.
+    /// Passes, including those left to another CPU of the group.
     pub lb_count: u64,
-    /// Of these, those that found nothing to do.
+    /// Passes that found no imbalance.
     pub lb_balanced: u64,
-    /// Of these, those that found something and moved nothing.
+    /// Passes that found an imbalance and moved no task.
     pub lb_failed: u64,
-    /// Sum of the imbalances found, as load.
+    /// Sum of the imbalances, as load.
     pub lb_imbalance_load: u64,
-    /// As tasks.
+    /// Sum of the imbalances, as tasks.
     pub lb_imbalance_task: u64,
     /// Tasks pulled.
     pub lb_gained: u64,
-    /// Of these, those that were cache-hot.
+    /// Pulled tasks that were cache-hot.
     pub lb_hot_gained: u64,
     /// Passes that found no busier group.
     pub lb_nobusyg: u64,
 }
 
-/// Of one CPU's domain: a `domainN` line.
+/// Counters of a CPU's domain: a `domainN` line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DomainCounts {
     /// Passes by busy, by idle, and by newly idle CPUs.
     pub passes: [PassCounts; 3],
-    /// Active balancing: tries.
+    /// Active balancing: attempts.
     pub alb_count: u64,
-    /// Of these, failed.
+    /// Failed attempts.
     pub alb_failed: u64,
-    /// Of these, those that moved the running task.
+    /// Attempts that moved the running task.
     pub alb_pushed: u64,
-    /// Wake-ups by this CPU onto another one's queue, this being the narrowest domain with both.
+    /// Wake-ups by this CPU onto another CPU's queue, if this is the narrowest domain with both CPUs.
     pub ttwu_wake_remote: u64,
-    /// Wake-ups that pulled the task to this CPU, this being the narrowest domain with its last one.
+    /// Wake-ups that pulled the task to this CPU, if this is the narrowest domain that contains the task's last CPU.
     pub ttwu_move_affine: u64,
 }
 
-/// Of a task: the statistics of `/proc/PID/sched`. There are no disks here, so nobody is blocked in the kernel's sense, and
-/// nobody waits for input or output.
+/// Counters of a task: the statistics of `/proc/PID/sched`. The simulator has no disks, so no task is blocked in the kernel's
+/// sense or waits for I/O.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskCounts {
-    /// Time asleep, and the longest.
+    /// Time asleep.
     pub sum_sleep_runtime_ns: Ns,
     /// The longest sleep.
     pub sleep_max_ns: Ns,
-    /// Time on queues, and how often.
+    /// Time on queues.
     pub wait_sum_ns: Ns,
     /// Waits that ended with a CPU.
     pub wait_count: u64,
     /// The longest wait.
     pub wait_max_ns: Ns,
-    /// Times that balancing did not move it: it may not run there.
+    /// Moves that balancing refused because of the task's CPU set.
     pub nr_failed_migrations_affine: u64,
-    /// It was running.
+    /// Moves refused because the task was running.
     pub nr_failed_migrations_running: u64,
-    /// It was cache-hot.
+    /// Moves refused because the task was cache-hot.
     pub nr_failed_migrations_hot: u64,
-    /// Times that balancing moved it although it was cache-hot.
+    /// Moves of the task although it was cache-hot.
     pub nr_forced_migrations: u64,
     /// Wake-ups.
     pub nr_wakeups: u64,
-    /// By a waker about to sleep.
+    /// Wake-ups by a waker about to sleep.
     pub nr_wakeups_sync: u64,
-    /// Onto another CPU than its last.
+    /// Wake-ups onto a CPU other than the task's last CPU.
     pub nr_wakeups_migrate: u64,
-    /// Onto the waker's CPU.
+    /// Wake-ups onto the waker's CPU.
     pub nr_wakeups_local: u64,
-    /// Onto another than the waker's.
+    /// Wake-ups onto a CPU other than the waker's.
     pub nr_wakeups_remote: u64,
-    /// Pulled to the waker's CPU.
+    /// Wake-ups that pulled the task to the waker's CPU.
     pub nr_wakeups_affine: u64,
-    /// Wake-ups in which that was considered.
+    /// Wake-ups that considered pulling the task.
     pub nr_wakeups_affine_attempts: u64,
 }

@@ -1,4 +1,4 @@
-//! What wake-ups, switches and sleeps count. Callers ask [`super::Schedstats::on`] first; all of this is out of their way.
+//! Statistics of wake-ups, switches and sleeps. Callers test [`super::Schedstats::on`] first; these functions are never inlined.
 
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
@@ -9,7 +9,7 @@ use crate::tasks::State;
 use crate::time::{NEVER, Ns};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// CPU `cpu` puts a task that has slept on `target`'s queue (`ttwu_stat()`, then the enqueueing).
+    /// Counts a wake-up by `cpu` onto `target`'s queue (`ttwu_stat()`, then the enqueueing).
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_wake(
@@ -39,13 +39,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats_enqueue(cpu, task);
     }
 
-    /// The narrowest domain of a CPU that has another in it.
+    /// Narrowest domain of a CPU that contains another CPU.
     pub(super) fn stats_level(&self, cpu: usize, other: usize) -> Option<usize> {
         (0..self.balance.shapes.of_cpu[cpu].len())
             .find(|level| self.balance.shapes.domain(cpu, *level).span.contains(other))
     }
 
-    /// A wake-up has considered whether to pull a task from `previous` to the waker's CPU (`wake_affine()`).
+    /// Counts a wake-up that considered pulling a task from `previous` to the waker's CPU (`wake_affine()`).
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_affine(&mut self, cpu: usize, task: TaskIx, previous: usize, pulled: bool) {
@@ -59,7 +59,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// A task that is not on its way between queues enters one: its sleep ends, its wait begins.
+    /// Counts the enqueueing of a task that is not migrating: its sleep ends and its wait begins.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_enqueue(&mut self, payer: usize, task: TaskIx) {
@@ -67,21 +67,21 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats_update(payer, Line::Task(task));
         let it = self.stats.task(task);
         if it.sleeps_since != NEVER {
-            // A CPU that is ahead has put it to sleep at a moment that its waker has not reached yet.
+            // The clock of the CPU that put the task to sleep can be ahead of the waker's clock.
             at = at.max(it.sleeps_since);
             let slept = at - it.sleeps_since;
             it.counts.sum_sleep_runtime_ns += slept;
             it.counts.sleep_max_ns = it.counts.sleep_max_ns.max(slept);
             it.sleeps_since = NEVER;
         }
-        // A wait goes on over a move; the queue's own begins anew.
+        // The task's wait continues over a move; the queue's wait starts again.
         it.queued_since = at;
         if it.waits_since == NEVER {
             it.waits_since = at;
         }
     }
 
-    /// `schedule()` begins.
+    /// Counts a call of `schedule()`.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_schedule(&mut self, cpu: usize) {
@@ -89,7 +89,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats.queues[cpu].counts.sched_count += 1;
     }
 
-    /// `sched_yield()`.
+    /// Counts a call of `sched_yield()`.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_yield(&mut self, cpu: usize) {
@@ -97,7 +97,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats.queues[cpu].counts.yld_count += 1;
     }
 
-    /// Nobody is left to run on a CPU.
+    /// Counts a switch to idle.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_idle(&mut self, cpu: usize) {
@@ -105,8 +105,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats.queues[cpu].counts.sched_goidle += 1;
     }
 
-    /// A CPU changes to a task; the one before goes back to its queue unless it is nobody. Run delay, run time and the
-    /// number of runs are part of a switch's price: kernels count them always (`sched_info_switch()`).
+    /// Counts a switch to a task. The previous task, if any, returns to its queue. Run delay, run time and the number of runs are
+    /// part of the cost of a switch: kernels always count them (`sched_info_switch()`).
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_switch(&mut self, cpu: usize, previous: TaskIx, next: TaskIx) {
@@ -131,7 +131,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         queue.arrived = at;
     }
 
-    /// A task that was on a CPU's queue `since` has left it: another CPU that takes it away writes there.
+    /// Counts the departure of a task that was on a CPU's queue `since`. Another CPU that moves the task pays for the update.
     pub(super) fn stats_left_queue(&mut self, payer: usize, cpu: usize, since: Ns, at: Ns) {
         let queue = &mut self.stats.queues[cpu];
         queue.writer = payer as u16;
@@ -140,7 +140,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// The current task of a CPU has run up to its clock.
+    /// Counts the run time of a CPU's current task up to the CPU's clock.
     fn stats_depart(&mut self, cpu: usize) {
         let at = self.cpus[cpu].clock;
         let queue = &mut self.stats.queues[cpu];
@@ -151,7 +151,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// The current task of a CPU sleeps, waits for another one, or ends.
+    /// Counts that the current task of a CPU sleeps, waits for another task, or exits.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_block(&mut self, cpu: usize, task: TaskIx, state: State) {
@@ -164,7 +164,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats.task(task).sleeps_since = at;
     }
 
-    /// The current task of a CPU is taken off it, to wait elsewhere.
+    /// Counts that the current task of a CPU moves to another CPU's queue.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_take(&mut self, cpu: usize, task: TaskIx) {

@@ -2,15 +2,15 @@
 //! (`kernel.sched_schedstats`, `schedstats=`).
 //!
 //! ```text
-//! events    wake-ups, switches, sleeps: what they count, and whose lines they write
+//! events    wake-ups, switches, sleeps: counters, and the lines that they write
 //! balance   the same for balancing
 //! counts    the counters
 //! report    /proc/schedstat and /proc/PID/sched of a simulation
 //! ```
-//! Off, an event meets one branch and nothing is written. On, all that an event changes in one structure (a runqueue's
-//! statistics, a domain's, a task's) is one *update*, and costs `stats_local` of the machine, or `stats_remote` if another
-//! CPU has written there last. Updates are paid by the CPU on which the kernel does them: a wake-up by the waker, a
-//! balancing pass by the CPU that balances.
+//! While the switch is off, an event takes one branch and writes nothing. While it is on, all changes of an event to one
+//! structure (statistics of a runqueue, a domain or a task) form one *update*. An update costs `stats_local` of the machine,
+//! or `stats_remote` if another CPU was the last to write the structure. The CPU that performs the update pays: the waker for a
+//! wake-up, the balancing CPU for a pass.
 
 mod balance;
 mod counts;
@@ -30,24 +30,24 @@ pub use report::{CpuReport, DomainReport, Report, Throughout};
 
 pub(crate) use balance::{Look, Refusal};
 
-/// Nobody has written a line yet.
+/// Marker for a line that no CPU has written.
 const UNWRITTEN: u16 = u16::MAX;
 
-/// What lies together in memory and is written together.
+/// A structure whose counters share cache lines and are written together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Line {
     /// Statistics of a CPU's runqueue.
     Queue(usize),
-    /// Of a CPU's domain, by level.
+    /// Statistics of a CPU's domain, by level.
     Domain(usize, usize),
-    /// Of a task.
+    /// Statistics of a task.
     Task(TaskIx),
 }
 
 #[derive(Debug, Clone)]
 struct Queue {
     writer: u16,
-    /// Since when the current task runs; [`NEVER`] if there is none, or it began while nothing was counted.
+    /// Time at which the current task started to run; [`NEVER`] without a task, or if it started while statistics were off.
     arrived: Ns,
     counts: CpuCounts,
 }
@@ -61,8 +61,8 @@ struct Domain {
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     writer: u16,
-    /// Since when it waits for a CPU, is on its present queue, and sleeps; [`NEVER`] if it does not, or began to while
-    /// nothing was counted.
+    /// Times at which the task began to wait for a CPU, entered its present queue, and fell asleep; [`NEVER`] if it did not, or
+    /// did so while statistics were off.
     pub(super) waits_since: Ns,
     queued_since: Ns,
     pub(super) sleeps_since: Ns,
@@ -81,22 +81,22 @@ impl Default for Task {
     }
 }
 
-/// Statistics of a machine. The tables are empty until they are first switched on.
+/// Statistics of a machine. The tables are empty until statistics are first switched on.
 #[derive(Debug, Default)]
 pub(crate) struct Schedstats {
     /// The switch.
     pub on: bool,
-    /// Whether it has been on from the start and never off.
+    /// Whether statistics have been on since the start.
     pub throughout: bool,
     queues: Vec<Queue>,
     domains: Vec<Vec<Domain>>,
     tasks: Vec<Task>,
-    /// Tasks that a balancing pass has refused to move; empty between passes.
+    /// Tasks that the present balancing pass has refused to move; empty between passes.
     pub refused: Vec<(TaskIx, Refusal)>,
 }
 
 impl Schedstats {
-    /// The statistics of a machine whose CPUs have so many domains each.
+    /// Statistics of a machine whose CPUs have these numbers of domains.
     pub fn new(on: bool, levels: impl Iterator<Item = usize>) -> Self {
         let mut it = Self::default();
         if on {
@@ -106,7 +106,7 @@ impl Schedstats {
         it
     }
 
-    /// Whether they have ever been on.
+    /// Whether statistics have ever been on.
     pub fn used(&self) -> bool {
         !self.queues.is_empty()
     }
@@ -122,7 +122,7 @@ impl Schedstats {
         }
     }
 
-    /// Waits and sleeps that have begun will not be counted: their ends would not be seen.
+    /// Forgets the begin of current waits and sleeps, whose ends will not be counted.
     fn turn_off(&mut self) {
         self.on = false;
         self.throughout = false;
@@ -140,19 +140,19 @@ impl Schedstats {
         &mut self.tasks[at]
     }
 
-    /// What is known of a task; its place is as that of a new task then.
+    /// Takes the counters of a task and resets its entry.
     pub fn take_task(&mut self, task: usize) -> Option<TaskCounts> {
         let it = std::mem::take(self.tasks.get_mut(task)?);
         (it.writer != UNWRITTEN).then_some(it.counts)
     }
 
-    /// For the checks: the tasks' states.
+    /// Times of all tasks, for the checks.
     #[cfg(any(debug_assertions, feature = "check"))]
     pub fn tasks(&self) -> impl Iterator<Item = (Ns, Ns)> + '_ {
         self.tasks.iter().map(|task| (task.waits_since, task.sleeps_since))
     }
 
-    /// For the checks: a counter over all CPUs.
+    /// Sum of a counter over all CPUs, for the checks.
     #[cfg(any(debug_assertions, feature = "check"))]
     pub fn sum(&self, of: impl Fn(&CpuCounts) -> u64) -> u64 {
         self.queues.iter().map(|queue| of(&queue.counts)).sum()
@@ -160,7 +160,7 @@ impl Schedstats {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Follows the switch, after tunables have changed.
+    /// Applies the switch after tunables have changed.
     pub(crate) fn stats_retuned(&mut self) {
         match (self.stats.on, self.tunables.on(Tunable::Schedstats)) {
             (false, true) => self.stats.turn_on(self.balance.shapes.of_cpu.iter().map(Vec::len)),
@@ -169,7 +169,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// A CPU updates a line, and pays for it.
+    /// Charges a CPU for the update of a line.
     fn stats_update(&mut self, payer: usize, line: Line) {
         let writer = match line {
             Line::Queue(cpu) => &mut self.stats.queues[cpu].writer,

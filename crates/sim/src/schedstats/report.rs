@@ -1,8 +1,8 @@
-//! The statistics as the kernel's files show them.
+//! Statistics in the layout of the kernel's files.
 //!
 //! `/proc/schedstat`: Documentation/scheduler/sched-stats.rst for the meanings, the versions' order of fields as in
-//! `show_schedstat()`. `/proc/PID/sched`: labels, widths and order of `proc_sched_show_task()`; what the simulated kernel
-//! does not have is left out there.
+//! `show_schedstat()`. `/proc/PID/sched`: labels, widths and order of `proc_sched_show_task()`; fields that the
+//! simulated kernel lacks are omitted.
 
 use std::fmt::Write;
 
@@ -14,14 +14,14 @@ use crate::observe::{Observer, TaskReport};
 use crate::schedstats::{CpuCounts, DomainCounts, PassCounts, TaskCounts};
 use crate::time::{Ns, SECOND};
 
-/// When the statistics were on.
+/// Time in which the statistics were on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Throughout {
-    /// From the start to the end.
+    /// The whole simulation.
     On,
-    /// In some part of the time; whether it reached to the end.
+    /// A part of the simulation.
     Partly {
-        /// Whether they were on at the end.
+        /// Whether statistics were on at the end.
         at_end: bool,
     },
 }
@@ -29,27 +29,27 @@ pub enum Throughout {
 /// A domain of a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainReport {
-    /// What its CPUs share.
+    /// Kind of the domain.
     pub kind: DomainKind,
-    /// Its CPUs.
+    /// CPUs of the domain.
     pub span: CpuMask,
-    /// Its counters.
+    /// Counters.
     pub counts: DomainCounts,
 }
 
 /// A CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuReport {
-    /// Its counters.
+    /// Counters.
     pub counts: CpuCounts,
-    /// Its domains, narrow to wide.
+    /// Domains, from narrow to wide.
     pub domains: Vec<DomainReport>,
 }
 
-/// Statistics of a machine that had them on, at least for a time.
+/// Statistics of a machine that had them on for at least a part of the simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// When.
+    /// Time in which they were on.
     pub throughout: Throughout,
     /// The kernel's layout.
     pub layout: StatsLayout,
@@ -79,7 +79,7 @@ impl Report {
     }
 
     fn domain(&self, it: &DomainCounts) -> Vec<u64> {
-        // Version 16 changed the places of busy and idle.
+        // Version 16 exchanged busy and idle.
         let order = if self.layout.version < 16 { [1, 0, 2] } else { [0, 1, 2] };
         let mut fields: Vec<u64> =
             order.into_iter().flat_map(|kind| self.load_balance(&it.passes[kind])).collect();
@@ -97,12 +97,12 @@ impl Report {
         } else {
             fields.extend([it.lb_imbalance_load, 0, it.lb_imbalance_task, 0]);
         }
-        // A pass that finds a busier group finds a queue in it here: lb_nobusyq stands still.
+        // In the simulator every busier group contains a busiest queue: lb_nobusyq stays 0.
         fields.extend([it.lb_gained, it.lb_hot_gained, 0, it.lb_nobusyg]);
         fields
     }
 
-    /// Words for the digest.
+    /// Numbers for the digest.
     pub(crate) fn words(&self) -> Vec<u64> {
         let of_cpu = |cpu: &CpuReport| {
             let it = &cpu.counts;
@@ -146,8 +146,8 @@ fn bitmap(span: &CpuMask, cpus: usize) -> String {
 }
 
 impl TaskCounts {
-    /// Names and values of the lines of `/proc/PID/sched`, in their order; `true`: a time in nanoseconds. What the
-    /// simulated kernel never has is 0 (blocking, input and output, cold migrations) or left out (extremes of single runs).
+    /// Names and values of the lines of `/proc/PID/sched`, in order; `true`: a time in nanoseconds. Fields that the simulated
+    /// kernel never changes are 0 (blocking, I/O, cold migrations) or omitted (extremes of single runs).
     pub fn lines(&self) -> [(&'static str, u64, bool); 23] {
         [
             ("sum_sleep_runtime", self.sum_sleep_runtime_ns, true),
@@ -178,7 +178,7 @@ impl TaskCounts {
 }
 
 impl TaskReport {
-    /// `/proc/PID/sched` of a task; statistics are in it only while they are `on`, as in a kernel's.
+    /// `/proc/PID/sched` of a task. As in a kernel, it contains statistics only while they are `on`.
     pub fn file(&self, pid: usize, layout: &StatsLayout, on: bool) -> String {
         let mut text = format!("{} ({pid}, #threads: {})\n{:-<67}\n", self.name, self.threads, "");
         entry(&mut text, "se.sum_exec_runtime", self.ran_ns, true);
@@ -202,7 +202,7 @@ impl TaskReport {
     }
 }
 
-/// A time is in milliseconds with six decimals.
+/// Appends a line. Times are in milliseconds with six decimals.
 fn entry(text: &mut String, label: &str, value: u64, time: bool) {
     let _ = if time {
         writeln!(text, "{label:<45}:{:>14}.{:06}", value / 1_000_000, value % 1_000_000)
@@ -212,7 +212,7 @@ fn entry(text: &mut String, label: &str, value: u64, time: bool) {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// The statistics at the end; none if they have never been on.
+    /// The statistics at the end; `None` if they have never been on.
     pub(crate) fn stats_report(&mut self, end: Ns) -> Option<Report> {
         if !self.stats.used() {
             return None;

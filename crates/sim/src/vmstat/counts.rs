@@ -2,11 +2,11 @@
 
 use crate::machine::CpuMask;
 
-/// A counter that is kept with differentials (`enum zone_stat_item`, `node_stat_item`).
+/// A counter with differentials (`enum zone_stat_item`, `node_stat_item`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Item {
-    /// Pages that nobody has.
+    /// Free pages.
     FreePages,
     /// Anonymous pages in page tables.
     AnonPages,
@@ -33,7 +33,7 @@ const ITEMS: usize = 3;
 /// Pages of 4 KiB in a MiB.
 const PAGES_PER_MIB: i64 = 256;
 
-/// No CPU has written a line yet.
+/// Marker for a line that no CPU has written.
 const NOBODY: u16 = u16::MAX;
 
 /// All counters. Each node has one zone.
@@ -41,44 +41,44 @@ const NOBODY: u16 = u16::MAX;
 pub(crate) struct Counts {
     threshold: i64,
     nodes: usize,
-    /// Of each CPU, for each zone.
+    /// Differentials of each CPU, for each zone.
     differentials: Vec<[i8; ITEMS]>,
     zones: Vec<[i64; ITEMS]>,
     global: [i64; ITEMS],
-    /// Which CPU wrote the line of each zone last, and at the end that of the global counters.
+    /// Last writer of each zone's line, and as the last entry of the global counters' line.
     writers: Vec<u16>,
-    /// CPUs whose differentials may be other than 0.
+    /// CPUs whose differentials may differ from 0.
     changed: CpuMask,
-    /// What it must all come to.
+    /// True counts, for the checks.
     #[cfg(any(debug_assertions, feature = "check"))]
     truth: [i64; ITEMS],
     #[cfg(any(debug_assertions, feature = "check"))]
     verified: bool,
 }
 
-/// What a fold did.
+/// Result of a fold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Folded {
-    /// Differentials that were other than 0.
+    /// Differentials that differed from 0.
     pub items: u64,
-    /// Lines written, of which others had written that many last.
+    /// Written lines whose last writer was another CPU.
     pub lines: u64,
     pub foreign: u64,
 }
 
-/// Number of the highest bit that is set, from 1; 0 for 0 (`fls()`).
+/// Number of the highest set bit, from 1; 0 for 0 (`fls()`).
 fn fls(value: u64) -> i64 {
     i64::from(u64::BITS - value.leading_zeros())
 }
 
-/// A differential's threshold on a machine of so many CPUs with so much memory in the zone: 2 × fls(CPUs) × (1 + fls(memory
+/// Threshold of differentials by number of CPUs and memory of the zone: 2 × fls(CPUs) × (1 + fls(memory
 /// in units of 128 MiB)), at most 125 (`calculate_normal_threshold()`, mm/vmstat.c, unchanged from 2.6.18 to 6.12).
 fn threshold(cpus: usize, zone_mib: u64) -> i64 {
     (2 * fls(cpus as u64) * (1 + fls(zone_mib / 128))).min(125)
 }
 
 impl Counts {
-    /// Counters of a machine on which nothing runs. `folds`: whether the kernel keeps differentials at all.
+    /// Counters of a machine without tasks. `folds`: whether the kernel has differentials.
     pub fn new(cpus: usize, nodes: usize, node_mib: u64, folds: bool) -> Self {
         let mut empty = [0; ITEMS];
         empty[Item::FreePages as usize] = node_mib as i64 * PAGES_PER_MIB;
@@ -99,8 +99,8 @@ impl Counts {
         }
     }
 
-    /// A CPU changes a counter of a node's zone by `steps` steps of `step` each, as it does page by page. How often the
-    /// differential went over the threshold, whereupon all of it was folded at once.
+    /// Changes a counter of a node's zone by `steps` steps of `step` each, page by page. Returns how often the differential
+    /// exceeded the threshold and was folded at once.
     pub fn change(&mut self, cpu: usize, node: usize, item: Item, step: i64, steps: u64) -> u64 {
         #[cfg(any(debug_assertions, feature = "check"))]
         {
@@ -110,7 +110,7 @@ impl Counts {
         let differential = &mut self.differentials[cpu * self.nodes + node][item as usize];
         let (mut value, mut left, mut over, mut folded) = (i64::from(*differential), steps, 0, 0);
         while left > 0 {
-            // Steps until the threshold is exceeded, counted from where the differential is.
+            // Steps from the present differential until the threshold is exceeded.
             let ahead = if step > 0 { self.threshold - value } else { self.threshold + value };
             let fits = (ahead / step.abs()) as u64;
             if left <= fits {
@@ -122,7 +122,7 @@ impl Counts {
             over += 1;
             value = 0;
             if left > fits {
-                // From 0 on every round is like the others.
+                // Starting from 0, all further rounds are alike.
                 let fits = (self.threshold / step.abs()) as u64;
                 let rounds = left / (fits + 1);
                 folded += step * (rounds * (fits + 1)) as i64;
@@ -143,7 +143,7 @@ impl Counts {
         over
     }
 
-    /// Differentials of a CPU that a fold would take, and the lines that it would write.
+    /// Differentials of a CPU that a fold would add, and the lines that the fold would write.
     pub fn pending(&self, cpu: usize) -> Folded {
         let mut found = Folded::default();
         if !self.changed.contains(cpu) {
@@ -195,17 +195,17 @@ impl Counts {
         found
     }
 
-    /// CPUs whose differentials may be other than 0; [`Counts::pending`] knows.
+    /// CPUs whose differentials may differ from 0; [`Counts::pending`] is exact.
     pub fn changed(&self) -> CpuMask {
         self.changed
     }
 
-    /// A global counter, as a reader of /proc/vmstat sees it.
+    /// Global counter, as in /proc/vmstat.
     pub fn global(&self, item: Item) -> i64 {
         self.global[item as usize]
     }
 
-    /// A counter of each zone.
+    /// Counter of each zone.
     pub fn zones(&self, item: Item) -> impl Iterator<Item = i64> {
         self.zones.iter().map(move |zone| zone[item as usize])
     }
@@ -216,24 +216,29 @@ impl Counts {
         self.differentials.chunks(self.nodes).map(sum)
     }
 
-    /// Panics unless global counters and differentials are together the true count, zones and global counters agree, and
-    /// no differential is over the threshold.
+    /// Panics unless global counters and differentials sum to the true count, zones and global counters agree, and no
+    /// differential exceeds the threshold.
     #[cfg(any(debug_assertions, feature = "check"))]
     pub fn verify(&mut self) {
         if std::mem::replace(&mut self.verified, true) {
             return;
         }
         for item in Item::ALL {
-            let known = self.global(item) + self.differentials(item).sum::<i64>();
-            assert_eq!(known, self.truth[item as usize], "{} is right", item.name());
-            assert_eq!(self.zones(item).sum::<i64>(), self.global(item), "zones of {} add up", item.name());
+            let total = self.global(item) + self.differentials(item).sum::<i64>();
+            assert_eq!(total, self.truth[item as usize], "{} equals the true count", item.name());
+            assert_eq!(
+                self.zones(item).sum::<i64>(),
+                self.global(item),
+                "zones of {} sum to the global counter",
+                item.name()
+            );
         }
         let most = self.differentials.iter().flatten().map(|each| i64::from(*each).abs()).max();
-        assert!(most <= Some(self.threshold), "a differential of {most:?} is over the threshold");
+        assert!(most <= Some(self.threshold), "a differential of {most:?} exceeds the threshold");
         let cpu_of = |(at, own): (usize, &[i8; ITEMS])| (*own != [0; ITEMS]).then_some(at / self.nodes);
         let missed =
             self.differentials.iter().enumerate().filter_map(cpu_of).find(|cpu| !self.changed.contains(*cpu));
-        assert_eq!(missed, None, "CPU with differentials that the shepherd would not find");
+        assert_eq!(missed, None, "CPU with differentials that the shepherd would miss");
     }
 }
 
@@ -256,13 +261,13 @@ mod tests {
 
     #[test]
     fn a_differential_over_the_threshold_is_folded_at_once() {
-        // Two CPUs, 1000 MiB: 16. Sixteen steps stay, the seventeenth takes all along.
+        // Two CPUs, 1000 MiB: 16. Sixteen steps remain, the seventeenth folds all.
         let mut counts = Counts::new(2, 1, 1000, true);
         assert_eq!(counts.change(0, 0, Item::AnonPages, 1, 16), 0);
         assert_eq!((counts.global(Item::AnonPages), counts.pending(0).items), (0, 1));
         assert_eq!(counts.change(0, 0, Item::AnonPages, 1, 1), 1);
         assert_eq!((counts.global(Item::AnonPages), counts.pending(0).items), (17, 0));
-        // 40 steps down: 17, 17, and 6 that stay.
+        // 40 steps down: 17, 17, and 6 that remain.
         assert_eq!(counts.change(1, 0, Item::AnonPages, -1, 40), 2);
         assert_eq!(counts.global(Item::AnonPages), 17 - 34);
         assert_eq!(counts.differentials(Item::AnonPages).collect::<Vec<_>>(), [0, -6]);
@@ -275,7 +280,7 @@ mod tests {
         counts.change(0, 0, Item::AnonPages, 1, 3);
         counts.change(0, 0, Item::FreePages, -1, 3);
         counts.change(0, 1, Item::AnonPages, 1, 2);
-        // Two zones' lines and the global one, which nobody had.
+        // Lines of two zones and the global line, all without a last writer.
         assert_eq!(counts.refresh_cpu_vm_stats(0), Folded { items: 3, lines: 3, foreign: 3 });
         assert_eq!(counts.refresh_cpu_vm_stats(0), Folded::default());
         counts.change(0, 0, Item::AnonPages, 1, 1);
@@ -298,7 +303,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_global_count_and_the_differentials_are_always_the_truth(
+        fn the_global_count_and_the_differentials_always_sum_to_the_true_count(
             cpus in 1usize..9, nodes in 1usize..4, mib in 1u64..100_000,
             acts in prop::collection::vec((0usize..8, 0usize..3, 0usize..ITEMS, -20i64..21, 0u64..400), 1..80),
         ) {
@@ -319,8 +324,8 @@ mod tests {
                 }
                 counts.verify();
                 for item in Item::ALL {
-                    let known = counts.global(item) + counts.differentials(item).sum::<i64>();
-                    prop_assert_eq!(known, truth[item as usize]);
+                    let total = counts.global(item) + counts.differentials(item).sum::<i64>();
+                    prop_assert_eq!(total, truth[item as usize]);
                     prop_assert_eq!(counts.global(item), stepwise.global(item));
                 }
             }

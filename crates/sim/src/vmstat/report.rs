@@ -1,33 +1,33 @@
-//! What is told of it at the end.
+//! Report at the end of a simulation.
 
 use serde::Serialize;
 
 use super::counts::{Counts, Item};
 
-/// Virtual memory's statistics: the workers' doings, events, and gauges.
+/// Statistics of virtual memory: runs of workers, events, and gauges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct VmstatCounters {
     /// Runs of the workers that fold.
     pub updates: u64,
-    /// Of these, runs that found nothing to fold.
+    /// Runs without a differential to fold.
     pub idle_updates: u64,
-    /// Looks of the shepherd at all CPUs.
+    /// Runs of the shepherd.
     pub looks: u64,
     /// Workers that the shepherd started.
     pub started: u64,
     /// Differentials that workers folded.
     pub folds: u64,
-    /// Differentials that were folded at once because they went over the threshold.
+    /// Differentials that were folded at once because they exceeded the threshold.
     pub overflows: u64,
-    /// CPU time that passed without a worker being due there, in nanoseconds, summed over CPUs.
+    /// CPU time without a due worker, in nanoseconds, summed over CPUs.
     pub quiet_ns: u64,
-    /// Page faults of first touches (an event: summed at each look, never folded).
+    /// Page faults of first touches (an event: summed by readers, never folded).
     pub pgfault: u64,
-    /// Pages allocated, those of kernel stacks among them (an event).
+    /// Pages allocated, including kernel stacks (an event).
     pub pgalloc_normal: u64,
     /// Pages freed (an event).
     pub pgfree: u64,
-    /// Free pages by the global counter; 0 also where more was used than there is.
+    /// Free pages by the global counter; 0 if the simulation used more than the machine has.
     pub nr_free_pages: u64,
     /// Anonymous pages by the global counter.
     pub nr_anon_pages: u64,
@@ -40,11 +40,11 @@ pub struct VmstatCounters {
 pub struct ItemReport {
     /// Name in /proc/vmstat.
     pub name: &'static str,
-    /// What its readers see.
+    /// Global value.
     pub global: i64,
-    /// Of each zone.
+    /// Value of each zone.
     pub zones: Vec<i64>,
-    /// Of each CPU, what has not been folded.
+    /// Differential of each CPU.
     pub differentials: Vec<i64>,
 }
 

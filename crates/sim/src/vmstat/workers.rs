@@ -1,4 +1,4 @@
-//! The workers: kernel threads that fold, and the one that starts them where it is needed.
+//! Kernel threads that fold differentials, and the shepherd that starts them.
 
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY, Segment};
@@ -18,45 +18,45 @@ const STACK_KIB: i64 = 16;
 
 const STACK_PAGES: u64 = STACK_KIB as u64 / 4;
 
-/// A CPU's timers are as many ticks apart from the next one's, lest all fold at the same moment (`round_jiffies()`,
+/// Ticks between the timers of neighbouring CPUs, so that CPUs do not fold at the same moment (`round_jiffies()`,
 /// kernel/time/timer.c).
 const SKEW_TICKS: Ns = 3;
 
-/// Sets the draw of the second's phase apart from the simulation's other draws, which it is not to move.
+/// Constant of the random draw for the phase of seconds, which keeps the simulation's other draws unchanged.
 const SALT: u64 = 0x766d_7374_6174_3031;
 
-/// What a worker is for.
+/// Duty of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duty {
     /// Folds the differentials of its CPU.
     Fold,
-    /// Looks for CPUs with differentials.
+    /// Searches for CPUs with differentials.
     Look,
 }
 
 /// A CPU's worker.
 #[derive(Debug, Clone, Copy)]
 struct Worker {
-    /// Its thread, once it has been needed.
+    /// Thread of the worker, created on first use.
     task: TaskIx,
-    /// A timer is set for it or it is running; otherwise the CPU is the shepherd's.
+    /// Whether a timer is set for the worker or it is running. Otherwise the shepherd watches the CPU.
     active: bool,
     quiet_since: Ns,
 }
 
-/// Who folds, and when.
+/// State of all workers.
 #[derive(Debug)]
 pub(crate) struct Workers {
-    /// Whether the kernel folds at all, and whether a shepherd says where.
+    /// Whether the kernel folds, and whether a shepherd starts workers.
     folds: bool,
     shepherds: bool,
-    /// When the deferrable timer of each CPU is due.
+    /// Expiry of each CPU's deferrable timer.
     pub due: Table<Ns>,
     each: Vec<Worker>,
     shepherd: TaskIx,
-    /// A timer is set for it, or it looks.
+    /// Whether the shepherd's timer is set or the shepherd runs.
     watching: bool,
-    /// Where a second begins that timers are rounded to.
+    /// Phase of the seconds to which timers are rounded.
     phase: Ns,
 }
 
@@ -76,8 +76,8 @@ impl Workers {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// At the start the machine has been up for long: the next time anybody is due lies anywhere within an interval, and so
-    /// do the seconds that timers are rounded to.
+    /// Draws the initial phases. The machine has been up for long, so the first expiry and the seconds to which timers are
+    /// rounded lie anywhere within an interval.
     pub(crate) fn start_vmstat(&mut self) {
         if !self.vmstat.workers.folds {
             return;
@@ -90,8 +90,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.vmstat.workers.shepherds { self.watch(due) } else { self.keep_all_workers(due) }
     }
 
-    /// Tunables have changed. A new interval counts from where the running one ends; a change of mode takes effect at
-    /// once.
+    /// Applies changed tunables. A new interval takes effect when the current one ends; a change of mode takes effect at once.
     pub(crate) fn retune_vmstat(&mut self) {
         let shepherds = self.tunables.on(Tunable::VmStatShepherd);
         if !self.vmstat.workers.folds || shepherds == self.vmstat.workers.shepherds {
@@ -102,7 +101,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.keep_all_workers(|it, cpu| it.next_fold(cpu, it.time.now));
             return;
         }
-        // Those who wait for their deferrable timers hand their CPUs over; others will when they find nothing to do.
+        // Workers that wait for deferrable timers hand over their CPUs now. Others do so when they have no work.
         for cpu in 0..self.cpus.len() {
             if std::mem::replace(&mut self.vmstat.workers.due[cpu], NEVER) != NEVER {
                 self.hand_over(cpu, self.time.now);
@@ -152,14 +151,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         SKEW_TICKS * self.time.tick_ns * cpu as Ns
     }
 
-    /// One interval later, rounded to a second where that is near: down in the second's first quarter, up behind it
+    /// Expiry one interval later, rounded to seconds: down in the first quarter of a second, else up
     /// (`round_jiffies_relative()`).
     fn next_fold(&self, cpu: usize, now: Ns) -> Ns {
         let at = now
             .saturating_add(self.tunables.ns(Tunable::VmStatInterval).saturating_mul(SECOND))
             .min(NEVER / 2);
         let skew = self.skew(cpu);
-        // Later by one second than what is rounded, so that nothing falls below 0.
+        // One second is added before rounding, so that the difference stays above 0.
         let whole = at + skew + SECOND - self.vmstat.workers.phase;
         let part = whole % SECOND;
         let rounded = if part < SECOND / 4 { whole - part } else { whole - part + SECOND };
@@ -167,7 +166,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if rounded > now { rounded } else { at }
     }
 
-    /// A CPU's deferrable timer is due.
+    /// Handles a due deferrable timer of a CPU.
     pub(crate) fn fold_is_due(&mut self, cpu: usize) {
         self.vmstat.workers.due[cpu] = NEVER;
         let worker = self.worker(cpu);
@@ -176,7 +175,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].in_interrupt = false;
     }
 
-    /// The thread of a CPU's worker.
+    /// Thread of a CPU's worker.
     fn worker(&mut self, cpu: usize) -> TaskIx {
         if self.vmstat.workers.each[cpu].task == NOBODY {
             self.vmstat.workers.each[cpu].task = self.spawn_kernel(cpu, Script::Vmstat(Duty::Fold));
@@ -184,19 +183,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.vmstat.workers.each[cpu].task
     }
 
-    /// What a worker is about to do, as a segment of its CPU's time.
+    /// A worker's next run, as a segment of its CPU's time.
     pub(crate) fn begin_vmstat(&mut self, cpu: usize, duty: Duty) -> Segment {
         let (local, remote) = (u64::from(self.costs.stats_local), u64::from(self.costs.stats_remote));
         let ns = match duty {
             Duty::Fold => {
-                // Behind the walk over all zones, each counter that is folded is added to its zone's and the global one.
+                // After the walk over all zones, each folded counter is added to its zone's and the global counter.
                 let found = self.vmstat.counts.pending(cpu);
                 Ns::from(self.costs.vmstat_fold)
                     + 2 * found.items * local
                     + found.foreign * remote.saturating_sub(local)
             }
             Duty::Look => {
-                // A look at each CPU's differentials of each zone: those that have changed are no longer in its caches.
+                // The shepherd reads each CPU's differentials of each zone. Changed differentials are not in its caches.
                 let changed = self.vmstat.counts.changed().count() as u64;
                 let all = self.cpus.len() as u64;
                 (changed * remote + (all - changed) * local) * self.world.machine.nodes() as u64
@@ -205,7 +204,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Segment::new(Account::Vmstat, ns.max(1))
     }
 
-    /// A worker has done it, and waits for the next time.
+    /// Completes a worker's run and sets its next timer.
     pub(crate) fn end_vmstat(&mut self, cpu: usize, duty: Duty) {
         match duty {
             Duty::Fold => self.vmstat_update(cpu),
@@ -213,7 +212,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// A worker folds the differentials of its CPU (`vmstat_update()`, mm/vmstat.c, v4.5).
+    /// Folds the differentials of a worker's CPU (`vmstat_update()`, mm/vmstat.c, v4.5).
     fn vmstat_update(&mut self, cpu: usize) {
         let folded = self.vmstat.counts.refresh_cpu_vm_stats(cpu).items;
         self.records.counters.vmstat.updates += 1;
@@ -224,14 +223,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.vmstat.workers.due[cpu] = at;
         } else if folded > 0 {
             // Not deferrable under the shepherd, as from 4.0 to 4.4 ("vmstat: do not use deferrable delayed work for
-            // vmstat_update"): otherwise what a CPU leaves when it goes idle would not be folded for as long as it idles.
+            // vmstat_update"). A deferrable timer would not fold an idle CPU's differentials until it wakes up.
             self.arm_exact(cpu, self.vmstat.workers.each[cpu].task, at);
         } else {
             self.hand_over(cpu, self.cpus[cpu].clock);
         }
     }
 
-    /// The shepherd starts a worker on each CPU with differentials (`vmstat_shepherd()`, mm/vmstat.c, v4.5).
+    /// Starts a worker on each CPU with differentials (`vmstat_shepherd()`, mm/vmstat.c, v4.5).
     fn vmstat_shepherd(&mut self, cpu: usize) {
         self.records.counters.vmstat.looks += 1;
         if !self.vmstat.workers.shepherds {
@@ -250,7 +249,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.arm_exact(cpu, self.vmstat.workers.shepherd, at);
     }
 
-    /// Pages are taken from a node by a task on a CPU, for memory of its own.
+    /// Counts pages that a task on a CPU allocates from a node.
     pub(crate) fn note_faults(&mut self, cpu: usize, node: usize, pages: u64) {
         self.records.counters.vmstat.pgfault += pages;
         self.records.counters.vmstat.pgalloc_normal += pages;
@@ -258,14 +257,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.count_pages(cpu, node, Item::AnonPages, 1, pages);
     }
 
-    /// The opposite.
+    /// Counts pages that a task on a CPU returns to a node.
     pub(crate) fn note_frees(&mut self, cpu: usize, node: usize, pages: u64) {
         self.records.counters.vmstat.pgfree += pages;
         self.count_pages(cpu, node, Item::FreePages, 1, pages);
         self.count_pages(cpu, node, Item::AnonPages, -1, pages);
     }
 
-    /// Pages are copied to another node, and given back on their own.
+    /// Counts pages that are copied to another node and freed on their own.
     pub(crate) fn note_page_moves(&mut self, cpu: usize, from: usize, to: usize, pages: u64) {
         self.records.counters.vmstat.pgalloc_normal += pages;
         self.records.counters.vmstat.pgfree += pages;
@@ -275,7 +274,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// A task has got its stack in the kernel, or given it back.
+    /// Counts the allocation or release of a task's kernel stack.
     pub(crate) fn note_stack(&mut self, cpu: usize, node: usize, born: bool) {
         let sign = if born { 1 } else { -1 };
         let pages = if born {
@@ -284,7 +283,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             &mut self.records.counters.vmstat.pgfree
         };
         *pages += STACK_PAGES;
-        // The stack is one piece of several pages.
+        // A stack is one allocation of several pages.
         self.count_pages(cpu, node, Item::FreePages, -sign * STACK_PAGES as i64, 1);
         self.count_pages(cpu, node, Item::KernelStack, sign * STACK_KIB, 1);
     }
@@ -296,7 +295,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// At the end: gauges, and how long CPUs were left alone.
+    /// Computes the gauges and the time without due workers at the end of a simulation.
     pub(crate) fn finish_vmstat(&mut self, close: Ns) {
         let quiet = |it: &Worker| if it.active { 0 } else { close.saturating_sub(it.quiet_since) };
         let quiet: Ns = self.vmstat.workers.each.iter().map(quiet).sum();
