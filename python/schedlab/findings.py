@@ -1,4 +1,4 @@
-"""What a report is made from: runs, their verdicts and their warnings, brought together from the store."""
+"""Findings of a report: the verdicts and warnings of stored runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedlab.analysis.attribution import Attribution, attribute
 from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
-from schedlab.analysis.duplicates import remark
+from schedlab.analysis.duplicates import remark as remark_on_duplicates
 from schedlab.analysis.factorial import SwitchEffect, effects
 from schedlab.analysis.matching import Unmatched
 from schedlab.analysis.rows import Word
@@ -30,21 +30,21 @@ from schedlab.store.samples import sample_table
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that a report shows.
+    """Everything in a report.
 
     Attributes:
-        columns: what is compared, the baseline first: a run's variants, or variants of several runs.
-        verdicts: every row, every column but the baseline.
+        columns: the compared columns, the baseline first: variants of one run or of several.
+        verdicts: one for each row and each column but the baseline.
         values: block means: position, block, variant (the column's name), workload, parameters, metric, value.
-        failures: the trials that did not end well, in order.
-        paired: whether blocks pair the columns; imported figures and those of several runs are not paired.
-        unmatched: rows that not every column has.
-        printed: the tables of an imported text, which have no samples.
-        checked: the same tables with all gains, tests and disagreements that follow from what is printed.
-        notes: what a reader should know and is no warning: what was left aside, what an import left out.
-        attribution: a stack's steps, row by row, where the experiment names one.
-        effects: what each switch of a factorial does, row by row.
-        course: how far a sequential run has come; None for others.
+        failures: the failed trials, in order.
+        paired: whether the columns are paired by block; imported figures and those of several runs are not.
+        unmatched: rows that some columns lack.
+        printed: the tables of an imported text, which has no samples.
+        checked: the same tables with gains, tests and disagreements.
+        notes: remarks that are no warnings, for instance on variants and lines that were left out.
+        attribution: the steps of the experiment's stack, row by row.
+        effects: the effects of a factorial's switches, row by row.
+        course: progress of a sequential run; None for others.
     """
 
     columns: tuple[Chosen, ...]
@@ -64,7 +64,7 @@ class Findings:
 
     @property
     def run(self) -> reading.Run:
-        """The baseline's run, which is the only one unless several are compared."""
+        """The baseline's run."""
         return self.columns[0].run
 
     @property
@@ -74,17 +74,17 @@ class Findings:
 
     @property
     def has_regression(self) -> bool:
-        """Whether a column was shown to be worse; the A/A control is none."""
+        """Whether a column other than the A/A control is worse."""
         return any(verdict.word is Word.WORSE and not verdict.control for verdict in self.verdicts)
 
     @property
     def runs(self) -> Sequence[reading.Run]:
-        """Every run that is compared, once."""
+        """Every compared run, once."""
         return list({(column.store, column.run.id): column.run for column in self.columns}.values())
 
 
 def findings(engine: Engine, run: int | reading.Run | None) -> Findings:
-    """Judge a stored run (the newest when none is given), from the store alone.
+    """Judge a stored run, by default the newest, from the store alone.
 
     ``run`` is the run or its number.
     """
@@ -97,8 +97,8 @@ def findings(engine: Engine, run: int | reading.Run | None) -> Findings:
     done = reading.blocks_done(engine, run) if design.looks else None
     taken = course(design.looks, options.alpha, done) if done is not None else None
     stopped = taken is not None and taken.stopped and run.state == "complete"
-    judged = _iterations(engine, run) if options.interval == "bootstrap" else values
-    verdicts = judge(judged, questions, design.variants, design.control, options, counts, done)
+    samples = _iterations(engine, run) if options.interval == "bootstrap" else values
+    verdicts = judge(samples, questions, design.variants, design.control, options, counts, done)
     planned = run.recorded if stopped else run.planned
     printed = () if design.paired else printed_tables(engine, run.id)
     facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters)
@@ -124,24 +124,26 @@ def _notes(run: reading.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], 
         yield taken.describe(complete=run.state == "complete")
     elif not run.design.paired:
         yield from run.notes
-    if run.kind == "simulated" and (same := remark(values, verdicts, run.design.variants[0], run.design.stack)):
-        yield same
+    if run.kind == "simulated" and (
+        remark := remark_on_duplicates(values, verdicts, run.design.variants[0], run.design.stack)
+    ):
+        yield remark
 
 
 def _iterations(engine: Engine, run: reading.Run) -> pl.DataFrame:
-    """A run's single measurements, which the bootstrap resamples within their blocks."""
+    """Return a run's single measurements, which the bootstrap resamples within their blocks."""
     return sample_table(engine, variants_of(run)).rename({"column": "variant"})
 
 
-def count(engine: Engine, found: Findings, parts: Sequence[str] = ()) -> list[Change]:
-    """How the kernel's counters of a run's variants differ from the baseline's, the most striking first in each row.
+def count(engine: Engine, judged: Findings, parts: Sequence[str] = ()) -> list[Change]:
+    """Return the changes of the kernel's counters against the baseline, the clearest first in each row.
 
-    With ``parts`` of names only those counters that have one of them, and then also those of single CPUs; ``*`` stands
-    for anything.
+    With ``parts`` only the counters with one of these parts in their name, including those of single CPUs; ``*`` is a
+    wildcard.
     """
-    counts = reading.counters(engine, found.run.id)
-    names = [column.variant for column in found.columns]
+    counts = reading.counters(engine, judged.run.id)
+    names = [column.variant for column in judged.columns]
     wanted = None
     if parts:
         wanted = {name for name in counts["counter"].unique() if any(fnmatchcase(name, f"*{part}*") for part in parts)}
-    return compare(counts, names[0], names, 1 - found.options.alpha, wanted)
+    return compare(counts, names[0], names, 1 - judged.options.alpha, wanted)

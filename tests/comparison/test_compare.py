@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import ttest_ind
 from sqlalchemy import Engine
 
-from schedlab.comparison.comparing import compare
-from schedlab.comparison.refusing import ComparisonError
+from schedlab.comparison.columns import ComparisonError
+from schedlab.comparison.judging import compare
 from schedlab.errors import StoreError
 from schedlab.experiment.plan import Trial
 from schedlab.findings import findings

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.comparison.comparing import compare
-from schedlab.comparison.refusing import ComparisonError
+from schedlab.comparison.columns import ComparisonError
+from schedlab.comparison.judging import compare
 from schedlab.findings import Findings, findings
 from schedlab.report import changelog, data, markdown, text
 from schedlab.report.build import build

@@ -13,23 +13,22 @@ from schedlab.analysis.warnings import Kind
 from schedlab.report import words
 
 PACKAGE = Path(schedlab.__file__).parent
+JUDGING = ("analysis", "comparison", "execution", "findings.py", "report", "store")
+"""Modules that handle verdicts. Elsewhere ``better`` and ``worse`` are options of commands."""
 SOURCE = {
     path.relative_to(PACKAGE): path.read_text(encoding="utf-8")
     for pattern in ("*.py", "*.j2", "*.js")
     for path in PACKAGE.rglob(pattern)
 }
 
-COMMAND_LINE = {"worse": 1, "better": 1}
-"""Other uses of these texts as literals: the value of ``--fail-on``, and a heading of ``schedlab simulate``."""
-
 
 def occurrences(pattern: str) -> int:
-    return sum(len(re.findall(pattern, text)) for text in SOURCE.values())
+    return sum(len(re.findall(pattern, text)) for path, text in SOURCE.items() if path.parts[0] in JUDGING)
 
 
 @pytest.mark.parametrize("word", [*map(str, Word), words.NOISE_BAND])
 def test_a_verdict_word_is_declared_once(word: str) -> None:
-    assert occurrences(f"[\"']{word}[\"']") == 1 + COMMAND_LINE.get(word, 0)
+    assert occurrences(f"[\"']{word}[\"']") == 1
     assert occurrences(f">{word}<") == 0
 
 

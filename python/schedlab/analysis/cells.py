@@ -1,4 +1,4 @@
-"""Cells of a run's figures: the values of one variant in one row, by block."""
+"""Cells of a run: the values of one variant in one row, by block."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Cell = Mapping[int, float]
 """Block → the mean of its iterations."""
 
 Failures = Mapping[tuple[str, str, str], tuple[int, int]]
-"""Trials that failed, and trials recorded, by workload, parameters and variant."""
+"""Failed and recorded trials by workload, parameters and variant."""
 
 TOLERATED = 0.05
-"""The share of a cell's trials that may fail before what is left is no fair sample of it."""
+"""Share of failed trials above which the other trials of a cell are no fair sample."""
 
 _KEYS = ["workload", "parameters", "metric", "variant"]
 
@@ -53,7 +53,7 @@ def average_blocks(cells: Sequence[CellSamples]) -> pl.DataFrame:
 
 
 def block_means(samples: pl.DataFrame) -> dict[Key, dict[int, float]]:
-    """Mean over a block's iterations, by (workload, parameters, metric, variant), then by block.
+    """Return means over a block's iterations, by (workload, parameters, metric, variant), then by block.
 
     ``samples`` has columns workload, parameters, metric, variant, block, value; iterations are not independent and
     never count as more than one block.
@@ -66,32 +66,32 @@ def block_means(samples: pl.DataFrame) -> dict[Key, dict[int, float]]:
 
 
 def block_values(samples: pl.DataFrame) -> dict[Key, dict[int, list[float]]]:
-    """Each block's iterations, by the same keys as :func:`block_means`, from the same columns."""
+    """Return each block's iterations, by the keys and from the columns of :func:`block_means`."""
     values = samples.group_by([*_KEYS, "block"], maintain_order=True).agg(pl.col("value"))
     cells: dict[Key, dict[int, list[float]]] = {}
-    for workload, parameters, metric, variant, block, held in values.iter_rows():
-        cells.setdefault((workload, parameters, metric, variant), {})[block] = held
+    for workload, parameters, metric, variant, block, iterations in values.iter_rows():
+        cells.setdefault((workload, parameters, metric, variant), {})[block] = iterations
     return cells
 
 
 def table(cell: Mapping[int, list[float]], blocks: list[int]) -> NDArray[np.float64]:
-    """The iterations of these blocks, shape (blocks, iterations), nan behind those of a block that has fewer."""
-    made = np.full((len(blocks), max((len(cell[block]) for block in blocks), default=0)), nan)
+    """Return the iterations of these blocks, shape (blocks, iterations), padded with nan."""
+    padded = np.full((len(blocks), max((len(cell[block]) for block in blocks), default=0)), nan)
     for row, block in enumerate(blocks):
-        made[row, : len(cell[block])] = cell[block]
-    return made
+        padded[row, : len(cell[block])] = cell[block]
+    return padded
 
 
 def failed_too_often(failures: Failures, workload: str, parameters: str, variant: str) -> str:
-    """Why what is left of a cell is no fair sample of it; empty where it is one."""
+    """Return why the trials of a cell are no fair sample; empty if they are."""
     failed, recorded = failures.get((workload, parameters, variant), (0, 0))
     if recorded and failed / recorded > TOLERATED:
-        return f"{failed} of {recorded} trials of {variant} failed; those left are no fair sample"
+        return f"{failed} of {recorded} trials of {variant} failed; the others are no fair sample"
     return ""
 
 
 def fault(workload: str, parameters: str, variant: str, cell: Cell, failures: Failures) -> str:
-    """Why a cell cannot be one of several that are judged together; empty where it can."""
+    """Return why a cell cannot be judged together with others; empty if it can."""
     if not cell:
         return f"no measurement of {variant}"
     if any(value <= 0 for value in cell.values()):
@@ -100,12 +100,12 @@ def fault(workload: str, parameters: str, variant: str, cell: Cell, failures: Fa
 
 
 def mean(cell: Cell) -> float:
-    """Over blocks; nan where there is none."""
+    """Return the mean over blocks; nan without any."""
     return sum(cell.values()) / len(cell) if cell else nan
 
 
 def spread(cell: Cell) -> float:
-    """Sample standard deviation of block means; nan below two."""
+    """Return the sample standard deviation of block means; nan below two."""
     if len(cell) < 2:
         return nan
     centre = mean(cell)

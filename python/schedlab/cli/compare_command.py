@@ -1,4 +1,4 @@
-"""``schedlab compare``: runs, variants of them, and results on disk beside each other."""
+"""``schedlab compare``: runs, their variants, and results on disk side by side."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from schedlab.errors import Exit
 
 
 def compare(
-    sides: Annotated[
+    columns: Annotated[
         list[str],
         typer.Argument(
             metavar="A B...",
-            help="Each a run's number or name, RUN:VARIANT, or the path of results to read (a path with several runs "
-            "brings all). The first is the baseline.",
+            help="Run numbers or names, RUN:VARIANT, or paths of results (a path with several runs brings all of "
+            "them). The first is the baseline.",
         ),
     ],
     store: Store = None,
@@ -43,18 +43,17 @@ def compare(
     table: Tables = None,
     fail_on: Annotated[FailOn | None, typer.Option(help="Exit with 1 when a verdict is this.")] = None,
 ) -> None:
-    """Compare runs, measured or imported, in the rows that they have in common.
+    """Compare measured or imported runs in their common rows.
 
-    Variants of one run are paired by block. What was measured or imported apart was not measured in turn: the report
-    says what that means for its verdicts.
+    Variants of one run are paired by block. Other columns were not measured in turn: the report warns what that means
+    for its verdicts.
     """
     import gc
 
     gc.disable()
     from schedlab.cli.presenting import present
-    from schedlab.cli.scope import Scope, compared
-    from schedlab.comparison.choosing import choose
-    from schedlab.comparison.refusing import refuse
+    from schedlab.cli.scope import Scope
+    from schedlab.comparison.columns import choose, refuse
     from schedlab.store.file import open_store
     from schedlab.store.selection import named_apart, with_baseline
 
@@ -64,13 +63,12 @@ def compare(
         from schedlab.importers.printed.layout import layouts as parsed
 
         layouts = [layout for text in table for layout in parsed(text)]
-    chosen = named_apart(choose(sides, opened, layouts))
+    chosen = named_apart(choose(columns, opened, layouts))
     chosen = with_baseline(chosen, baseline) if baseline else chosen
     refuse(chosen)
     engine = next((column.store for column in chosen if column.store), None)
     engine = opened() if engine is None or any(column.store is None for column in chosen) else engine
-    ranks = form is not Format.MMTESTS
-    scope = Scope(engine, chosen, lambda: compared(engine, chosen, ranks=ranks), store)
+    scope = Scope(engine, chosen, store, ranks=form is not Format.MMTESTS)
     present(scope, Wanted(form, output, stars, layout, width, samples))
     if fail_on is FailOn.WORSE and scope.findings.has_regression:
         raise typer.Exit(Exit.REGRESSION)

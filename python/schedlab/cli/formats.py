@@ -1,4 +1,4 @@
-"""How a report is asked for: formats and their options, shared by ``report`` and ``compare``."""
+"""Formats of a report and their options, shared by ``report`` and ``compare``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedlab.errors import SchedlabError
 
 
 class Format(StrEnum):
-    """How to write the report."""
+    """The formats of a report."""
 
     TEXT = "text"
     MMTESTS = "mmtests"
@@ -26,7 +26,7 @@ class Format(StrEnum):
 
 
 class Stars(StrEnum):
-    """Who gives the asterisks of the mmtests format."""
+    """Rules for the asterisks of the mmtests format."""
 
     VERDICTS = "verdicts"
     NONE = "none"
@@ -35,7 +35,7 @@ class Stars(StrEnum):
 
 
 class Layout(StrEnum):
-    """Which of MMTests' sets of rows."""
+    """MMTests' sets of rows."""
 
     CURRENT = "current"
     SINCE_2019 = "2019"
@@ -51,19 +51,19 @@ Form = Annotated[
     ),
 ]
 Output = Annotated[
-    Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE, whole or not at all; default stdout.")
+    Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE in one step; default stdout.")
 ]
 GivenStars = Annotated[
     Stars | None,
     typer.Option(
-        "--stars", help="mmtests: asterisks mark verdicts (the default), nothing, or what MMTests' own rules did."
+        "--stars", help="mmtests: asterisks mark verdicts (the default), nothing, or rows by MMTests' own rules."
     ),
 ]
 GivenLayout = Annotated[
-    Layout | None, typer.Option("--layout", help="mmtests: today's rows (the default), or those of an earlier time.")
+    Layout | None, typer.Option("--layout", help="mmtests: today's rows (the default), or those of an earlier version.")
 ]
 Width = Annotated[
-    int | None, typer.Option("--width", min=40, help="text: columns; default the terminal's, elsewhere 80.")
+    int | None, typer.Option("--width", min=40, help="text: columns; default the terminal's width, elsewhere 80.")
 ]
 Samples = Annotated[bool, typer.Option("--samples", help="csv: every sample on a line of its own.")]
 Baseline = Annotated[
@@ -79,12 +79,12 @@ TAKES = {
     "--counter": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),
     "--counters": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),
 }
-"""The formats that an option is for; html shows counters in any case."""
+"""The formats of each option; html always shows counters."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """How the user wants a report; None is the format's own default."""
+    """The user's options of a report; None is the format's own default."""
 
     form: Format = Format.TEXT
     output: Path | None = None
@@ -102,5 +102,5 @@ class Wanted:
                 raise SchedlabError(
                     f"has no meaning for {self.form}",
                     where=option,
-                    todo=f"leave it away, or take --format {' or '.join(formats)}",
+                    todo=f"omit it, or use --format {' or '.join(formats)}",
                 )

@@ -57,11 +57,10 @@ def report(
         bool, typer.Option("--failures", help="Print each failed trial with its output instead.")
     ] = False,
 ) -> None:
-    """Print the report of a run, or of several beside each other."""
+    """Print the report of a run, or of several runs side by side."""
     import gc
 
-    # A report lives for a second, and most of what it makes, modules first, lives as long: looking for garbage among
-    # it is a twentieth of the time.
+    # A report takes a second and most of its objects live as long, so that garbage collection would only cost time.
     gc.disable()
     from schedlab.cli.presenting import present
     from schedlab.cli.scope import scope_of

@@ -1,8 +1,8 @@
-"""What a report is about: the words of a command as columns, judged when a format asks for it."""
+"""The subject of a report: the words of a command as columns, judged when a format needs verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,61 +19,62 @@ if TYPE_CHECKING:
 
 @dataclass
 class Scope:
-    """What a report is about: columns of a store, and how their findings are made. ``store`` is named in commands."""
+    """Columns of a store, or a whole run. Modules that judge are loaded only if a format needs verdicts.
+
+    Attributes:
+        engine: the store of the columns that name no other.
+        chosen: the columns, the baseline first.
+        store: path of the store, for commands in the report.
+        ranks: whether verdicts on unpaired columns include a rank test.
+        run: the run, if the report is on a single run and all of its variants.
+    """
 
     engine: Engine
     chosen: Sequence[Chosen]
-    judge: Callable[[], Findings]
     store: Path | None
+    ranks: bool = True
+    run: Run | None = None
 
     @cached_property
     def findings(self) -> Findings:
-        """Judged once, and only if the format shows verdicts."""
-        return self.judge()
+        """The verdicts and warnings."""
+        if self.run is not None:
+            from schedlab.findings import findings
+
+            return findings(self.engine, self.run)
+        from schedlab.comparison.judging import compare
+
+        return compare(self.engine, self.chosen, ranks=self.ranks)
 
     @cached_property
     def samples(self) -> Columns:
-        """The samples side by side."""
+        """The samples of the columns."""
         from schedlab.store.columns import columns
 
         return columns(self.engine, [column for column in self.chosen if column.run.design.questions])
 
 
 def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path | None, *, ranks: bool) -> Scope:
-    """What the words of a report mean: one run as a whole, or columns of several."""
-    from schedlab.comparison.refusing import refuse
+    """Return the scope of a report's arguments: one run, or columns of several."""
+    from schedlab.comparison.columns import refuse
     from schedlab.store import reading, selection
     from schedlab.store.columns import variants_of
 
-    def together(chosen: Sequence[Chosen]) -> Scope:
+    def several(chosen: Sequence[Chosen]) -> Scope:
         named = selection.named_apart(chosen)
         named = selection.with_baseline(named, baseline) if baseline else named
         refuse(named)
-        return Scope(engine, named, lambda: compared(engine, named, ranks=ranks), store)
+        return Scope(engine, named, store, ranks)
 
     if len(words) > 1:
-        return together([column for word in words for column in selection.select(engine, word)])
+        return several([column for word in words for column in selection.select(engine, word)])
     run = selection.one_run(engine, words[0]) if words else reading.run(engine, None)
     if not words and run.design.questions and not run.design.paired:
-        beside = selection.imported_beside(engine, run)
-        if len(beside) > 1:
-            return together(beside)
+        imported = selection.imported_beside(engine, run)
+        if len(imported) > 1:
+            return several(imported)
     columns = variants_of(run)
     if baseline and baseline != columns[0].name:
-        # The control is the first variant once more: it is none for another baseline.
-        return together([column for column in columns if column.variant != run.design.control])
-    return Scope(engine, columns, lambda: judged(engine, run), store)
-
-
-def compared(engine: Engine, chosen: Sequence[Chosen], *, ranks: bool) -> Findings:
-    """Findings over columns; what judges is loaded only when a format asks for verdicts."""
-    from schedlab.comparison.comparing import compare
-
-    return compare(engine, chosen, ranks=ranks)
-
-
-def judged(engine: Engine, run: Run) -> Findings:
-    """Return the findings of one run; the modules that judge are loaded only when a format asks for verdicts."""
-    from schedlab.findings import findings
-
-    return findings(engine, run)
+        # The control repeats variant 1; it is no control of another baseline.
+        return several([column for column in columns if column.variant != run.design.control])
+    return Scope(engine, columns, store, ranks, run)

@@ -1,7 +1,7 @@
-"""Several runs as one comparison: their columns side by side, matched row by row, judged as what they are.
+"""Comparison of columns of one run or of several: matched row by row, judged against the first column.
 
-    words ──choose──▶ columns ──match──▶ rows that they have in common ──judge──▶ Findings
+    words ──choose──▶ columns ──match──▶ common rows ──judge──▶ Findings
 
-Variants of one run are compared by block, as the run's own report does. Whatever was measured or imported apart has no
-blocks in common: it is judged as groups that nothing pairs, with the warnings that belong to it.
+Variants of one run are paired by block, as in the run's own report. Columns of different runs, and imported ones, share
+no blocks: they are judged as unpaired groups, with warnings about that.
 """

@@ -1,8 +1,8 @@
-"""Verdicts over the sides of a comparison: by block within one run, as groups that nothing pairs between several."""
+"""Verdicts on columns against the first: paired by block within one run, unpaired groups between several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,86 +10,130 @@ import polars as pl
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import average_blocks, block_means
-from schedlab.analysis.matching import Matched
+from schedlab.analysis.matching import Matched, match
+from schedlab.analysis.tables import check
 from schedlab.analysis.unpaired import Group, UnpairedRow, group, judge_unpaired, unpaired_warnings
 from schedlab.analysis.verdicts import Options, Verdict, judge
 from schedlab.analysis.warnings import Warning
-from schedlab.comparison.sides import Side
+from schedlab.comparison import printed, warnings
+from schedlab.comparison.columns import RunKey, first_columns, refuse, run_key, sampled
+from schedlab.findings import Findings
 from schedlab.store import reading
-from schedlab.store.columns import Row, Samples, read_cells, samples_by_row
+from schedlab.store.columns import Chosen, read_cells, samples_by_row
 from schedlab.store.samples import sample_table
+from schedlab.store.selection import named_apart
 
 
-def side_by_side(sides: Sequence[Side]) -> pl.DataFrame:
-    """Block means of all sides by their columns' names; see :func:`schedlab.analysis.cells.average_blocks`."""
-    of_run: dict[tuple[Engine, int], pl.DataFrame] = {}
-    for side in sides:
-        if side.of not in of_run:
-            of_run[side.of] = average_blocks(read_cells(side.engine, side.run))
-    return pl.concat([of(of_run[side.of], side) for side in sides])
+def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = True) -> Findings:
+    """Judge the columns against the first of them.
+
+    Args:
+        engine: the store of the columns that name no other.
+        chosen: the columns, the baseline first.
+        ranks: whether to compute Mann–Whitney's p, which loads a large library.
+
+    Raises ComparisonError for a column that occurs twice, and for columns without a common row.
+    """
+    named = named_apart(chosen)
+    refuse(named)
+    named = [replace(column, store=column.store or engine) for column in named]
+    columns = sampled(named)
+    if not columns:
+        return printed.compare(named)
+    runs = first_columns(columns)
+    means = {key: average_blocks(read_cells(key[0], column.run)) for key, column in runs.items()}
+    failures = {key: reading.failures(*key) for key in runs}
+    matching = match({column.name: column.run.design.questions for column in columns})
+    questions = [row.question for row in matching.rows]
+    values, options = _of_columns(columns, means), columns[0].run.design.options(columns[0].run.seed)
+    unpaired: list[Warning] = []
+    if len(runs) == 1:
+        verdicts = _paired(columns, matching.rows, values, options)
+    else:
+        # Interim analyses are about the blocks of a single run.
+        options = replace(options, looks=())
+        verdicts, unpaired = _unpaired(columns, matching.rows, values, options, ranks=ranks)
+    of_runs = warnings.within_runs(columns, means, failures, questions, options)
+    tables = printed.tables_of([column for column in named if not column.run.design.questions])
+    return Findings(
+        columns=tuple(columns),
+        verdicts=verdicts,
+        warnings=[*unpaired, *warnings.between_runs(columns), *of_runs],
+        values=values,
+        failures=_of_columns(columns, failures),
+        options=options,
+        paired=len(runs) == 1,
+        unmatched=matching.unmatched,
+        printed=tables,
+        checked=tuple(map(check, tables)),
+        notes=tuple(dict.fromkeys(warnings.notes(columns))),
+    )
 
 
-def failed(sides: Sequence[Side]) -> pl.DataFrame:
-    """The failed trials of all sides, by their columns' names; see :func:`schedlab.store.reading.failures`."""
-    return pl.concat([of(reading.failures(*side.of), side) for side in sides])
+def _of_columns(columns: Sequence[Chosen], frames: Mapping[RunKey, pl.DataFrame]) -> pl.DataFrame:
+    """Return the lines of the columns' variants from frames of their runs, under the columns' names."""
+    return pl.concat(
+        [
+            frames[run_key(column)]
+            .filter(pl.col("variant") == column.variant)
+            .with_columns(pl.lit(column.name).alias("variant"))
+            for column in columns
+        ]
+    )
 
 
-def of(frame: pl.DataFrame, side: Side) -> pl.DataFrame:
-    """The lines of one side's variant, under its column's name."""
-    named = pl.lit(side.name).alias("variant")
-    return frame.filter(pl.col("variant") == side.column.variant).with_columns(named)
-
-
-def paired(sides: Sequence[Side], rows: Sequence[Matched], values: pl.DataFrame, options: Options) -> list[Verdict]:
-    """Verdicts over variants of one run, which were measured in turn."""
-    questions, names = [row.question for row in rows], [side.name for side in sides]
+def _paired(
+    columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame, options: Options
+) -> list[Verdict]:
+    """Judge variants of one run, which were measured in turn."""
+    engine, number = run_key(columns[0])
     if options.interval == "bootstrap":
-        # It resamples single iterations within their blocks.
-        values = sample_table(sides[0].engine, [side.column for side in sides]).rename({"column": "variant"})
-    return judge(values, questions, names, None, options, reading.failure_counts(*sides[0].of))
+        # The bootstrap resamples single iterations within their blocks.
+        values = sample_table(engine, columns).rename({"column": "variant"})
+    names, questions = [column.name for column in columns], [row.question for row in rows]
+    return judge(values, questions, names, None, options, reading.failure_counts(engine, number))
 
 
-def unpaired(
-    sides: Sequence[Side], rows: Sequence[Matched], values: pl.DataFrame, options: Options, *, ranks: bool
+def _unpaired(
+    columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame, options: Options, *, ranks: bool
 ) -> tuple[list[Verdict], list[Warning]]:
-    """Verdicts of each side over the rows that it has, and the warnings that go with such verdicts."""
-    names = [side.name for side in sides]
-    groups = _groups(sides, rows, values)
-    warnings = list(unpaired_warnings(groups, names))
+    """Judge each column over its own rows; return the verdicts and the warnings about unpaired verdicts."""
+    names = [column.name for column in columns]
+    groups = _groups(columns, rows, values)
     if options.family == "run":
         judged = judge_unpaired(groups, names, options, ranks=ranks)
     else:
         judged = [
             verdict
-            for place, name in enumerate(names[1:], start=1)
-            for verdict in judge_unpaired(_of_two(groups, place), [names[0], name], options, ranks=ranks)
+            for index, name in enumerate(names[1:], start=1)
+            for verdict in judge_unpaired(_pairs(groups, index), [names[0], name], options, ranks=ranks)
         ]
-    held = {(verdict.question, verdict.variant): verdict for verdict in judged}
-    return [held[row.question, name] for row in rows for name in names[1:] if name in row.columns], warnings
+    verdicts = {(verdict.question, verdict.variant): verdict for verdict in judged}
+    ordered = [verdicts[row.question, name] for row in rows for name in names[1:] if name in row.columns]
+    return ordered, list(unpaired_warnings(groups, names))
 
 
-def _samples(side: Side) -> dict[Row, Samples]:
-    variant = side.column.variant
-    return samples_by_row(read_cells(side.engine, side.run, {variant}), variant)
+def _pairs(groups: Sequence[UnpairedRow], index: int) -> list[UnpairedRow]:
+    """Return the rows of a column with the baseline's group and its own, without rows that it lacks."""
+    return [replace(row, groups=(row.groups[0], row.groups[index])) for row in groups if row.groups[index] is not None]
 
 
-def _of_two(groups: Sequence[UnpairedRow], place: int) -> list[UnpairedRow]:
-    """The rows that a side has, with the baseline and that side alone: a row that it lacks is none of its questions."""
-    return [replace(row, groups=(row.groups[0], row.groups[place])) for row in groups if row.groups[place] is not None]
-
-
-def _groups(sides: Sequence[Side], rows: Sequence[Matched], values: pl.DataFrame) -> list[UnpairedRow]:
-    """The block means of each side in each row, or the samples of its only block."""
+def _groups(columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame) -> list[UnpairedRow]:
+    """Return the block means of each column in each row, or the samples of its only block."""
     means = block_means(values)
-    # Where every row has several blocks the samples are not needed, and there may be a million of them.
+    # Samples, of which there may be a million, are read only for columns with a single block in some row.
     pooled = {key[3] for key, blocks in means.items() if len(blocks) < 2}
-    samples = {side.name: _samples(side) for side in sides if side.name in pooled}
+    samples = {
+        column.name: samples_by_row(read_cells(run_key(column)[0], column.run, {column.variant}), column.variant)
+        for column in columns
+        if column.name in pooled
+    }
 
-    def group_of(row: Matched, side: Side) -> Group | None:
-        if side.name not in row.columns:
+    def group_of(row: Matched, column: Chosen) -> Group | None:
+        if column.name not in row.columns:
             return None
         key = (row.question.workload, row.question.parameters, row.question.metric)
-        blocks = list(means.get((*key, side.name), {}).values())
-        return group(samples.get(side.name, {}).get(key, np.empty(0)), blocks)
+        blocks = list(means.get((*key, column.name), {}).values())
+        return group(samples.get(column.name, {}).get(key, np.empty(0)), blocks)
 
-    return [UnpairedRow(row.question, tuple(group_of(row, side) for side in sides)) for row in rows]
+    return [UnpairedRow(row.question, tuple(group_of(row, column) for column in columns)) for row in rows]

@@ -140,7 +140,7 @@ def column_parts(columns: Sequence[Chosen]) -> list[document.Column]:
             variant=column.variant,
             control=column.variant == column.run.design.control,
             place=places.setdefault((column.store, column.run.id), len(places)),
-            stored=repeat.stored(column),
+            stored=column.stored,
         )
         for column in columns
     ]

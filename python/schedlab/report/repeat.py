@@ -27,24 +27,19 @@ def commands(findings: Findings, store: Path | None) -> list[str]:
             shlex.join(run_command(run)),
         ]
     into = ["--to", str(store)] if store else []
-    imported = [column for column in columns if stored(column) and not column.run.design.paired]
+    imported = [column for column in columns if column.stored and not column.run.design.paired]
     paths = dict.fromkeys(column.run.experiment_path for column in imported)
     imports = [shlex.join(["schedlab", "import", path, *into]) for path in paths]
-    if len(findings.runs) == 1 and stored(columns[0]):
+    if len(findings.runs) == 1 and columns[0].stored:
         return [*imports, shlex.join(["schedlab", "report", str(run.id), *at])]
     return [*imports, shlex.join(["schedlab", "compare", *_words(columns), *at])]
-
-
-def stored(column: Chosen) -> bool:
-    """Return whether a column is in a store, not read from a path."""
-    return column.store is None or column.store.url.database not in (None, "", ":memory:")
 
 
 def _words(columns: Sequence[Chosen]) -> list[str]:
     """Return the arguments of ``compare`` for these columns. A path includes all of its columns."""
     words = []
     for column in columns:
-        if not stored(column):
+        if not column.stored:
             words.append(column.run.experiment_path)
         elif column.run.design.paired:
             words.append(f"{column.run.id}:{column.variant}")

@@ -34,6 +34,11 @@ class Chosen:
     name: str
     store: Engine | None = None
 
+    @property
+    def stored(self) -> bool:
+        """Whether the run is in a store, not only in memory after a path was read."""
+        return self.store is None or self.store.url.database not in (None, "", ":memory:")
+
 
 def variants_of(run: Run) -> list[Chosen]:
     """Return a run's columns, the baseline first; the A/A control is a column too."""
