@@ -21,6 +21,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.verdicts import Options
 from schedlab.experiment.plan import Trial
+from schedlab.store import reading
 
 CAMPAIGNS, BLOCKS, ITERATIONS, SEED = 300, 8, 5, 2
 """Two standard errors are exceeded by chance once in 40 shares: the seed is one that does not."""
@@ -166,7 +167,7 @@ def test_only_whole_blocks_of_a_recording_count_and_keep_their_order() -> None:
 def test_a_run_is_recorded_trial_by_trial_in_the_order_of_time(run_script: Callable[..., Any], engine: Engine) -> None:
     run_id, target = run_script(lambda trial: 1 + trial.index)
     measured = [trial for trial in target.log if isinstance(trial, Trial) and trial.phase == "measure"]
-    kept = record.trials(engine, run_id)
+    kept = record.trials(engine, reading.run(engine, run_id))
     assert kept["value"].to_list() == [1.0 + trial.index for trial in measured]
     assert kept["variant"].to_list() == [trial.variant.name for trial in measured]
     assert kept["block"].to_list() == [trial.block for trial in measured]
