@@ -187,3 +187,23 @@ def test_clocks_are_in_milliseconds(printed: str) -> None:
     text = f" Performance counter stats for 'x' (3 runs):\n\n   1,204.10 {printed}   #  0.998 CPUs   ( +- 1.00% )\n"
     (clock,) = only(imported(text)).rows
     assert (clock.unit, values(clock)) == ("ms", [1204.10])
+
+
+def test_wrapped_rows_of_a_0_day_report_are_joined() -> None:
+    text = """         %stddev     %change         %stddev
+             \\          |                \\
+    138055 ± 18%     +33.4%
+184128 ± 14%  cpuidle..usage
+      3.32 ± 46%      +1.5        4.82 ± 13%
+mpstat.cpu.all.usr%
+      3379            +3.7%       3505        vmstat.system.cs
+"""
+    table = only(imported(text))
+    assert [(row.operation, values(row), row.cells[1].gain_text) for row in table.rows] == [
+        ("cpuidle..usage", [138055, 184128], "+33.4"),
+        ("mpstat.cpu.all.usr%", [3.32, 4.82], "+1.5"),
+        ("vmstat.system.cs", [3379, 3505], "+3.7"),
+    ]
+    with pytest.raises(ImportProblem, match="0-day") as caught:
+        imported(text.replace("+33.4%\n184128 ± 14%", "+33.4%"))
+    assert caught.value.where == "mail.txt:3"

@@ -29,7 +29,7 @@ _NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _VALUE = rf"(?P<value{{k}}>{_NUMBER}|nan|-)(?:\s*(?:\+/?-|Â±|[±~?ą\ufffd])\s*(?P<spread{{k}}>\d+)%)?"
 _CHANGE = r"(?P<change{k}>[-+]?\d+(?:\.\d+)?(?:e[+-]?\d+)?%?|[-+]?(?:nan|inf)%?)"
 _FAILS = r"(?P<fails{k}>\d*):(?P<runs{k}>\d+)"
-_NAME = r"\s+(?P<name>\S.*)"
+_NAME = r"\s+(?P<name>[A-Za-z_].*)"
 _LIKE_A_ROW = re.compile(rf"\s*(?:{_NUMBER}\s+(?:[±~ą\ufffd]|[-+]\d|\d)|\d*:\d+\s+-?\d+%)")
 _MONITORS = re.compile(
     r"(?:perf-(?:profile|stat|sched|c2c)|sched_debug|(?:numa-|proc-)?(?:vmstat|meminfo|numastat)|turbostat|cpuidle|"
@@ -55,6 +55,8 @@ _SURROUNDINGS = frozenset(
 _FARTHEST_HEADING = 30
 _LONGEST_LINE = 1000
 _MOST_COMMITS = 50
+_MOST_WRAPS = 2
+"""Further lines of a row that a mail program wrapped."""
 _FROM_ZERO = 1e90
 """A change in per cent above which the first mean was 0: lkp-tests divides by 1e-100 then (``+6.7e+101%``)."""
 
@@ -99,25 +101,36 @@ class Reader:
             if _POINTERS.match(text) or _HEADER.match(text):
                 at += 1
                 continue
-            following = self._lines[at + 1].text.strip() if at + 1 < len(self._lines) else ""
-            if " " not in following and "." in following and _row_pattern(count, named=False).fullmatch(text.strip()):
-                # A mail program wrapped the name.
-                text, at = f"{text}  {following}", at + 1
-            if match := _row_pattern(count, fails=False).fullmatch(text):
-                rows.append(_row(match, heading, line.number))
-            elif match := _row_pattern(count, fails=True).fullmatch(text):
-                rows.append(_fails(match, heading, line.number))
+            row, end = self._row(at, heading)
+            if row is not None:
+                rows.append(row)
+                at = end
             elif _LIKE_A_ROW.match(text):
                 raise malformed(self._source, line, f"it cannot be read as {count} columns of a 0-day report")
             else:
                 break
-            at += 1
         if not rows:
             return Part(at, notes=(f"line {heading.line}: a 0-day table without rows",))
         table = Table(
             "0-day", heading.title, heading.testcase, heading.columns, tuple(rows), heading.line, gains="change"
         )
         return Part(at, (table,))
+
+    def _row(self, at: int, heading: _Heading) -> tuple[TableRow | None, int]:
+        """Return the row that begins at ``lines[at]`` and its end; a mail program may have wrapped it."""
+        count, number = len(heading.columns), self._lines[at].number
+        text = self._lines[at].text
+        for end in range(at + 1, at + 2 + _MOST_WRAPS):
+            for fails, finish in ((False, _row), (True, _fails)):
+                match = _row_pattern(count, fails=fails).fullmatch(text)
+                # The name of a wrapped row has no spaces, or it would be the next row.
+                if match and (end == at + 1 or " " not in match["name"].strip()):
+                    return finish(match, heading, number), end
+            following = self._lines[end].text.strip() if end < len(self._lines) else ""
+            if not following or not _LIKE_A_ROW.match(text):
+                break
+            text = f"{text}  {following[:_LONGEST_LINE]}"
+        return None, at
 
     def _heading(self, at: int, floor: int, count: int) -> _Heading:
         """Read commits, parameters and testcase from the lines above."""
@@ -144,10 +157,10 @@ class Reader:
 
 
 @cache
-def _row_pattern(count: int, *, fails: bool = False, named: bool = True) -> re.Pattern[str]:
+def _row_pattern(count: int, *, fails: bool) -> re.Pattern[str]:
     cell, change = (_FAILS, r"(?P<change{k}>-?\d+)%") if fails else (_VALUE, _CHANGE)
     further = "".join(rf"\s+{change.format(k=k)}\s+{cell.format(k=k)}" for k in range(1, count))
-    return re.compile(rf"\s*{cell.format(k=0)}{further}{_NAME if named else ''}")
+    return re.compile(rf"\s*{cell.format(k=0)}{further}{_NAME}")
 
 
 def _row(match: re.Match[str], heading: _Heading, line: int) -> TableRow:
