@@ -35,7 +35,7 @@ def make(*, stderr: bool = False) -> Console:
 
 def table(*columns: str, right: Collection[str] = (), no_wrap: Collection[str] = ()) -> Table:
     """Return a table without lines; columns are left-aligned and folded except where named."""
-    result = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    result = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for column in columns:
         justify: Literal["right", "left"] = "right" if column in right else "left"
         result.add_column(column, overflow="fold", justify=justify, no_wrap=column in no_wrap)

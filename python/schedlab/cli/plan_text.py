@@ -6,13 +6,12 @@ import json
 from collections.abc import Sequence
 from math import isfinite
 
-from rich.table import Table
 from rich.text import Text
 
 from schedlab.analysis.factorial import TIMES, contrasts
 from schedlab.analysis.planning import RowPlan, Size
 from schedlab.analysis.verdicts import Question
-from schedlab.cli.console import Console
+from schedlab.cli.console import Console, table
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.sizing import Sizing
 from schedlab.experiment.factorial import resolution
@@ -30,7 +29,7 @@ def show(
     for what in downloads:
         console.print(f"To be downloaded: {what}.")
     _show_factorial(console, plan)
-    _show_looks(console, plan)
+    _show_interim_analyses(console, plan)
     if sizing is None:
         console.print(
             "\nThe noise of the rows is not known, so neither are the effects that this run can find. Measure a pilot "
@@ -68,47 +67,47 @@ def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Es
 
 
 def _show_factorial(console: Console, plan: Plan) -> None:
-    table, stack = plan.experiment.factorial, plan.experiment.attribution
+    factorial, stack = plan.experiment.factorial, plan.experiment.attribution
     if stack is not None:
         console.print(f"Stack: {' → '.join(stack.stack)}; each step has a verdict of its own.")
-    if table is None:
+    if factorial is None:
         return
-    layout, length = describe(plan).factorial, resolution(table)
+    layout, length = describe(plan).factorial, resolution(factorial)
     assert layout is not None
-    combinations = 2 ** len(table.switches)
+    combinations = 2 ** len(factorial.switches)
     if length is None:
-        console.print(f"Factorial: all {combinations} combinations of {len(table.switches)} switches.")
+        console.print(f"Factorial: all {combinations} combinations of {len(factorial.switches)} switches.")
         return
     share = f"{len(layout.runs)} of {combinations} combinations"
-    console.print(f"Factorial: {share} of {len(table.switches)} switches, resolution {length}.")
+    console.print(f"Factorial: {share} of {len(factorial.switches)} switches, resolution {length}.")
     for term in contrasts(layout):
         if term.aliases:
             console.print(f"  {term.name} is confounded with {', '.join(map(TIMES.join, term.aliases))}.")
 
 
-def _show_looks(console: Console, plan: Plan) -> None:
+def _show_interim_analyses(console: Console, plan: Plan) -> None:
     analyses = interim_analyses(plan)
     if not analyses:
         return
     console.print(f"\nThe run stops early when every row is decided at one of {len(analyses)} interim analyses:\n")
-    table = _table(
-        "analysis", "after block", "level, first row", "level, last row", "smallest p", "can find a difference"
-    )
-    for i, look in enumerate(analyses, start=1):
-        able = "yes" if look.can_decide else "the last rows only" if look.smallest <= look.last else "no"
-        table.add_row(str(i), str(look.blocks), *(f"{p:.2g}" for p in (look.first, look.last, look.smallest)), able)
-    console.print(table)
+    figures = ("after block", "level, first row", "level, last row", "smallest p", "can find a difference")
+    listed = table("analysis", *figures, right=figures)
+    for i, each in enumerate(analyses, start=1):
+        able = "yes" if each.can_decide else "the last rows only" if each.smallest <= each.last else "no"
+        listed.add_row(str(i), str(each.blocks), *(f"{p:.2g}" for p in (each.first, each.last, each.smallest)), able)
+    console.print(listed)
 
 
 def _show_rows(console: Console, plan: Plan, sizing: Sizing) -> None:
     run, design = sizing.run, plan.experiment.design
     console.print(f"\nNoise of run {run.id} ({_size(run.design.blocks, run.design.iterations)}, {run.state}):\n")
-    table = _table("row", "within", "between", "of ratio", "MDE", "blocks", "best")
+    figures = ("within", "between", "of ratio", "MDE", "blocks", "best")
+    listed = table("row", *figures, right=figures)
     for row in sizing.rows:
         cells = (row.noise.within, row.noise.between, row.noise.of_ratio(design.iterations), row.detectable)
         best = "-" if row.best_iterations is None else str(row.best_iterations)
-        table.add_row(row_name(row.question), *map(_percent, cells), _blocks(row), best)
-    console.print(table)
+        listed.add_row(row_name(row.question), *map(_percent, cells), _blocks(row), best)
+    console.print(listed)
     effect = _percent(sizing.wanted.effect)
     words = (
         "\nStandard deviations: within a block, between blocks, and of ratio: of a "
@@ -153,13 +152,6 @@ def _show_proposal(console: Console, how: str, size: Size | None) -> None:
 def _say(console: Console, label: str, text: str, style: str = "yellow") -> None:
     """Print a line with a coloured label, folded to the width of the console."""
     console.print(Text.assemble((label, style), " ", text))
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
-    for i, column in enumerate(columns):
-        table.add_column(column, overflow="fold", justify="left" if i == 0 else "right")
-    return table
 
 
 def _percent(share: float) -> str:
