@@ -1,27 +1,27 @@
-//! Which CPU a task runs on.
+//! Load balancing: selection of a CPU for each task.
 //!
 //! ```text
-//! select    a waking task: its last CPU, the waker's, or an idle one near
-//! spread    a new or freshly executed task: down the domains from the widest, to the least loaded group and CPU
-//! periodic  ticks and the idle CPUs' helper: when which domain is balanced
-//! newidle   a CPU about to become idle looks for work first
-//! shapes    what of the machine takes part in balancing
-//! //! pass      one look over one domain: statistics and decision
-//! pull      which tasks go, and their moving
-//! o1        all of it as 2.5.59 did it, before there were domains
+//! select_task_rq     a waking task: its previous CPU, the waker's, or an idle CPU that shares their cache
+//! find_idlest        a forked or executing task: down the domains from the widest, to the idlest group and CPU
+//! rebalance_domains  periodic balancing, by ticks of busy CPUs and by an idle CPU for all idle CPUs
+//! newidle_balance    a CPU that is about to become idle looks for work
+//! sched_domains      tables of the domains and caches that balancing uses
+//! load_balance       one pass over one domain: statistics and decision
+//! detach_tasks       which tasks move, and their move
+//! o1                 the balancing of 2.5.59, which has no domains
 //! ```
-//! Every pass costs time on the CPU that makes it: a base and a part for each CPU of the domain, and for each task moved.
+//! Each pass costs time on the CPU that makes it: a base, a part for each CPU of the domain, and a part for each moved task.
 
-mod newidle;
+mod detach_tasks;
+mod find_idlest;
+mod load_balance;
+mod newidle_balance;
 mod o1;
-mod pass;
-mod periodic;
-mod pull;
-mod select;
-mod shapes;
-mod spread;
+mod rebalance_domains;
+mod sched_domains;
+mod select_task_rq;
 
-pub(crate) use shapes::Shapes;
+pub(crate) use sched_domains::SchedDomains;
 
 use crate::engine::Engine;
 use crate::observe::Observer;
@@ -31,23 +31,23 @@ use crate::time::Ns;
 /// State of load balancing.
 #[derive(Debug)]
 pub(crate) struct Balance {
-    /// Domains and caches, cut to the CPUs that take part.
-    pub shapes: Shapes,
-    /// When an idle CPU next balances for all idle CPUs (`nohz.next_balance`).
+    /// Domains and caches, restricted to the CPUs that balancing uses.
+    pub domains: SchedDomains,
+    /// Time of the next balancing for all idle CPUs (`nohz.next_balance`).
     pub nohz_next_balance: Ns,
-    /// Tasks that a balancing pass has detached; empty between passes.
+    /// Tasks that a pass has detached, kept to reuse the allocation. Empty between passes.
     pub detached: Vec<TaskIx>,
 }
 
 impl Balance {
     /// The state at boot.
-    pub fn new(shapes: Shapes) -> Self {
-        Self { shapes, nohz_next_balance: 0, detached: Vec::new() }
+    pub fn new(domains: SchedDomains) -> Self {
+        Self { domains, nohz_next_balance: 0, detached: Vec::new() }
     }
 }
 
-/// What a kernel does with all its CPUs beside the policy of each: it selects a CPU for a task, and balances. By default
-/// it does so over domains, as all kernels since 2.6.7 do.
+/// A policy's part in decisions over all CPUs: the CPU of a task, and balancing. The default methods use scheduling domains,
+/// as all kernels since 2.6.7 do.
 pub(crate) trait KernelPolicy: Policy {
     /// Selects a CPU for an ordinary task that `cpu` wakes. `sync`: the waker is about to sleep.
     #[inline(always)]
@@ -65,26 +65,26 @@ pub(crate) trait KernelPolicy: Policy {
         engine.find_idlest_cpu(cpu, task)
     }
 
-    /// Selects a CPU for a real-time task that has been forked, and may run on `cpu`.
+    /// Selects a CPU for a real-time task that has been forked and is allowed on `cpu`.
     fn select_task_rq_fork_rt<O: Observer>(engine: &Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
         engine.select_task_rq_rt(cpu, task)
     }
 
-    /// Selects a CPU for the current ordinary task of `cpu`, which executes a program.
+    /// Selects a CPU for the current ordinary task of `cpu`, which calls `execve()`.
     fn select_task_rq_exec<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
         engine.find_idlest_cpu(cpu, task)
     }
 
-    /// The part of a busy CPU's tick in balancing.
+    /// Balances at the tick of a busy CPU.
     #[inline(always)]
     fn balance_tick<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) {
         engine.trigger_load_balance(cpu);
     }
 
-    /// The tick of an idle CPU, where the kernel does not stop it ([`Policy::TICKS_WHEN_IDLE`]).
+    /// Handles the tick of an idle CPU; called only under [`Policy::TICKS_WHEN_IDLE`].
     fn idle_tick<O: Observer>(_: &mut Engine<'_, Self, O>, _: usize) {}
 
-    /// Looks for work for a CPU that is about to become idle. Returns whether it has work.
+    /// Looks for work for a CPU that is about to become idle. Returns whether the CPU has work.
     #[inline(always)]
     fn newidle_balance<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) -> bool {
         engine.newidle_balance(cpu)
@@ -94,6 +94,6 @@ pub(crate) trait KernelPolicy: Policy {
 impl KernelPolicy for Cfs {}
 impl KernelPolicy for Eevdf {}
 
-/// Beyond this distance tasks are not pulled to their waker, nor new ones spread (`RECLAIM_DISTANCE`,
+/// Maximum NUMA distance over which wake-ups pull tasks and forks spread tasks (`RECLAIM_DISTANCE`,
 /// include/linux/topology.h).
 const RECLAIM_DISTANCE: u32 = 30;

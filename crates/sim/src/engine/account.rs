@@ -17,13 +17,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Accounts for a CPU's time up to `at`, which is not before its clock.
     pub(crate) fn settle_to(&mut self, cpu: usize, at: Ns) {
-        let it = &mut self.cpus[cpu];
-        let passed = at - it.clock;
-        if it.current == NOBODY {
+        let cpu_state = &mut self.cpus[cpu];
+        let passed = at - cpu_state.clock;
+        if cpu_state.current == NOBODY {
             self.spend(cpu, Account::Idle, passed);
             return;
         }
-        if it.rate == FULL && !it.segment.watched {
+        if cpu_state.rate == FULL && !cpu_state.segment.watched {
             self.work(cpu, passed);
             return;
         }
@@ -33,10 +33,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Accounts for time in which a CPU was slowed, or watched the clock.
     #[inline(never)]
     fn work_slowly(&mut self, cpu: usize, at: Ns, passed: Ns) {
-        let it = &mut self.cpus[cpu];
-        let work = if it.rate == FULL { passed } else { (passed * it.rate / FULL).min(it.segment.left) };
+        let cpu_state = &mut self.cpus[cpu];
+        let work = if cpu_state.rate == FULL {
+            passed
+        } else {
+            (passed * cpu_state.rate / FULL).min(cpu_state.segment.left)
+        };
         if passed > work {
-            it.user_ns += passed - work;
+            cpu_state.user_ns += passed - work;
             self.spend(cpu, Account::Smt, passed - work);
         }
         if self.cpus[cpu].segment.watched {
@@ -50,18 +54,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// than small work and a refill of caches. Those two may be nothing; finding out costs more than adding nothing.
     #[inline]
     fn work(&mut self, cpu: usize, work: Ns) {
-        let it = &mut self.cpus[cpu];
-        debug_assert!(work <= it.segment.left, "a segment ends before anything else begins");
-        let [carry, cache, rare @ ..] = &mut it.segment.extras;
+        let cpu_state = &mut self.cpus[cpu];
+        debug_assert!(work <= cpu_state.segment.left, "a segment ends before anything else begins");
+        let [carry, cache, rare @ ..] = &mut cpu_state.segment.extras;
         if *rare != [0; EXTRAS.len() - 2] {
             return self.work_with_extras(cpu, work);
         }
-        it.segment.left -= work;
+        cpu_state.segment.left -= work;
         let carry = take(carry, work);
         let cache = take(cache, work - carry);
-        let (rest, account, from) = (work - carry - cache, it.segment.account, it.clock);
-        it.clock = from + work;
-        it.user_ns += carry + cache + if account.is_user() { rest } else { 0 };
+        let (rest, account, from) = (work - carry - cache, cpu_state.segment.account, cpu_state.clock);
+        cpu_state.clock = from + work;
+        cpu_state.user_ns += carry + cache + if account.is_user() { rest } else { 0 };
         self.tell(from, cpu, EXTRAS[CARRY], carry);
         self.tell(from + carry, cpu, EXTRAS[CACHE], cache);
         self.records.ledger.add(cpu, account, rest);
@@ -71,23 +75,23 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// As [`Engine::work`], whatever the segment contains besides its work.
     #[inline(never)]
     fn work_with_extras(&mut self, cpu: usize, work: Ns) {
-        let it = &mut self.cpus[cpu];
-        it.segment.left -= work;
-        let (mut rest, mut from) = (work, it.clock);
-        it.clock = from + work;
+        let cpu_state = &mut self.cpus[cpu];
+        cpu_state.segment.left -= work;
+        let (mut rest, mut from) = (work, cpu_state.clock);
+        cpu_state.clock = from + work;
         for (extra, account) in EXTRAS.iter().enumerate() {
-            let it = &mut self.cpus[cpu];
-            if it.segment.extras[extra] == 0 {
+            let cpu_state = &mut self.cpus[cpu];
+            if cpu_state.segment.extras[extra] == 0 {
                 continue;
             }
-            let part = take(&mut it.segment.extras[extra], rest);
-            it.user_ns += if account.is_user() { part } else { 0 };
+            let part = take(&mut cpu_state.segment.extras[extra], rest);
+            cpu_state.user_ns += if account.is_user() { part } else { 0 };
             self.tell(from, cpu, *account, part);
             (rest, from) = (rest - part, from + part);
         }
-        let it = &mut self.cpus[cpu];
-        let account = it.segment.account;
-        it.user_ns += if account.is_user() { rest } else { 0 };
+        let cpu_state = &mut self.cpus[cpu];
+        let account = cpu_state.segment.account;
+        cpu_state.user_ns += if account.is_user() { rest } else { 0 };
         self.records.ledger.add(cpu, account, rest);
         self.records.observer.spent(from, cpu, account, rest);
     }
@@ -114,13 +118,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline]
     pub(crate) fn book(&mut self, cpu: usize, account: Account, ns: impl Into<Ns>) {
         let ns = ns.into();
-        let it = &mut self.cpus[cpu];
-        debug_assert!(it.clock >= self.time.now, "settled before booking");
-        let from = it.clock;
-        it.clock += ns;
+        let cpu_state = &mut self.cpus[cpu];
+        debug_assert!(cpu_state.clock >= self.time.now, "settled before booking");
+        let from = cpu_state.clock;
+        cpu_state.clock += ns;
         // What lies beyond the horizon is not the ledger's.
-        let counted =
-            if it.clock > self.time.horizon { self.time.horizon.saturating_sub(from).min(ns) } else { ns };
+        let counted = if cpu_state.clock > self.time.horizon {
+            self.time.horizon.saturating_sub(from).min(ns)
+        } else {
+            ns
+        };
         self.records.ledger.add(cpu, account, counted);
         self.records.observer.spent(from, cpu, account, counted);
     }
@@ -128,19 +135,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Charges the current task for the time up to its CPU's clock (`update_curr()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[inline]
     pub(crate) fn update_curr(&mut self, cpu: usize) {
-        let it = &self.cpus[cpu];
-        if it.current != NOBODY && it.clock != it.charged_at {
+        let cpu_state = &self.cpus[cpu];
+        if cpu_state.current != NOBODY && cpu_state.clock != cpu_state.charged_at {
             self.update_curr_slowly(cpu);
         }
     }
 
     fn update_curr_slowly(&mut self, cpu: usize) {
-        let it = &mut self.cpus[cpu];
-        let (task, ran) = (it.current, it.clock - it.charged_at);
-        it.charged_at = it.clock;
+        let cpu_state = &mut self.cpus[cpu];
+        let (task, ran) = (cpu_state.current, cpu_state.clock - cpu_state.charged_at);
+        cpu_state.charged_at = cpu_state.clock;
         let task_ = &mut self.tasks[task];
         task_.ran_ns += ran;
-        task_.ran_at = it.clock;
+        task_.ran_at = cpu_state.clock;
         if task_.class.realtime().is_none() {
             if self.rq.policy.update_curr(&mut self.rq.queues[cpu], &mut self.rq.entities, task, ran) {
                 self.cpus[cpu].need_resched = true;
@@ -159,14 +166,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Plans a CPU's next event.
     #[inline]
     pub(crate) fn rekey(&mut self, cpu: usize) {
-        let it = &self.cpus[cpu];
-        let mut at = it.timer_at.min(it.ipi_at);
-        if it.current != NOBODY {
-            at = at.min(it.end());
+        let cpu_state = &self.cpus[cpu];
+        let mut at = cpu_state.timer_at.min(cpu_state.ipi_at);
+        if cpu_state.current != NOBODY {
+            at = at.min(cpu_state.end());
             // Deferrable timers are looked at by ticks; a busy CPU without them is interrupted.
-            at = at.min(if self.tick_wanted(cpu) { it.tick_at } else { self.vmstat.workers.due[cpu] });
+            at = at.min(if self.tick_wanted(cpu) { cpu_state.tick_at } else { self.vmstat.workers.due[cpu] });
         } else if P::TICKS_WHEN_IDLE {
-            at = at.min(it.tick_at);
+            at = at.min(cpu_state.tick_at);
         }
         self.time.agenda.set_but_last(cpu, at.max(self.time.now));
     }

@@ -60,10 +60,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             "updates cost what they cost: {booked} of {due} ns"
         );
         for (task, (waits, sleeps)) in self.stats.tasks().enumerate() {
-            let it = &self.tasks[task as TaskIx];
-            let state = it.state;
+            let task_data = &self.tasks[task as TaskIx];
+            let state = task_data.state;
             // A kernel thread sleeps from the start, without having fallen asleep.
-            let known = self.stats.throughout && it.ran_ns > 0;
+            let known = self.stats.throughout && task_data.ran_ns > 0;
             let right = match state {
                 State::Waiting => sleeps == NEVER && (waits != NEVER || !self.stats.throughout),
                 State::Sleeping | State::Blocked => waits == NEVER && (sleeps != NEVER || !known),
@@ -73,15 +73,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         if self.stats.throughout {
             let wakeups: u64 = counters.wakeups.iter().sum();
-            assert_eq!(self.stats.sum(|it| it.ttwu_count), wakeups, "every wake-up is counted");
-            let switches = self.stats.sum(|it| it.pcount + it.sched_goidle);
+            assert_eq!(self.stats.sum(|task_data| task_data.ttwu_count), wakeups, "every wake-up is counted");
+            let switches = self.stats.sum(|task_data| task_data.pcount + task_data.sched_goidle);
             assert_eq!(switches, counters.switches, "every switch is counted");
-            assert!(self.stats.sum(|it| it.sched_count) >= switches, "a switch is a call of schedule()");
+            assert!(
+                self.stats.sum(|task_data| task_data.sched_count) >= switches,
+                "a switch is a call of schedule()"
+            );
         }
     }
 
     fn check_cpu(&self, cpu: usize, seen: &mut [u8]) {
-        let it = &self.cpus[cpu];
+        let cpu_state = &self.cpus[cpu];
         let mut number = 0;
         let mut see = |task: u32, state: State| {
             let there = &self.tasks[task];
@@ -90,17 +93,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             seen[task as usize] += 1;
             number += 1;
         };
-        it.realtime.tasks().for_each(|task| see(task, State::Waiting));
+        cpu_state.realtime.tasks().for_each(|task| see(task, State::Waiting));
         P::waiting(&self.rq.queues[cpu], |task| {
             see(task, State::Waiting);
             true
         });
-        if it.current != NOBODY {
-            see(it.current, State::Running);
+        if cpu_state.current != NOBODY {
+            see(cpu_state.current, State::Running);
         }
         assert_eq!(self.rq.nr_running[cpu], number, "CPU {cpu} counts its tasks");
         assert_eq!(self.rq.loads[cpu], P::load(&self.rq.queues[cpu]), "CPU {cpu} knows its load");
-        let idles = it.current == NOBODY;
+        let idles = cpu_state.current == NOBODY;
         assert!(!idles || number == 0, "CPU {cpu} idles although a task waits in its queue");
         assert_eq!(
             self.rq.idle.contains(cpu),
@@ -113,8 +116,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             "the mask of overloaded CPUs is right about {cpu}"
         );
         let spent = self.records.ledger.cpu_total(cpu);
-        assert_eq!(spent, it.clock.min(self.time.horizon), "CPU {cpu}'s accounts sum to its clock");
-        let fair = (!idles && self.tasks[it.current].class.realtime().is_none()).then_some(it.current);
+        assert_eq!(spent, cpu_state.clock.min(self.time.horizon), "CPU {cpu}'s accounts sum to its clock");
+        let fair =
+            (!idles && self.tasks[cpu_state.current].class.realtime().is_none()).then_some(cpu_state.current);
         P::verify(&self.rq.queues[cpu], &self.rq.entities, fair);
         assert!(self.time.agenda.at(cpu) >= self.time.now, "nothing is overdue");
     }

@@ -78,31 +78,35 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Accounts for a CPU's time up to the close of the books, or to the end of the piece of work that its task is at:
     /// after the program's end no more events happen, while kernel work that has begun lasts on.
     fn settle_last(&mut self, cpu: usize, close: Ns) {
-        let it = &self.cpus[cpu];
-        let busy_at_full_speed = it.current != NOBODY && it.rate == FULL;
-        let until =
-            if busy_at_full_speed { close.min(it.clock.saturating_add(it.segment.left)) } else { close };
-        if it.clock < until {
+        let cpu_state = &self.cpus[cpu];
+        let busy_at_full_speed = cpu_state.current != NOBODY && cpu_state.rate == FULL;
+        let until = if busy_at_full_speed {
+            close.min(cpu_state.clock.saturating_add(cpu_state.segment.left))
+        } else {
+            close
+        };
+        if cpu_state.clock < until {
             self.settle_to(cpu, until);
         }
     }
 
     /// Moves what a task has used into the sums, and into its report if it is one of the program's own.
     pub(crate) fn write_off(&mut self, task: TaskIx) {
-        let it = &mut self.tasks.table[task as usize];
+        let task_data = &mut self.tasks.table[task as usize];
         // Kernel threads are nobody's.
-        if it.kernel {
+        if task_data.kernel {
             return;
         }
-        let (ran, user) = (std::mem::take(&mut it.ran_ns), std::mem::take(&mut it.user_ns));
+        let (ran, user) = (std::mem::take(&mut task_data.ran_ns), std::mem::take(&mut task_data.user_ns));
         self.records.ended_ran_ns += ran;
         self.records.ended_user_ns += user.min(ran);
-        let counts = [it.voluntary, it.involuntary, it.migrations, it.wakeups].map(u64::from);
-        (it.voluntary, it.involuntary, it.migrations, it.wakeups) = (0, 0, 0, 0);
-        let own = !it.is_child && it.ordinal != NOBODY;
+        let counts = [task_data.voluntary, task_data.involuntary, task_data.migrations, task_data.wakeups]
+            .map(u64::from);
+        (task_data.voluntary, task_data.involuntary, task_data.migrations, task_data.wakeups) = (0, 0, 0, 0);
+        let own = !task_data.is_child && task_data.ordinal != NOBODY;
         let latencies = &mut self.tasks.latencies[task as usize];
         let statistics = if self.stats.used() { self.stats.take_task(task as usize) } else { None };
-        if let Some(report) = self.records.reports.get_mut(it.ordinal as usize).filter(|_| own) {
+        if let Some(report) = self.records.reports.get_mut(task_data.ordinal as usize).filter(|_| own) {
             report.ran_ns += ran;
             report.user_ns += user.min(ran);
             report.switches = (report.switches.0 + counts[0], report.switches.1 + counts[1]);

@@ -72,11 +72,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// The tick of a busy CPU.
     pub(super) fn tick(&mut self, cpu: usize) {
         self.records.counters.ticks += 1;
-        let it = &mut self.cpus[cpu];
-        it.tick_at += self.time.tick_ns;
-        if it.tick_at <= self.time.now {
-            it.tick_at = next_tick(it.tick_at, self.time.now, self.time.tick_ns);
-        }
+        self.advance_tick(cpu);
         self.book(cpu, Account::Tick, self.costs.tick);
         if self.cpus[cpu].timer_soft_at <= self.time.now {
             self.expire(cpu);
@@ -106,7 +102,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// SCHED_RR: when the slice is over the task goes behind its equals.
+    /// Move a CPU's tick to its next time after now.
+    #[inline]
+    pub(crate) fn advance_tick(&mut self, cpu: usize) {
+        let cpu_state = &mut self.cpus[cpu];
+        cpu_state.tick_at += self.time.tick_ns;
+        if cpu_state.tick_at <= self.time.now {
+            cpu_state.tick_at = next_tick(cpu_state.tick_at, self.time.now, self.time.tick_ns);
+        }
+    }
+
+    /// Reschedule when the slice of a SCHED_RR task is over: the task goes behind others of its priority.
     fn realtime_tick(&mut self, cpu: usize) {
         let current = self.cpus[cpu].current;
         let Class::RoundRobin(priority) = self.tasks[current].class else { return };
@@ -141,12 +147,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Sends a CPU an interrupt to reschedule.
     pub(crate) fn send_ipi(&mut self, from: usize, to: usize) {
         let arrives = self.cpus[from].clock + self.costs.ipi.at(self.topology.distance(from, to));
-        let it = &mut self.cpus[to];
-        if it.ipi_at <= arrives {
+        let cpu_state = &mut self.cpus[to];
+        if cpu_state.ipi_at <= arrives {
             return;
         }
         self.records.counters.ipis += 1;
-        it.ipi_at = arrives;
+        cpu_state.ipi_at = arrives;
         self.rekey(to);
     }
 

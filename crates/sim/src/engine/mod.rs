@@ -120,13 +120,16 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     #[inline]
     fn cpu_event(&mut self, cpu: usize) {
         self.settle(cpu);
-        let it = &self.cpus[cpu];
-        if it.current != NOBODY && it.segment.left == 0 && it.clock <= self.time.now {
+        let cpu_state = &self.cpus[cpu];
+        if cpu_state.current != NOBODY && cpu_state.segment.left == 0 && cpu_state.clock <= self.time.now {
             self.progress(cpu);
         }
         // One question for all that is not the end of a segment. A CPU that idles has a tick behind it, and is asked more.
-        let it = &self.cpus[cpu];
-        if it.timer_at.min(it.ipi_at).min(it.tick_at) <= self.time.now || it.need_resched || it.nohz_full {
+        let cpu_state = &self.cpus[cpu];
+        if cpu_state.timer_at.min(cpu_state.ipi_at).min(cpu_state.tick_at) <= self.time.now
+            || cpu_state.need_resched
+            || cpu_state.nohz_full
+        {
             self.interrupts(cpu);
         }
         self.rekey(cpu);
@@ -138,13 +141,13 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         if self.cpus[cpu].timer_at <= self.time.now {
             self.timer_interrupt(cpu);
         }
-        let it = &self.cpus[cpu];
-        if it.current != NOBODY && it.tick_at <= self.time.now && self.tick_wanted(cpu) {
+        let cpu_state = &self.cpus[cpu];
+        if cpu_state.current != NOBODY && cpu_state.tick_at <= self.time.now && self.tick_wanted(cpu) {
             self.tick(cpu);
-        } else if it.current == NOBODY && it.tick_at <= self.time.now && P::TICKS_WHEN_IDLE {
+        } else if cpu_state.current == NOBODY && cpu_state.tick_at <= self.time.now && P::TICKS_WHEN_IDLE {
             P::idle_tick(self, cpu);
-        } else if it.nohz_full
-            && it.current != NOBODY
+        } else if cpu_state.nohz_full
+            && cpu_state.current != NOBODY
             && self.vmstat.workers.due[cpu] <= self.time.now
             && !self.tick_wanted(cpu)
         {
@@ -153,8 +156,8 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         if self.cpus[cpu].ipi_at <= self.time.now {
             self.ipi_arrives(cpu);
         }
-        let it = &self.cpus[cpu];
-        if it.need_resched && it.current != NOBODY {
+        let cpu_state = &self.cpus[cpu];
+        if cpu_state.need_resched && cpu_state.current != NOBODY {
             self.schedule(cpu);
         }
     }

@@ -1,7 +1,7 @@
 //! From a checked configuration to a machine at rest.
 
 use super::{Changes, Cpu, DomainState, Engine, World};
-use crate::balance::{Balance, KernelPolicy, Shapes};
+use crate::balance::{Balance, KernelPolicy, SchedDomains};
 use crate::kernel::{Tunable, Tunables};
 use crate::machine::CpuMask;
 use crate::numa::Numa;
@@ -23,8 +23,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let tick_ns = SECOND / u64::from(machine.hz);
         let mut random = Random::new(config.seed);
         let housekeeping = CpuMask::first_cpus(cpus).without(world.isolated);
-        let balance = Balance::new(Shapes::new(world.domains, topology, world.kernel, &housekeeping));
-        let shapes = &balance.shapes;
+        let balance = Balance::new(SchedDomains::new(world.domains, topology, world.kernel, &housekeeping));
         let setting = Setting { cpus, tick_ns };
         let policy = P::new(world.kernel, &tunables, setting);
         let cost = tunables.migration_cost_at_boot().into();
@@ -34,15 +33,15 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         agenda.set(cpus, timers.next());
         let machine_cpus: Vec<Cpu> = (0..cpus)
             .map(|cpu| {
-                let state = |at: &u16| domain_state(shapes.domains[usize::from(*at)].weight);
-                let domains = shapes.of_cpu[cpu].iter().map(state).collect();
+                let state = |at: &u16| domain_state(balance.domains.all[usize::from(*at)].weight);
+                let domains = balance.domains.of_cpu[cpu].iter().map(state).collect();
                 // Ticks of different CPUs do not coincide; where they lie is a matter of chance.
-                let mut it = Cpu::new(random.below(tick_ns), cost, domains);
-                it.nohz_full = world.nohz_full.contains(cpu);
-                it
+                let mut cpu_state = Cpu::new(random.below(tick_ns), cost, domains);
+                cpu_state.nohz_full = world.nohz_full.contains(cpu);
+                cpu_state
             })
             .collect();
-        let levels = balance.shapes.of_cpu.iter().map(Vec::len);
+        let levels = balance.domains.of_cpu.iter().map(Vec::len);
         Self {
             topology,
             costs: machine.costs.clone(),

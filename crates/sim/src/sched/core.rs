@@ -35,8 +35,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.tasks[task].woken_at = self.cpus[cpu].clock;
         self.tasks[task].wakeups += 1;
-        let it = &self.cpus[cpu];
-        self.records.observer.woken(it.clock, cpu, task, target, it.in_interrupt);
+        let cpu_state = &self.cpus[cpu];
+        self.records.observer.woken(cpu_state.clock, cpu, task, target, cpu_state.in_interrupt);
         self.activate_task_inline(target, task, Enqueue::Wake { moved, sync });
         self.check_preempt_inline(cpu, target, task);
     }
@@ -69,10 +69,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn activate_task_inline(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
         self.settle(cpu);
         self.update_curr(cpu);
-        let it = &mut self.tasks[task];
-        it.cpu = cpu as u16;
-        it.state = State::Waiting;
-        match it.class.realtime() {
+        let task_data = &mut self.tasks[task];
+        task_data.cpu = cpu as u16;
+        task_data.state = State::Waiting;
+        match task_data.class.realtime() {
             Some(priority) => self.cpus[cpu].realtime.insert(priority, task, false),
             None => self.rq.enqueue(cpu, task, how, self.time.now),
         }
@@ -117,9 +117,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     fn resume_ticks(&mut self, cpu: usize) {
-        let it = &mut self.cpus[cpu];
-        if it.tick_at <= self.time.now {
-            it.tick_at = crate::engine::next_tick(it.tick_at, self.time.now, self.time.tick_ns);
+        let cpu_state = &mut self.cpus[cpu];
+        if cpu_state.tick_at <= self.time.now {
+            cpu_state.tick_at = crate::engine::next_tick(cpu_state.tick_at, self.time.now, self.time.tick_ns);
         }
         self.rekey(cpu);
     }
@@ -208,9 +208,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Writes the current task's user time back.
     pub(crate) fn save_user(&mut self, cpu: usize) {
-        let it = &mut self.cpus[cpu];
-        if it.current != NOBODY {
-            self.tasks[it.current].user_ns += std::mem::take(&mut it.user_ns);
+        let cpu_state = &mut self.cpus[cpu];
+        if cpu_state.current != NOBODY {
+            self.tasks[cpu_state.current].user_ns += std::mem::take(&mut cpu_state.user_ns);
         }
     }
 

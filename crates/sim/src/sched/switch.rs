@@ -91,15 +91,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.tasks[previous].involuntary += 1;
             self.save_user(cpu);
             self.leave_core(cpu, previous);
-            let it = &mut self.tasks[previous];
-            it.state = State::Waiting;
-            it.segment = self.cpus[cpu].segment;
+            let task_data = &mut self.tasks[previous];
+            task_data.state = State::Waiting;
+            task_data.segment = self.cpus[cpu].segment;
         }
         let was_idle = self.cpus[cpu].current == NOBODY && previous == NOBODY;
-        let it = &mut self.cpus[cpu];
-        it.current = next;
-        it.charged_at = it.clock;
-        it.user_ns = 0;
+        let cpu_state = &mut self.cpus[cpu];
+        cpu_state.current = next;
+        cpu_state.charged_at = cpu_state.clock;
+        cpu_state.user_ns = 0;
         let from = (previous != NOBODY).then_some(previous);
         self.records.observer.switched(self.cpus[cpu].clock, cpu, from, Some(next));
         self.book(cpu, Account::Switch, self.costs.switch);
@@ -109,22 +109,28 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.book(cpu, Account::Switch, busy);
         }
         let (clock, place) = (self.cpus[cpu].clock, self.topology.places[cpu]);
-        let it = &mut self.tasks[next];
-        it.state = State::Running;
-        it.ran_at = clock;
-        self.cpus[cpu].segment = it.segment;
-        it.segment = Segment::EMPTY;
-        if it.woken_at != 0 {
-            let latency = clock.saturating_sub(it.woken_at);
-            it.woken_at = 0;
+        let task_data = &mut self.tasks[next];
+        task_data.state = State::Running;
+        task_data.ran_at = clock;
+        self.cpus[cpu].segment = task_data.segment;
+        task_data.segment = Segment::EMPTY;
+        if task_data.woken_at != 0 {
+            let latency = clock.saturating_sub(task_data.woken_at);
+            task_data.woken_at = 0;
             self.note_latency(cpu, next, latency);
         }
-        let (it, topology) = (&self.tasks[next], self.topology);
-        let from = || match it.warmth.node {
+        let (task_data, topology) = (&self.tasks[next], self.topology);
+        let from = || match task_data.warmth.node {
             u16::MAX => Distance::Node,
             node => topology.memory_distance(cpu, node.into()),
         };
-        let refill = self.physics.caches.refill(&it.warmth, it.footprint_kib, place.core, place.cache, from);
+        let refill = self.physics.caches.refill(
+            &task_data.warmth,
+            task_data.footprint_kib,
+            place.core,
+            place.cache,
+            from,
+        );
         if was_idle {
             self.smt_changed(cpu);
         }
@@ -145,10 +151,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.stats.on {
             self.stats_idle(cpu);
         }
-        let it = &mut self.cpus[cpu];
-        it.current = NOBODY;
-        it.segment = Segment::EMPTY;
-        it.idle_since = it.clock;
+        let cpu_state = &mut self.cpus[cpu];
+        cpu_state.current = NOBODY;
+        cpu_state.segment = Segment::EMPTY;
+        cpu_state.idle_since = cpu_state.clock;
         self.rq.mark_idle(cpu, self.topology);
         self.records.observer.switched(self.cpus[cpu].clock, cpu, None, None);
         self.smt_changed(cpu);
@@ -157,14 +163,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// An idle CPU has got something to do: notes how long it idled, and where its ticks go on.
     pub(crate) fn leave_idle(&mut self, cpu: usize) {
         P::leave_idle(&mut self.rq.queues[cpu]);
-        let it = &mut self.cpus[cpu];
-        let idled = it.clock.saturating_sub(it.idle_since);
+        let cpu_state = &mut self.cpus[cpu];
+        let idled = cpu_state.clock.saturating_sub(cpu_state.idle_since);
         self.records.histograms.idle.add(idled);
         // update_avg(): an eighth of the difference; limited to twice the dearest balancing (ttwu_do_wakeup()).
-        it.avg_idle = (it.avg_idle as i64 + (idled as i64 - it.avg_idle as i64) / 8) as Ns;
-        it.avg_idle = it.avg_idle.min(2 * it.max_idle_balance_cost);
-        if it.tick_at <= it.clock {
-            it.tick_at = crate::engine::next_tick(it.tick_at, it.clock, self.time.tick_ns);
+        cpu_state.avg_idle =
+            (cpu_state.avg_idle as i64 + (idled as i64 - cpu_state.avg_idle as i64) / 8) as Ns;
+        cpu_state.avg_idle = cpu_state.avg_idle.min(2 * cpu_state.max_idle_balance_cost);
+        if cpu_state.tick_at <= cpu_state.clock {
+            cpu_state.tick_at =
+                crate::engine::next_tick(cpu_state.tick_at, cpu_state.clock, self.time.tick_ns);
         }
     }
 }

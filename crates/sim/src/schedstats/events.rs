@@ -41,8 +41,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Narrowest domain of a CPU that contains another CPU.
     pub(super) fn stats_level(&self, cpu: usize, other: usize) -> Option<usize> {
-        (0..self.balance.shapes.of_cpu[cpu].len())
-            .find(|level| self.balance.shapes.domain(cpu, *level).span.contains(other))
+        (0..self.balance.domains.of_cpu[cpu].len())
+            .find(|level| self.balance.domains.domain(cpu, *level).span.contains(other))
     }
 
     /// Counts a wake-up that considered pulling a task from `previous` to the waker's CPU (`wake_affine()`).

@@ -163,7 +163,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Applies the switch after tunables have changed.
     pub(crate) fn stats_retuned(&mut self) {
         match (self.stats.on, self.tunables.on(Tunable::Schedstats)) {
-            (false, true) => self.stats.turn_on(self.balance.shapes.of_cpu.iter().map(Vec::len)),
+            (false, true) => self.stats.turn_on(self.balance.domains.of_cpu.iter().map(Vec::len)),
             (true, false) => self.stats.turn_off(),
             _ => {}
         }

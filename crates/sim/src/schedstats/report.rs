@@ -221,7 +221,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let throughout =
             if self.stats.throughout { Throughout::On } else { Throughout::Partly { at_end: self.stats.on } };
         let domain = |cpu: usize, level: usize| {
-            let shape = self.balance.shapes.domain(cpu, level);
+            let shape = self.balance.domains.domain(cpu, level);
             let counts = self.stats.domains[cpu][level].counts;
             DomainReport { kind: shape.kind, span: *shape.span.mask(), counts }
         };

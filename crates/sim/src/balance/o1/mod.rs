@@ -1,24 +1,26 @@
-//! Balancing of 2.5.59: every CPU for itself, by its own ticks, comparing numbers of tasks.
+//! Balancing of 2.5.59 (kernel/sched.c): each CPU balances for itself at its own ticks, and compares numbers of tasks.
 //!
 //! ```text
-//! ticks   an idle CPU looks every millisecond, a busy one every 250 ms, one that is about to idle at once
-//! queues  the busiest queue of a set of CPUs, and which of its tasks are pulled
-//! nodes   every so many looks the set is another node's CPUs; which CPU an executing task goes to
+//! load_balance  the busiest queue of a set of CPUs, and the tasks to pull from it
+//! nodes         balancing between nodes, and the CPU of an executing task
 //! ```
-//! New tasks stay on their parent's CPU. Real-time tasks that wait are not pulled (they are the core's here).
+//! An idle CPU balances every millisecond, a busy one every 250 ms, and a CPU that is about to become idle at once. New tasks
+//! stay on their parent's CPU. Waiting real-time tasks are not pulled; the common code for all policies places them.
 
+mod load_balance;
 mod nodes;
-mod queues;
-mod ticks;
 
+use super::load_balance::CpuIdleType;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::kernel::Tunable;
+use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::{O1, TaskIx};
+use crate::time::SECOND;
 
 impl KernelPolicy for O1 {
-    /// A sleeper stays on its CPU, but comes to its waker's CPU if the waker is about to sleep (`try_to_wake_up()`,
+    /// Keeps a sleeper on its CPU, or moves it to its waker's CPU if the waker is about to sleep (`try_to_wake_up()`,
     /// kernel/sched.c, 2.5.59).
     fn select_task_rq<O: Observer>(
         engine: &mut Engine<'_, Self, O>,
@@ -33,10 +35,10 @@ impl KernelPolicy for O1 {
     }
 
     fn select_task_rq_fork<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
-        engine.select_new_o1(cpu, task)
+        engine.select_task_rq_fork_o1(cpu, task)
     }
 
-    /// Before 2.6.25 a real-time task stays on its parent's CPU.
+    /// Keeps a forked real-time task on its parent's CPU, as kernels before 2.6.25 do.
     fn select_task_rq_fork_rt<O: Observer>(_: &Engine<'_, Self, O>, cpu: usize, _: TaskIx) -> usize {
         cpu
     }
@@ -46,14 +48,35 @@ impl KernelPolicy for O1 {
     }
 
     fn balance_tick<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) {
-        engine.balance_tick_o1(cpu);
+        if engine.rebalance_due(4) {
+            engine.load_balance_o1(cpu, CpuIdleType::Busy);
+        }
     }
 
     fn idle_tick<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) {
-        engine.idle_tick_o1(cpu);
+        engine.records.counters.ticks += 1;
+        engine.advance_tick(cpu);
+        let cpu_state = &engine.cpus[cpu];
+        let idled = cpu_state.clock.saturating_sub(cpu_state.idle_since).min(engine.time.tick_ns);
+        engine.book(cpu, Account::IdleExit, engine.idle_exit(idled));
+        engine.book(cpu, Account::Tick, engine.costs.tick);
+        if engine.rebalance_due(1000) && engine.load_balance_o1(cpu, CpuIdleType::Idle) > 0 {
+            engine.leave_idle(cpu);
+            engine.schedule(cpu);
+        }
     }
 
     fn newidle_balance<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) -> bool {
-        engine.newidle_balance_o1(cpu)
+        engine.settle(cpu);
+        engine.load_balance_o1(cpu, CpuIdleType::Newidle) > 0
+    }
+}
+
+impl<O: Observer> Engine<'_, O1, O> {
+    /// Whether the current tick is one of the `per_second` ticks at which CPUs balance: 4 for a busy CPU and 1000 for an idle
+    /// one, at most every tick (`BUSY_REBALANCE_TICK` and `IDLE_REBALANCE_TICK`; patch 05 only moves their definitions).
+    fn rebalance_due(&self, per_second: u64) -> bool {
+        let interval_ticks = (SECOND / self.time.tick_ns / per_second).max(1);
+        (self.time.now / self.time.tick_ns).is_multiple_of(interval_ticks)
     }
 }

@@ -1,4 +1,4 @@
-//! Balancing between nodes (E. Focht's and M. Hohnbaum's NUMA scheduler, merged into 2.5.59).
+//! Balancing between nodes (the NUMA scheduler of E. Focht and M. Hohnbaum, merged into 2.5.59).
 
 use crate::engine::Engine;
 use crate::kernel::Tunable;
@@ -12,8 +12,8 @@ impl<O: Observer> Engine<'_, O1, O> {
         self.topology.node_cpus(node).iter().map(|cpu| self.rq.nr_running[cpu]).sum()
     }
 
-    /// Whose queues a CPU looks at: those of its node, and every `NODE_BALANCE_RATE` looks those of the busiest node and
-    /// its own.
+    /// Return the CPUs among which a CPU balances: those of its node, or at every `NODE_BALANCE_RATE`th pass the CPU itself
+    /// and those of the busiest node (`cpus_to_balance()`, kernel/sched.c, 2.5.59).
     pub(super) fn cpus_to_balance(&mut self, cpu: usize, account: Account) -> CpuMask {
         let here = self.topology.node(cpu);
         let mut span = *self.topology.node_cpus(here);
@@ -24,7 +24,7 @@ impl<O: Observer> Engine<'_, O1, O> {
             if *passes >= self.tunables.ns(Tunable::NodeBalanceRate) {
                 *passes = 0;
                 self.book(cpu, account, nodes as u64 * u64::from(self.costs.balance_cpu));
-                if let Some(node) = self.busiest_node(cpu, here) {
+                if let Some(node) = self.find_busiest_node(cpu, here) {
                     span = *self.topology.node_cpus(node);
                     span.insert(cpu);
                 }
@@ -33,31 +33,31 @@ impl<O: Observer> Engine<'_, O1, O> {
         span.and(&self.rq.housekeeping)
     }
 
-    /// The most loaded other node, if its load is more than `NODE_THRESHOLD` percent of the own one's. Loads are of the
-    /// moment and half of those at the last look.
-    fn busiest_node(&mut self, cpu: usize, here: usize) -> Option<usize> {
+    /// Return the most loaded other node, if its load exceeds `NODE_THRESHOLD` percent of the load of `here`
+    /// (`find_busiest_node()`, kernel/sched.c, 2.5.59). A load is the current number of tasks plus half of the previous load.
+    fn find_busiest_node(&mut self, cpu: usize, here: usize) -> Option<usize> {
         let nodes = self.topology.nodes.len();
         self.rq.queues[cpu].balance.node_load.resize(nodes, 0);
         let threshold = self.tunables.ns(Tunable::NodeThreshold);
         let mut load = |node: usize| {
             let running = self.node_running(node);
-            let memory = &mut self.rq.queues[cpu].balance.node_load[node];
-            *memory = *memory / 2 + running;
-            *memory
+            let average = &mut self.rq.queues[cpu].balance.node_load[node];
+            *average = *average / 2 + running;
+            *average
         };
-        let own = load(here);
-        let (mut busiest, mut most) = (None, own);
+        let local_load = load(here);
+        let (mut busiest, mut max_load) = (None, local_load);
         for node in (0..nodes).filter(|node| *node != here) {
             let load = load(node);
-            if load > most && 100 * u64::from(load) > threshold * u64::from(own) {
-                (busiest, most) = (Some(node), load);
+            if load > max_load && 100 * u64::from(load) > threshold * u64::from(local_load) {
+                (busiest, max_load) = (Some(node), load);
             }
         }
         busiest
     }
 
-    /// Where a task that executes a program goes on: with more than two tasks here, on the least loaded CPU of the least
-    /// loaded node (`sched_balance_exec()`; on machines of one node it stays).
+    /// Select a CPU for a task that calls `execve()`: with more than two tasks on `cpu`, the least loaded CPU of the least
+    /// loaded node, otherwise `cpu` (`sched_balance_exec()`, kernel/sched.c, 2.5.59).
     pub(super) fn sched_balance_exec(&mut self, cpu: usize, task: TaskIx) -> usize {
         let nodes = self.topology.nodes.len();
         if nodes == 1 || self.rq.nr_running[cpu] <= 2 {
@@ -69,9 +69,9 @@ impl<O: Observer> Engine<'_, O1, O> {
         span.iter().min_by_key(|cpu| self.rq.nr_running[*cpu]).unwrap_or(cpu)
     }
 
-    /// A new task begins on its parent's CPU, or if it is bound to others on the least loaded of those. It counts as
-    /// having run just now.
-    pub(super) fn select_new_o1(&mut self, cpu: usize, task: TaskIx) -> usize {
+    /// Select the parent's CPU for a new task, or if it is bound to others the least loaded of those
+    /// (part of `wake_up_forked_process()`, kernel/sched.c, 2.5.59). The task counts as cache-hot.
+    pub(super) fn select_task_rq_fork_o1(&mut self, cpu: usize, task: TaskIx) -> usize {
         self.tasks[task].ran_at = self.time.now;
         let allowed = self.tasks.allowed(task);
         if allowed.contains(cpu) {

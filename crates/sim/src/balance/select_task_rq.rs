@@ -1,4 +1,4 @@
-//! The CPU of a waking task.
+//! Selection of a CPU for a waking task.
 
 use super::RECLAIM_DISTANCE;
 use crate::balance::KernelPolicy;
@@ -10,7 +10,7 @@ use crate::observe::Observer;
 use crate::sched::TaskIx;
 use crate::time::Ns;
 
-/// Changes of the wakee are halved each 2³⁰ ns; the kernel does it each second.
+/// `wakee_flips` is halved every 2³⁰ ns, which a shift computes. The kernel halves it every second.
 const FLIPS_PERIOD_BITS: u32 = 30;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -23,7 +23,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         P::select_task_rq(self, cpu, task, sync)
     }
 
-    /// As [`Engine::select_task_rq`], for ordinary tasks (`select_task_rq_fair()`).
+    /// Selects a CPU for an ordinary task that `cpu` wakes (`select_task_rq_fair()`, kernel/sched/fair.c, v4.5 to v6.12).
     pub(super) fn select_task_rq_fair(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
         let previous = usize::from(self.tasks[task].cpu);
         let waker = self.cpus[cpu].current;
@@ -34,7 +34,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.select_idle_sibling(cpu, previous, target, task)
     }
 
-    /// The CPU near which a wake-up from another CPU looks for an idle one: the waker's or the task's last one.
+    /// Return the CPU around which a wake-up from another CPU looks for an idle CPU: the waker's or the task's previous one.
     #[inline(never)]
     fn wake_affine_target(&mut self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> usize {
         let waker = self.cpus[cpu].current;
@@ -61,48 +61,53 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         a == b || self.world.machine.node_distance(a, b) <= RECLAIM_DISTANCE
     }
 
-    /// A real-time task stays unless one of at least its priority runs there, or is about to; then it goes to the CPU that
-    /// is idle or runs the least important task. A kernel lets it queue up behind one that is about to run, and pushes it
-    /// on when that one begins (`push_rt_tasks()`).
+    /// Select a CPU for a real-time task: `previous`, unless a task of at least its priority runs or waits there; then the
+    /// CPU that is idle or has the lowest priority (`select_task_rq_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
+    ///
+    /// The kernel queues the task behind a task that is about to run, and moves it when that task begins
+    /// (`push_rt_tasks()`). The model moves it at once.
     #[cold]
     #[inline(never)]
     pub(super) fn select_task_rq_rt(&self, previous: usize, task: TaskIx) -> usize {
-        let own = self.tasks[task].class.realtime();
-        let running = |cpu: usize| {
-            let (it, waiting) = (&self.cpus[cpu], self.cpus[cpu].realtime.highest());
-            if it.current == NOBODY {
+        let task_priority = self.tasks[task].class.realtime();
+        // None for an idle CPU, Some(None) for a CPU with ordinary tasks only.
+        let highest = |cpu: usize| {
+            let (current, waiting) = (self.cpus[cpu].current, self.cpus[cpu].realtime.highest());
+            if current == NOBODY {
                 waiting.map(Some)
             } else {
-                Some(self.tasks[it.current].class.realtime().max(waiting))
+                Some(self.tasks[current].class.realtime().max(waiting))
             }
         };
-        if running(previous).is_none_or(|priority| priority < own) {
+        if highest(previous).is_none_or(|priority| priority < task_priority) {
             return previous;
         }
         let mut best = previous;
         for cpu in self.tasks.allowed(task).iter() {
-            if running(cpu) < running(best) {
+            if highest(cpu) < highest(best) {
                 best = cpu;
             }
         }
         best
     }
 
-    /// Notes whom a task wakes; changes of the wakee count, and are halved from time to time (`record_wakee()`).
+    /// Counts how often a task wakes another task than the last time (`record_wakee()`, kernel/sched/fair.c, v4.5 to
+    /// v6.12).
     fn record_wakee(&mut self, waker: TaskIx, task: TaskIx) {
-        let it = &mut self.tasks[waker];
+        let task_data = &mut self.tasks[waker];
         let period = (self.time.now >> FLIPS_PERIOD_BITS) as u16;
-        if it.flips_period != period {
-            it.wakee_flips >>= 1;
-            it.flips_period = period;
+        if task_data.flips_period != period {
+            task_data.wakee_flips >>= 1;
+            task_data.flips_period = period;
         }
-        if it.last_wakee != task {
-            it.last_wakee = task;
-            it.wakee_flips = it.wakee_flips.saturating_add(1);
+        if task_data.last_wakee != task {
+            task_data.last_wakee = task;
+            task_data.wakee_flips = task_data.wakee_flips.saturating_add(1);
         }
     }
 
-    /// Whether waker and wakee are a one-to-many relation that would crowd a last-level cache (`wake_wide()`).
+    /// Whether waker and wakee are a one-to-many relation that would overload a last-level cache (`wake_wide()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
     fn wake_wide(&self, waker: TaskIx, task: TaskIx) -> bool {
         let (a, b) = (u32::from(self.tasks[waker].wakee_flips), u32::from(self.tasks[task].wakee_flips));
         let (master, slave) = (a.max(b), a.min(b));
@@ -127,24 +132,24 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let mut load = self.rq.loads[cpu];
         if sync {
             let waker = self.cpus[cpu].current;
-            let own = if waker == NOBODY { 0 } else { self.rq.weight(waker) };
-            load = load.saturating_sub(own);
+            let waker_weight = if waker == NOBODY { 0 } else { self.rq.weight(waker) };
+            load = load.saturating_sub(waker_weight);
             if load == 0 {
                 return true;
             }
         }
-        // A quarter of the domain's imbalance percentage speaks for the waker's CPU: half of 125 − 100 or of 117 − 100.
+        // Bias towards the waker's CPU: half of the domain's imbalance percentage above 100.
         let bias = u64::from((self.world.kernel.domains.imbalance_pct - 100) / 2);
         let here = (load + self.rq.weight(task)) * 100;
         let there = self.rq.loads[previous] * (100 + bias);
         if kind == WakeAffine::Weight { load == 0 || here <= there } else { here < there }
     }
 
-    /// An idle CPU that shares the last-level cache with `target`, otherwise `target` (`select_idle_sibling()`,
-    /// kernel/sched/fair.c, v4.5 to v6.12).
+    /// Return an idle CPU that shares the last-level cache with `target`, or `target` if no CPU is found
+    /// (`select_idle_sibling()`, kernel/sched/fair.c, v4.5 to v6.12).
     fn select_idle_sibling(&mut self, cpu: usize, previous: usize, target: usize, task: TaskIx) -> usize {
-        let stays = target == previous || self.tasks.allowed(task).contains(target);
-        let target = if stays { target } else { previous };
+        let allowed = target == previous || self.tasks.allowed(task).contains(target);
+        let target = if allowed { target } else { previous };
         if self.rq.idle.contains(target) {
             return target;
         }
@@ -154,19 +159,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         {
             return previous;
         }
-        let (found, scanned) = self.select_idle_cpu(cpu, target, task);
+        let (idle_cpu, scanned) = self.select_idle_cpu(cpu, target, task);
         let cost = scanned as u64 * u64::from(self.costs.idle_scan_cpu);
         self.book(cpu, Account::Search, cost);
-        // update_avg(): an eighth of the difference.
+        // An eighth of the difference, as update_avg() (kernel/sched/sched.h) adds.
         let average = &mut self.cpus[cpu].avg_search;
         *average = (*average as i64 + (cost as i64 - *average as i64) / 8) as Ns;
-        found.unwrap_or(target)
+        idle_cpu.unwrap_or(target)
     }
 
-    /// An idle CPU under the last-level cache of `target`, and how many CPUs were looked at: first a CPU of an idle core,
-    /// then any idle CPU (`select_idle_core()` and `select_idle_cpu()`, kernel/sched/fair.c, v5.14 and v6.12).
+    /// Return an idle CPU under the last-level cache of `target`, and the number of scanned CPUs. A CPU of an idle core
+    /// comes before other idle CPUs (`select_idle_cpu()`, kernel/sched/fair.c, v5.14 and v6.12).
     fn select_idle_cpu(&self, cpu: usize, target: usize, task: TaskIx) -> (Option<usize>, usize) {
-        let cache = &self.balance.shapes.caches[self.topology.cache(target)];
+        let cache = &self.balance.domains.caches[self.topology.cache(target)];
         let bound;
         let (span, width) = if self.tasks.is_unbound(task) {
             (&cache.span, cache.width)
@@ -175,59 +180,66 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             bound = Span::new(cpus.and(self.tasks.allowed(task)));
             (&bound, bound.count())
         };
-        let search = self.world.kernel.idle_search;
-        if self.topology.threads > 1 || search == IdleSearch::Groups {
-            let cores = self.rq.idle_cores(self.topology);
-            if let Some(found) = span.first_common_from(cores, target) {
-                return (Some(found), span.rank(target, found) + 1);
-            }
+        if let Some(idle) = self.select_idle_core(span, target) {
+            return (Some(idle), span.rank(target, idle) + 1);
         }
-        let reach = match search {
+        let limit = match self.world.kernel.idle_search {
             IdleSearch::Groups => return (None, width),
-            IdleSearch::Utilisation => Reach::Cpus(cache.reach(cache.span.common(&self.rq.idle))),
-            IdleSearch::Proportional => self.sis_prop_reach(cpu, width),
+            IdleSearch::Utilisation => ScanLimit::Cpus(cache.scan_limit(cache.span.common(&self.rq.idle))),
+            IdleSearch::Proportional => self.sis_prop_limit(cpu, width),
         };
-        if let Some(found) = span.first_common_from(&self.rq.idle, target) {
-            let place = span.rank(target, found);
-            if reach.covers(place) {
-                return (Some(found), place + 1);
+        if let Some(idle) = span.first_common_from(&self.rq.idle, target) {
+            let rank = span.rank(target, idle);
+            if limit.covers(rank) {
+                return (Some(idle), rank + 1);
             }
         }
-        (None, reach.cpus().min(width))
+        (None, limit.cpus().min(width))
     }
 
-    /// `SIS_PROP`: as many as a 512th of the average idle time pays for, at least 4 (`select_idle_cpu()` of 5.14).
-    fn sis_prop_reach(&self, cpu: usize, width: usize) -> Reach {
-        let it = &self.cpus[cpu];
-        let (budget, cost) = (width as u64 * (it.avg_idle / 512), it.avg_search + 1);
+    /// Return the first CPU of an idle core, beginning at `target` (`select_idle_core()`, kernel/sched/fair.c, v5.14 and
+    /// v6.12; in v4.5 the search for an idle group in `select_idle_sibling()`, which also machines without SMT make).
+    #[inline]
+    fn select_idle_core(&self, span: &Span, target: usize) -> Option<usize> {
+        if self.topology.threads == 1 && self.world.kernel.idle_search != IdleSearch::Groups {
+            return None;
+        }
+        span.first_common_from(self.rq.idle_cores(self.topology), target)
+    }
+
+    /// Scan limit of `SIS_PROP`: the number of CPUs that a 512th of the average idle time pays for, at least 4
+    /// (`select_idle_cpu()`, kernel/sched/fair.c, v5.14).
+    fn sis_prop_limit(&self, cpu: usize, width: usize) -> ScanLimit {
+        let cpu_state = &self.cpus[cpu];
+        let (budget, cost) = (width as u64 * (cpu_state.avg_idle / 512), cpu_state.avg_search + 1);
         if budget >= cost * width as u64 {
-            Reach::Cpus(width)
+            ScanLimit::Cpus(width)
         } else if budget > 4 * cost {
-            Reach::Paid { budget, cost }
+            ScanLimit::Paid { budget, cost }
         } else {
-            Reach::Cpus(4)
+            ScanLimit::Cpus(4)
         }
     }
 }
 
-/// How many CPUs a search looks at.
+/// Maximum number of CPUs that a search scans.
 #[derive(Debug, Clone, Copy)]
-enum Reach {
+enum ScanLimit {
     Cpus(usize),
-    /// As many as the budget pays for at this cost.
+    /// `budget` / `cost` CPUs.
     Paid {
         budget: u64,
         cost: u64,
     },
 }
 
-impl Reach {
-    /// Whether the CPU that comes after so many others is looked at.
-    fn covers(self, place: usize) -> bool {
+impl ScanLimit {
+    /// Whether the search scans the CPU at `rank`, counted from 0.
+    fn covers(self, rank: usize) -> bool {
         match self {
-            Self::Cpus(cpus) => place < cpus,
-            // Cheaper than to divide.
-            Self::Paid { budget, cost } => (place as u64 + 1) * cost <= budget,
+            Self::Cpus(cpus) => rank < cpus,
+            // A multiplication is cheaper than a division.
+            Self::Paid { budget, cost } => (rank as u64 + 1) * cost <= budget,
         }
     }
 

@@ -1,6 +1,6 @@
-//! Pulling tasks from a busy CPU's queue: which of them, and the move itself.
+//! Moving tasks from a busy CPU's queue: which tasks, and the move itself.
 
-use super::pass::{Imbalance, Kind};
+use super::load_balance::{CpuIdleType, Imbalance, LbEnv};
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::kernel::Tunable;
@@ -8,11 +8,12 @@ use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::{Balancing, Observer};
 use crate::sched::{Enqueue, TaskIx};
-use crate::schedstats::{Look, Refusal};
+use crate::schedstats::Refusal;
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Failures after which cache-hot tasks are moved all the same (`cache_nice_tries` of `sd_init()`).
+    /// Number of failed passes after which a domain moves cache-hot tasks too (`cache_nice_tries` of `sd_init()`,
+    /// kernel/sched/topology.c, v6.12).
     fn cache_nice_tries(domain: DomainKind) -> u32 {
         match domain {
             DomainKind::Smt => 0,
@@ -21,97 +22,84 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Moves tasks from a busy CPU to `cpu`. Returns how many (`detach_tasks()` and `attach_tasks()`,
+    /// Move tasks from `src_cpu` to the CPU of the pass. Return their number (`detach_tasks()` and `attach_tasks()`,
     /// kernel/sched/fair.c, v4.5 to v6.12).
-    #[allow(clippy::too_many_arguments, reason = "a pass's facts")]
     pub(super) fn detach_tasks(
         &mut self,
-        payer: usize,
-        source: usize,
-        cpu: usize,
-        level: usize,
-        domain: DomainKind,
+        env: &LbEnv,
+        src_cpu: usize,
         imbalance: Imbalance,
-        kind: Kind,
         counts: &mut Balancing,
     ) -> u32 {
-        let failed = self.cpus[cpu].domains[level].failed;
-        if self.rq.nr_running[source] <= 1 {
-            let stubborn = failed > Self::cache_nice_tries(domain) + 2;
-            if !stubborn || kind != Kind::Idle {
+        if self.rq.nr_running[src_cpu] <= 1 {
+            if env.idle != CpuIdleType::Idle || env.failed <= Self::cache_nice_tries(env.domain) + 2 {
                 return 0;
             }
-            let pushed = self.active_load_balance(payer, source, cpu);
+            let pushed = self.active_load_balance(env.payer, src_cpu, env.dst_cpu);
             if self.stats.on {
-                self.stats_active(Look { payer, cpu, level, kind: kind as usize }, pushed);
+                self.stats_active(env.look(), pushed);
             }
             return u32::from(pushed);
         }
-        self.settle(source);
-        self.update_curr(source);
-        // Refusals are noted for the statistics alone.
+        self.settle(src_cpu);
+        self.update_curr(src_cpu);
+        // Only the scheduler statistics need the refused tasks.
         let on = self.stats.on;
-        if kind == Kind::Newidle && !on && matches!(imbalance, Imbalance::Tasks(_)) {
-            let Some(task) = self.detach_one_task(source, cpu, domain, failed, counts) else { return 0 };
-            self.lock_queue(payer, source);
-            self.move_task(payer, source, cpu, task, kind);
+        if env.idle == CpuIdleType::Newidle && !on && matches!(imbalance, Imbalance::Tasks(_)) {
+            let Some(task) = self.detach_one_task(env, src_cpu, counts) else { return 0 };
+            self.lock_queue(env.payer, src_cpu);
+            self.move_task(env, src_cpu, task);
             return 1;
         }
-        let mut chosen = std::mem::take(&mut self.balance.detached);
+        let mut detached = std::mem::take(&mut self.balance.detached);
         let mut refused = if on { std::mem::take(&mut self.stats.refused) } else { Vec::new() };
-        self.movable_tasks(source, cpu, domain, imbalance, kind, failed, counts, &mut chosen, &mut refused);
+        self.select_tasks(env, src_cpu, imbalance, counts, &mut detached, &mut refused);
         if on {
             self.stats.refused = refused;
-            self.stats_refused(payer);
+            self.stats_refused(env.payer);
         }
-        let moved = chosen.len() as u32;
+        let moved = detached.len() as u32;
         if moved > 0 {
-            self.lock_queue(payer, source);
+            self.lock_queue(env.payer, src_cpu);
         }
-        for task in &chosen {
-            if self.stats.on {
-                let hot = self.task_hot(source, *task, domain);
-                self.stats_pull(Look { payer, cpu, level, kind: kind as usize }, source, *task, hot);
+        for task in &detached {
+            if on {
+                let hot = self.task_hot(src_cpu, *task, env.domain);
+                self.stats_pull(env.look(), src_cpu, *task, hot);
             }
-            self.move_task(payer, source, cpu, *task, kind);
+            self.move_task(env, src_cpu, *task);
         }
-        chosen.clear();
-        self.balance.detached = chosen;
+        detached.clear();
+        self.balance.detached = detached;
         moved
     }
 
-    /// Moves a waiting task.
-    fn move_task(&mut self, payer: usize, source: usize, cpu: usize, task: TaskIx, kind: Kind) {
-        self.rq.detach_task(source, task, self.time.now);
-        let account = if kind == Kind::Newidle { Account::NewidleBalance } else { Account::Balance };
-        self.book(payer, account, self.costs.balance_move);
-        let distance = self.topology.distance(source, cpu);
+    /// Move a waiting task to the CPU of the pass (`detach_task()` and `attach_task()`, kernel/sched/fair.c, v4.5 to
+    /// v6.12).
+    fn move_task(&mut self, env: &LbEnv, src_cpu: usize, task: TaskIx) {
+        let dst_cpu = env.dst_cpu;
+        self.rq.detach_task(src_cpu, task, self.time.now);
+        self.book(env.payer, env.idle.account(), self.costs.balance_move);
+        let distance = self.topology.distance(src_cpu, dst_cpu);
         self.records.counters.balance_migrations[distance as usize] += 1;
-        self.note_move(task, source, cpu);
-        self.activate_task(cpu, task, Enqueue::Moved);
-        if cpu != payer || kind == Kind::Busy {
-            self.check_preempt(payer, cpu, task);
+        self.note_move(task, src_cpu, dst_cpu);
+        self.activate_task(dst_cpu, task, Enqueue::Moved);
+        if dst_cpu != env.payer || env.idle == CpuIdleType::Busy {
+            self.check_preempt(env.payer, dst_cpu, task);
         }
     }
 
-    /// The first task that may be moved, for a CPU that is about to become idle (`detach_one_task()`, kernel/sched/fair.c,
-    /// v4.5 to v6.12).
-    fn detach_one_task(
-        &self,
-        source: usize,
-        cpu: usize,
-        domain: DomainKind,
-        failed: u32,
-        counts: &mut Balancing,
-    ) -> Option<TaskIx> {
-        let most = self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32;
-        let (mut looked_at, mut first) = (0, None);
-        P::waiting(&self.rq.queues[source], |task| {
-            looked_at += 1;
-            if looked_at > most {
+    /// Return the first task that may be moved, for a CPU that is about to become idle (`detach_one_task()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
+    fn detach_one_task(&self, env: &LbEnv, src_cpu: usize, counts: &mut Balancing) -> Option<TaskIx> {
+        let nr_migrate = self.nr_migrate();
+        let (mut scanned, mut first) = (0, None);
+        P::waiting(&self.rq.queues[src_cpu], |task| {
+            scanned += 1;
+            if scanned > nr_migrate {
                 return false;
             }
-            match self.can_migrate_task(source, cpu, task, domain, failed) {
+            match self.can_migrate_task(env, src_cpu, task) {
                 Ok(()) => first = Some(task),
                 Err(refusal) => counts.hot += u64::from(refusal == Refusal::Hot),
             }
@@ -120,52 +108,45 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         first
     }
 
-    /// Whether a waiting task of `source` may and should go to `cpu` (`can_migrate_task()`, kernel/sched/fair.c, v4.5 to
-    /// v6.12). `failed`: balancing passes over the domain that have failed since the last one that moved a task; after some
-    /// of them cache-hot tasks go too.
-    #[inline(always)]
-    fn can_migrate_task(
-        &self,
-        source: usize,
-        cpu: usize,
-        task: TaskIx,
-        domain: DomainKind,
-        failed: u32,
-    ) -> Result<(), Refusal> {
-        if !self.tasks.allowed(task).contains(cpu) {
-            return Err(Refusal::Affine);
-        }
-        let stays = || {
-            let degrades = self.migrate_degrades_locality(source, cpu, task, domain);
-            degrades.unwrap_or_else(|| self.task_hot(source, task, domain))
-        };
-        if failed <= Self::cache_nice_tries(domain) && stays() { Err(Refusal::Hot) } else { Ok(()) }
+    /// Maximum number of tasks that a pass scans (`sysctl_sched_nr_migrate`).
+    fn nr_migrate(&self) -> u32 {
+        self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32
     }
 
-    /// Waiting tasks of a CPU that may and should go to another.
-    #[allow(clippy::too_many_arguments, reason = "a pass's facts")]
-    fn movable_tasks(
+    /// Whether a waiting task of `src_cpu` may and should go to the CPU of the pass (`can_migrate_task()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12). After some failed passes cache-hot tasks go too.
+    #[inline(always)]
+    fn can_migrate_task(&self, env: &LbEnv, src_cpu: usize, task: TaskIx) -> Result<(), Refusal> {
+        if !self.tasks.allowed(task).contains(env.dst_cpu) {
+            return Err(Refusal::Affine);
+        }
+        let hot = || {
+            let degrades = self.migrate_degrades_locality(src_cpu, env.dst_cpu, task, env.domain);
+            degrades.unwrap_or_else(|| self.task_hot(src_cpu, task, env.domain))
+        };
+        if env.failed <= Self::cache_nice_tries(env.domain) && hot() { Err(Refusal::Hot) } else { Ok(()) }
+    }
+
+    /// Select the waiting tasks of `src_cpu` to move, up to the imbalance. `refused` receives the others if scheduler
+    /// statistics are on.
+    fn select_tasks(
         &self,
-        source: usize,
-        cpu: usize,
-        domain: DomainKind,
+        env: &LbEnv,
+        src_cpu: usize,
         imbalance: Imbalance,
-        kind: Kind,
-        failed: u32,
         counts: &mut Balancing,
-        chosen: &mut Vec<TaskIx>,
+        detached: &mut Vec<TaskIx>,
         refused: &mut Vec<(TaskIx, Refusal)>,
     ) {
-        let mut looked_at = 0;
-        let most = self.tunables.get(Tunable::NrMigrate).clamp(0, 1 << 20) as u32;
+        let (nr_migrate, mut scanned) = (self.nr_migrate(), 0);
         let mut left = imbalance;
-        let mut stays = u64::from(self.rq.nr_running[source]);
-        P::waiting(&self.rq.queues[source], |task| {
-            looked_at += 1;
-            if looked_at > most || stays <= 1 {
+        let mut remaining = u64::from(self.rq.nr_running[src_cpu]);
+        P::waiting(&self.rq.queues[src_cpu], |task| {
+            scanned += 1;
+            if scanned > nr_migrate || remaining <= 1 {
                 return false;
             }
-            if let Err(refusal) = self.can_migrate_task(source, cpu, task, domain, failed) {
+            if let Err(refusal) = self.can_migrate_task(env, src_cpu, task) {
                 counts.hot += u64::from(refusal == Refusal::Hot);
                 if self.stats.on {
                     refused.push((task, refusal));
@@ -176,18 +157,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             match &mut left {
                 Imbalance::Tasks(number) => *number -= 1,
                 Imbalance::Load(load) => {
-                    // Too much would swing the other way; each failure makes it more acceptable (shr_bound()).
-                    if weight.checked_shr(failed.max(1)).unwrap_or(0) > *load {
+                    // A task heavier than the imbalance would reverse it. Each failed pass doubles the weight that is
+                    // accepted (shr_bound()).
+                    if weight.checked_shr(env.failed.max(1)).unwrap_or(0) > *load {
                         return true;
                     }
                     *load = load.saturating_sub(weight);
                 }
             }
-            chosen.push(task);
-            stays -= 1;
+            detached.push(task);
+            remaining -= 1;
             let done = matches!(left, Imbalance::Tasks(0) | Imbalance::Load(0));
-            // A CPU about to become idle is content with one.
-            !done && kind != Kind::Newidle
+            // A CPU that is about to become idle takes a single task.
+            !done && env.idle != CpuIdleType::Newidle
         });
     }
 
@@ -205,7 +187,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         cost == u32::MAX || self.time.now.saturating_sub(self.tasks[task].ran_at) < Ns::from(cost)
     }
 
-    /// Moves the running task of a CPU to an idle one (active balancing).
+    /// Move the running task of `source` to the idle CPU `cpu`. Return whether it was moved
+    /// (`active_load_balance_cpu_stop()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[cold]
     #[inline(never)]
     fn active_load_balance(&mut self, payer: usize, source: usize, cpu: usize) -> bool {
@@ -265,9 +248,13 @@ mod tests {
                 engine.time.now = 7_000_000 + since;
                 assert_eq!(engine.task_hot(0, task, DomainKind::Cache), hot, "cost {cost}, {since} ns ago");
                 assert!(!engine.task_hot(0, task, DomainKind::Smt), "siblings share their caches");
-                // sched_init() runs before anybody can set the cost.
-                let it = &engine.cpus[1];
-                assert_eq!((it.avg_idle, it.max_idle_balance_cost), (1_000_000, 500_000), "cost {cost}");
+                // sched_init() runs before the tunable can be set.
+                let cpu_state = &engine.cpus[1];
+                assert_eq!(
+                    (cpu_state.avg_idle, cpu_state.max_idle_balance_cost),
+                    (1_000_000, 500_000),
+                    "cost {cost}"
+                );
             });
         }
     }

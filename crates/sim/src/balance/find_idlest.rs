@@ -1,7 +1,7 @@
-//! The CPU of a new task, and of one that has executed a program: caches are cold, so the whole machine is open to it.
+//! Selection of a CPU for a forked or executing task: its caches are cold, so that all CPUs of the machine are candidates.
 
 use super::RECLAIM_DISTANCE;
-use super::shapes::Group;
+use super::sched_domains::SchedGroup;
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
 use crate::ledger::Account;
@@ -10,11 +10,11 @@ use crate::observe::Observer;
 use crate::sched::TaskIx;
 use crate::time::Ns;
 
-/// A group as spreading sees it.
+/// Load of a group.
 #[derive(Debug, Clone, Copy)]
-struct Load {
-    /// Its position among the domain's.
-    at: usize,
+struct GroupLoad {
+    /// Index among the domain's groups.
+    index: usize,
     width: usize,
     idle: usize,
     number: u64,
@@ -23,18 +23,19 @@ struct Load {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// A CPU for a task that `cpu` has forked.
+    /// Select a CPU for a task that `cpu` has forked.
     pub(crate) fn select_task_rq_fork(&mut self, cpu: usize, task: TaskIx) -> usize {
         if self.tasks[task].class.realtime().is_some() {
             let allowed = *self.tasks.allowed(task);
             let here = if allowed.contains(cpu) { cpu } else { self.find_idlest_group_cpu(&allowed, cpu) };
-            // Since 2.6.25 it is pushed on at once if one of at least its priority runs there (task_woken_rt()).
+            // Since 2.6.25 the task is pushed to another CPU at once if a task of at least its priority runs there
+            // (task_woken_rt()).
             return P::select_task_rq_fork_rt(self, here, task);
         }
         P::select_task_rq_fork(self, cpu, task)
     }
 
-    /// A CPU for the current task of `cpu`, which executes a program; it stays if it is alone.
+    /// Select a CPU for the current task of `cpu`, which calls `execve()`. A task that is alone on its CPU stays.
     pub(crate) fn select_task_rq_exec(&mut self, cpu: usize, task: TaskIx) -> usize {
         if self.rq.nr_running[cpu] <= 1 || self.tasks[task].class.realtime().is_some() {
             return cpu;
@@ -42,12 +43,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         P::select_task_rq_exec(self, cpu, task)
     }
 
-    /// The CPU for a new task, or one with a fresh image: down the domains, to the idlest group of each
-    /// (`find_idlest_cpu()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Select a CPU for a forked or executing task: down the domains, to the idlest group of each (`find_idlest_cpu()`,
+    /// kernel/sched/fair.c, v4.14 to v6.12; in v4.5 a part of `select_task_rq_fair()`).
     pub(super) fn find_idlest_cpu(&mut self, cpu: usize, task: TaskIx) -> usize {
         let allowed = *self.tasks.allowed(task);
         let mut here = if allowed.contains(cpu) { cpu } else { allowed.lowest().unwrap_or(cpu) };
-        let mut looked_at = 0u64;
+        let mut scanned = 0u64;
         let mut level = self.world.domains.of_cpu[here].len();
         while level > 0 {
             level -= 1;
@@ -56,31 +57,32 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if matches!(domain.kind, DomainKind::Numa(distance) if distance > RECLAIM_DISTANCE) {
                 continue;
             }
-            looked_at += u64::from(domain.weight);
+            scanned += u64::from(domain.weight);
             if let Some(span) = self.idlest_span(usize::from(*at), here, task) {
                 here = self.find_idlest_group_cpu(&span, here);
-                // Go on below in the new CPU's domains.
+                // The descent continues in the domains of the selected CPU.
                 level = level.min(self.world.domains.of_cpu[here].len());
             }
         }
         if !allowed.contains(here) || !self.rq.idle.contains(here) {
-            // The lowest level's groups are single CPUs or cores; within a core an idle sibling is as good.
+            // The narrowest groups are single CPUs or cores. Within a core an idle sibling is as good.
             let core = self.topology.core_cpus(self.topology.core(here)).and(&allowed);
             if let Some(idle) = self.rq.idle.first_common_from(&core, 0) {
                 here = idle;
             }
         }
-        self.book(cpu, Account::Search, looked_at * u64::from(self.costs.idle_scan_cpu));
+        self.book(cpu, Account::Search, scanned * u64::from(self.costs.idle_scan_cpu));
         here
     }
 
-    /// The CPUs of a domain's group to leave the own one for; `None` to stay.
+    /// Return the allowed CPUs of the group to move to; `None` to stay in the local group.
     fn idlest_span(&self, domain: usize, here: usize, task: TaskIx) -> Option<CpuMask> {
         let kind = self.world.domains.all[domain].kind;
         if self.tasks.is_unbound(task) {
-            // It may go to all that take part in balancing, whose groups are known.
-            let groups = &self.balance.shapes.domains[domain].groups;
-            let load = |(at, group): (usize, &Group)| (self.load_of(at, group), group.span.contains(here));
+            // All CPUs that balancing uses are allowed, and their groups are in the tables.
+            let groups = &self.balance.domains.all[domain].groups;
+            let load =
+                |(at, group): (usize, &SchedGroup)| (self.group_load(at, group), group.span.contains(here));
             let at = self.find_idlest_group(groups.iter().enumerate().map(load), kind)?;
             return Some(*groups[at].span.mask());
         }
@@ -88,71 +90,74 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let groups = &self.world.domains.all[domain].groups;
         let load = |(at, group): (usize, &CpuMask)| {
             let span = group.and(allowed);
-            (!span.is_empty()).then(|| (self.load_within(at, &span), group.contains(here)))
+            (!span.is_empty()).then(|| (self.span_load(at, &span), group.contains(here)))
         };
         let at = self.find_idlest_group(groups.iter().enumerate().filter_map(load), kind)?;
         Some(groups[at].and(allowed))
     }
 
-    /// The group to leave the own one for, of groups and whether each is the own one.
+    /// Return the index of the group to move to; `None` to stay in the local group (`find_idlest_group()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12). `groups` yields each group's load and whether the group is the local one.
     fn find_idlest_group(
         &self,
-        groups: impl Iterator<Item = (Load, bool)>,
+        groups: impl Iterator<Item = (GroupLoad, bool)>,
         kind: DomainKind,
     ) -> Option<usize> {
-        let (mut own, mut best): (Option<Load>, Option<Load>) = (None, None);
-        for (load, is_own) in groups {
-            if is_own {
-                own = Some(load);
+        let (mut local, mut idlest): (Option<GroupLoad>, Option<GroupLoad>) = (None, None);
+        for (load, is_local) in groups {
+            if is_local {
+                local = Some(load);
                 continue;
             }
-            let better = best.is_none_or(|other| {
+            let better = idlest.is_none_or(|other| {
                 (other.idle, std::cmp::Reverse(other.per_cpu)) < (load.idle, std::cmp::Reverse(load.per_cpu))
             });
             if better {
-                best = Some(load);
+                idlest = Some(load);
             }
         }
-        let best = best?;
-        let Some(own) = own else { return Some(best.at) };
-        if own.idle > 0 || best.idle > 0 {
+        let idlest = idlest?;
+        let Some(local) = local else { return Some(idlest.index) };
+        if local.idle > 0 || idlest.idle > 0 {
             // A node that is less than a quarter busy keeps its children (allow_numa_imbalance()).
-            let quiet = matches!(kind, DomainKind::Numa(_)) && own.number * 4 < own.width as u64;
-            return (best.idle > own.idle && !quiet).then_some(best.at);
+            let quiet = matches!(kind, DomainKind::Numa(_)) && local.number * 4 < local.width as u64;
+            return (idlest.idle > local.idle && !quiet).then_some(idlest.index);
         }
         let pct = u64::from(self.world.kernel.domains.imbalance_pct);
-        (best.per_cpu * pct < own.per_cpu * 100).then_some(best.at)
+        (idlest.per_cpu * pct < local.per_cpu * 100).then_some(idlest.index)
     }
 
+    /// Load of a group of the tables.
     #[inline]
-    fn load_of(&self, at: usize, group: &Group) -> Load {
+    fn group_load(&self, index: usize, group: &SchedGroup) -> GroupLoad {
         let (width, idle) = (group.cpus.len(), group.span.common(&self.rq.idle));
         if idle == width {
-            return Load { at, width, idle, number: 0, per_cpu: 0 };
+            return GroupLoad { index, width, idle, number: 0, per_cpu: 0 };
         }
         let sum = self.sum(group);
-        Load { at, width, idle, number: sum.number, per_cpu: sum.per_cpu() }
+        GroupLoad { index, width, idle, number: sum.number, per_cpu: sum.per_cpu() }
     }
 
-    /// As [`Engine::load_of`], of any CPUs.
-    fn load_within(&self, at: usize, span: &CpuMask) -> Load {
+    /// Load of any set of CPUs.
+    fn span_load(&self, index: usize, span: &CpuMask) -> GroupLoad {
         let (width, idle) = (span.count(), self.rq.idle.common(span));
         if idle == width {
-            return Load { at, width, idle, number: 0, per_cpu: 0 };
+            return GroupLoad { index, width, idle, number: 0, per_cpu: 0 };
         }
         let (mut number, mut load) = (0, 0);
         for cpu in span.iter() {
             number += u64::from(self.rq.nr_running[cpu]);
             load += self.rq.loads[cpu];
         }
-        Load { at, width, idle, number, per_cpu: load * 1024 / width.max(1) as u64 }
+        GroupLoad { index, width, idle, number, per_cpu: load * 1024 / width.max(1) as u64 }
     }
 
-    /// The CPU of a set that is idle least deeply, or else least loaded.
+    /// Return the CPU of a set in the shallowest idle state, or the least loaded CPU if none is idle
+    /// (`find_idlest_group_cpu()`, kernel/sched/fair.c, v4.14 to v6.12; `find_idlest_cpu()` in v4.5).
     fn find_idlest_group_cpu(&self, span: &CpuMask, fallback: usize) -> usize {
         let idle = span.and(&self.rq.idle);
         if !idle.is_empty() {
-            // The shallowest state; among those in it, the one that became idle last.
+            // Among CPUs in the shallowest state, the last one that became idle.
             let key = |cpu: &usize| {
                 let since = self.cpus[*cpu].idle_since;
                 (self.idle_exit(self.time.now.saturating_sub(since)), Ns::MAX - since)

@@ -1,0 +1,342 @@
+//! One balancing pass over one domain: whether to move tasks, from which CPU and how many.
+
+use super::sched_domains::{SchedDomain, SchedGroup};
+use crate::balance::KernelPolicy;
+use crate::engine::Engine;
+use crate::ledger::Account;
+use crate::machine::DomainKind;
+use crate::observe::{Balancing, Observer};
+use crate::sched::Sum;
+use crate::schedstats::Look;
+use crate::time::Ns;
+
+/// State of the CPU for which a pass looks for tasks (`enum cpu_idle_type`, include/linux/sched/idle.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CpuIdleType {
+    Busy,
+    Idle,
+    Newidle,
+}
+
+impl CpuIdleType {
+    /// The account on which the pass books its time.
+    pub fn account(self) -> Account {
+        if self == Self::Newidle { Account::NewidleBalance } else { Account::Balance }
+    }
+}
+
+/// The arguments of a pass (`struct lb_env`, kernel/sched/fair.c).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LbEnv {
+    /// CPU that makes the pass and spends the time.
+    pub payer: usize,
+    /// CPU that receives the tasks.
+    pub dst_cpu: usize,
+    /// Level of the domain among those of `dst_cpu`, 0 for the narrowest.
+    pub level: usize,
+    pub domain: DomainKind,
+    pub idle: CpuIdleType,
+    /// Failed passes over the domain since the last one that moved a task (`sd->nr_balance_failed`).
+    pub failed: u32,
+}
+
+impl LbEnv {
+    /// The pass as the scheduler statistics identify it.
+    pub fn look(&self) -> Look {
+        Look { payer: self.payer, cpu: self.dst_cpu, level: self.level, kind: self.idle as usize }
+    }
+}
+
+/// Result of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PassResult {
+    pub moved: u32,
+    pub balanced: bool,
+    pub cost: Ns,
+}
+
+/// A group of a domain: its index among the domain's groups and its sums.
+#[derive(Debug, Clone, Copy, Default)]
+struct GroupSum {
+    index: usize,
+    sum: Sum,
+}
+
+/// Number of tasks or amount of load to move.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Imbalance {
+    Tasks(u64),
+    Load(u64),
+}
+
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Makes one balancing pass over a domain in favour of `cpu`, and books the time on `payer` (`load_balance()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12, there `sched_balance_rq()`).
+    pub(super) fn load_balance(
+        &mut self,
+        payer: usize,
+        cpu: usize,
+        level: usize,
+        idle: CpuIdleType,
+    ) -> PassResult {
+        let at = usize::from(self.balance.domains.of_cpu[cpu][level]);
+        let domain = &self.balance.domains.all[at];
+        let failed = self.cpus[cpu].domains[level].failed;
+        let env = LbEnv { payer, dst_cpu: cpu, level, domain: domain.kind, idle, failed };
+        let weight = u64::from(domain.weight);
+        let before = self.cpus[payer].clock;
+        let scan = u64::from(self.costs.balance_base) + weight * u64::from(self.costs.balance_cpu);
+        self.book(payer, idle.account(), scan);
+        let mut counts = Balancing { calls: 1, ..Balancing::default() };
+        if level + 1 == self.cpus[cpu].domains.len() {
+            self.rq.overload = self.balance.domains.all[at].span.meets(&self.rq.overloaded);
+        }
+        let target = self.find_busiest(cpu, &self.balance.domains.all[at], idle);
+        match target {
+            None => counts.balanced = 1,
+            Some((src_cpu, imbalance)) => {
+                let moved = self.detach_tasks(&env, src_cpu, imbalance, &mut counts);
+                counts.moved = moved.into();
+                let failed = &mut self.cpus[cpu].domains[level].failed;
+                if moved > 0 {
+                    *failed = 0;
+                } else {
+                    counts.failed = 1;
+                    *failed += u32::from(idle != CpuIdleType::Newidle);
+                }
+            }
+        }
+        if self.stats.on {
+            let imbalance = match target {
+                None => (0, 0),
+                Some((_, Imbalance::Load(load))) => (load, 0),
+                Some((_, Imbalance::Tasks(tasks))) => (0, tasks),
+            };
+            self.stats_pass(env.look(), &counts, imbalance);
+        }
+        let cost = self.cpus[payer].clock - before;
+        self.record_pass(idle, &counts, cost);
+        PassResult { moved: counts.moved as u32, balanced: target.is_none(), cost }
+    }
+
+    /// Adds a pass to the counters and to the histogram of costs.
+    pub(super) fn record_pass(&mut self, idle: CpuIdleType, counts: &Balancing, cost: Ns) {
+        self.records.histograms.balance_cost[idle as usize].add(cost);
+        let total = match idle {
+            CpuIdleType::Busy => &mut self.records.counters.busy_balance,
+            CpuIdleType::Idle => &mut self.records.counters.idle_balance,
+            CpuIdleType::Newidle => &mut self.records.counters.newidle_balance,
+        };
+        total.calls += 1;
+        total.balanced += counts.balanced;
+        total.failed += counts.failed;
+        total.moved += counts.moved;
+        total.hot += counts.hot;
+    }
+
+    /// Find the CPU to take tasks from and how much to take; `None` if the domain is balanced.
+    fn find_busiest(
+        &self,
+        cpu: usize,
+        domain: &SchedDomain,
+        idle: CpuIdleType,
+    ) -> Option<(usize, Imbalance)> {
+        // Fast path: an idle CPU takes a single task from the most loaded of the overloaded CPUs, so that the other CPUs
+        // and the mean load need not be read.
+        if domain.single_cpu_groups && self.rq.nr_running[cpu] == 0 {
+            // Ranks are load + 1, so that a CPU whose tasks have no load also counts.
+            let (mut max_rank, mut source) = (0, cpu);
+            domain.span.each_common(&self.rq.overloaded, |other| {
+                let rank = self.rq.loads[other] + 1;
+                if rank > max_rank {
+                    (max_rank, source) = (rank, other);
+                }
+            });
+            if max_rank > 0 {
+                return Some((source, Imbalance::Tasks(1)));
+            }
+        } else if domain.span.meets(&self.rq.overloaded) {
+            return self.find_busiest_by_load(cpu, domain, idle);
+        }
+        self.need_active_balance(cpu, domain).then(|| self.find_busiest_by_load(cpu, domain, idle))?
+    }
+
+    #[inline(never)]
+    fn find_busiest_by_load(
+        &self,
+        cpu: usize,
+        domain: &SchedDomain,
+        idle: CpuIdleType,
+    ) -> Option<(usize, Imbalance)> {
+        if domain.single_cpu_groups {
+            self.find_busiest_cpu(cpu, domain, idle)
+        } else {
+            self.find_busiest_group(cpu, domain, idle)
+        }
+    }
+
+    /// Find the busiest CPU of the busiest group, and how much to take (`find_busiest_group()`, kernel/sched/fair.c, v4.5
+    /// to v6.12); `None` if the domain is balanced.
+    fn find_busiest_group(
+        &self,
+        cpu: usize,
+        domain: &SchedDomain,
+        idle: CpuIdleType,
+    ) -> Option<(usize, Imbalance)> {
+        let (mut local, mut all) = (Sum::default(), Sum::default());
+        let mut busiest: Option<GroupSum> = None;
+        for (index, group) in domain.groups.iter().enumerate() {
+            let sum = self.sum(group);
+            all.add(&sum);
+            if group.span.contains(cpu) {
+                local = sum;
+            } else if busiest.is_none_or(|busiest| busier(&sum, &busiest.sum)) {
+                busiest = Some(GroupSum { index, sum });
+            }
+        }
+        let busiest = busiest.filter(|busiest| busiest.sum.number > 0)?;
+        let imbalance = self.calculate_imbalance(domain, &local, &busiest.sum, || all.per_cpu(), idle)?;
+        let source = self.find_busiest_queue(&domain.groups[busiest.index], imbalance)?;
+        (self.rq.nr_running[source] > 0).then_some((source, imbalance))
+    }
+
+    /// Find the first of the busiest CPUs of a group (`find_busiest_queue()`, kernel/sched/fair.c, v4.5 to v6.12).
+    fn find_busiest_queue(&self, group: &SchedGroup, imbalance: Imbalance) -> Option<usize> {
+        // Load and number fit into one rank: a load is far below 2⁴⁰, the number of a CPU's tasks far below 2²⁰.
+        let rank = |cpu: usize| match imbalance {
+            Imbalance::Tasks(_) => u64::from(self.rq.nr_running[cpu]) << 40 | self.rq.loads[cpu],
+            Imbalance::Load(_) => self.rq.loads[cpu] << 20 | u64::from(self.rq.nr_running[cpu]),
+        };
+        let (mut max_rank, mut source) = (0, None);
+        group.span.each_common(&self.rq.overloaded, |cpu| {
+            let rank = rank(cpu);
+            if rank > max_rank {
+                (max_rank, source) = (rank, Some(cpu));
+            }
+        });
+        // A CPU with a single task ranks before an overloaded CPU only by load, and only if that task is heavy.
+        let decided = matches!(imbalance, Imbalance::Tasks(_)) || max_rank >> 20 >= self.rq.sums.heaviest();
+        if source.is_some() && decided {
+            return source;
+        }
+        group.cpus.iter().map(|cpu| usize::from(*cpu)).min_by_key(|cpu| std::cmp::Reverse(rank(*cpu)))
+    }
+
+    /// As [`Engine::find_busiest_group`] for groups of a single CPU, in one sweep over two arrays.
+    fn find_busiest_cpu(
+        &self,
+        cpu: usize,
+        domain: &SchedDomain,
+        idle: CpuIdleType,
+    ) -> Option<(usize, Imbalance)> {
+        // Overloaded CPUs rank by load, and before all others. Others rank by whether they have a task.
+        let rank =
+            |running: u32, load: u64| if running > 1 { load << 1 | 1 << 40 } else { u64::from(running) };
+        let (mut total, mut max_rank, mut source, mut width) = (0, 0, None, 0);
+        for range in &domain.ranges {
+            width += range.len() as u64;
+            let both = self.rq.nr_running.part(range.clone()).iter().zip(self.rq.loads.part(range.clone()));
+            for (other, (running, load)) in range.clone().zip(both) {
+                total += load;
+                let rank = rank(*running, *load);
+                if rank > max_rank && other != cpu {
+                    (max_rank, source) = (rank, Some(other));
+                }
+            }
+        }
+        let source = source?;
+        let single = |cpu: usize| {
+            let number = self.rq.nr_running[cpu].into();
+            Sum { width: 1, number, load: self.rq.loads[cpu], idle: u64::from(number == 0) }
+        };
+        let mean = || total * 1024 / width.max(1);
+        let imbalance = self.calculate_imbalance(domain, &single(cpu), &single(source), mean, idle)?;
+        Some((source, imbalance))
+    }
+
+    /// Sum the tasks, loads and idle CPUs of a group (`update_sg_lb_stats()`, kernel/sched/fair.c, v4.5 to v6.12).
+    #[inline]
+    pub(super) fn sum(&self, group: &SchedGroup) -> Sum {
+        let mut sum = Sum::default();
+        if !group.caches.is_empty() {
+            group.caches.iter().for_each(|cache| sum.add(self.rq.sums.cache(*cache)));
+            return sum;
+        }
+        sum.width = group.cpus.len() as u64;
+        for range in &group.ranges {
+            // 32 bits, as wide as the elements, so that the compiler vectorises the loop.
+            let (mut number, mut idle) = (0u32, 0u32);
+            for running in self.rq.nr_running.part(range.clone()) {
+                number += *running;
+                idle += u32::from(*running == 0);
+            }
+            (sum.number, sum.idle) = (sum.number + u64::from(number), sum.idle + u64::from(idle));
+            sum.load += self.rq.loads.part(range.clone()).iter().sum::<u64>();
+        }
+        sum
+    }
+
+    /// How much to move from the busiest group to the local group; `None` if they are balanced
+    /// (`calculate_imbalance()`, kernel/sched/fair.c, v4.5 to v6.12). `mean` returns the domain's load per CPU.
+    fn calculate_imbalance(
+        &self,
+        domain: &SchedDomain,
+        local: &Sum,
+        busiest: &Sum,
+        mean: impl FnOnce() -> u64,
+        idle: CpuIdleType,
+    ) -> Option<Imbalance> {
+        if busiest.overloaded() {
+            if !local.overloaded() && local.idle > 0 {
+                return Some(Imbalance::Tasks(local.idle.min(busiest.number - busiest.width).max(1)));
+            }
+            let pct = u64::from(self.imbalance_pct(domain));
+            let (here, there, mean) = (local.per_cpu(), busiest.per_cpu(), mean());
+            if here >= there || here >= mean || 100 * there <= pct * here {
+                return None;
+            }
+            let load = ((there - mean) * busiest.width).min((mean - here) * local.width) / 1024;
+            return Some(Imbalance::Load(load.max(1)));
+        }
+        // No task waits. An idle CPU may still even out the numbers of idle CPUs.
+        if idle == CpuIdleType::Busy || busiest.number <= 1 {
+            return None;
+        }
+        let gap = if busiest.width == 1 {
+            busiest.number.saturating_sub(local.number) / 2
+        } else {
+            if local.idle <= busiest.idle + 1 {
+                return None;
+            }
+            (local.idle - busiest.idle) / 2
+        };
+        // A pair of communicating tasks may stay on its node (adjust_numa_imbalance()).
+        let pair = matches!(domain.kind, DomainKind::Numa(_)) && local.number < 2;
+        (gap > 0 && !pair).then_some(Imbalance::Tasks(gap))
+    }
+
+    fn imbalance_pct(&self, domain: &SchedDomain) -> u32 {
+        let settings = &self.world.kernel.domains;
+        match domain.kind {
+            DomainKind::Smt => settings.smt_imbalance_pct,
+            DomainKind::Cache => settings.cache_imbalance_pct,
+            DomainKind::Node | DomainKind::Numa(_) => settings.imbalance_pct,
+        }
+    }
+
+    /// Whether an idle SMT core may take a running task from a core with two running tasks (`need_active_balance()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
+    fn need_active_balance(&self, cpu: usize, domain: &SchedDomain) -> bool {
+        self.topology.threads > 1 && domain.kind != DomainKind::Smt && self.rq.idle_cores.contains(cpu)
+    }
+}
+
+/// Whether a group is busier than another: overloaded groups before others, then by load per CPU; groups that are not
+/// overloaded by fewer idle CPUs (`update_sd_pick_busiest()`, kernel/sched/fair.c, v4.5 to v6.12).
+fn busier(group: &Sum, other: &Sum) -> bool {
+    match (group.overloaded(), other.overloaded()) {
+        (true, true) => group.per_cpu() > other.per_cpu(),
+        (false, false) => (other.idle, group.number) > (group.idle, other.number),
+        (overloaded, _) => overloaded,
+    }
+}

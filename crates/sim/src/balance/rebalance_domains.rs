@@ -1,0 +1,110 @@
+//! Periodic balancing: by ticks of busy CPUs, and by one idle CPU for all idle CPUs.
+
+use super::load_balance::CpuIdleType;
+use crate::balance::KernelPolicy;
+use crate::engine::{Engine, NOBODY};
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::schedstats::Look;
+use crate::time::{MS, Ns, SECOND};
+
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Balance at the tick of a busy CPU (`trigger_load_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
+    pub(super) fn trigger_load_balance(&mut self, cpu: usize) {
+        if self.time.now >= self.cpus[cpu].next_balance {
+            self.rebalance_domains(cpu, cpu, CpuIdleType::Busy);
+        }
+        if self.time.now >= self.balance.nohz_next_balance
+            && (self.rq.nr_running[cpu] >= 2 || self.nohz_balancer_kick(cpu))
+        {
+            let helper = self.balance.domains.open.first_common(&self.rq.idle);
+            if let Some(helper) = helper.filter(|helper| !self.cpus[*helper].in_interrupt) {
+                self.nohz_idle_balance(cpu, helper);
+            }
+        }
+    }
+
+    /// Whether the idle CPUs should balance, because another CPU under the same last-level cache is busy and there may be
+    /// tasks to spread (`nohz_balancer_kick()`, kernel/sched/fair.c, v4.5 to v6.12).
+    fn nohz_balancer_kick(&self, cpu: usize) -> bool {
+        let cache = &self.balance.domains.caches[self.topology.cache(cpu)];
+        cache.width > cache.span.common(&self.rq.idle) + 1
+    }
+
+    /// Let the idle CPU `helper`, kicked by the busy CPU `from`, balance for all idle CPUs (`nohz_idle_balance()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
+    fn nohz_idle_balance(&mut self, from: usize, helper: usize) {
+        let at = self.cpus[from].clock + self.costs.ipi.at(self.topology.distance(from, helper));
+        if self.cpus[helper].clock < at.min(self.time.horizon) {
+            self.settle_to(helper, at.min(self.time.horizon));
+        }
+        self.records.counters.ipis += 1;
+        let idled = self.cpus[helper].clock.saturating_sub(self.cpus[helper].idle_since);
+        self.book(helper, Account::IdleExit, self.idle_exit(idled));
+        self.book(helper, Account::Ipi, self.costs.ipi_handler);
+        self.cpus[helper].in_interrupt = true;
+        let mut next = Ns::MAX;
+        for cpu in self.rq.idle.and(&self.rq.housekeeping).iter() {
+            if self.time.now >= self.cpus[cpu].next_balance && self.rq.nr_running[cpu] == 0 {
+                self.rebalance_domains(helper, cpu, CpuIdleType::Idle);
+            }
+            next = next.min(self.cpus[cpu].next_balance);
+        }
+        self.balance.nohz_next_balance = next.max(self.time.now + self.time.tick_ns);
+        self.cpus[helper].in_interrupt = false;
+        if self.rq.nr_running[helper] > 0 && self.cpus[helper].current == NOBODY {
+            self.leave_idle(helper);
+            self.schedule(helper);
+        }
+        self.rekey(helper);
+    }
+
+    /// Balance each domain of a CPU whose interval has passed (`rebalance_domains()`, kernel/sched/fair.c, v4.5 to v6.12).
+    fn rebalance_domains(&mut self, payer: usize, cpu: usize, idle: CpuIdleType) {
+        let (mut next, mut sum_cost, mut decayed) = (self.time.now + 60 * SECOND, 0, false);
+        for level in 0..self.cpus[cpu].domains.len() {
+            decayed |= self.update_newidle_cost(cpu, level, 0);
+            sum_cost += self.cpus[cpu].domains[level].max_newidle_lb_cost;
+            let interval = self.interval(cpu, level, idle);
+            let domain_state = &self.cpus[cpu].domains[level];
+            if self.time.now >= domain_state.last_balance + interval {
+                if self.should_we_balance(cpu, level) {
+                    let balanced = self.load_balance(payer, cpu, level, idle).balanced;
+                    self.update_interval(cpu, level, balanced);
+                } else if self.stats.on {
+                    self.stats_declined(Look { payer, cpu, level, kind: idle as usize });
+                }
+                self.cpus[cpu].domains[level].last_balance = self.time.now;
+            }
+            let domain_state = &self.cpus[cpu].domains[level];
+            next = next.min(domain_state.last_balance + self.interval(cpu, level, idle));
+        }
+        self.cpus[cpu].next_balance = next;
+        if decayed {
+            self.cpus[cpu].max_idle_balance_cost = sum_cost.max(self.tunables.migration_cost().into());
+        }
+    }
+
+    /// Interval between passes over a domain (`get_sd_balance_interval()`, kernel/sched/fair.c, v4.5 to v6.12).
+    pub(super) fn interval(&self, cpu: usize, level: usize, idle: CpuIdleType) -> Ns {
+        let factor = if idle == CpuIdleType::Busy { self.world.kernel.domains.busy_factor } else { 1 };
+        self.cpus[cpu].domains[level].interval * Ns::from(factor)
+    }
+
+    /// Set the interval after a pass: it doubles while the domain is balanced, up to twice the width in milliseconds.
+    fn update_interval(&mut self, cpu: usize, level: usize, balanced: bool) {
+        let min_interval = Ns::from(self.balance.domains.domain(cpu, level).weight) * MS;
+        let domain_state = &mut self.cpus[cpu].domains[level];
+        domain_state.interval =
+            if balanced { (domain_state.interval * 2).min(2 * min_interval) } else { min_interval };
+    }
+
+    /// Whether `cpu` balances for its group: the group's first idle CPU does, or the first CPU if none is idle
+    /// (`should_we_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
+    fn should_we_balance(&self, cpu: usize, level: usize) -> bool {
+        let groups = &self.balance.domains.domain(cpu, level).groups;
+        let Some(group) = groups.iter().find(|group| group.span.contains(cpu)) else { return false };
+        let first = group.span.first_common(&self.rq.idle).or_else(|| group.span.lowest());
+        first == Some(cpu)
+    }
+}

@@ -1,0 +1,140 @@
+//! Tables of domains, groups and caches, restricted to the CPUs that balancing uses, in the form that passes and searches
+//! read fastest.
+
+use std::ops::Range;
+
+use crate::kernel::{IdleSearch, Kernel};
+use crate::machine::{CpuMask, DomainKind, Domains, Span, Topology};
+
+/// A scheduling domain (`struct sched_domain`).
+#[derive(Debug, Clone)]
+pub(crate) struct SchedDomain {
+    pub kind: DomainKind,
+    pub span: Span,
+    pub weight: u32,
+    pub groups: Vec<SchedGroup>,
+    /// `span` as ranges of CPU numbers.
+    pub ranges: Vec<Range<usize>>,
+    /// Each group is a single CPU.
+    pub single_cpu_groups: bool,
+}
+
+/// A group of a domain (`struct sched_group`).
+#[derive(Debug, Clone)]
+pub(crate) struct SchedGroup {
+    pub span: Span,
+    pub cpus: Vec<u16>,
+    /// `cpus` as ranges of CPU numbers: mostly one range; two where SMT siblings have distant numbers.
+    pub ranges: Vec<Range<usize>>,
+    /// The last-level caches whose CPUs make up the group; empty if the group contains a part of a cache.
+    pub caches: Vec<u16>,
+}
+
+/// CPUs under a last-level cache.
+#[derive(Debug, Clone)]
+pub(crate) struct Cache {
+    pub span: Span,
+    pub width: usize,
+    /// Number of CPUs that a wake-up scans, by the number of idle CPUs. Empty unless the kernel limits the scan by the
+    /// cache's utilisation.
+    scan_limits: Vec<u16>,
+}
+
+impl Cache {
+    fn new(span: CpuMask, kernel: &Kernel) -> Self {
+        let width = span.count();
+        let limit = |idle: usize| sis_util_scan_limit(idle, width, kernel.domains.cache_imbalance_pct);
+        let by_utilisation = kernel.idle_search == IdleSearch::Utilisation;
+        let scan_limits = if by_utilisation { (0..=width).map(limit).collect() } else { Vec::new() };
+        Self { span: Span::new(span), width, scan_limits }
+    }
+
+    /// Number of CPUs that a wake-up scans (`SIS_UTIL`) while `idle` CPUs are idle.
+    #[inline]
+    pub fn scan_limit(&self, idle: usize) -> usize {
+        self.scan_limits[idle].into()
+    }
+}
+
+/// Width × (1 − (x × `pct` %)²), where x is the fraction of busy CPUs (`update_idle_cpu_scan()`, kernel/sched/fair.c,
+/// v6.12, with the current number of busy CPUs in place of the average utilisation).
+fn sis_util_scan_limit(idle: usize, width: usize, pct: u32) -> u16 {
+    let busy = (width - idle) as u64 * 1024 / width.max(1) as u64;
+    let pct = u64::from(pct);
+    let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);
+    let limit = (1024 - taken) * width as u64 / 1024;
+    if limit == 0 { 0 } else { (limit + 1).min(width as u64) as u16 }
+}
+
+/// Domains and caches of the machine.
+#[derive(Debug, Clone)]
+pub(crate) struct SchedDomains {
+    pub all: Vec<SchedDomain>,
+    /// Indices of each CPU's domains in `all`, narrow to wide. Isolated CPUs have no domains.
+    pub of_cpu: Vec<Vec<u16>>,
+    pub caches: Vec<Cache>,
+    /// CPUs that balancing uses.
+    pub open: Span,
+}
+
+impl SchedDomains {
+    /// Build the tables, restricted to the CPUs in `open`.
+    pub fn new(domains: &Domains, topology: &Topology, kernel: &Kernel, open: &CpuMask) -> Self {
+        let group = |span: &CpuMask| {
+            let span = span.and(open);
+            let cpus = span.iter().map(|cpu| cpu as u16).collect();
+            let caches = whole_caches(&span, topology, open);
+            SchedGroup { cpus, ranges: ranges(&span), caches, span: Span::new(span) }
+        };
+        let restricted = |domain: &crate::machine::Domain| {
+            let groups: Vec<_> =
+                domain.groups.iter().map(group).filter(|group| !group.cpus.is_empty()).collect();
+            let span = domain.span.and(open);
+            let ranges = ranges(&span);
+            let single_cpu_groups = groups.iter().all(|group| group.cpus.len() == 1);
+            let (weight, span) = (span.count() as u32, Span::new(span));
+            SchedDomain { kind: domain.kind, weight, span, groups, ranges, single_cpu_groups }
+        };
+        let cache = |cpus: &CpuMask| Cache::new(cpus.and(open), kernel);
+        let of_cpu =
+            |(cpu, levels): (usize, &Vec<u16>)| if open.contains(cpu) { levels.clone() } else { Vec::new() };
+        Self {
+            all: domains.all.iter().map(restricted).collect(),
+            of_cpu: domains.of_cpu.iter().enumerate().map(of_cpu).collect(),
+            caches: (0..topology.caches.len()).map(|at| cache(topology.cache_cpus(at))).collect(),
+            open: Span::new(*open),
+        }
+    }
+
+    /// Return a CPU's domain at a level, 0 for the narrowest.
+    #[inline]
+    pub fn domain(&self, cpu: usize, level: usize) -> &SchedDomain {
+        &self.all[usize::from(self.of_cpu[cpu][level])]
+    }
+}
+
+/// Return the caches, restricted to `open`, whose CPUs make up a set; empty if the set contains a part of a cache.
+fn whole_caches(span: &CpuMask, topology: &Topology, open: &CpuMask) -> Vec<u16> {
+    let mut caches = Vec::new();
+    for cache in 0..topology.caches.len() {
+        let cpus = topology.cache_cpus(cache).and(open);
+        match span.common(&cpus) {
+            0 => {}
+            common if common == cpus.count() => caches.push(cache as u16),
+            _ => return Vec::new(),
+        }
+    }
+    caches
+}
+
+/// Return a set as ranges of consecutive CPU numbers.
+fn ranges(span: &CpuMask) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for cpu in span.iter() {
+        match ranges.last_mut() {
+            Some(last) if last.end == cpu => last.end = cpu + 1,
+            _ => ranges.push(cpu..cpu + 1),
+        }
+    }
+    ranges
+}
