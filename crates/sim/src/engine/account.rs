@@ -1,4 +1,4 @@
-//! Time on a CPU: settling what has passed, booking what the kernel does, charging tasks, planning the next event.
+//! Time on a CPU: accounting for elapsed time, booking kernel work, charging tasks, and scheduling the next event.
 
 use super::{CACHE, CARRY, EXTRAS, Engine, FULL, NOBODY};
 use crate::balance::KernelPolicy;
@@ -30,7 +30,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.work_slowly(cpu, at, passed);
     }
 
-    /// Accounts for time in which a CPU was slowed, or watched the clock.
+    /// Accounts for time in which a CPU ran below full speed, or a task watched the clock.
     #[inline(never)]
     fn work_slowly(&mut self, cpu: usize, at: Ns, passed: Ns) {
         let cpu_state = &mut self.cpus[cpu];
@@ -47,15 +47,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.look_at_clock(cpu, at, passed, work);
         }
         self.work(cpu, work);
-        debug_assert_eq!(self.cpus[cpu].clock, at, "all that has passed is accounted for");
+        debug_assert_eq!(self.cpus[cpu].clock, at, "the elapsed time is accounted for");
     }
 
-    /// Spends `work` ns of a CPU's segment: first what it contains besides its work, of which there is hardly ever more
-    /// than small work and a refill of caches. Those two may be nothing; finding out costs more than adding nothing.
+    /// Spends `work` ns of a CPU's segment, the segment's extras first. Fast path for segments whose extras are at most
+    /// carried work and a cache refill; both are added even if they are 0, because a test would cost more.
     #[inline]
     fn work(&mut self, cpu: usize, work: Ns) {
         let cpu_state = &mut self.cpus[cpu];
-        debug_assert!(work <= cpu_state.segment.left, "a segment ends before anything else begins");
+        debug_assert!(work <= cpu_state.segment.left, "work is part of the current segment");
         let [carry, cache, rare @ ..] = &mut cpu_state.segment.extras;
         if *rare != [0; EXTRAS.len() - 2] {
             return self.work_with_extras(cpu, work);
@@ -66,13 +66,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (rest, account, from) = (work - carry - cache, cpu_state.segment.account, cpu_state.clock);
         cpu_state.clock = from + work;
         cpu_state.user_ns += carry + cache + if account.is_user() { rest } else { 0 };
-        self.tell(from, cpu, EXTRAS[CARRY], carry);
-        self.tell(from + carry, cpu, EXTRAS[CACHE], cache);
+        self.spend_extra(from, cpu, EXTRAS[CARRY], carry);
+        self.spend_extra(from + carry, cpu, EXTRAS[CACHE], cache);
         self.records.ledger.add(cpu, account, rest);
         self.records.observer.spent(from + carry + cache, cpu, account, rest);
     }
 
-    /// As [`Engine::work`], whatever the segment contains besides its work.
+    /// As [`Engine::work`], for a segment with any extras.
     #[inline(never)]
     fn work_with_extras(&mut self, cpu: usize, work: Ns) {
         let cpu_state = &mut self.cpus[cpu];
@@ -86,7 +86,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             let part = take(&mut cpu_state.segment.extras[extra], rest);
             cpu_state.user_ns += if account.is_user() { part } else { 0 };
-            self.tell(from, cpu, *account, part);
+            self.spend_extra(from, cpu, *account, part);
             (rest, from) = (rest - part, from + part);
         }
         let cpu_state = &mut self.cpus[cpu];
@@ -96,16 +96,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from, cpu, account, rest);
     }
 
-    /// Adds what may be nothing, of which nobody is told, to an account.
+    /// Adds an extra to an account. Reports it to the observer unless it is 0.
     #[inline]
-    fn tell(&mut self, from: Ns, cpu: usize, account: Account, ns: Ns) {
+    fn spend_extra(&mut self, from: Ns, cpu: usize, account: Account, ns: Ns) {
         self.records.ledger.add(cpu, account, ns);
         if ns > 0 {
             self.records.observer.spent(from, cpu, account, ns);
         }
     }
 
-    /// A CPU's clock moves on.
+    /// Moves a CPU's clock forward and adds the time to an account.
     #[inline]
     pub(super) fn spend(&mut self, cpu: usize, account: Account, ns: Ns) {
         let from = self.cpus[cpu].clock;
@@ -114,15 +114,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from, cpu, account, ns);
     }
 
-    /// Books kernel work on a CPU, behind what is booked already.
+    /// Books kernel work on a CPU, after the work that is already booked.
     #[inline]
     pub(crate) fn book(&mut self, cpu: usize, account: Account, ns: impl Into<Ns>) {
         let ns = ns.into();
         let cpu_state = &mut self.cpus[cpu];
-        debug_assert!(cpu_state.clock >= self.time.now, "settled before booking");
+        debug_assert!(cpu_state.clock >= self.time.now, "the CPU is settled");
         let from = cpu_state.clock;
         cpu_state.clock += ns;
-        // What lies beyond the horizon is not the ledger's.
+        // The ledger ends at the horizon.
         let counted = if cpu_state.clock > self.time.horizon {
             self.time.horizon.saturating_sub(from).min(ns)
         } else {
@@ -145,15 +145,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let cpu_state = &mut self.cpus[cpu];
         let (task, ran) = (cpu_state.current, cpu_state.clock - cpu_state.charged_at);
         cpu_state.charged_at = cpu_state.clock;
-        let task_ = &mut self.tasks[task];
-        task_.ran_ns += ran;
-        task_.ran_at = cpu_state.clock;
-        if task_.class.realtime().is_none() {
+        let task_data = &mut self.tasks[task];
+        task_data.ran_ns += ran;
+        task_data.ran_at = cpu_state.clock;
+        if task_data.class.realtime().is_none() {
             if self.rq.policy.update_curr(&mut self.rq.queues[cpu], &mut self.rq.entities, task, ran) {
                 self.cpus[cpu].need_resched = true;
             }
         } else {
-            task_.slice_left = task_.slice_left.saturating_sub(ran);
+            task_data.slice_left = task_data.slice_left.saturating_sub(ran);
         }
     }
 
@@ -163,14 +163,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         !(self.cpus[cpu].nohz_full && self.rq.nr_running[cpu] <= 1)
     }
 
-    /// Plans a CPU's next event.
+    /// Puts a CPU's next event on the agenda.
     #[inline]
     pub(crate) fn rekey(&mut self, cpu: usize) {
         let cpu_state = &self.cpus[cpu];
         let mut at = cpu_state.timer_at.min(cpu_state.ipi_at);
         if cpu_state.current != NOBODY {
             at = at.min(cpu_state.end());
-            // Deferrable timers are looked at by ticks; a busy CPU without them is interrupted.
+            // Ticks handle deferrable timers. A busy CPU without ticks gets an interrupt for them.
             at = at.min(if self.tick_wanted(cpu) { cpu_state.tick_at } else { self.vmstat.workers.due[cpu] });
         } else if P::TICKS_WHEN_IDLE {
             at = at.min(cpu_state.tick_at);
@@ -179,10 +179,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 }
 
-/// Takes as much as there is of an extra, `most` ns at most.
+/// Takes up to `limit` ns from an extra. Returns the time taken.
 #[inline]
-fn take(extra: &mut u32, most: Ns) -> Ns {
-    let part = most.min((*extra).into());
+fn take(extra: &mut u32, limit: Ns) -> Ns {
+    let part = limit.min((*extra).into());
     *extra -= part as u32;
     part
 }

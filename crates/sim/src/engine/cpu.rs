@@ -1,13 +1,13 @@
-//! A CPU as the engine sees it.
+//! State of a CPU.
 
 use crate::sched::{NOBODY, Realtime, TaskIx};
 use crate::tasks::Segment;
 use crate::time::{NEVER, Ns, Timers};
 
-/// Full speed, in parts of itself.
+/// Full speed of a CPU; the unit of [`Cpu::rate`].
 pub(crate) const FULL: u64 = 1024;
 
-/// A CPU's state of one domain.
+/// A CPU's balancing state of one domain (`struct sched_domain`).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DomainState {
     pub last_balance: Ns,
@@ -17,46 +17,47 @@ pub(crate) struct DomainState {
     pub decay_at: Ns,
 }
 
-/// A CPU. The order of fields is that of their use, see [`crate::tasks::Task`].
+/// State of a CPU. Fields that are used together share cache lines, see [`crate::tasks::Task`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Cpu {
-    /// The moment up to which its time is spoken for.
+    /// Time up to which the CPU's time is accounted for.
     pub clock: Ns,
     pub current: TaskIx,
     pub need_resched: bool,
-    /// The current real-time task lets its equals go first.
+    /// The current real-time task lets tasks of equal priority run first.
     pub turn_over: bool,
-    /// It handles an interrupt and will look at its queue itself.
+    /// The CPU is in an interrupt, at whose end it checks its queue.
     pub in_interrupt: bool,
-    /// No tick while one task runs.
+    /// The CPU has no tick while it has a single task.
     pub nohz_full: bool,
-    /// Speed, in parts of [`FULL`].
+    /// Speed, relative to [`FULL`].
     pub rate: u64,
     pub segment: Segment,
-    /// Up to where the current task's run time has been charged.
+    /// Time up to which the current task's run time is charged.
     pub charged_at: Ns,
 
     pub tick_at: Ns,
     pub ipi_at: Ns,
-    /// When the first timer fires by itself, and when it may at the earliest.
+    /// Latest time at which the first timer fires, by an interrupt of its own.
     pub timer_at: Ns,
+    /// Earliest time at which the first timer fires, in another interrupt.
     pub timer_soft_at: Ns,
-    /// User time of the current task since it was last written back.
+    /// User time of the current task that its total does not contain yet.
     pub user_ns: Ns,
-    /// Since when it idles.
+    /// Time at which the CPU last became idle.
     pub idle_since: Ns,
-    /// When its runqueue lock is free.
+    /// Time at which the runqueue lock is released.
     pub lock_free_at: Ns,
-    /// Mean length of recent idleness.
+    /// Average length of recent idle times (`rq->avg_idle`).
     pub avg_idle: Ns,
 
     pub max_idle_balance_cost: Ns,
-    /// What the search for an idle CPU costs on average.
+    /// Average cost of the search for an idle CPU (`this_sd->avg_scan_cost`).
     pub avg_search: Ns,
     pub next_balance: Ns,
     pub realtime: Realtime,
-    /// Its state of each of its domains, narrow to wide.
+    /// State of each domain of the CPU, narrow to wide.
     pub domains: Box<[DomainState]>,
 
     pub timers: Timers,
@@ -82,7 +83,7 @@ impl Cpu {
             timer_at: NEVER,
             timer_soft_at: NEVER,
             realtime: Realtime::default(),
-            // As sched_init() leaves them (kernel/sched/core.c, v4.5 to v6.12).
+            // Values of sched_init() (kernel/sched/core.c, v4.5 to v6.12).
             avg_idle: 2 * migration_cost,
             max_idle_balance_cost: migration_cost,
             next_balance: 0,
@@ -92,7 +93,7 @@ impl Cpu {
         }
     }
 
-    /// Notes when the first timer fires; the timers themselves are not looked at between.
+    /// Copies the times of the first timer to `timer_at` and `timer_soft_at`, after a change of `timers`.
     #[inline]
     pub fn note_timers(&mut self) {
         let first = self.timers.first();
@@ -100,7 +101,7 @@ impl Cpu {
         self.timer_soft_at = first.map_or(NEVER, super::interrupt::soft);
     }
 
-    /// When the current segment ends if nothing intervenes.
+    /// Time at which the current segment ends unless an event intervenes.
     #[inline]
     pub fn end(&self) -> Ns {
         let left = self.segment.left;
@@ -115,10 +116,10 @@ mod tests {
     use super::Cpu;
 
     #[test]
-    fn what_events_need_of_a_cpu_lies_in_three_cache_lines_before_its_timers() {
+    fn fields_that_events_use_are_in_three_cache_lines_before_the_timers() {
         assert_eq!(offset_of!(Cpu, timer_at), 64 + 16);
         assert_eq!(offset_of!(Cpu, max_idle_balance_cost), 128);
         assert_eq!(offset_of!(Cpu, timers), 192);
-        assert_eq!(size_of::<Cpu>(), 512, "a power of two, for which an index is a shift");
+        assert_eq!(size_of::<Cpu>(), 512, "a power of two, so that indexing is a shift");
     }
 }

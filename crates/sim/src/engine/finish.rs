@@ -1,4 +1,4 @@
-//! The end: closing the books, or saying why there is none.
+//! The end of a simulation: the outcome, or the error of a deadlock.
 
 use schedlab_workload::measure::{Observed, metrics};
 
@@ -12,8 +12,9 @@ use crate::tasks::Latencies;
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Closes the accounts and returns the outcome.
     pub(super) fn finish(mut self, end: End) -> Outcome {
-        // At the horizon the books close there; at a finish, when the last kernel work that had begun is done.
+        // The accounts close at the horizon, or after the program's end when all begun kernel work is done.
         let close = match end {
             End::Horizon => self.time.horizon,
             End::Finished => self
@@ -29,10 +30,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.settle_last(cpu, close);
             self.update_curr(cpu);
             self.save_user(cpu);
-            // Where a task was done with a piece of work in between, nothing comes after it any more.
-            let rest = close.saturating_sub(self.cpus[cpu].clock);
-            if rest > 0 {
-                self.spend(cpu, Account::Idle, rest);
+            // The time after a segment's end counts as idle, because no further segment begins.
+            let remaining = close.saturating_sub(self.cpus[cpu].clock);
+            if remaining > 0 {
+                self.spend(cpu, Account::Idle, remaining);
             }
         }
         self.records.ledger.close(close);
@@ -75,8 +76,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Accounts for a CPU's time up to the close of the books, or to the end of the piece of work that its task is at:
-    /// after the program's end no more events happen, while kernel work that has begun lasts on.
+    /// Accounts for a CPU's time up to `close`, or to the end of its task's segment if that is earlier, because no events
+    /// happen after the program's end.
     fn settle_last(&mut self, cpu: usize, close: Ns) {
         let cpu_state = &self.cpus[cpu];
         let busy_at_full_speed = cpu_state.current != NOBODY && cpu_state.rate == FULL;
@@ -90,10 +91,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Moves what a task has used into the sums, and into its report if it is one of the program's own.
+    /// Moves a task's run time and counts to the sums, and to its report if the task is one of the program's.
     pub(crate) fn write_off(&mut self, task: TaskIx) {
         let task_data = &mut self.tasks.table[task as usize];
-        // Kernel threads are nobody's.
+        // Kernel threads do not belong to the program.
         if task_data.kernel {
             return;
         }
@@ -103,10 +104,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let counts = [task_data.voluntary, task_data.involuntary, task_data.migrations, task_data.wakeups]
             .map(u64::from);
         (task_data.voluntary, task_data.involuntary, task_data.migrations, task_data.wakeups) = (0, 0, 0, 0);
-        let own = !task_data.is_child && task_data.ordinal != NOBODY;
+        let has_report = !task_data.is_child && task_data.ordinal != NOBODY;
         let latencies = &mut self.tasks.latencies[task as usize];
         let statistics = if self.stats.used() { self.stats.take_task(task as usize) } else { None };
-        if let Some(report) = self.records.reports.get_mut(task_data.ordinal as usize).filter(|_| own) {
+        if let Some(report) = self.records.reports.get_mut(task_data.ordinal as usize).filter(|_| has_report)
+        {
             report.ran_ns += ran;
             report.user_ns += user.min(ran);
             report.switches = (report.switches.0 + counts[0], report.switches.1 + counts[1]);
@@ -119,7 +121,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         *latencies = Latencies::default();
     }
 
-    /// The error that tells who waits for whom.
+    /// Returns the error of a deadlock, with the tasks that wait.
     pub(super) fn deadlock(&self) -> SimError {
         SimError::Deadlock { at_ns: self.time.now, waiting: self.waiting() }
     }

@@ -1,4 +1,4 @@
-//! Interrupts: timers, ticks, other CPUs.
+//! Interrupts: timers, ticks, and IPIs from other CPUs.
 
 use super::{Engine, NOBODY};
 use crate::balance::KernelPolicy;
@@ -9,14 +9,14 @@ use crate::sched::TaskIx;
 use crate::tasks::Class;
 use crate::time::{MS, NEVER, Ns, Timer};
 
-/// Timer slack of ordinary tasks (prctl(2), `PR_SET_TIMERSLACK`); real-time tasks have none.
+/// Timer slack of ordinary tasks (prctl(2), `PR_SET_TIMERSLACK`). Timers of real-time tasks have no slack.
 const SLACK_NS: Ns = 50_000;
 
-/// Marks the owner of a timer without slack.
+/// Flag in a timer's owner: the timer has no slack.
 const EXACT: u32 = 1 << 31;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// The timer interrupt of a CPU; an idle one is woken by it.
+    /// Handles the timer interrupt of a CPU. The interrupt wakes an idle CPU.
     pub(super) fn timer_interrupt(&mut self, cpu: usize) {
         let idle = self.cpus[cpu].current == NOBODY;
         if idle {
@@ -32,15 +32,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// The interrupt of a deferrable timer on a CPU that has work and no tick.
+    /// Handles the interrupt of a deferrable timer on a busy CPU without ticks.
     pub(super) fn deferrable_interrupt(&mut self, cpu: usize) {
         self.book(cpu, Account::Timer, self.costs.timer_irq);
         self.records.counters.timer_interrupts += 1;
         self.fold_is_due(cpu);
     }
 
-    /// Wakes the owners of due timers. A timer fires by itself when its slack is used up, and before, from when it was set
-    /// for on, together with any other interrupt's (timerfd and nanosleep under `PR_SET_TIMERSLACK`, prctl(2)).
+    /// Wakes the owners of due timers. A timer fires in any interrupt after its set time, and at the end of its slack in an
+    /// interrupt of its own (prctl(2), `PR_SET_TIMERSLACK`).
     fn expire(&mut self, cpu: usize) {
         self.cpus[cpu].in_interrupt = true;
         while let Some(timer) = self.cpus[cpu].timers.first() {
@@ -54,7 +54,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].in_interrupt = false;
     }
 
-    /// Lets a task sleep on a CPU until `at`, or by its slack longer if it is no real-time task.
+    /// Arms a timer on a CPU that wakes a task at `at`. Ordinary tasks may sleep longer, up to the slack.
     #[inline]
     pub(crate) fn arm(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         let exact = self.tasks[task].class.realtime().is_some();
@@ -63,13 +63,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].note_timers();
     }
 
-    /// Lets a kernel thread sleep on a CPU until `at`.
+    /// Arms a timer without slack on a CPU that wakes a kernel thread at `at`.
     pub(crate) fn arm_exact(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         self.cpus[cpu].timers.arm(at, task | EXACT);
         self.cpus[cpu].note_timers();
     }
 
-    /// The tick of a busy CPU.
+    /// Handles the tick of a busy CPU (`scheduler_tick()`, kernel/sched/core.c, v4.5 and v5.14; `sched_tick()` in v6.12).
     pub(super) fn tick(&mut self, cpu: usize) {
         self.records.counters.ticks += 1;
         self.advance_tick(cpu);
@@ -82,9 +82,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.update_curr(cpu);
         let current = self.cpus[cpu].current;
-        let mut leaves = false;
+        let mut migrates = false;
         if self.tasks[current].class.realtime().is_some() {
-            self.realtime_tick(cpu);
+            self.task_tick_rt(cpu);
         } else {
             if self.rq.policy.task_tick(
                 &mut self.rq.queues[cpu],
@@ -94,10 +94,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             ) {
                 self.cpus[cpu].need_resched = true;
             }
-            leaves = self.numa.on && self.task_tick_numa(cpu, current);
+            migrates = self.numa.on && self.task_tick_numa(cpu, current);
         }
         P::balance_tick(self, cpu);
-        if leaves && self.cpus[cpu].current == current {
+        if migrates && self.cpus[cpu].current == current {
             self.task_numa_migrate(cpu);
         }
     }
@@ -112,8 +112,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Reschedule when the slice of a SCHED_RR task is over: the task goes behind others of its priority.
-    fn realtime_tick(&mut self, cpu: usize) {
+    /// Reschedules when the slice of a SCHED_RR task is over, so that the task goes behind others of its priority
+    /// (`task_tick_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
+    fn task_tick_rt(&mut self, cpu: usize) {
         let current = self.cpus[cpu].current;
         let Class::RoundRobin(priority) = self.tasks[current].class else { return };
         if self.tasks[current].slice_left > 0 {
@@ -130,7 +131,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.tunables.ns(crate::kernel::Tunable::RrTimesliceMs) * MS
     }
 
-    /// Another CPU asks this one to reschedule.
+    /// Handles the IPI by which another CPU asks this CPU to reschedule.
     pub(super) fn ipi_arrives(&mut self, cpu: usize) {
         self.cpus[cpu].ipi_at = NEVER;
         self.book(cpu, Account::Ipi, self.costs.ipi_handler);
@@ -144,7 +145,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Sends a CPU an interrupt to reschedule.
+    /// Sends a CPU an IPI to reschedule (`smp_send_reschedule()`).
     pub(crate) fn send_ipi(&mut self, from: usize, to: usize) {
         let arrives = self.cpus[from].clock + self.costs.ipi.at(self.topology.distance(from, to));
         let cpu_state = &mut self.cpus[to];
@@ -156,15 +157,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rekey(to);
     }
 
-    /// How long it takes to leave the state that a CPU is in after idling for so long.
+    /// Exit latency of the idle state that a CPU is in after `idled` ns of idleness.
     pub(crate) fn idle_exit(&self, idled: Ns) -> Ns {
-        // All are looked at, without a branch that nobody can guess; the last one that fits is the deepest.
+        // A fold over all states, without an unpredictable branch. The last state that fits is the deepest.
         let deepest = |exit, state: &IdleState| if state.after_ns <= idled { state.exit_ns } else { exit };
         self.world.machine.idle.iter().fold(0, deepest).into()
     }
 }
 
-/// When a timer may fire at the earliest.
+/// Earliest time at which a timer may fire.
 pub(super) fn soft(timer: Timer) -> Ns {
     if timer.owner & EXACT == 0 { timer.at - SLACK_NS } else { timer.at }
 }

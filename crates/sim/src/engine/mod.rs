@@ -1,9 +1,9 @@
-//! The engine: a machine in motion.
+//! The event loop of a simulation.
 //!
-//! Everything happens in the order of [`Agenda`](crate::time::Agenda)'s keys. An event on a CPU has its effects at that
-//! moment; what the kernel does for it takes time *behind* the effect: `book` moves the CPU's clock on, and whatever that
-//! CPU does next begins at its clock. Tasks act on each other only when their CPU's clock has been reached
-//! (`tasks::exec`), so causes precede effects up to the few microseconds of one kernel entry.
+//! Events happen in the order of [`Agenda`](crate::time::Agenda)'s keys. An event on a CPU takes effect at once. The kernel's
+//! work for it takes time *after* the effect: `book` moves the CPU's clock forward, and the next work of that CPU begins at
+//! its clock. Tasks act on each other only when their CPU's clock has been reached (`tasks::exec`), so that causes precede
+//! effects up to the few microseconds of one kernel entry.
 
 mod account;
 mod check;
@@ -35,7 +35,7 @@ pub(crate) use crate::tasks::{BANDWIDTH, CACHE, CARRY, EXTRAS, MESSAGES, REMOTE,
 pub(crate) use cpu::{Cpu, DomainState, FULL};
 pub(crate) use interrupt::next_tick;
 
-/// Everything that a simulation borrows.
+/// The configuration of a simulation, which the engine borrows.
 #[derive(Clone, Copy)]
 pub(crate) struct World<'c> {
     pub machine: &'c Machine,
@@ -44,7 +44,7 @@ pub(crate) struct World<'c> {
     pub domains: &'c Domains,
     pub plan: &'c Plan,
     pub codes: &'c [Code],
-    /// Position of each task's code, by ordinal.
+    /// Index in `codes` of each task, by ordinal.
     pub code_of: &'c [u32],
     pub settings: &'c [TaskSettings],
     pub config: &'c Config,
@@ -55,11 +55,11 @@ pub(crate) struct World<'c> {
 /// Changes of tunables that the configuration schedules.
 pub(crate) struct Changes {
     list: Vec<Change>,
-    /// When each change is due, by its position in the list.
+    /// Times of the changes. A timer's owner is an index in `list`.
     timers: Timers,
 }
 
-/// A machine in motion. Each folder of the crate owns a field's type; an event passes from one to the next here.
+/// State of a running simulation. The type of each field belongs to one folder of the crate.
 pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub world: World<'c>,
     pub topology: &'c Topology,
@@ -78,13 +78,13 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub vmstat: Vmstat,
     pub stats: Schedstats,
     pub records: Records<O>,
-    /// The simulation is over, because the program has ended or because of the failure.
+    /// The simulation is over: the program has ended, or `failure` has occurred.
     pub finished: bool,
     pub failure: Option<SimError>,
 }
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
-    /// Runs to the end of the program or the horizon.
+    /// Runs the simulation to the end of the program or to the horizon.
     pub fn run(mut self) -> Result<Outcome, SimError> {
         self.boot();
         let end = loop {
@@ -124,7 +124,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         if cpu_state.current != NOBODY && cpu_state.segment.left == 0 && cpu_state.clock <= self.time.now {
             self.progress(cpu);
         }
-        // One question for all that is not the end of a segment. A CPU that idles has a tick behind it, and is asked more.
+        // Fast path: one test rules out timers, IPIs and ticks. Idle CPUs, whose tick is in the past, take the slow path.
         let cpu_state = &self.cpus[cpu];
         if cpu_state.timer_at.min(cpu_state.ipi_at).min(cpu_state.tick_at) <= self.time.now
             || cpu_state.need_resched
@@ -135,7 +135,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.rekey(cpu);
     }
 
-    /// Timers, the tick and interrupts from other CPUs that are due.
+    /// Handles the timers, the tick and the interrupts from other CPUs that are due.
     #[inline]
     fn interrupts(&mut self, cpu: usize) {
         if self.cpus[cpu].timer_at <= self.time.now {
@@ -170,7 +170,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             debug_assert!(changed.is_ok(), "changes have been checked");
             self.records.observer.retuned(self.time.now, &change.tunable, change.value);
             self.records.counters.retunes += 1;
-            // What only counts disturbs nobody: even bringing run times up to date rounds them otherwise.
+            // Statistics only count, and must not change the outcome. Updating run times would change their rounding.
             if change.tunable == Tunable::Schedstats.name() {
                 self.stats_retuned();
             } else {
@@ -180,7 +180,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.time.agenda.set(self.cpus.len(), self.changes.timers.next());
     }
 
-    /// Tunables have changed.
+    /// Applies changed tunables.
     fn retuned(&mut self) {
         for cpu in 0..self.cpus.len() {
             self.settle(cpu);

@@ -1,4 +1,4 @@
-//! From a checked configuration to a machine at rest.
+//! Construction of the engine from a checked configuration.
 
 use super::{Changes, Cpu, DomainState, Engine, World};
 use crate::balance::{Balance, KernelPolicy, SchedDomains};
@@ -15,7 +15,7 @@ use crate::time::{Agenda, Clock, MS, NEVER, Ns, Random, SECOND, Timers};
 use crate::vmstat::Vmstat;
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
-    /// A machine on which nothing runs yet.
+    /// Creates the engine, without any running task.
     pub fn new(world: World<'c>, tunables: Tunables, observer: O) -> Self {
         let (machine, plan, config) = (world.machine, world.plan, world.config);
         let topology = world.topology;
@@ -35,7 +35,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             .map(|cpu| {
                 let state = |at: &u16| domain_state(balance.domains.all[usize::from(*at)].weight);
                 let domains = balance.domains.of_cpu[cpu].iter().map(state).collect();
-                // Ticks of different CPUs do not coincide; where they lie is a matter of chance.
+                // Each CPU's tick has a random phase, so that ticks of different CPUs do not coincide.
                 let mut cpu_state = Cpu::new(random.below(tick_ns), cost, domains);
                 cpu_state.nohz_full = world.nohz_full.contains(cpu);
                 cpu_state
@@ -72,7 +72,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     }
 }
 
-/// A domain as `sd_init()` leaves it: the interval begins at its width in milliseconds.
+/// State of a domain after `sd_init()` (kernel/sched/topology.c, v6.12): the interval is the width in milliseconds.
 fn domain_state(weight: u32) -> DomainState {
     DomainState {
         last_balance: 0,

@@ -1,7 +1,7 @@
-//! The Completely Fair Scheduler, as it was from 2.6.23 to 6.5.
+//! The Completely Fair Scheduler of Linux 2.6.23 to 6.5 (kernel/sched/fair.c, v4.5 to v5.14).
 //!
-//! The task that has had the least virtual time runs; virtual time passes the slower the greater the weight. Facts:
-//! Documentation/scheduler/sched-design-CFS.rst; I. Molnar's and P. Zijlstra's announcements; defaults in the kernel
+//! The task with the least virtual run time runs. Virtual time passes more slowly for greater weights. Sources:
+//! Documentation/scheduler/sched-design-CFS.rst; the announcements of I. Molnar and P. Zijlstra. Defaults are in the kernel
 //! models. Groups of tasks (cgroups, autogroup) and bandwidth control are not modelled.
 
 use super::ordered::{Item, Ordered};
@@ -23,19 +23,20 @@ pub struct Cfs {
     child_first: bool,
 }
 
-/// A CPU's tasks: two cache lines.
+/// A CPU's ordinary tasks (`struct cfs_rq`), in two cache lines.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Queue {
-    /// Never goes back; newcomers are placed relative to it.
+    /// Least virtual time of the queue's tasks, never decreasing. Tasks are placed relative to it.
     min_vruntime: i64,
-    /// Weights and number of all tasks, the current one included.
+    /// Sum of the weights of all tasks, the current one included.
     load: u64,
+    /// Number of all tasks, the current one included.
     number: u32,
     current: TaskIx,
-    /// Preempted by a wake-up: preferred when its preemptor sleeps, for its caches are warm.
+    /// Task that a wake-up has preempted. It is preferred when its preemptor sleeps, because its caches are warm.
     last: TaskIx,
-    /// Has yielded.
+    /// Task that has yielded.
     skip: TaskIx,
     waiting: Ordered<Waiting, 5>,
 }
@@ -54,7 +55,7 @@ impl Default for Queue {
     }
 }
 
-/// A waiting task, by its virtual time.
+/// A waiting task, ordered by virtual time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Waiting {
     vruntime: i64,
@@ -79,11 +80,12 @@ impl Item for Waiting {
 #[derive(Debug, Clone, Default)]
 #[repr(align(32))]
 pub struct Entity {
-    /// Absolute on a queue and after sleeping on it, relative to `min_vruntime` on the way between queues.
+    /// Virtual time: absolute for a task that waits, runs or sleeps, relative to `min_vruntime` between queues.
     vruntime: i64,
     weight: u32,
-    /// Run time in all, and when it last became current.
+    /// Total run time (`sum_exec_runtime`).
     ran: Ns,
+    /// Total run time when the task last became current (`prev_sum_exec_runtime`).
     ran_before: Ns,
 }
 
@@ -107,13 +109,15 @@ impl Cfs {
         }
     }
 
-    /// Tasks among which the latency is divided before slices reach the minimum (`sched_nr_latency`).
+    /// Number of tasks up to which the latency is divided among them without slices below the minimum
+    /// (`sched_nr_latency`).
     fn nr_latency(&self) -> u64 {
         self.latency.div_ceil(self.min_granularity)
     }
 
-    /// How long a task may run at a time: its share by weight of a period, which is the latency while slices are not
-    /// shorter than the minimum.
+    /// Slice of a task: its share by weight of a period. The period is the latency, or longer where slices would become
+    /// shorter than the minimum (`sched_slice()` and `__sched_period()`, kernel/sched/fair.c, v4.5 to v5.14). `joining`: the
+    /// task is not on the queue yet.
     fn sched_slice(&self, queue: &Queue, weight: u32, joining: bool) -> Ns {
         let number = u64::from(queue.number) + u64::from(joining);
         let load = queue.load + if joining { u64::from(weight) } else { 0 };
@@ -121,10 +125,28 @@ impl Cfs {
         (u128::from(period) * u128::from(weight) / u128::from(load.max(1))) as Ns
     }
 
-    /// −1, 0 or 1: whether `other` is behind `current`, and by more than a wake-up granularity of `other`.
+    /// Compare virtual times: −1 if `other` is not behind `current`, 0 if it is behind by at most its wake-up granularity, 1
+    /// if it is further behind (`wakeup_preempt_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
     fn wakeup_preempt_entity(&self, current: &Entity, other: &Entity) -> i32 {
         let ahead = current.vruntime - other.vruntime;
         if ahead <= 0 { -1 } else { i32::from(ahead > virtual_ns(self.wakeup_granularity, other.weight)) }
+    }
+
+    /// Places a task that wakes up: not further behind than a latency, or half of it under GENTLE_FAIR_SLEEPERS
+    /// (`place_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
+    #[inline]
+    fn place_entity(&self, queue: &Queue, entity: &mut Entity) {
+        let credit = if self.gentle_sleepers { self.latency / 2 } else { self.latency };
+        entity.vruntime = entity.vruntime.max(queue.min_vruntime - credit as i64);
+    }
+
+    /// Places a forked task at the virtual time of its parent, and under START_DEBIT at least a slice ahead of the queue
+    /// (`place_entity()` with `initial`, kernel/sched/fair.c, v4.5 to v5.14).
+    #[inline]
+    fn place_entity_initial(&self, queue: &Queue, weight: u32, parent_vruntime: i64) -> i64 {
+        let debit =
+            if self.start_debit { virtual_ns(self.sched_slice(queue, weight, true), weight) } else { 0 };
+        parent_vruntime.max(queue.min_vruntime + debit)
     }
 
     #[inline]
@@ -132,8 +154,9 @@ impl Cfs {
         queue.waiting.insert(Waiting { vruntime: all[task as usize].vruntime, task });
     }
 
+    /// Clears the queue's preferences for a task (`clear_buddies()`, kernel/sched/fair.c, v4.5 to v5.14).
     #[inline]
-    fn forget(queue: &mut Queue, task: TaskIx) {
+    fn clear_buddies(queue: &mut Queue, task: TaskIx) {
         for buddy in [&mut queue.last, &mut queue.skip] {
             if *buddy == task {
                 *buddy = NOBODY;
@@ -141,28 +164,31 @@ impl Cfs {
         }
     }
 
+    /// Raises `min_vruntime` to the least virtual time of all tasks (`update_min_vruntime()`, kernel/sched/fair.c, v4.5 to
+    /// v5.14).
     #[inline]
-    fn advance(queue: &mut Queue, all: &[Entity]) {
+    fn update_min_vruntime(queue: &mut Queue, all: &[Entity]) {
         let first = queue.waiting.first().map(|waiting| waiting.vruntime);
         let current = (queue.current != NOBODY).then(|| all[queue.current as usize].vruntime);
         let least = match (first, current) {
             (Some(first), Some(current)) => first.min(current),
-            (Some(only), None) | (None, Some(only)) => only,
+            (Some(vruntime), None) | (None, Some(vruntime)) => vruntime,
             (None, None) => return,
         };
         queue.min_vruntime = queue.min_vruntime.max(least);
     }
 
-    /// Who runs next instead of the first, because of who has yielded and who has been preempted.
+    /// Return the next task of a queue with a preempted task or a task that has yielded: the preempted one, or the second if
+    /// the first has yielded, unless `first` is too far behind (`pick_next_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
     #[cold]
     #[inline(never)]
-    fn next_but(&self, queue: &Queue, all: &[Entity], first: TaskIx) -> TaskIx {
-        let near = |task: TaskIx| self.wakeup_preempt_entity(&all[task as usize], &all[first as usize]) < 1;
-        if queue.last != NOBODY && near(queue.last) {
+    fn pick_next_buddy(&self, queue: &Queue, all: &[Entity], first: TaskIx) -> TaskIx {
+        let fair = |task: TaskIx| self.wakeup_preempt_entity(&all[task as usize], &all[first as usize]) < 1;
+        if queue.last != NOBODY && fair(queue.last) {
             return queue.last;
         }
         let second = queue.waiting.second().map(|waiting| waiting.task);
-        second.filter(|task| queue.skip == first && near(*task)).unwrap_or(first)
+        second.filter(|task| queue.skip == first && fair(*task)).unwrap_or(first)
     }
 }
 
@@ -186,13 +212,11 @@ impl Policy for Cfs {
         let parent = parent.filter(|task| queue.current == *task);
         let weight = all[child as usize].weight;
         let inherited = parent.map_or(queue.min_vruntime, |task| all[task as usize].vruntime);
-        let debit =
-            if self.start_debit { virtual_ns(self.sched_slice(queue, weight, true), weight) } else { 0 };
-        let mut vruntime = inherited.max(queue.min_vruntime + debit);
+        let mut vruntime = self.place_entity_initial(queue, weight, inherited);
         if let Some(parent) = parent.filter(|_| self.child_first) {
-            let older = &mut all[parent as usize].vruntime;
-            if *older < vruntime {
-                std::mem::swap(older, &mut vruntime);
+            let parent_vruntime = &mut all[parent as usize].vruntime;
+            if *parent_vruntime < vruntime {
+                std::mem::swap(parent_vruntime, &mut vruntime);
             }
         }
         all[child as usize].vruntime = vruntime - queue.min_vruntime;
@@ -214,8 +238,7 @@ impl Policy for Cfs {
                 if moved {
                     entity.vruntime += queue.min_vruntime;
                 }
-                let credit = if self.gentle_sleepers { self.latency / 2 } else { self.latency };
-                entity.vruntime = entity.vruntime.max(queue.min_vruntime - credit as i64);
+                self.place_entity(queue, entity);
             }
         }
         queue.load += u64::from(entity.weight);
@@ -231,8 +254,8 @@ impl Policy for Cfs {
         queue.load -= u64::from(entity.weight);
         queue.number -= 1;
         entity.vruntime -= queue.min_vruntime;
-        Self::forget(queue, task);
-        Self::advance(queue, all);
+        Self::clear_buddies(queue, task);
+        Self::update_min_vruntime(queue, all);
     }
 
     #[inline]
@@ -241,8 +264,8 @@ impl Policy for Cfs {
         queue.current = NOBODY;
         queue.load -= u64::from(all[task as usize].weight);
         queue.number -= 1;
-        Self::forget(queue, task);
-        Self::advance(queue, all);
+        Self::clear_buddies(queue, task);
+        Self::update_min_vruntime(queue, all);
     }
 
     fn put_prev_task(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
@@ -265,7 +288,7 @@ impl Policy for Cfs {
         let first = *queue.waiting.first()?;
         let mut chosen = first.task;
         if (queue.last, queue.skip) != (NOBODY, NOBODY) {
-            chosen = self.next_but(queue, all, chosen);
+            chosen = self.pick_next_buddy(queue, all, chosen);
         }
         let entity = &mut all[chosen as usize];
         if chosen == first.task {
@@ -278,7 +301,7 @@ impl Policy for Cfs {
         }
         queue.current = chosen;
         queue.skip = NOBODY;
-        Self::forget(queue, chosen);
+        Self::clear_buddies(queue, chosen);
         Some(chosen)
     }
 
@@ -287,7 +310,7 @@ impl Policy for Cfs {
         let entity = &mut all[current as usize];
         entity.vruntime += virtual_ns(ns, entity.weight);
         entity.ran += ns;
-        Self::advance(queue, all);
+        Self::update_min_vruntime(queue, all);
         false
     }
 
@@ -298,7 +321,7 @@ impl Policy for Cfs {
         let ideal = self.sched_slice(queue, entity.weight, false);
         let ran = entity.ran - entity.ran_before;
         if ran > ideal {
-            Self::forget(queue, current);
+            Self::clear_buddies(queue, current);
             return true;
         }
         ran >= self.min_granularity && entity.vruntime - first.vruntime > ideal as i64
@@ -343,13 +366,13 @@ impl Policy for Cfs {
     }
 
     fn verify(queue: &Queue, all: &[Entity], current: Option<TaskIx>) {
-        assert_eq!(queue.current, current.unwrap_or(NOBODY), "the queue knows who runs");
+        assert_eq!(queue.current, current.unwrap_or(NOBODY), "the current task of the queue");
         let tasks: Vec<TaskIx> = queue.waiting.iter().map(|waiting| waiting.task).chain(current).collect();
         let load: u64 = tasks.iter().map(|task| u64::from(all[*task as usize].weight)).sum();
-        assert_eq!((queue.load, queue.number as usize), (load, tasks.len()), "load and number add up");
+        assert_eq!((queue.load, queue.number as usize), (load, tasks.len()), "load and number of the queue");
         for waiting in queue.waiting.iter() {
             let vruntime = all[waiting.task as usize].vruntime;
-            assert_eq!(waiting.vruntime, vruntime, "a waiting task's virtual time stands still");
+            assert_eq!(waiting.vruntime, vruntime, "the virtual time of a waiting task is constant");
         }
     }
 }

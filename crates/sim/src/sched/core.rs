@@ -1,4 +1,4 @@
-//! Waking, blocking and preempting: what happens to a runqueue from outside.
+//! Wake-ups, preemption and blocking.
 
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
@@ -9,14 +9,14 @@ use crate::tasks::{Class, State};
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// `cpu` makes a sleeping or blocked task runnable; `sync`: the waker is about to sleep (`try_to_wake_up()`,
-    /// kernel/sched/core.c, v4.5 to v6.12).
+    /// Makes a sleeping or blocked task runnable on behalf of `cpu`; `sync`: the waker is about to sleep
+    /// (`try_to_wake_up()`, kernel/sched/core.c, v4.5 to v6.12).
     pub(crate) fn try_to_wake_up(&mut self, cpu: usize, task: TaskIx, sync: bool) {
         let state = self.tasks[task].state;
         debug_assert!(matches!(state, State::Sleeping | State::Blocked), "{task} sleeps, but is {state:?}");
         self.tasks.blocked -= usize::from(state == State::Blocked);
         let previous = usize::from(self.tasks[task].cpu);
-        // Who is still in a queue is not enqueued elsewhere (ttwu_runnable()).
+        // A task that is still in a queue stays on it (ttwu_runnable()).
         let sched_delayed = P::sched_delayed(&self.rq.entities[task as usize]);
         let target = if sched_delayed { previous } else { self.select_task_rq(cpu, task, sync) };
         let distance = self.topology.distance(cpu, target);
@@ -41,12 +41,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.check_preempt_inline(cpu, target, task);
     }
 
+    /// Counts a migration and reports it to the observer.
     pub(crate) fn note_move(&mut self, task: TaskIx, from: usize, to: usize) {
         self.tasks[task].migrations += 1;
         self.records.observer.migrated(self.time.now, task, from, to);
     }
 
-    /// Waits for a runqueue's lock and holds it for a moment. Hand-over is first come, first served.
+    /// Waits for a runqueue's lock, then holds it for `lock_hold` ns. Waiters get the lock in the order of their arrival.
     #[inline]
     pub(crate) fn lock_queue(&mut self, cpu: usize, queue: usize) {
         let clock = self.cpus[cpu].clock;
@@ -64,7 +65,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.activate_task_inline(cpu, task, how);
     }
 
-    /// As [`Engine::activate_task`], as a part of the caller: of wake-ups, which are most of the calls.
+    /// As [`Engine::activate_task`], inlined: wake-ups are most of the calls.
     #[inline(always)]
     fn activate_task_inline(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
         self.settle(cpu);
@@ -86,23 +87,23 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.check_preempt_inline(cpu, target, task);
     }
 
-    /// As [`Engine::check_preempt`], as a part of the caller.
+    /// As [`Engine::check_preempt`], inlined.
     #[inline(always)]
     fn check_preempt_inline(&mut self, cpu: usize, target: usize, task: TaskIx) {
         let current = self.cpus[target].current;
         if current == NOBODY {
-            // A CPU in an interrupt looks at its queue when that is done.
+            // A CPU in an interrupt checks its queue at the end of the interrupt.
             if !self.cpus[target].in_interrupt && self.rq.nr_running[target] == 1 {
                 self.start_idle(cpu, target);
             }
             return;
         }
-        // A task that is not alone any more needs ticks again.
+        // Two tasks on a nohz_full CPU need ticks.
         if self.cpus[target].nohz_full && self.rq.nr_running[target] == 2 {
             self.resume_ticks(target);
         }
         if !self.should_preempt(target, current, task) {
-            // Charging may have found that the current task's time is over.
+            // update_curr() may have ended the current task's slice.
             if self.cpus[target].need_resched && target != cpu {
                 self.send_ipi(cpu, target);
             }
@@ -145,15 +146,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Brings an idle CPU to life for a task that `cpu` has just put on its queue.
+    /// Wakes an idle CPU for a task that `cpu` has just put on its queue.
     fn start_idle(&mut self, cpu: usize, target: usize) {
         let distance = self.topology.distance(cpu, target);
         let mwait = self.world.machine.mwait;
-        let way = if mwait { self.costs.line.at(distance) } else { self.costs.ipi.at(distance) };
+        let latency = if mwait { self.costs.line.at(distance) } else { self.costs.ipi.at(distance) };
         self.records.counters.ipis += u64::from(!mwait);
-        self.start_idle_at(target, self.cpus[cpu].clock + way);
+        self.start_idle_at(target, self.cpus[cpu].clock + latency);
     }
 
+    /// Wakes an idle CPU at `at`, so that it leaves its idle state and schedules.
     pub(crate) fn start_idle_at(&mut self, target: usize, at: Ns) {
         let at = at.min(self.time.horizon.max(self.time.now));
         if self.cpus[target].clock < at {
@@ -169,8 +171,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rekey(target);
     }
 
-    /// The current task of a CPU cannot go on: it sleeps (`State::Sleeping`), waits (`State::Blocked`) or ends
-    /// (`State::Dead`). The CPU has nobody until it schedules.
+    /// Takes the current task off a CPU: it sleeps (`State::Sleeping`), waits (`State::Blocked`) or ends (`State::Dead`).
+    /// The CPU has no current task until it schedules.
     #[inline(never)]
     pub(crate) fn block(&mut self, cpu: usize, state: State) {
         self.give_up(cpu, state);
@@ -200,13 +202,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].current = NOBODY;
     }
 
-    /// Notes what a task leaves in the caches.
+    /// Records the cache contents that a task leaves behind.
     pub(crate) fn leave_core(&mut self, cpu: usize, task: TaskIx) {
         let place = self.topology.places[cpu];
         self.tasks[task].warmth = self.physics.caches.leave(place.core, place.cache, place.node);
     }
 
-    /// Writes the current task's user time back.
+    /// Adds the current task's user time to the task's total.
     pub(crate) fn save_user(&mut self, cpu: usize) {
         let cpu_state = &mut self.cpus[cpu];
         if cpu_state.current != NOBODY {

@@ -1,9 +1,9 @@
-//! Who runs on a CPU.
+//! Choice of the task that runs on a CPU, in this order:
 //!
 //! ```text
-//! Realtime   FIFO and RR tasks by priority         the core's
-//! Policy     ordinary tasks: Cfs, Eevdf, O1        one kernel's choice, compiled in
-//! idle       nothing to run
+//! Realtime   FIFO and RR tasks by priority         common to all kernels
+//! Policy     ordinary tasks: Cfs, Eevdf, O1        by kernel, a type parameter of the engine
+//! idle       no runnable task
 //! ```
 
 mod cfs;

@@ -1,89 +1,88 @@
-//! What a scheduling policy for ordinary tasks has to do.
+//! Interface of a scheduling policy for ordinary tasks.
 
 use std::fmt::Debug;
 
 use crate::kernel::{Kernel, Tunables};
 use crate::time::Ns;
 
-/// Number of a task in the simulation's table.
+/// Index of a task in the simulation's table.
 pub type TaskIx = u32;
 
-/// No task: the CPU idles, or nobody is meant.
+/// Index that stands for no task.
 pub(crate) const NOBODY: TaskIx = TaskIx::MAX;
 
-/// Why a task enters a queue.
+/// Reason for which a task enters a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enqueue {
-    /// It has slept. `moved`: on another CPU's queue before; `sync`: the waker is about to sleep.
+    /// The task wakes up.
     Wake {
-        /// Whether it was [`Policy::detach`]ed from another queue.
+        /// The task was [`Policy::detach`]ed from another queue.
         moved: bool,
-        /// Whether its waker announced that it will sleep.
+        /// The waker is about to sleep.
         sync: bool,
     },
-    /// It is new.
+    /// The task is new.
     New,
-    /// Balancing has moved it here.
+    /// Balancing has moved the task from another queue.
     Moved,
 }
 
-/// What a policy may ask about the machine.
+/// Properties of the machine that policies use.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// CPUs of the machine.
+    /// Number of CPUs.
     pub cpus: usize,
     /// Length of a tick.
     pub tick_ns: Ns,
 }
 
-/// A policy: how the ordinary tasks of one CPU take turns.
+/// A scheduling policy of ordinary tasks.
 ///
-/// A queue knows its waiting tasks and which task is current; real-time tasks are the core's business and never appear
-/// here. A task's share of everything is in its entity; `all` are the entities of all tasks, by [`TaskIx`]. Run time
-/// has always been [`Policy::update_curr`]d up to `now` when another method is called.
+/// A queue contains the waiting ordinary tasks of one CPU and the current one; real-time tasks are never in it. `all` are the
+/// entities of all tasks, by [`TaskIx`]. Callers call [`Policy::update_curr`] for the run time up to `now` before any other
+/// method.
 pub trait Policy: Sized {
     /// State of one CPU.
     type Queue: Clone + Debug + Default;
     /// State of one task.
     type Entity: Clone + Debug + Default;
 
-    /// Whether idle CPUs keep their ticks, as they do before 2.6.21.
+    /// Idle CPUs keep their ticks, as in kernels before 2.6.21.
     const TICKS_WHEN_IDLE: bool = false;
 
-    /// Whether the writer of a message wakes its reader with the announcement that it is about to sleep
-    /// (`wake_up_interruptible_sync_poll()`), and the reader its writer likewise. `pipe`: the channel is a pipe; `waits`:
-    /// the waker has to wait itself.
+    /// Whether reader and writer of a message wake each other synchronously, that is, announce that they are about to sleep
+    /// (`wake_up_interruptible_sync_poll()`). `pipe`: the channel is a pipe; `waits`: the waker has to wait itself.
     fn wakes_sync(_pipe: bool, _waits: bool) -> bool {
         true
     }
 
-    /// When the lock of a queue is free that a context switch holds at `at`; 0 if no switch holds it.
+    /// Time at which a context switch that has the lock of a queue at `at` releases it; 0 if no switch has the lock.
     #[inline(always)]
     fn switch_lock_free_at(_: &Self::Queue, _at: Ns) -> Ns {
         0
     }
 
-    /// A CPU stops idling: its next context switch is from the idle task.
+    /// Notes that a CPU leaves idle, so that its next context switch is from the idle task.
     #[inline(always)]
     fn leave_idle(_: &mut Self::Queue) {}
 
-    /// A context switch of a queue's CPU has lasted from `from` to `to`. Returns how long the CPU is busy with it after
-    /// `to`; `mmdrop_ns` is what it costs to drop the reference to an address space.
+    /// Notes that a context switch of a queue's CPU lasts from `from` to `to`. Returns the time that it takes after `to`.
+    /// `mmdrop_ns` is the cost of dropping the reference to an address space.
     #[inline(always)]
     fn context_switch(&self, _: &mut Self::Queue, _from: Ns, _to: Ns, _mmdrop_ns: u32) -> Ns {
         0
     }
 
-    /// A policy with the tunables' values at boot.
+    /// Creates a policy with the tunables' values at boot.
     fn new(kernel: &Kernel, tunables: &Tunables, setting: Setting) -> Self;
 
-    /// Tunables have changed.
+    /// Reads the tunables again after a change.
     fn retune(&mut self, tunables: &Tunables);
 
-    /// A task's entity at its creation. `slice_ns` is its own slice, where its attributes have one.
+    /// Creates the entity of a new task. `slice_ns` is the slice of the task's attributes, if they have one.
     fn entity(&self, weight: u32, nice: i32, slice_ns: Option<Ns>) -> Self::Entity;
 
-    /// `child` has been forked by `parent`, current on `queue` if it is an ordinary task.
+    /// Initialises a forked child. `parent` is current on `queue` if it is an ordinary task.
     fn task_fork(
         &self,
         queue: &Self::Queue,
@@ -93,36 +92,36 @@ pub trait Policy: Sized {
         now: Ns,
     );
 
-    /// A child of `parent` ends.
+    /// Updates `parent` when its child ends.
     fn exit(&self, all: &mut [Self::Entity], parent: TaskIx, child: TaskIx);
 
-    /// A task that sleeps will be enqueued elsewhere; `from` is the queue it slept on.
+    /// Prepares a sleeping task for another CPU's queue; `from` is the queue of its previous CPU.
     fn detach(&self, from: &Self::Queue, entity: &mut Self::Entity);
 
-    /// A task becomes runnable and waits.
+    /// Adds a task that becomes runnable to the waiting tasks.
     fn enqueue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, how: Enqueue, now: Ns);
 
-    /// A waiting task leaves, because balancing moves it to another queue.
+    /// Removes a waiting task that balancing moves to another queue.
     fn dequeue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// The current task ends, or leaves for another queue.
+    /// Removes the current task, which ends or leaves for another queue.
     fn block(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// The current task sleeps; it may stay in its queue (delayed dequeue), where it competes without being able to run.
+    /// Puts the current task to sleep. Under delayed dequeue it may stay in the queue, where it competes but cannot run.
     fn sleep(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns) {
         self.block(queue, all, task, now);
     }
 
-    /// Whether a sleeping task is still in its queue (`se->sched_delayed`). It then wakes up there.
+    /// Whether a sleeping task is still in its queue (`se->sched_delayed`). Such a task wakes up on that queue.
     fn sched_delayed(_: &Self::Entity) -> bool {
         false
     }
 
-    /// The current task stays runnable and waits: a real-time task takes the CPU.
+    /// Adds the current task, which a real-time task preempts, to the waiting tasks.
     fn put_prev_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// Chooses who runs next and makes it current; `previous` is the current task if it is still runnable, and goes back
-    /// to waiting if another is chosen.
+    /// Chooses the next task and makes it current. `previous` is the current task if it is still runnable; it waits again
+    /// if another task is chosen.
     fn pick_next_task(
         &self,
         queue: &mut Self::Queue,
@@ -131,14 +130,16 @@ pub trait Policy: Sized {
         now: Ns,
     ) -> Option<TaskIx>;
 
-    /// The current task has run for `ns`. Returns whether the CPU should reschedule (`update_curr()`).
+    /// Charges `ns` of run time to the current task. Returns whether the CPU should reschedule (`update_curr()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
     fn update_curr(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, ns: Ns)
     -> bool;
 
-    /// The tick; whether the current task should be rescheduled.
+    /// Handles a tick (`task_tick_fair()`, kernel/sched/fair.c, v4.5 to v6.12). Returns whether the CPU should reschedule.
     fn task_tick(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns) -> bool;
 
-    /// Whether a task that has just been enqueued takes the CPU from the current one.
+    /// Whether a task that has just been enqueued preempts the current one (`check_preempt_wakeup()`,
+    /// kernel/sched/fair.c, v4.5 to v5.14; `check_preempt_wakeup_fair()` in v6.12).
     fn check_preempt(
         &self,
         queue: &mut Self::Queue,
@@ -147,21 +148,21 @@ pub trait Policy: Sized {
         woken: TaskIx,
     ) -> bool;
 
-    /// The current task yields.
+    /// Lets the current task yield.
     fn yield_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns);
 
-    /// Sum of the weights of the queue's tasks with the current one.
+    /// Sum of the weights of the queue's tasks, the current one included.
     fn load(queue: &Self::Queue) -> u64;
 
     /// Weight of a task.
     fn weight(entity: &Self::Entity) -> u32;
 
-    /// Calls `visit` for waiting tasks, the longest deprived first, until it says `false`.
+    /// Calls `visit` for each waiting task in the policy's order, until `visit` returns `false`.
     fn waiting(queue: &Self::Queue, visit: impl FnMut(TaskIx) -> bool);
 
-    /// Whether a task is preferred as the next by its queue, and so not to be moved (the kernel's buddies).
+    /// Whether the queue prefers a task as the next (the kernel's buddies). Balancing treats such a task as cache-hot.
     fn preferred(queue: &Self::Queue, task: TaskIx) -> bool;
 
-    /// Panics if the queue's sums or order are wrong; for the invariant checker.
+    /// Panics if the queue's sums or order are wrong. Used by the invariant checker.
     fn verify(queue: &Self::Queue, all: &[Self::Entity], current: Option<TaskIx>);
 }

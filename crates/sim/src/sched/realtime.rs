@@ -9,20 +9,20 @@ pub struct Realtime {
 }
 
 impl Realtime {
-    /// Puts a task behind its equals, or before them if it was preempted and keeps its turn.
+    /// Inserts a task behind others of its priority, or before them if it was preempted and keeps its turn.
     pub fn insert(&mut self, priority: u8, task: TaskIx, keeps_turn: bool) {
         let before = |other: &(u8, TaskIx)| if keeps_turn { other.0 > priority } else { other.0 >= priority };
         let place = self.waiting.partition_point(before);
         self.waiting.insert(place, (priority, task));
     }
 
-    /// Highest waiting priority.
+    /// Highest priority of a waiting task.
     #[inline]
     pub fn highest(&self) -> Option<u8> {
         self.waiting.first().map(|waiting| waiting.0)
     }
 
-    /// Takes the first task out.
+    /// Removes and returns the first task.
     pub fn pop(&mut self) -> Option<TaskIx> {
         (!self.waiting.is_empty()).then(|| self.waiting.remove(0).1)
     }
@@ -39,7 +39,7 @@ mod tests {
     use super::Realtime;
 
     #[test]
-    fn higher_priorities_go_first_and_equals_take_turns() {
+    fn higher_priorities_run_first_and_equal_priorities_take_turns() {
         let mut queue = Realtime::default();
         for (priority, task) in [(5, 1), (9, 2), (5, 3)] {
             queue.insert(priority, task, false);

@@ -1,7 +1,7 @@
-//! The runqueues of all CPUs, and what load balancing and wake-ups ask about them.
+//! The runqueues of all CPUs, with the sums and masks that load balancing and wake-ups read.
 //!
-//! Sums over the CPUs of each last-level cache are updated as tasks come and go: balancing over wide domains compares
-//! groups of many CPUs, and adds up a few sums instead of asking each CPU.
+//! The sums over the CPUs of each last-level cache are updated at each enqueue and dequeue. Balancing over wide domains
+//! compares groups of many CPUs, and adds up a few sums instead of reading each CPU.
 
 use super::{Enqueue, Policy, TaskIx};
 use crate::machine::{CpuMask, Topology};
@@ -11,12 +11,13 @@ use crate::time::Ns;
 /// Load of a set of CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
-    /// CPUs that take part in balancing.
+    /// Number of CPUs that balancing uses.
     pub width: u64,
-    /// Tasks, and their weights, real-time tasks aside.
+    /// Number of runnable tasks.
     pub number: u64,
+    /// Sum of the weights of ordinary tasks.
     pub load: u64,
-    /// CPUs without a task.
+    /// Number of CPUs without a task.
     pub idle: u64,
 }
 
@@ -38,23 +39,24 @@ impl Sum {
     }
 }
 
-/// The sums of all caches.
+/// The sums of all last-level caches.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
-    /// By cache, and one more for CPUs that do not take part.
+    /// Sum of each cache. The last entry is for CPUs that balancing does not use.
     caches: Table<Sum>,
+    /// Index in `caches` of each CPU.
     of_cpu: Table<u16>,
-    /// The greatest weight that a task has had.
+    /// Maximum weight of any task so far.
     heaviest: u64,
 }
 
 impl Sums {
-    /// Nobody has a task yet; CPUs in `open` take part.
+    /// Sums of empty runqueues. `open` are the CPUs that balancing uses.
     pub fn new(topology: &Topology, open: &CpuMask) -> Self {
-        let none = topology.caches.len();
-        let of_cpu = |cpu| if open.contains(cpu) { topology.cache(cpu) as u16 } else { none as u16 };
+        let closed = topology.caches.len();
+        let of_cpu = |cpu| if open.contains(cpu) { topology.cache(cpu) as u16 } else { closed as u16 };
         let of_cpu: Vec<u16> = (0..topology.cpus()).map(of_cpu).collect();
-        let mut caches = vec![Sum::default(); none + 1];
+        let mut caches = vec![Sum::default(); closed + 1];
         for cache in of_cpu.iter() {
             caches[usize::from(*cache)].width += 1;
             caches[usize::from(*cache)].idle += 1;
@@ -69,12 +71,12 @@ impl Sums {
         &self.caches[usize::from(cache)]
     }
 
-    /// A task gets this weight.
+    /// Record the weight of a task.
     pub fn note_weight(&mut self, weight: u32) {
         self.heaviest = self.heaviest.max(weight.into());
     }
 
-    /// No CPU with a single task has a greater load.
+    /// Upper bound of the load of a CPU with a single task.
     pub fn heaviest(&self) -> u64 {
         self.heaviest
     }
@@ -100,12 +102,12 @@ pub(crate) struct Runqueues<P: Policy> {
     /// A CPU has been overloaded since balancing over a widest domain last found no overloaded CPU (`rd->overload`,
     /// kernel/sched/sched.h).
     pub overload: bool,
-    /// CPUs that take part in balancing: those that `isolcpus=` does not name (`HK_TYPE_DOMAIN`).
+    /// CPUs that balancing uses: all that `isolcpus=` does not name (`HK_TYPE_DOMAIN`).
     pub housekeeping: CpuMask,
 }
 
 impl<P: Policy> Runqueues<P> {
-    /// Empty runqueues; `housekeeping` are the CPUs that take part in balancing.
+    /// Empty runqueues; `housekeeping` are the CPUs that balancing uses.
     pub fn new(policy: P, topology: &Topology, housekeeping: CpuMask) -> Self {
         let cpus = topology.cpus();
         // SAFETY: by CPU, with an entry for each CPU of the topology.
@@ -173,7 +175,7 @@ impl<P: Policy> Runqueues<P> {
         self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
     }
 
-    /// Updates the load of a CPU, and the sum of its cache, which is returned.
+    /// Updates the load of a CPU and of its cache. Returns the cache's sum.
     #[inline(always)]
     pub fn update_load(&mut self, cpu: usize) -> &mut Sum {
         let load = P::load(&self.queues[cpu]);
@@ -183,7 +185,7 @@ impl<P: Policy> Runqueues<P> {
         sum
     }
 
-    /// A task has been enqueued on a CPU (`add_nr_running()`).
+    /// Counts a task that has been enqueued on a CPU (`add_nr_running()`, kernel/sched/sched.h, v4.5 to v6.12).
     #[inline]
     pub fn add_nr_running(&mut self, cpu: usize, topology: &Topology) {
         self.nr_running[cpu] += 1;
@@ -195,13 +197,13 @@ impl<P: Policy> Runqueues<P> {
             self.mark_busy(cpu, topology);
             return;
         }
-        // Unconditional: a branch on "is it the second task" would be mispredicted often.
+        // Unconditional: a branch on `number == 2` would be mispredicted often.
         self.overloaded.insert(cpu);
         self.overload |= number == 2 && self.housekeeping.contains(cpu);
     }
 
-    /// A task has left the queue of a CPU (`sub_nr_running()`). The CPU is marked idle later, when it has looked for
-    /// another task.
+    /// Counts a task that has left the queue of a CPU (`sub_nr_running()`, kernel/sched/sched.h, v4.5 to v6.12). The CPU is
+    /// marked idle later, after new-idle balancing.
     #[inline]
     pub fn sub_nr_running(&mut self, cpu: usize) {
         self.nr_running[cpu] -= 1;
@@ -220,7 +222,7 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// A CPU begins to idle.
+    /// Marks a CPU as idle.
     pub fn mark_idle(&mut self, cpu: usize, topology: &Topology) {
         self.idle.insert(cpu);
         if topology.threads > 1 {
@@ -231,7 +233,7 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// CPUs to search for a wholly idle core: idle cores with SMT, otherwise idle CPUs.
+    /// CPUs of idle cores: `idle_cores` on machines with SMT, otherwise `idle`.
     #[inline]
     pub fn idle_cores(&self, topology: &Topology) -> &CpuMask {
         if topology.threads > 1 { &self.idle_cores } else { &self.idle }

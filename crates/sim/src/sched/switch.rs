@@ -1,4 +1,4 @@
-//! Who is next on a CPU, and the change to it.
+//! Choice of the next task of a CPU, and the context switch to it.
 
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY, Segment};
@@ -11,7 +11,8 @@ use crate::tasks::State;
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Chooses who runs next on a CPU and lets it run; the CPU's clock has been settled.
+    /// Chooses the next task of a CPU and switches to it (`__schedule()`, kernel/sched/core.c, v4.5 to v6.12). The CPU's
+    /// clock has been settled.
     pub(crate) fn schedule(&mut self, cpu: usize) {
         let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
         self.cpus[cpu].need_resched = false;
@@ -23,14 +24,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.update_curr(cpu);
             self.cpus[cpu].need_resched = false;
         }
-        // In one place, of which picking becomes a part.
-        let (mut was, mut looks) = (previous, true);
+        // A loop with a single call site, so that pick_next_task() is inlined.
+        let (mut runnable, mut first_pick) = (previous, true);
         let next = loop {
-            let next = self.pick_next_task(cpu, was);
-            if next.is_some() || !std::mem::take(&mut looks) || !P::newidle_balance(self, cpu) {
+            let next = self.pick_next_task(cpu, runnable);
+            if next.is_some() || !std::mem::take(&mut first_pick) || !P::newidle_balance(self, cpu) {
                 break next;
             }
-            was = NOBODY;
+            runnable = NOBODY;
         };
         match next {
             Some(task) if task == previous => {}
@@ -39,38 +40,45 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Chooses the next task of a CPU; `previous` is still able to run unless it is nobody, and goes back to its queue if
-    /// it is not chosen.
+    /// Chooses the next task of a CPU (`pick_next_task()`, kernel/sched/core.c, v4.5 to v6.12). `previous` is the current
+    /// task if it is still runnable, else [`NOBODY`]; it goes back to its queue if another task is chosen.
     #[inline(always)]
     fn pick_next_task(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
-        let was = (previous != NOBODY).then_some(previous);
-        let priority = was.and_then(|task| self.tasks[task].class.realtime());
+        let previous = (previous != NOBODY).then_some(previous);
+        let priority = previous.and_then(|task| self.tasks[task].class.realtime());
         if let Some(highest) = self.cpus[cpu].realtime.highest() {
-            return self.pick_realtime(cpu, was, priority, highest);
+            return self.pick_next_task_rt(cpu, previous, priority, highest);
         }
         if priority.is_some() {
-            return was;
+            return previous;
         }
-        self.rq.policy.pick_next_task(&mut self.rq.queues[cpu], &mut self.rq.entities, was, self.time.now)
+        self.rq.policy.pick_next_task(
+            &mut self.rq.queues[cpu],
+            &mut self.rq.entities,
+            previous,
+            self.time.now,
+        )
     }
 
+    /// As [`Engine::pick_next_task`], when a real-time task of priority `highest` waits. `priority` is that of `previous` if
+    /// it is a real-time task (`pick_next_task_rt()`, kernel/sched/rt.c, v4.5 to v5.14).
     #[cold]
     #[inline(never)]
-    fn pick_realtime(
+    fn pick_next_task_rt(
         &mut self,
         cpu: usize,
-        was: Option<TaskIx>,
+        previous: Option<TaskIx>,
         priority: Option<u8>,
         highest: u8,
     ) -> Option<TaskIx> {
-        if let Some((task, own)) = was.zip(priority) {
-            // An equal takes over only from a task that has had its slice or has yielded.
+        if let Some((task, priority)) = previous.zip(priority) {
+            // A task of equal priority runs only if the current one has used up its slice or has yielded.
             let turn_over = std::mem::take(&mut self.cpus[cpu].turn_over);
-            if own > highest || (own == highest && !turn_over) {
-                return was;
+            if priority > highest || (priority == highest && !turn_over) {
+                return previous;
             }
-            self.cpus[cpu].realtime.insert(own, task, own < highest);
-        } else if let Some(task) = was {
+            self.cpus[cpu].realtime.insert(priority, task, priority < highest);
+        } else if let Some(task) = previous {
             self.rq.policy.put_prev_task(
                 &mut self.rq.queues[cpu],
                 &mut self.rq.entities,
@@ -81,6 +89,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].realtime.pop()
     }
 
+    /// Switches a CPU from `previous`, or from idle if it is [`NOBODY`], to `next`. `began` is the time at which schedule()
+    /// began.
     fn switch_to(&mut self, cpu: usize, previous: TaskIx, next: TaskIx, began: Ns) {
         self.records.counters.switches += 1;
         if self.stats.on {
@@ -139,11 +149,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     fn note_latency(&mut self, cpu: usize, task: TaskIx, latency: Ns) {
         self.records.histograms.wakeup_latency[cpu].add(latency);
-        let it = &mut self.tasks.latencies[task as usize];
-        it.sum += latency;
-        it.most = it.most.max(latency);
+        let latencies = &mut self.tasks.latencies[task as usize];
+        latencies.sum += latency;
+        latencies.most = latencies.most.max(latency);
         let bucket = (latency >> 7 | 1).ilog2() as usize;
-        it.buckets[bucket.min(TaskReport::BUCKETS - 1)] += 1;
+        latencies.buckets[bucket.min(TaskReport::BUCKETS - 1)] += 1;
     }
 
     fn go_idle(&mut self, cpu: usize) {
@@ -160,13 +170,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.smt_changed(cpu);
     }
 
-    /// An idle CPU has got something to do: notes how long it idled, and where its ticks go on.
+    /// Ends a CPU's idleness: updates the average idle time and restarts the tick.
     pub(crate) fn leave_idle(&mut self, cpu: usize) {
         P::leave_idle(&mut self.rq.queues[cpu]);
         let cpu_state = &mut self.cpus[cpu];
         let idled = cpu_state.clock.saturating_sub(cpu_state.idle_since);
         self.records.histograms.idle.add(idled);
-        // update_avg(): an eighth of the difference; limited to twice the dearest balancing (ttwu_do_wakeup()).
+        // An eighth of the difference (update_avg()), limited to twice the maximum balancing cost (ttwu_do_wakeup()).
         cpu_state.avg_idle =
             (cpu_state.avg_idle as i64 + (idled as i64 - cpu_state.avg_idle as i64) / 8) as Ns;
         cpu_state.avg_idle = cpu_state.avg_idle.min(2 * cpu_state.max_idle_balance_cost);

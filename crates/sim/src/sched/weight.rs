@@ -1,6 +1,6 @@
-//! Nice values as weights.
+//! Weights of nice values.
 
-/// Weight of nice 0, and the unit of loads.
+/// Weight of nice 0; the unit of loads.
 pub const UNIT: u64 = 1024;
 
 /// Weight of a SCHED_IDLE task.
@@ -14,18 +14,18 @@ const OF_NICE: [u32; 40] = [
     23, 18, 15,
 ];
 
-/// Weight of a nice value; values out of −20..=19 count as the nearest.
+/// Weight of a nice value. Values outside of −20..=19 are clamped.
 pub fn of_nice(nice: i32) -> u32 {
     OF_NICE[(nice.clamp(-20, 19) + 20) as usize]
 }
 
-/// `ns` of run time in the virtual time of a task of `weight`.
+/// Virtual time that a task of `weight` accrues in `ns` of run time.
 #[inline]
 pub fn virtual_ns(ns: u64, weight: u32) -> i64 {
     if u64::from(weight) == UNIT { ns as i64 } else { divided(ns, weight) }
 }
 
-/// Not a part of what events run through, which would keep registers free for it.
+/// Slow path of [`virtual_ns`]. Inlined into the event loop, it would take registers from it.
 #[inline(never)]
 fn divided(ns: u64, weight: u32) -> i64 {
     let weight = u64::from(weight.max(1));

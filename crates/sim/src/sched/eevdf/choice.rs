@@ -1,4 +1,4 @@
-//! The choice of the next task, and delayed dequeue.
+//! Choice of the next task, and delayed dequeue.
 
 use super::{Eevdf, Entity, Queue};
 use crate::sched::TaskIx;
@@ -57,8 +57,8 @@ impl Eevdf {
         self.run_to_parity && entity.parity == entity.deadline
     }
 
-    /// A delayed task leaves the queue. It keeps a debt but loses a credit (`dequeue_entity()` and `DELAY_ZERO`,
-    /// kernel/sched/fair.c, v6.12).
+    /// Removes a delayed task from the queue. Under DELAY_ZERO the task keeps a negative lag but loses a positive one
+    /// (`dequeue_entity()`, kernel/sched/fair.c, v6.12).
     pub(super) fn dequeue_delayed(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
         let vruntime = all[task as usize].vruntime;
         if self.delay_zero && queue.sums(all).entity_eligible(vruntime) {
@@ -81,21 +81,21 @@ impl Eevdf {
         entity.sched_delayed = false;
     }
 
-    /// A delayed task wakes up: with credit it is placed anew without lag, otherwise it stays where it is
+    /// Wakes a delayed task. With positive lag it is placed anew without lag, otherwise it keeps its place
     /// (`requeue_delayed_entity()`, kernel/sched/fair.c, v6.12).
     ///
-    /// At every other change of the queue the kernel first updates the current task's virtual time, but not at this one.
-    /// The sleeper's lag is therefore judged by the current task's last known virtual time. A waker that has run since is
-    /// ahead of it, and not eligible in the check for preemption that follows.
+    /// The kernel updates the current task's virtual time before every change of the queue except this one. The lag is
+    /// therefore computed from the current task's last updated virtual time. A waker that has run since then is ahead of that
+    /// time, and not eligible in the following check for preemption.
     pub(super) fn requeue_delayed_entity(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
         queue.note_least(all);
-        let known = queue.sums_at(queue.noted);
+        let sums = queue.sums_at(queue.noted);
         let entity = &mut all[task as usize];
-        // V > v, both being whole.
-        let credit = known.entity_eligible(entity.vruntime + 1);
+        // V > v is the same as V ≥ v + 1, because both are integers.
+        let credit = sums.entity_eligible(entity.vruntime + 1);
         self.take_out(queue, entity, task);
         if self.delay_zero && credit {
-            let others = known.without(entity.vruntime, entity.weight);
+            let others = sums.without(entity.vruntime, entity.weight);
             entity.lag = 0;
             self.place_entity(entity, others.mean(), others.load, false);
         }

@@ -2,11 +2,11 @@
 //! Virtual Deadline First: A Flexible and Accurate Mechanism for Proportional Share Resource Allocation", 1995;
 //! P. Zijlstra's series "sched: EEVDF and latency-nice and/or slice-attr", 2023).
 //!
-//! A task is eligible when it has had no more than its share, that is, when its virtual time is not after the load-weighted
-//! mean V of all; among the eligible the one with the earliest virtual deadline runs. Lag is V − v; it survives a sleep.
+//! A task is eligible when it has had no more than its share, that is, when its virtual time v is not after the load-weighted
+//! mean V of all tasks. The eligible task with the earliest virtual deadline runs. Lag is V − v; a task keeps it over a sleep.
 //!
 //! Delayed dequeue (since 6.12): a task that sleeps while it is not eligible stays in the queue (`sched_delayed`) and counts
-//! in V, so that its debt shrinks as the others run. It leaves when it would be chosen, or when it wakes up.
+//! in V, so that its negative lag shrinks while others run. It leaves the queue when it would be chosen, or when it wakes up.
 
 mod choice;
 mod queue;
@@ -38,15 +38,16 @@ pub struct Eevdf {
 pub struct Entity {
     vruntime: i64,
     deadline: i64,
-    /// V − v when it left a queue.
+    /// V − v when the task left a queue (`se->vlag`).
     lag: i64,
-    /// The deadline with which it became current: until that changes it is protected from preemption while eligible
-    /// (RUN_TO_PARITY, pick_eevdf() of v6.12).
+    /// Deadline with which the task became current. While `deadline` equals it, an eligible task is protected from preemption
+    /// (RUN_TO_PARITY; `se->vlag` of a current task in pick_eevdf(), v6.12).
     parity: i64,
     weight: u32,
-    own_slice: Option<Ns>,
-    /// On the way between queues: `deadline` is relative to `vruntime`.
-    travelling: bool,
+    /// Slice from the task's attributes (`se->custom_slice`).
+    custom_slice: Option<Ns>,
+    /// The task is between queues, and `deadline` is relative to `vruntime` (`se->rel_deadline`).
+    rel_deadline: bool,
     /// The task sleeps and is still in its queue (`se->sched_delayed`).
     sched_delayed: bool,
 }
@@ -78,10 +79,10 @@ impl Eevdf {
     }
 
     fn slice(&self, entity: &Entity) -> Ns {
-        entity.own_slice.unwrap_or(self.base_slice)
+        entity.custom_slice.unwrap_or(self.base_slice)
     }
 
-    /// Stores the lag of a task that leaves, limited to about two slices so that no task collects credit for long
+    /// Stores the lag of a task that leaves the queue, limited to two slices or a tick so that no task accumulates credit
     /// (`update_entity_lag()`, kernel/sched/fair.c, v6.12).
     #[inline]
     fn update_entity_lag(&self, entity: &mut Entity, mean: i64) {
@@ -89,8 +90,8 @@ impl Eevdf {
         entity.lag = (mean - entity.vruntime).clamp(-limit, limit);
     }
 
-    /// Places a newcomer so that its lag is what it was when it left a queue, after it has joined (`place_entity()`,
-    /// kernel/sched/fair.c, v6.12). `mean` and `load`: V and the weights of the queue without it.
+    /// Places a task that joins a queue so that its lag is the same as when it left a queue (`place_entity()`,
+    /// kernel/sched/fair.c, v6.12). `mean` and `load` are V and the sum of weights of the queue without the task.
     #[inline]
     fn place_entity(&self, entity: &mut Entity, mean: i64, load: u64, initial: bool) {
         let mut lag = 0;
@@ -98,8 +99,8 @@ impl Eevdf {
             lag = scaled(entity.lag, load + u64::from(entity.weight), load);
         }
         entity.vruntime = mean - lag;
-        if entity.travelling {
-            entity.travelling = false;
+        if entity.rel_deadline {
+            entity.rel_deadline = false;
             entity.deadline += entity.vruntime;
             return;
         }
@@ -111,7 +112,8 @@ impl Eevdf {
     }
 }
 
-/// `lag` × `joined` / `load`, rounded towards zero; nearly always all fit into 64 bits, where a division is much cheaper.
+/// `lag` × `joined` / `load`, rounded towards zero. A 64-bit division is much cheaper than one of 128 bits, and nearly always
+/// suffices.
 #[inline]
 fn scaled(lag: i64, joined: u64, load: u64) -> i64 {
     match (lag.checked_mul(joined as i64), i64::try_from(load)) {
@@ -132,8 +134,8 @@ impl Policy for Eevdf {
         *self = Self::read(tunables, self.tick_ns);
     }
 
-    fn entity(&self, weight: u32, _: i32, own_slice: Option<Ns>) -> Entity {
-        Entity { weight, own_slice, ..Entity::default() }
+    fn entity(&self, weight: u32, _: i32, custom_slice: Option<Ns>) -> Entity {
+        Entity { weight, custom_slice, ..Entity::default() }
     }
 
     fn task_fork(&self, _: &Queue, _: &mut [Entity], _: Option<TaskIx>, _: TaskIx, _: Ns) {}
@@ -152,7 +154,7 @@ impl Policy for Eevdf {
         let (mean, load) = (queue.mean(all), queue.load());
         let entity = &mut all[task as usize];
         self.place_entity(entity, mean, load, how == Enqueue::New);
-        // Who comes at or after the current task comes not before the first.
+        // A task placed at or after the current task cannot be before the least virtual time.
         if queue.current() == NOBODY || entity.vruntime < queue.noted {
             queue.note_least(all);
         }
@@ -168,7 +170,7 @@ impl Policy for Eevdf {
         queue.remove(entity, task);
         queue.note_last(entity.vruntime);
         entity.deadline -= entity.vruntime;
-        entity.travelling = true;
+        entity.rel_deadline = true;
     }
 
     #[inline]
@@ -249,14 +251,14 @@ impl Policy for Eevdf {
         if queue.is_empty() {
             return false;
         }
-        // A task whose protection a short one has ended runs only while it is eligible.
-        let cut = self.preempt_short && entity.parity != entity.deadline;
-        over || (cut && !queue.sums_at(entity.vruntime).entity_eligible(entity.vruntime))
+        // A task that has lost its protection to a task with a shorter slice runs only while it is eligible.
+        let unprotected = self.preempt_short && entity.parity != entity.deadline;
+        over || (unprotected && !queue.sums_at(entity.vruntime).entity_eligible(entity.vruntime))
     }
 
     #[inline]
     fn task_tick(&self, queue: &mut Queue, all: &mut [Entity], _: TaskIx, _: Ns) -> bool {
-        // Everything has been decided when the run time was charged.
+        // update_curr() has already decided whether to reschedule.
         queue.note_current(all);
         false
     }
@@ -268,8 +270,8 @@ impl Policy for Eevdf {
         if self.preempt_short && self.slice(other) < self.slice(running) && running.parity == running.deadline
         {
             let sums = queue.sums(all);
-            let before = other.deadline < running.deadline || !sums.entity_eligible(running.vruntime);
-            if before && sums.entity_eligible(other.vruntime) {
+            let earlier = other.deadline < running.deadline || !sums.entity_eligible(running.vruntime);
+            if earlier && sums.entity_eligible(other.vruntime) {
                 all[current as usize].parity = running.deadline + 1;
             }
         }

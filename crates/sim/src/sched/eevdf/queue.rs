@@ -1,28 +1,29 @@
-//! One CPU's tasks, and the sums that tell their mean.
+//! One CPU's tasks, and the sums from which their mean virtual time is computed.
 
 use super::Entity;
 use crate::sched::NOBODY;
 use crate::sched::TaskIx;
 use crate::sched::ordered::{Item, Ordered};
 
-/// A CPU's tasks: four cache lines, of which the last is for the sixth task and later ones.
+/// A CPU's tasks, in four cache lines. The last line is used only with six tasks or more.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Queue {
-    /// Σ (v − base) × weight, and Σ weight, of the waiting and the lingering tasks.
+    /// Σ (v − base) × weight of the waiting and delayed tasks (`avg_vruntime`).
     sum: i128,
+    /// Σ weight of the waiting and delayed tasks (`avg_load`).
     load: u64,
-    /// What virtual times are counted from in the sums, and where an empty queue stands: the greatest that the smallest
-    /// virtual time of all has been. It is brought up to date only before it could be missed, see [`Queue::note_least`].
+    /// Base of virtual times in the sums, and mean of an empty queue: the maximum over time of the least virtual time
+    /// (`min_vruntime`). It is updated only where an omission would be visible, see [`Queue::note_least`].
     base: i64,
-    /// The current task's virtual time when the kernel last brought it up to date (update_curr()).
+    /// Virtual time of the current task when the kernel last updated it (update_curr()).
     pub noted: i64,
-    /// Of those that linger.
-    pub lingering_load: u64,
+    /// Sum of the weights of delayed tasks.
+    pub delayed_load: u64,
     current: TaskIx,
-    /// 0 if there is none.
+    /// Weight of the current task; 0 without a current task.
     current_weight: u32,
-    /// The waiting and the lingering.
+    /// The waiting and delayed tasks.
     tasks: Ordered<Queued, 7>,
 }
 
@@ -64,20 +65,21 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Whether a task of this virtual time is eligible: it is not after V.
+    /// Whether a task with a virtual time is eligible, that is, whether the time is not after V (`entity_eligible()` and
+    /// `vruntime_eligible()`, kernel/sched/fair.c, v6.12).
     #[inline(always)]
     pub fn entity_eligible(&self, vruntime: i64) -> bool {
-        // A load is far from 2⁶³, and signed numbers of 64 bits are multiplied by one instruction.
+        // As i64, so that the compiler needs a single multiplication of 64-bit numbers. A load is far below 2⁶³.
         self.sum >= i128::from(vruntime - self.base) * i128::from(self.load as i64)
     }
 
-    /// V, rounded down.
+    /// V, rounded down (`avg_vruntime()`, kernel/sched/fair.c, v6.12).
     #[inline]
     pub fn mean(&self) -> i64 {
         if self.load == 0 { self.base } else { self.base + divided(self.sum, self.load) }
     }
 
-    /// What remains without a task.
+    /// The sums without a task of this virtual time and weight.
     #[inline]
     pub fn without(self, vruntime: i64, weight: u32) -> Self {
         let sum = self.sum - i128::from(vruntime - self.base) * i128::from(weight);
@@ -85,7 +87,7 @@ impl Sums {
     }
 }
 
-/// A sum divided by a load, rounded down; nearly always both fit into 64 bits, where a division is much cheaper.
+/// `sum` / `load`, rounded down. A 64-bit division is much cheaper than one of 128 bits, and nearly always suffices.
 #[inline]
 fn divided(sum: i128, load: u64) -> i64 {
     match (i64::try_from(sum), i64::try_from(load)) {
@@ -101,7 +103,7 @@ impl Default for Queue {
             load: 0,
             base: 0,
             noted: 0,
-            lingering_load: 0,
+            delayed_load: 0,
             current: NOBODY,
             current_weight: 0,
             tasks: Ordered::default(),
@@ -116,25 +118,25 @@ impl Queue {
         self.tasks.is_empty()
     }
 
-    /// Those who wait or linger, in their order.
+    /// The waiting and delayed tasks, in the order of their deadlines.
     #[inline]
     pub fn tasks(&self) -> &Ordered<Queued, 7> {
         &self.tasks
     }
 
-    /// Who runs, or nobody.
+    /// The current task, or [`NOBODY`].
     #[inline]
     pub fn current(&self) -> TaskIx {
         self.current
     }
 
-    /// Nobody runs any more.
+    /// Leaves the queue without a current task.
     #[inline]
     pub fn clear_current(&mut self) {
         (self.current, self.current_weight) = (NOBODY, 0);
     }
 
-    /// A task runs.
+    /// Makes a task the current one.
     #[inline]
     pub fn set_current(&mut self, task: TaskIx, entity: &Entity) {
         (self.current, self.current_weight, self.noted) = (task, entity.weight, entity.vruntime);
@@ -146,13 +148,13 @@ impl Queue {
         self.load + u64::from(self.current_weight)
     }
 
-    /// Sum of the weights of those who can run.
+    /// Sum of the weights of all tasks that are not delayed.
     #[inline]
     pub fn runnable_load(&self) -> u64 {
-        self.load - self.lingering_load + u64::from(self.current_weight)
+        self.load - self.delayed_load + u64::from(self.current_weight)
     }
 
-    /// The sums; the current task stands at `vruntime`.
+    /// The sums, with the current task at `vruntime`.
     #[inline(always)]
     pub fn sums_at(&self, vruntime: i64) -> Sums {
         let part = i128::from(vruntime - self.base) * i128::from(self.current_weight);
@@ -168,7 +170,7 @@ impl Queue {
         self.sums_at(all[self.current as usize].vruntime)
     }
 
-    /// V, rounded down.
+    /// V, rounded down; with a single task its virtual time.
     #[inline]
     pub fn mean(&self, all: &[Entity]) -> i64 {
         if self.load == 0 {
@@ -183,7 +185,7 @@ impl Queue {
         let Entity { deadline, vruntime, sched_delayed, .. } = *entity;
         let weight = u64::from(entity.weight);
         self.tasks.insert(Queued { deadline, vruntime, task, sched_delayed });
-        self.lingering_load += if sched_delayed { weight } else { 0 };
+        self.delayed_load += if sched_delayed { weight } else { 0 };
         self.sum += i128::from(vruntime - self.base) * i128::from(weight as i64);
         self.load += weight;
     }
@@ -194,7 +196,7 @@ impl Queue {
         let weight = u64::from(entity.weight);
         let there = self.tasks.remove(&Queued { deadline, vruntime, task, sched_delayed });
         debug_assert!(there, "task {task} is in the queue");
-        self.lingering_load -= if sched_delayed { weight } else { 0 };
+        self.delayed_load -= if sched_delayed { weight } else { 0 };
         self.sum -= i128::from(vruntime - self.base) * i128::from(weight as i64);
         self.load -= weight;
     }
@@ -206,9 +208,9 @@ impl Queue {
         if self.tasks.is_empty() {
             return None;
         }
-        // Who is alone need not be eligible.
-        if let Some(alone) = self.tasks.only() {
-            return Some(alone);
+        // A single task need not be eligible.
+        if let Some(single) = self.tasks.only() {
+            return Some(single);
         }
         let sums = Sums { sum: self.sum, load: self.load, base: self.base };
         self.tasks.first_that(|vruntime| sums.entity_eligible(vruntime)).or_else(|| self.first_waiting())
@@ -220,7 +222,7 @@ impl Queue {
         self.tasks.iter().find(|task| !task.sched_delayed).or(self.tasks.first())
     }
 
-    /// The current task's virtual time is brought up to date.
+    /// Records the current task's virtual time, as update_curr() of the kernel does.
     #[inline]
     pub fn note_current(&mut self, all: &[Entity]) {
         if self.current != NOBODY {
@@ -228,8 +230,9 @@ impl Queue {
         }
     }
 
-    /// Notes the smallest virtual time of all. While nobody comes it never goes back, so it is enough to ask for it before
-    /// that, and when the last one has gone ([`Queue::note_last`]).
+    /// Raises `base` to the least virtual time of all tasks (`update_min_vruntime()`, kernel/sched/fair.c, v6.12). The least
+    /// virtual time decreases only when a task joins, so that it suffices to call this before a task joins, and
+    /// [`Queue::note_last`] after the last task has left.
     pub fn note_least(&mut self, all: &[Entity]) {
         let mut least = self.tasks.least_value();
         if self.current != NOBODY {
@@ -241,7 +244,7 @@ impl Queue {
         }
     }
 
-    /// A task has gone at this virtual time; if it was the last, that is where the queue stands.
+    /// Raises `base` to the virtual time of a task that has left, if it was the last.
     #[inline]
     pub fn note_last(&mut self, vruntime: i64) {
         if self.tasks.is_empty() && self.current == NOBODY {
@@ -251,27 +254,27 @@ impl Queue {
 
     /// Panics if the sums or the order are wrong.
     pub fn verify(&self, all: &[Entity], current: Option<TaskIx>) {
-        assert_eq!(self.current, current.unwrap_or(NOBODY), "the queue knows who runs");
+        assert_eq!(self.current, current.unwrap_or(NOBODY), "the current task of the queue");
         let weight = current.map_or(0, |task| all[task as usize].weight);
-        assert_eq!(self.current_weight, weight, "and its weight");
-        let (mut sum, mut load, mut lingering) = (0, 0, 0);
+        assert_eq!(self.current_weight, weight, "weight of the current task");
+        let (mut sum, mut load, mut delayed_load) = (0, 0, 0);
         for queued in self.tasks.iter() {
             let entity = &all[queued.task as usize];
             assert_eq!(queued.sched_delayed, entity.sched_delayed);
-            let stands = (queued.deadline, queued.vruntime);
-            assert_eq!(stands, (entity.deadline, entity.vruntime), "a waiting task stands still");
+            let copied = (queued.deadline, queued.vruntime);
+            assert_eq!(copied, (entity.deadline, entity.vruntime), "deadline and vruntime of a waiting task");
             sum += i128::from(entity.vruntime - self.base) * i128::from(entity.weight);
             load += u64::from(entity.weight);
-            lingering += if entity.sched_delayed { u64::from(entity.weight) } else { 0 };
+            delayed_load += if entity.sched_delayed { u64::from(entity.weight) } else { 0 };
         }
-        assert_eq!((self.sum, self.load), (sum, load), "sums add up");
-        assert_eq!(self.lingering_load, lingering, "who sched_delayed is known");
-        // Σ w (V − v) = 0: lag is conserved, up to the rounding of V.
+        assert_eq!((self.sum, self.load), (sum, load), "sums over the queue");
+        assert_eq!(self.delayed_load, delayed_load, "load of delayed tasks");
+        // Σ w (V − v) = 0: the lags add up to zero, up to the rounding of V.
         let Sums { sum, load, .. } = self.sums(all);
         let mean = i128::from(self.mean(all) - self.base);
         assert!(
             (0..i128::from(load.max(1))).contains(&(sum - mean * i128::from(load))),
-            "lags add up to nothing"
+            "the lags add up to zero"
         );
     }
 }

@@ -4,19 +4,19 @@
 //! arrays[active]    bitmap 0…0100…  ──► list 118: A ⇄ B      the running task stays at its place
 //! arrays[expired]   bitmap 0…0001…  ──► list 120: C
 //! ```
-//! Everything here takes the same time for any number of tasks.
+//! Every operation except [`Arrays::each_from_tails`] takes constant time.
 
 use crate::sched::policy::TaskIx;
 
-/// Priorities: 0 to 99 are those of real-time tasks, 100 to 139 those of nice −20 to 19.
+/// Number of priorities: 0 to 99 for real-time tasks, 100 to 139 for nice −20 to 19.
 pub const PRIORITIES: usize = 140;
 
-/// Position of a task's node in its queue.
+/// Index of a task's node in its queue.
 pub(super) type NodeIx = u32;
 
 const NONE: u32 = u32::MAX;
 
-/// A task's place in the ring of its list; the node before the first is the last.
+/// A task in the ring of its list. The node before the first one is the last one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
     pub task: TaskIx,
@@ -58,34 +58,34 @@ impl Default for Arrays {
 }
 
 impl Arrays {
-    /// Tasks in an array.
+    /// Number of tasks in an array.
     #[inline]
     pub fn number(&self, array: u8) -> u32 {
         self.arrays[usize::from(array)].number
     }
 
-    /// A task's place.
+    /// A task's node.
     #[inline]
     pub fn node(&self, node: NodeIx) -> &Node {
         &self.nodes[node as usize]
     }
 
-    /// First task of the best list of an array.
+    /// First task of the list with the best priority of an array.
     #[inline]
     pub fn best(&self, array: u8) -> Option<TaskIx> {
         let array = &self.arrays[usize::from(array)];
         array.priority().map(|priority| self.nodes[array.first[priority] as usize].task)
     }
 
-    /// Puts a task at the tail of a list.
+    /// Adds a task at the tail of a list.
     pub fn push(&mut self, task: TaskIx, array: u8, priority: u8) -> NodeIx {
         let node = self.new_node(task, array, priority);
         self.link_tail(node);
         node
     }
 
-    /// Puts a task into another task's ring, next to it on its near side: `list_add_tail(new, other)`. Seen from the other
-    /// one it is the last of the ring; if the other one was its list's first, the new one is that now.
+    /// Adds a task before another task in its ring, as `list_add_tail(new, other)` does: in the order that begins at `other`
+    /// the new task is the last. If `other` was the first task of its list, the new task becomes the first.
     pub fn push_behind(&mut self, task: TaskIx, other: NodeIx) -> NodeIx {
         let Node { priority, array, previous, .. } = self.nodes[other as usize];
         let node = self.new_node(task, array, priority);
@@ -102,19 +102,19 @@ impl Arrays {
     /// Moves a task to the tail of a list.
     pub fn transfer(&mut self, node: NodeIx, array: u8, priority: u8) {
         self.unlink(node);
-        let it = &mut self.nodes[node as usize];
-        (it.array, it.priority) = (array, priority);
+        let moved = &mut self.nodes[node as usize];
+        (moved.array, moved.priority) = (array, priority);
         self.link_tail(node);
     }
 
-    /// Takes a task out.
+    /// Removes a task.
     pub fn remove(&mut self, node: NodeIx) {
         self.unlink(node);
         self.free.push(node);
     }
 
-    /// Visits an array's tasks, the best list first and each list from its tail, until `visit` says `false`; returns
-    /// whether it never did.
+    /// Visits an array's tasks, the best list first and each list from its tail, until `visit` returns `false`. Returns
+    /// whether all tasks were visited.
     pub fn each_from_tails(&self, array: u8, mut visit: impl FnMut(TaskIx) -> bool) -> bool {
         let array = &self.arrays[usize::from(array)];
         for (at, mut word) in array.bitmap.into_iter().enumerate() {
@@ -149,14 +149,13 @@ impl Arrays {
     fn link_tail(&mut self, node: NodeIx) {
         let Node { priority, array, .. } = self.nodes[node as usize];
         let priority = usize::from(priority);
-        let it = &mut self.arrays[usize::from(array)];
-        it.number += 1;
-        let first = it.first[priority];
+        let array = &mut self.arrays[usize::from(array)];
+        array.number += 1;
+        let first = array.first[priority];
         if first == NONE {
-            it.first[priority] = node;
-            it.bitmap[priority / 64] |= 1 << (priority % 64);
-            let it = &mut self.nodes[node as usize];
-            (it.next, it.previous) = (node, node);
+            array.first[priority] = node;
+            array.bitmap[priority / 64] |= 1 << (priority % 64);
+            self.link_between(node, node, node);
         } else {
             let last = self.nodes[first as usize].previous;
             self.link_between(node, last, first);
@@ -166,48 +165,48 @@ impl Arrays {
     fn link_between(&mut self, node: NodeIx, previous: NodeIx, next: NodeIx) {
         self.nodes[previous as usize].next = node;
         self.nodes[next as usize].previous = node;
-        let it = &mut self.nodes[node as usize];
-        (it.next, it.previous) = (next, previous);
+        let linked = &mut self.nodes[node as usize];
+        (linked.next, linked.previous) = (next, previous);
     }
 
     fn unlink(&mut self, node: NodeIx) {
         let Node { priority, array, next, previous, .. } = self.nodes[node as usize];
         let priority = usize::from(priority);
-        let it = &mut self.arrays[usize::from(array)];
-        it.number -= 1;
+        let array = &mut self.arrays[usize::from(array)];
+        array.number -= 1;
         if next == node {
-            it.first[priority] = NONE;
-            it.bitmap[priority / 64] &= !(1 << (priority % 64));
+            array.first[priority] = NONE;
+            array.bitmap[priority / 64] &= !(1 << (priority % 64));
             return;
         }
-        if it.first[priority] == node {
-            it.first[priority] = next;
+        if array.first[priority] == node {
+            array.first[priority] = next;
         }
         self.nodes[previous as usize].next = next;
         self.nodes[next as usize].previous = previous;
     }
 
-    /// Panics if bitmaps, rings and numbers do not agree; for the invariant checker.
+    /// Panics if bitmaps, rings and numbers do not agree. Used by the invariant checker.
     pub fn verify(&self) {
         let mut linked = 0;
         for (at, array) in self.arrays.iter().enumerate() {
             let mut number = 0;
             for (priority, first) in array.first.into_iter().enumerate() {
                 let marked = array.bitmap[priority / 64] >> (priority % 64) & 1 == 1;
-                assert_eq!(marked, first != NONE, "the bitmap is right about list {priority}");
+                assert_eq!(marked, first != NONE, "bit of list {priority} in the bitmap");
                 let mut node = first;
                 while node != NONE {
-                    let it = &self.nodes[node as usize];
-                    assert_eq!((usize::from(it.array), usize::from(it.priority)), (at, priority));
-                    assert_eq!(self.nodes[it.next as usize].previous, node, "the ring is closed");
+                    let Node { array, priority: node_priority, next, .. } = self.nodes[node as usize];
+                    assert_eq!((usize::from(array), usize::from(node_priority)), (at, priority));
+                    assert_eq!(self.nodes[next as usize].previous, node, "the ring is closed");
                     number += 1;
-                    node = if it.next == first { NONE } else { it.next };
+                    node = if next == first { NONE } else { next };
                 }
             }
-            assert_eq!(array.number, number, "array {at} counts its tasks");
+            assert_eq!(array.number, number, "number of tasks in array {at}");
             linked += number as usize;
         }
-        assert_eq!(linked + self.free.len(), self.nodes.len(), "no node is lost");
+        assert_eq!(linked + self.free.len(), self.nodes.len(), "every node is linked or free");
     }
 }
 
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_lists_first_task_is_found_by_the_bitmap() {
+    fn best_returns_the_first_task_of_the_best_list() {
         let mut arrays = Arrays::default();
         let worst = arrays.push(1, 0, 139);
         let better = arrays.push(2, 0, 120);
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_put_behind_another_is_the_last_of_the_ring_that_begins_there() {
+    fn task_pushed_behind_another_is_the_last_of_the_ring_that_begins_there() {
         let mut arrays = Arrays::default();
         let parent = arrays.push(1, 1, 118);
         arrays.push(2, 1, 118);

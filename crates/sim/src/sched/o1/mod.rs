@@ -1,21 +1,21 @@
 //! The O(1) scheduler, as of Linux 2.5.59 (January 2003), and the D7 patches to it.
 //!
-//! A CPU has two arrays of priority lists. The first task of the best list of the *active* one runs until its slice is
-//! used up; then it gets a new slice and goes to the *expired* array, or back to the active one if it is interactive and
-//! nobody starves for it. When the active array is empty the two change places. Sleeping earns a better priority, running
-//! loses it. Everything counts in ticks.
+//! A CPU has two arrays of priority lists. The first task of the best list of the *active* array runs until its slice is
+//! used up. Then it gets a new slice and goes to the *expired* array, or back to the active array if it is interactive and
+//! expired tasks do not starve. When the active array is empty the two arrays change places. Sleep improves a task's priority,
+//! run time worsens it. All times are in ticks.
 //!
-//! Facts: I. Molnar's announcements of the scheduler (2002); Documentation/sched-design.txt of 2.5; the D7 patches as
+//! Sources: I. Molnar's announcements of the scheduler (2002); Documentation/sched-design.txt of 2.5; the D7 patches as
 //! M. Bligh and R. Lindsley sent them in February 2003 ("breaking down the performance of D7 scheduler patch").
 //!
 //! | patch | tunable | change |
 //! |---|---|---|
 //! | 02 | `sched.d7.02` | none: `sleep_timestamp` is called `last_run` |
-//! | 03 | `sched.d7.03` | sets four knobs ([`crate::kernel::Tunables::set`]); a `STARVATION_LIMIT` of 0 is none |
-//! | 04 | `sched.d7.04` | a borrowed address space is dropped after the runqueue's lock (`switch.rs`) |
+//! | 03 | `sched.d7.03` | sets four knobs ([`crate::kernel::Tunables::set`]); a `STARVATION_LIMIT` of 0 disables the limit |
+//! | 04 | `sched.d7.04` | a borrowed address space is dropped after the runqueue's lock is released (`switch.rs`) |
 //! | 05 | `sched.d7.05` | activation without the bonus for synchronous wake-ups, children and tasks moved while not queued |
 //!
-//! Real-time tasks are the core's and never in the arrays, so that lists 0 to 99 are empty here.
+//! Real-time tasks are common to all policies and never in the arrays, so that lists 0 to 99 are empty here.
 
 mod array;
 mod knobs;
@@ -42,35 +42,35 @@ pub struct O1 {
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
     arrays: Arrays,
-    /// Which array is the active one.
+    /// Index of the active array.
     active: u8,
-    /// When the first task expired since the arrays last changed places (`expired_timestamp`).
+    /// Tick at which the first task expired since the arrays last changed places (`expired_timestamp`).
     expired_since: Option<u64>,
     current: Option<TaskIx>,
     switch_lock: SwitchLock,
     pub(crate) balance: BalanceMemory,
 }
 
-/// What a CPU remembers of the other CPUs from one balancing to the next.
+/// State that a CPU keeps about the other CPUs between balancing passes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BalanceMemory {
-    /// Tasks of each CPU at the last balancing (`prev_nr_running`).
+    /// Number of tasks of each CPU at the previous pass (`prev_nr_running`).
     pub nr_running: Vec<u32>,
-    /// Load of each node; each balancing halves what the one before found (`prev_node_load`).
+    /// Load of each node; each pass adds half of the previous load (`prev_node_load`).
     pub node_load: Vec<u32>,
     /// Balancing passes since the last one over another node (`nr_balanced`).
     pub nr_balanced: u64,
 }
 
-/// How a task has come to its queue: what decides whether it takes the CPU.
+/// How a task has come to its queue, which decides whether it may preempt the current task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Arrival {
     /// Activated with the usual comparison of priorities.
     #[default]
     Activated,
-    /// Woken by a task that will sleep: patch 05 lets it wait for that.
+    /// Woken by a task that is about to sleep. Under patch 05 such a wake-up does not preempt.
     Synchronous,
-    /// Forked: the parent reschedules, and whoever is first runs.
+    /// Forked: the parent reschedules, and the first task of the best list runs.
     Born,
     /// Pulled by balancing.
     Pulled,
@@ -80,17 +80,17 @@ enum Arrival {
 #[derive(Debug, Clone)]
 pub struct Entity {
     node: NodeIx,
-    /// Whose child it is, until it is first enqueued.
+    /// Parent of a new task, until the task is first enqueued.
     parent: TaskIx,
-    /// Ticks that are left of its slice.
+    /// Remaining ticks of the slice.
     slice: u32,
-    /// Ticks slept, less ticks run, from 0 to `MAX_SLEEP_AVG`.
+    /// Ticks slept minus ticks run, from 0 to `MAX_SLEEP_AVG`.
     sleep_avg: u32,
-    /// Tick in which it last gave a CPU up.
+    /// Tick in which the task last gave up a CPU.
     last_run: u64,
     static_priority: u8,
     priority: u8,
-    /// Still in the slice that it was forked with.
+    /// The task is in the slice that it got at fork.
     first_slice: bool,
     arrival: Arrival,
 }
@@ -112,24 +112,24 @@ impl Default for Entity {
 }
 
 impl Entity {
-    /// Priority with the bonus: 100 to 139, the less the better.
+    /// Priority with the bonus, from 100 to 139. Lower numbers are better.
     pub fn priority(&self) -> u8 {
         self.priority
     }
 
-    /// Ticks that are left of its slice.
+    /// Remaining ticks of the slice.
     pub fn slice(&self) -> u32 {
         self.slice
     }
 
-    /// Ticks slept, less ticks run.
+    /// Ticks slept minus ticks run.
     pub fn sleep_avg(&self) -> u32 {
         self.sleep_avg
     }
 }
 
 impl Queue {
-    /// Whether a task waits in the expired array, or would if it did not run.
+    /// Whether a waiting or current task is in the expired array.
     pub fn has_expired(&self, entity: &Entity) -> bool {
         entity.node != NOT_QUEUED && self.arrays.node(entity.node).array != self.active
     }
@@ -148,7 +148,7 @@ impl O1 {
         queue.arrays.remove(std::mem::replace(&mut entity.node, NOT_QUEUED));
     }
 
-    /// Credits the time since a task gave its CPU up as sleep (`activate_task()`).
+    /// Adds the time since a task gave up its CPU to its sleep average (`activate_task()`, kernel/sched.c, 2.5.59).
     fn credit(&self, entity: &mut Entity, now: Ns) {
         let slept = self.knobs.jiffies(now).saturating_sub(entity.last_run);
         if slept > 0 {
@@ -158,7 +158,8 @@ impl O1 {
         }
     }
 
-    /// Under patch 05 a child takes its parent's priority and goes behind it, in the parent's own list and array.
+    /// Gives a child its parent's priority and a place behind the parent in its list and array (patch 05). Returns whether
+    /// the patch applies.
     fn join_parent(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) -> bool {
         let parent = all[task as usize].parent;
         if !self.knobs.smart_wake_child || queue.current != Some(parent) {
@@ -177,8 +178,8 @@ impl Policy for O1 {
     type Entity = Entity;
     const TICKS_WHEN_IDLE: bool = true;
 
-    /// Before 2.6.30 only pipes announced it, and only a writer or reader that had to wait itself (fs/pipe.c); sockets woke
-    /// without (`sock_def_readable()`).
+    /// Before 2.6.30 only pipes wake synchronously, and only by a writer or reader that has to wait itself (fs/pipe.c).
+    /// Sockets wake asynchronously (`sock_def_readable()`).
     fn wakes_sync(pipe: bool, waits: bool) -> bool {
         pipe && waits
     }
@@ -213,38 +214,40 @@ impl Policy for O1 {
         }
     }
 
-    /// The parent's slice is shared; the child sleeps in its parent's footsteps, `CHILD_PENALTY` permitting.
+    /// Splits the parent's slice between parent and child, and reduces both sleep averages by their penalties
+    /// (kernel/fork.c, and `wake_up_forked_process()`, kernel/sched.c, 2.5.59).
     fn task_fork(&self, _: &Queue, all: &mut [Entity], parent: Option<TaskIx>, child: TaskIx, now: Ns) {
         let jiffies = self.knobs.jiffies(now);
         let mut inherited = None;
-        if let Some(older) = parent.map(|task| &mut all[task as usize]) {
-            inherited = Some((older.slice.div_ceil(2), older.sleep_avg));
-            // A parent that had a single tick left has none now and expires at its next tick.
-            older.slice /= 2;
-            older.sleep_avg = percent(older.sleep_avg, self.knobs.parent_penalty);
+        if let Some(parent_entity) = parent.map(|task| &mut all[task as usize]) {
+            inherited = Some((parent_entity.slice.div_ceil(2), parent_entity.sleep_avg));
+            // A parent with a single remaining tick keeps none, and expires at its next tick.
+            parent_entity.slice /= 2;
+            parent_entity.sleep_avg = percent(parent_entity.sleep_avg, self.knobs.parent_penalty);
         }
-        let young = &mut all[child as usize];
-        young.last_run = jiffies;
+        let entity = &mut all[child as usize];
+        entity.last_run = jiffies;
         if let (Some((slice, sleep_avg)), Some(parent)) = (inherited, parent) {
-            young.parent = parent;
-            young.slice = slice.max(1);
-            young.first_slice = true;
-            young.sleep_avg = percent(sleep_avg, self.knobs.child_penalty);
+            entity.parent = parent;
+            entity.slice = slice.max(1);
+            entity.first_slice = true;
+            entity.sleep_avg = percent(sleep_avg, self.knobs.child_penalty);
         }
-        young.priority = self.knobs.priority(young.static_priority, young.sleep_avg);
+        entity.priority = self.knobs.priority(entity.static_priority, entity.sleep_avg);
     }
 
-    /// A child that ends within its first slice gives it back; one that slept less than its parent spoils its average.
+    /// Returns the rest of a child's first slice to its parent, and lowers the parent's sleep average if the child's is less
+    /// (`sched_exit()`, kernel/sched.c, 2.5.59).
     fn exit(&self, all: &mut [Entity], parent: TaskIx, child: TaskIx) {
         let Entity { slice, sleep_avg, first_slice, .. } = all[child as usize];
-        let older = &mut all[parent as usize];
+        let entity = &mut all[parent as usize];
         if first_slice {
-            older.slice = (older.slice + slice).min(self.knobs.longest());
+            entity.slice = (entity.slice + slice).min(self.knobs.max_slice());
         }
-        if sleep_avg < older.sleep_avg {
+        if sleep_avg < entity.sleep_avg {
             let weight = self.knobs.exit_weight;
-            let sum = u64::from(older.sleep_avg) * weight + u64::from(sleep_avg);
-            older.sleep_avg = (sum / (weight + 1)) as u32;
+            let sum = u64::from(entity.sleep_avg) * weight + u64::from(sleep_avg);
+            entity.sleep_avg = (sum / (weight + 1)) as u32;
         }
     }
 
@@ -314,7 +317,7 @@ impl Policy for O1 {
     }
 
     fn update_curr(&self, _: &mut Queue, _: &mut [Entity], _: TaskIx, _: Ns) -> bool {
-        // Whoever runs when the tick comes pays for all of it.
+        // Run time counts in whole ticks, which task_tick() charges to the task that runs at the tick.
         false
     }
 
@@ -332,9 +335,9 @@ impl Policy for O1 {
         entity.slice = self.knobs.slice(entity.static_priority);
         entity.first_slice = false;
         let jiffies = self.knobs.jiffies(now);
-        let favoured = self.knobs.interactive(entity.static_priority, entity.priority)
+        let stays_active = self.knobs.interactive(entity.static_priority, entity.priority)
             && !self.knobs.starving(queue.expired_since, jiffies, queue.number());
-        let array = if favoured {
+        let array = if stays_active {
             queue.active
         } else {
             queue.expired_since.get_or_insert(jiffies);
@@ -355,7 +358,7 @@ impl Policy for O1 {
         }
     }
 
-    /// A task that yields goes to the expired array (`sched_yield()` of 2.5).
+    /// Moves the task to the expired array (`sys_sched_yield()`, kernel/sched.c, 2.5.59).
     fn yield_task(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {
         let entity = &all[current as usize];
         queue.arrays.transfer(entity.node, 1 - queue.active, entity.priority);
@@ -365,17 +368,17 @@ impl Policy for O1 {
         u64::from(queue.number()) * UNIT
     }
 
-    /// 2.5.59 balances numbers of tasks, whatever their nice values.
+    /// The same for all tasks, because 2.5.59 balances numbers of tasks whatever their nice values.
     fn weight(_: &Entity) -> u32 {
         UNIT as u32
     }
 
-    /// In the order in which balancing looks for a task: expired ones, which are the coldest, before active ones; the
-    /// best list first, from its tail.
+    /// Visits tasks in the order in which `load_balance()` of 2.5.59 does: expired tasks, whose caches are coldest, before
+    /// active ones; the best list first, from its tail.
     fn waiting(queue: &Queue, mut visit: impl FnMut(TaskIx) -> bool) {
-        let mut waits = |task| queue.current == Some(task) || visit(task);
-        let _ = queue.arrays.each_from_tails(1 - queue.active, &mut waits)
-            && queue.arrays.each_from_tails(queue.active, &mut waits);
+        let mut visit_waiting = |task| queue.current == Some(task) || visit(task);
+        let _ = queue.arrays.each_from_tails(1 - queue.active, &mut visit_waiting)
+            && queue.arrays.each_from_tails(queue.active, &mut visit_waiting);
     }
 
     fn preferred(_: &Queue, _: TaskIx) -> bool {
@@ -383,13 +386,13 @@ impl Policy for O1 {
     }
 
     fn verify(queue: &Queue, all: &[Entity], current: Option<TaskIx>) {
-        assert_eq!(queue.current, current, "the queue knows who runs");
+        assert_eq!(queue.current, current, "the current task of the queue");
         queue.arrays.verify();
         for array in [0, 1] {
             queue.arrays.each_from_tails(array, |task| {
                 let entity = &all[task as usize];
-                assert_eq!(queue.arrays.node(entity.node).task, task, "task {task} knows its place");
-                assert!((100..140).contains(&entity.priority), "task {task} has an ordinary priority");
+                assert_eq!(queue.arrays.node(entity.node).task, task, "node of task {task}");
+                assert!((100..140).contains(&entity.priority), "priority of the ordinary task {task}");
                 true
             });
         }

@@ -1,37 +1,37 @@
-//! The lock of a runqueue during a context switch, which 2.5.59 holds and later kernels do not wait for here.
+//! The runqueue lock during a context switch. Only the model of 2.5.59 makes wakers wait for this lock.
 
 use crate::time::Ns;
 
-/// How long a CPU's last context switch held the lock of its runqueue.
+/// The time span in which a CPU's last context switch had the lock of its runqueue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SwitchLock {
     from: Ns,
     to: Ns,
-    /// The next switch is from the idle task.
+    /// Whether the next switch is from the idle task.
     leaves_idle: bool,
 }
 
 impl SwitchLock {
-    /// When the lock is free that a switch holds at `at`; 0 if no switch holds it.
+    /// Time at which a switch that has the lock at `at` releases it; 0 if no switch has the lock.
     #[inline]
     pub fn free_at(&self, at: Ns) -> Ns {
         if self.from <= at && at < self.to { self.to } else { 0 }
     }
 
-    /// The next switch is from the idle task.
+    /// Notes that the next switch is from the idle task.
     #[inline]
     pub fn leave_idle(&mut self) {
         self.leaves_idle = true;
     }
 
-    /// A switch has lasted from `from` to `to`. Returns how long dropping an address space takes after that.
+    /// Notes that a switch lasts from `from` to `to`. Returns the time that dropping an address space takes after `to`.
     ///
-    /// The idle task runs on the address space of the task before it. The reference to that is dropped (`mmdrop()`) after
-    /// the switch from the idle task: under the lock, or after it is released with patch 04 (`drops_unlocked`).
+    /// The idle task borrows the address space of the previous task. After the switch from the idle task the kernel drops the
+    /// reference to it (`mmdrop()`) with the lock, or under patch 04 (`drops_unlocked`) after releasing the lock.
     pub fn switch(&mut self, from: Ns, to: Ns, mmdrop_ns: u32, drops_unlocked: bool) -> Ns {
         let mmdrop = if self.leaves_idle { mmdrop_ns.into() } else { 0 };
-        let held_to = if drops_unlocked { to } else { to + mmdrop };
-        *self = Self { from, to: held_to, leaves_idle: false };
+        let released_at = if drops_unlocked { to } else { to + mmdrop };
+        *self = Self { from, to: released_at, leaves_idle: false };
         mmdrop
     }
 }
@@ -41,7 +41,7 @@ mod tests {
     use super::SwitchLock;
 
     #[test]
-    fn a_waker_waits_only_while_a_switch_holds_the_lock() {
+    fn waker_waits_only_while_a_switch_has_the_lock() {
         let mut lock = SwitchLock::default();
         assert_eq!(lock.free_at(1000), 0);
         assert_eq!(lock.switch(1000, 3760, 20, false), 0);

@@ -1,12 +1,12 @@
-//! Tasks in order: the first few in place, the others in short sorted arrays.
+//! An ordered list of tasks: the first few in the queue itself, the others in short sorted arrays.
 //!
-//! A runqueue holds a few tasks, for which nothing beats a sorted array inside it: no hop through memory, no call. So that
-//! a hundred thousand tasks on one queue cost no more than a few hundred moves each, what does not fit is cut into chunks:
+//! Most runqueues contain a few tasks, for which a sorted array inside the queue is fastest: no pointer is followed and no
+//! function called. Further tasks are in chunks, so that an operation on a queue of 100,000 tasks moves only a few hundred:
 //!
 //! ```text
 //! head    [ 3 5 5 9 12 ]                           in the queue itself
 //! chunks  [ 12 14 … ] [ 40 41 … ] [ 77 … ]         each at most 128 long, none empty
-//! least   [ 2 ]       [ 38 ]      [ 80 ]           smallest value of a chunk, for searches by value
+//! least   [ 2 ]       [ 38 ]      [ 80 ]           least value of each chunk, for searches by value
 //! ```
 //! The chunks are the leaf level of a B+ tree with a flat index (Bayer and McCreight, 1972).
 
@@ -16,30 +16,30 @@ use std::fmt::Debug;
 
 use rest::Rest;
 
-/// A task in its place.
+/// An entry of the list.
 pub trait Item: Copy + Debug + PartialEq {
-    /// What an unused place holds.
+    /// Content of an unused place.
     const NOBODY: Self;
 
-    /// Who.
+    /// Index of the task.
     fn task(&self) -> u32;
 
-    /// Whether it comes before another, whichever was there first.
+    /// Whether the entry comes before another, whatever the order of insertion.
     fn before(&self, other: &Self) -> bool;
 
-    /// What searches ask for besides; the greatest number where they ask for nothing.
+    /// Value for searches; `i64::MAX` if the type has none.
     fn value(&self) -> i64 {
         i64::MAX
     }
 }
 
-/// Tasks in ascending order, equal ones in the order of insertion; the first `HEAD` lie in place.
+/// Entries in ascending order, equal ones in the order of insertion. Up to `HEAD` of them are inside the struct.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Ordered<I, const HEAD: usize> {
-    /// How many lie in place: none only if there is none at all.
+    /// Number of entries in `head`; 0 only if the list is empty.
     length: usize,
-    /// All after those in place.
+    /// All entries after those in `head`.
     rest: Option<Box<Rest<I>>>,
     head: [I; HEAD],
 }
@@ -51,30 +51,30 @@ impl<I: Item, const HEAD: usize> Default for Ordered<I, HEAD> {
 }
 
 impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
-    /// Those in place.
+    /// The entries inside the struct.
     #[inline(always)]
     fn head(&self) -> &[I] {
         debug_assert!(self.length <= HEAD);
-        // SAFETY: only `insert`, which looks whether there is room, makes `length` greater.
+        // SAFETY: `length` grows only in `insert`, which compares it with `HEAD`, and in `refill`, by at most `HEAD`.
         unsafe { self.head.get_unchecked(..self.length) }
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Puts a task in its place, behind equal ones.
+    /// Inserts an entry behind equal ones.
     #[inline]
     pub fn insert(&mut self, item: I) {
         if self.length == HEAD || self.rest.is_some() {
-            return self.insert_far(item);
+            return self.insert_slow(item);
         }
-        // Most tasks go to the end or near it.
+        // From the end, because most entries belong near it.
         let mut place = self.length;
         self.length += 1;
-        // SAFETY: there is room for one more, see above.
+        // SAFETY: `length` was less than `HEAD`, see above.
         let head = unsafe { self.head.get_unchecked_mut(..place + 1) };
         while place > 0 && item.before(&head[place - 1]) {
             head[place] = head[place - 1];
@@ -85,7 +85,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
 
     #[cold]
     #[inline(never)]
-    fn insert_far(&mut self, item: I) {
+    fn insert_slow(&mut self, item: I) {
         let length = self.length;
         if !item.before(&self.head[length - 1]) {
             return self.rest.get_or_insert_default().insert(item);
@@ -100,7 +100,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         self.head[place] = item;
     }
 
-    /// Takes a task out that stands where `item` would; whether it was there.
+    /// Removes the entry of `item`'s task, which is at the place of `item`. Returns whether it was in the list.
     #[inline]
     pub fn remove(&mut self, item: &I) -> bool {
         let task = item.task();
@@ -109,11 +109,11 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
                 self.remove_at(place);
                 true
             }
-            None => self.rest.is_some() && self.remove_far(item),
+            None => self.rest.is_some() && self.remove_slow(item),
         }
     }
 
-    /// Takes the first task out.
+    /// Removes and returns the first entry.
     #[inline]
     pub fn pop(&mut self) -> Option<I> {
         let first = *self.first()?;
@@ -125,7 +125,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
     fn remove_at(&mut self, place: usize) {
         // SAFETY: as in `head`.
         let head = unsafe { self.head.get_unchecked_mut(..self.length) };
-        // They are few, and moved faster one by one than by a call of the library.
+        // For so few entries a loop is faster than a call of memmove().
         (place + 1..head.len()).for_each(|next| head.swap(next - 1, next));
         self.length -= 1;
         if self.length == 0 && self.rest.is_some() {
@@ -133,12 +133,12 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         }
     }
 
-    /// The first of the rest move up.
+    /// Moves the first entries of the chunks to `head`.
     #[cold]
     #[inline(never)]
     fn refill(&mut self) {
         let Some(rest) = &mut self.rest else { return };
-        // Half of the places, so that who comes next finds one.
+        // Half of the places, so that there is room for the next insertions.
         self.length = rest.take_first(&mut self.head[..HEAD.div_ceil(2)]);
         if rest.is_empty() {
             self.rest = None;
@@ -147,52 +147,52 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
 
     #[cold]
     #[inline(never)]
-    fn remove_far(&mut self, item: &I) -> bool {
+    fn remove_slow(&mut self, item: &I) -> bool {
         let Some(rest) = &mut self.rest else { return false };
-        let there = rest.remove(item);
+        let removed = rest.remove(item);
         if rest.is_empty() {
             self.rest = None;
         }
-        there
+        removed
     }
 
-    /// The only task, if there is one and no other.
+    /// The entry of a list of length 1.
     #[inline]
     pub fn only(&self) -> Option<&I> {
         if self.length == 1 && self.rest.is_none() { self.first() } else { None }
     }
 
-    /// The first task.
+    /// The first entry.
     #[inline]
     pub fn first(&self) -> Option<&I> {
         self.head().first()
     }
 
-    /// The task after the first.
+    /// The second entry.
     pub fn second(&self) -> Option<&I> {
         self.iter().nth(1)
     }
 
-    /// The smallest value of all; the greatest number there is without any.
+    /// The least value of all entries; `i64::MAX` for an empty list.
     #[inline]
     pub fn least_value(&self) -> i64 {
         let rest = self.rest.as_ref().map_or(i64::MAX, |rest| rest.least_value());
         self.head().iter().fold(rest, |least, item| least.min(item.value()))
     }
 
-    /// The first task whose value satisfies `fits`, which holds for every value below one that it holds for.
+    /// The first entry whose value satisfies `fits`. If `fits` is true for a value, it must be true for all lesser values.
     #[inline]
     pub fn first_that(&self, fits: impl Fn(i64) -> bool) -> Option<&I> {
         match self.head().iter().find(|item| fits(item.value())) {
             None => self.rest.as_ref()?.first_that(fits),
-            found => found,
+            first => first,
         }
     }
 
-    /// Shows tasks in their order until `visit` says `false`.
+    /// Calls `visit` for each entry in order, until it returns `false`.
     #[inline]
     pub fn visit(&self, mut visit: impl FnMut(&I) -> bool) {
-        // One loop with one call, so that what visits becomes a part of it.
+        // A loop with a single call site, so that `visit` is inlined.
         let (mut part, mut next) = (self.head(), 0);
         loop {
             for item in part {
@@ -207,7 +207,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         }
     }
 
-    /// All tasks in their order.
+    /// All entries in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &I> {
         self.head().iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
@@ -245,7 +245,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_and_searches_are_those_of_a_plain_list(
+        fn order_and_searches_agree_with_a_plain_list(
             steps in prop::collection::vec((0i64..60, -40i64..40, any::<bool>()), 1..900), bound in -45i64..45,
             most in 1usize..400,
         ) {

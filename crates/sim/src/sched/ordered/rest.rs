@@ -1,17 +1,17 @@
-//! What does not fit into a queue itself.
+//! Chunks of the entries that do not fit into a queue itself.
 
 use super::Item;
 
-/// Longest chunk.
-const LONGEST: usize = 128;
+/// Maximum length of a chunk.
+const MAX_CHUNK: usize = 128;
 
-/// Chunks of tasks, each before the next.
+/// Chunks in ascending order.
 #[derive(Debug, Clone)]
 pub(super) struct Rest<I> {
     chunks: Vec<Chunk<I>>,
 }
 
-/// A few tasks in order, at least one.
+/// Entries in ascending order, at least one.
 #[derive(Debug, Clone)]
 struct Chunk<I> {
     items: Vec<I>,
@@ -29,9 +29,9 @@ impl<I: Item> Chunk<I> {
     }
 
     fn remove(&mut self, at: usize) {
-        let gone = self.items.remove(at);
-        // Where values are not used all are the greatest, and there is nothing to look for.
-        if gone.value() == self.least && self.least != i64::MAX {
+        let removed = self.items.remove(at);
+        // Types without values have `i64::MAX` everywhere, which needs no search.
+        if removed.value() == self.least && self.least != i64::MAX {
             self.least = least(&self.items);
         }
     }
@@ -52,7 +52,7 @@ impl<I: Item> Rest<I> {
         self.chunks.is_empty()
     }
 
-    /// Puts a task in its place, behind equal ones.
+    /// Inserts an entry behind equal ones.
     pub fn insert(&mut self, item: I) {
         let at = self.chunks.partition_point(|chunk| !item.before(chunk.first())).saturating_sub(1);
         match self.chunks.get(at) {
@@ -64,7 +64,7 @@ impl<I: Item> Rest<I> {
         }
     }
 
-    /// Puts a task before all others, equal ones too.
+    /// Inserts an entry before all others, equal ones too.
     pub fn push_first(&mut self, item: I) {
         match self.chunks.is_empty() {
             true => self.chunks.push(Chunk::new(vec![item])),
@@ -76,16 +76,16 @@ impl<I: Item> Rest<I> {
         let chunk = &mut self.chunks[at];
         chunk.items.insert(place, item);
         chunk.least = chunk.least.min(item.value());
-        if chunk.items.len() > LONGEST {
-            let upper = chunk.items.split_off(LONGEST / 2);
+        if chunk.items.len() > MAX_CHUNK {
+            let upper = chunk.items.split_off(MAX_CHUNK / 2);
             chunk.least = least(&chunk.items);
             self.chunks.insert(at + 1, Chunk::new(upper));
         }
     }
 
-    /// Takes a task out that stands where `item` would; whether it was there.
+    /// Removes the entry of `item`'s task, which is at the place of `item`. Returns whether it was in a chunk.
     pub fn remove(&mut self, item: &I) -> bool {
-        // The first chunk that can hold it: equal ones may reach over several.
+        // The first chunk that can contain the entry: equal entries may fill several chunks.
         let mut at = self.chunks.partition_point(|chunk| chunk.first().before(item)).saturating_sub(1);
         while at < self.chunks.len() && !item.before(self.chunks[at].first()) {
             let chunk = &mut self.chunks[at];
@@ -101,7 +101,7 @@ impl<I: Item> Rest<I> {
         false
     }
 
-    /// Moves the first tasks to `places`, as many as there are; how many, at least one.
+    /// Moves the first entries to `places`, as many as fit. Returns their number, at least 1.
     pub fn take_first(&mut self, places: &mut [I]) -> usize {
         let chunk = &mut self.chunks[0];
         let number = places.len().min(chunk.items.len());
@@ -124,7 +124,7 @@ impl<I: Item> Rest<I> {
         chunk.items.iter().find(|item| fits(item.value()))
     }
 
-    /// A chunk's tasks.
+    /// The entries of a chunk.
     #[cold]
     pub fn chunk(&self, at: usize) -> Option<&[I]> {
         self.chunks.get(at).map(|chunk| &chunk.items[..])
