@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 import zlib
 from array import array
 from pathlib import Path
@@ -194,6 +196,18 @@ def test_a_store_of_the_first_version_is_upgraded(path: Path) -> None:
     assert reading.run(engine, 1).recorded == len(PLAN.trials)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM printed").scalar() == 0
+
+
+def test_processes_that_open_an_old_store_together_upgrade_it_once(path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from schedlab.store import reading; "
+        "from schedlab.store.file import open_store; "
+        "print(reading.run(open_store(Path(sys.argv[1]), create=False), 1).recorded)"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE) for _ in range(3)]
+    assert [int(process.communicate()[0]) for process in running] == [len(PLAN.trials)] * 3
+    with open_store(path, create=False).connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM schedlab_store").scalar() == 1
 
 
 def test_a_failed_upgrade_changes_nothing(path: Path) -> None:

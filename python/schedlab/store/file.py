@@ -172,10 +172,10 @@ def _check(engine: Engine, path: Path) -> None:
         raise _refusal("is an SQLite file but no schedlab store", path)
     stored = _version(engine)
     if stored is None or stored[0] != VERSION:
-        held = "no version" if stored is None else f"version {stored[0]}, written by schedlab {stored[1]}"
+        content = "no version" if stored is None else f"version {stored[0]}, written by schedlab {stored[1]}"
         newer = stored is not None and isinstance(stored[0], int) and stored[0] > VERSION
         todo = "use that schedlab or a newer one" if newer else "keep it for that schedlab and name a new one here"
-        raise _refusal(f"contains {held}; this schedlab reads version {VERSION}", path, f"{todo} (--store FILE)")
+        raise _refusal(f"contains {content}; this schedlab reads version {VERSION}", path, f"{todo} (--store FILE)")
     if missing := sorted(metadata.tables.keys() - tables):
         raise _refusal(f"is a schedlab store without its tables {', '.join(missing)}", path)
     columns = {f"{table}.{column['name']}" for table in metadata.tables for column in inspector.get_columns(table)}

@@ -158,9 +158,7 @@ def _begin(connection: Connection, found: Import, name: str, design: StoredDesig
         "finished": now,
         "version": version("schedlab"),
     }
-    key = connection.execute(insert(schema.run).values(values)).inserted_primary_key
-    assert key is not None
-    return int(key[0])
+    return schema.insert_row(connection, schema.run, values)
 
 
 def _printed(run_id: int, position: int, table: Table) -> dict[str, Any]:

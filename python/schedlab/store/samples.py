@@ -43,18 +43,18 @@ def sample_table(engine: Engine, chosen: Sequence[Chosen]) -> pl.DataFrame:
     ]
     places = [place for place, _ in pairs]
     cells = [cell for _, cell in pairs]
-    known = {
+    constants = {
         "run": [chosen[place].run.id for place in places],
         "column": [chosen[place].name for place in places],
         "kind": [chosen[place].run.kind for place in places],
     }
     names = ("block", "position", "workload", "parameters", "metric", "unit", "direction")
-    known |= {name: [getattr(cell, name) for cell in cells] for name in names}
+    constants |= {name: [getattr(cell, name) for cell in cells] for name in names}
     iterations = [cell.iterations if cell.imported is None else np.arange(1, len(cell.imported) + 1) for cell in cells]
     offsets = [of_cell * (cell.imported is None) for of_cell, cell in zip(iterations, cells, strict=True)]
     line = np.repeat(np.arange(len(cells)), [len(of_cell) for of_cell in iterations])
     none, no_value = np.empty(0, np.int64), np.empty(0)
-    frame = pl.DataFrame(known, schema={name: COLUMNS[name] for name in known})[line].with_columns(
+    frame = pl.DataFrame(constants, schema={name: COLUMNS[name] for name in constants})[line].with_columns(
         pl.col("position") + pl.Series(np.concatenate([none, *offsets])),
         pl.Series("iteration", np.concatenate([none, *iterations])),
         pl.Series("value", np.concatenate([no_value, *(cell.samples for cell in cells)])),

@@ -14,8 +14,12 @@ To change a table: change it here, raise :data:`VERSION`, and add a script to ``
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from sqlalchemy import (
     Column,
+    Connection,
     Float,
     ForeignKey,
     Index,
@@ -26,6 +30,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    insert,
     literal_column,
 )
 
@@ -143,3 +148,10 @@ current = cell.c.superseded == literal_column("0")
 
 _key = (cell.c.run_id, cell.c.phase, cell.c.block, cell.c.variant, cell.c.workload, cell.c.parameters)
 Index("cell_once", *_key, unique=True, sqlite_where=current, postgresql_where=current)
+
+
+def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:
+    """Insert a row; return its number."""
+    key = connection.execute(insert(table).values(values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Engine, Table, insert, select, update
+from sqlalchemy import Connection, Engine, insert, select, update
 
 from schedlab.analysis.rows import Layout, Question
 from schedlab.experiment.factorial import runs
@@ -102,14 +102,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "version": version("schedlab"),
     }
     with engine.begin() as connection:
-        return insert_row(connection, schema.run, values)
-
-
-def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:
-    """Insert a row; return its number."""
-    key = connection.execute(insert(table).values(values)).inserted_primary_key
-    assert key is not None
-    return int(key[0])
+        return schema.insert_row(connection, schema.run, values)
 
 
 def set_state(engine: Engine, run_id: int, state: str) -> None:
@@ -150,7 +143,7 @@ def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) 
     """Commit one trial with its metrics, samples and output, in one transaction."""
     with engine.begin() as connection:
         cell_id = _cell(connection, run_id, trial)
-        trial_id = insert_row(connection, schema.trial, _trial_values(cell_id, trial, measurement))
+        trial_id = schema.insert_row(connection, schema.trial, _trial_values(cell_id, trial, measurement))
         _record_metrics(connection, cell_id, trial.iteration, measurement.metrics)
         sampled = [metric for metric in measurement.metrics if metric.samples is not None]
         for metric in sampled:
@@ -179,7 +172,11 @@ def _cell(connection: Connection, run_id: int, trial: Trial) -> int:
     c = schema.cell.c
     query = select(c.id).where(schema.current, *(c[name] == value for name, value in values.items()))
     cell_id = connection.execute(query).scalar()
-    return insert_row(connection, schema.cell, {**values, "position": trial.index}) if cell_id is None else int(cell_id)
+    return (
+        schema.insert_row(connection, schema.cell, {**values, "position": trial.index})
+        if cell_id is None
+        else int(cell_id)
+    )
 
 
 def _trial_values(cell_id: int, trial: Trial, measurement: Measurement) -> dict[str, Any]:
