@@ -84,11 +84,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn image_faults_at(&mut self, cpu: usize, task: TaskIx, ran: Ns) {
         let (node, on) = (self.topology.node(cpu) as u8, self.numa.on);
         let space = self.numa.members[task as usize].space as usize;
-        let it = &mut self.numa.spaces[space].image;
-        let done = ran.saturating_sub(it.began).min(it.total);
-        let touched = (u128::from(it.pages) * u128::from(done) / u128::from(it.total.max(1))) as u64;
-        let faults = (touched - it.touched).min(it.marked);
-        it.touched = touched;
+        let image = &mut self.numa.spaces[space].image;
+        let done = ran.saturating_sub(image.began).min(image.total);
+        let touched = (u128::from(image.pages) * u128::from(done) / u128::from(image.total.max(1))) as u64;
+        let faults = (touched - image.touched).min(image.marked);
+        image.touched = touched;
         if faults == 0 {
             return;
         }
@@ -96,16 +96,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.numa.task_numa_placement(task, &self.physics.regions);
         }
         let (nodes, member) = (self.numa.nodes, &mut self.numa.members[task as usize]);
-        let it = &mut self.numa.spaces[space].image;
-        it.marked -= faults;
-        let was_local = it.node == node;
-        let (from, pages) = (it.node, it.pages);
-        let moves = vote(&mut it.last_fault, &mut it.fresh, from, node) == Vote::Moves && on;
+        let image = &mut self.numa.spaces[space].image;
+        image.marked -= faults;
+        let was_local = image.node == node;
+        let (from, pages) = (image.node, image.pages);
+        let moves = vote(&mut image.last_fault, &mut image.fresh, from, node) == Vote::Moves && on;
         if moves {
-            it.node = node;
+            image.node = node;
         }
         if on {
-            member.task_numa_fault(it.node, faults, was_local, nodes);
+            member.task_numa_fault(image.node, faults, was_local, nodes);
         }
         self.book_numa_faults(cpu, faults, if was_local { faults } else { 0 });
         if moves {

@@ -129,15 +129,15 @@ mod tests {
 
     #[test]
     fn the_node_of_most_faults_is_preferred_and_old_faults_count_half() {
-        let mut it = Member::new(0, 0);
-        it.task_numa_fault(1, 100, false, 3);
-        it.task_numa_fault(0, 60, true, 3);
-        it.task_numa_placement(1, (1, 1));
-        assert_eq!((it.preferred, it.faults(0), it.faults(1)), (1, 60, 100));
+        let mut member = Member::new(0, 0);
+        member.task_numa_fault(1, 100, false, 3);
+        member.task_numa_fault(0, 60, true, 3);
+        member.task_numa_placement(1, (1, 1));
+        assert_eq!((member.preferred, member.faults(0), member.faults(1)), (1, 60, 100));
         // 60 / 2 + 30 against 100 / 2: the old ones still outweigh it by nothing: 60 to 50.
-        it.task_numa_fault(0, 30, true, 3);
-        it.task_numa_placement(2, (1, 1));
-        assert_eq!((it.preferred, it.faults(0), it.faults(1)), (0, 60, 50));
-        assert_eq!((it.share(0), it.share(1), it.share(2)), (545, 454, 0));
+        member.task_numa_fault(0, 30, true, 3);
+        member.task_numa_placement(2, (1, 1));
+        assert_eq!((member.preferred, member.faults(0), member.faults(1)), (0, 60, 50));
+        assert_eq!((member.share(0), member.share(1), member.share(2)), (545, 454, 0));
     }
 }

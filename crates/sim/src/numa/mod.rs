@@ -207,11 +207,11 @@ impl Numa {
         if space == NO_SPACE {
             return;
         }
-        let it = &mut self.spaces[space as usize];
-        it.users -= 1;
-        if it.users == 0 {
-            self.forgotten += it.marked();
-            *it = Space::default();
+        let left_space = &mut self.spaces[space as usize];
+        left_space.users -= 1;
+        if left_space.users == 0 {
+            self.forgotten += left_space.marked();
+            *left_space = Space::default();
             self.free.push(space);
         }
     }
@@ -225,8 +225,8 @@ impl Numa {
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Run time of a task that runs on `cpu`, up to that CPU's clock.
     fn run_time(&self, cpu: usize, task: TaskIx) -> Ns {
-        let it = &self.cpus[cpu];
-        self.tasks[task].ran_ns + it.clock.saturating_sub(it.charged_at)
+        let rq = &self.cpus[cpu];
+        self.tasks[task].ran_ns + rq.clock.saturating_sub(rq.charged_at)
     }
 }
 

@@ -91,12 +91,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Joint gain of exchanging the current tasks of `cpu` and of `other` on `node`, in thousandths of their faults, if
     /// positive. A task on its preferred node does not move.
     fn gain(&self, cpu: usize, task: TaskIx, other: usize, node: usize) -> Option<i64> {
-        let it = &self.cpus[other];
-        let fair = it.current != NOBODY && self.tasks[it.current].class.realtime().is_none();
-        if !fair || it.in_interrupt || !self.tasks.allowed(it.current).contains(cpu) {
+        let rq = &self.cpus[other];
+        let fair = rq.current != NOBODY && self.tasks[rq.current].class.realtime().is_none();
+        if !fair || rq.in_interrupt || !self.tasks.allowed(rq.current).contains(cpu) {
             return None;
         }
-        let (ours, theirs) = (&self.numa.members[task as usize], &self.numa.members[it.current as usize]);
+        let (ours, theirs) = (&self.numa.members[task as usize], &self.numa.members[rq.current as usize]);
         if usize::from(theirs.preferred) == node {
             return None;
         }

@@ -162,17 +162,17 @@ impl Space {
             }
         }
         if self.at.0 == self.maps.len() {
-            let it = &mut self.image;
-            let part = (it.pages - (self.at.1 as u64).min(it.pages)).min(budget - walked.min(budget));
+            let image = &mut self.image;
+            let part = (image.pages - (self.at.1 as u64).min(image.pages)).min(budget - walked.min(budget));
             walked += part;
             self.at.1 += part as usize;
-            let fresh = part.min(it.pages - it.marked);
-            if fresh > 0 && Some(it.node) != spared {
+            let fresh = part.min(image.pages - image.marked);
+            if fresh > 0 && Some(image.node) != spared {
                 newly += fresh;
-                it.marked += fresh;
-                it.fresh = true;
+                image.marked += fresh;
+                image.fresh = true;
             }
-            if self.at.1 as u64 >= it.pages {
+            if self.at.1 as u64 >= image.pages {
                 self.at = (0, 0);
                 self.passes += 1;
             }

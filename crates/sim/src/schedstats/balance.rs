@@ -33,13 +33,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn stats_pass(&mut self, look: Look, counts: &Balancing, imbalance: (u64, u64)) {
         self.stats_update(look.payer, Line::Domain(look.cpu, look.level));
         let domain = &mut self.stats.domains[look.cpu][look.level].counts;
-        let it = &mut domain.passes[look.kind];
-        it.lb_count += 1;
-        it.lb_balanced += counts.balanced;
-        it.lb_nobusyg += counts.balanced;
-        it.lb_failed += counts.failed;
-        it.lb_imbalance_load += imbalance.0;
-        it.lb_imbalance_task += imbalance.1;
+        let passes = &mut domain.passes[look.kind];
+        passes.lb_count += 1;
+        passes.lb_balanced += counts.balanced;
+        passes.lb_nobusyg += counts.balanced;
+        passes.lb_failed += counts.failed;
+        passes.lb_imbalance_load += imbalance.0;
+        passes.lb_imbalance_task += imbalance.1;
     }
 
     /// Counts a pass that another CPU of the group is responsible for. The kernel counts it as balanced.
@@ -47,9 +47,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
     pub(crate) fn stats_declined(&mut self, look: Look) {
         self.stats_update(look.payer, Line::Domain(look.cpu, look.level));
-        let it = &mut self.stats.domains[look.cpu][look.level].counts.passes[look.kind];
-        it.lb_count += 1;
-        it.lb_balanced += 1;
+        let passes = &mut self.stats.domains[look.cpu][look.level].counts.passes[look.kind];
+        passes.lb_count += 1;
+        passes.lb_balanced += 1;
     }
 
     /// Counts a waiting task that a pass moves from `source` to its CPU.
@@ -58,9 +58,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn stats_pull(&mut self, look: Look, source: usize, task: TaskIx, hot: bool) {
         let at = self.cpus[look.payer].clock;
         self.stats_update(look.payer, Line::Task(task));
-        let it = self.stats.task(task);
-        it.counts.nr_forced_migrations += u64::from(hot);
-        let since = std::mem::replace(&mut it.queued_since, NEVER);
+        let task_stats = self.stats.task(task);
+        task_stats.counts.nr_forced_migrations += u64::from(hot);
+        let since = std::mem::replace(&mut task_stats.queued_since, NEVER);
         self.stats_left_queue(look.payer, source, since, at);
         let pass = &mut self.stats.domains[look.cpu][look.level].counts.passes[look.kind];
         pass.lb_gained += 1;

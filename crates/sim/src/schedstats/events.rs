@@ -65,19 +65,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn stats_enqueue(&mut self, payer: usize, task: TaskIx) {
         let mut at = self.cpus[payer].clock;
         self.stats_update(payer, Line::Task(task));
-        let it = self.stats.task(task);
-        if it.sleeps_since != NEVER {
+        let task_stats = self.stats.task(task);
+        if task_stats.sleeps_since != NEVER {
             // The clock of the CPU that put the task to sleep can be ahead of the waker's clock.
-            at = at.max(it.sleeps_since);
-            let slept = at - it.sleeps_since;
-            it.counts.sum_sleep_runtime_ns += slept;
-            it.counts.sleep_max_ns = it.counts.sleep_max_ns.max(slept);
-            it.sleeps_since = NEVER;
+            at = at.max(task_stats.sleeps_since);
+            let slept = at - task_stats.sleeps_since;
+            task_stats.counts.sum_sleep_runtime_ns += slept;
+            task_stats.counts.sleep_max_ns = task_stats.counts.sleep_max_ns.max(slept);
+            task_stats.sleeps_since = NEVER;
         }
         // The task's wait continues over a move; the queue's wait starts again.
-        it.queued_since = at;
-        if it.waits_since == NEVER {
-            it.waits_since = at;
+        task_stats.queued_since = at;
+        if task_stats.waits_since == NEVER {
+            task_stats.waits_since = at;
         }
     }
 
@@ -116,15 +116,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.stats_update(cpu, Line::Task(next));
         let at = self.cpus[cpu].clock;
-        let it = self.stats.task(next);
-        if it.waits_since != NEVER {
-            let waited = at.saturating_sub(it.waits_since);
-            it.counts.wait_sum_ns += waited;
-            it.counts.wait_count += 1;
-            it.counts.wait_max_ns = it.counts.wait_max_ns.max(waited);
+        let task_stats = self.stats.task(next);
+        if task_stats.waits_since != NEVER {
+            let waited = at.saturating_sub(task_stats.waits_since);
+            task_stats.counts.wait_sum_ns += waited;
+            task_stats.counts.wait_count += 1;
+            task_stats.counts.wait_max_ns = task_stats.counts.wait_max_ns.max(waited);
         }
-        let since = std::mem::replace(&mut it.queued_since, NEVER);
-        it.waits_since = NEVER;
+        let since = std::mem::replace(&mut task_stats.queued_since, NEVER);
+        task_stats.waits_since = NEVER;
         self.stats_left_queue(cpu, cpu, since, at);
         let queue = &mut self.stats.queues[cpu];
         queue.counts.pcount += 1;

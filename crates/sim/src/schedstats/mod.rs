@@ -98,12 +98,12 @@ pub(crate) struct Schedstats {
 impl Schedstats {
     /// Statistics of a machine whose CPUs have these numbers of domains.
     pub fn new(on: bool, levels: impl Iterator<Item = usize>) -> Self {
-        let mut it = Self::default();
+        let mut stats = Self::default();
         if on {
-            it.turn_on(levels);
-            it.throughout = true;
+            stats.turn_on(levels);
+            stats.throughout = true;
         }
-        it
+        stats
     }
 
     /// Whether statistics have ever been on.
@@ -142,8 +142,8 @@ impl Schedstats {
 
     /// Takes the counters of a task and resets its entry.
     pub fn take_task(&mut self, task: usize) -> Option<TaskCounts> {
-        let it = std::mem::take(self.tasks.get_mut(task)?);
-        (it.writer != UNWRITTEN).then_some(it.counts)
+        let removed = std::mem::take(self.tasks.get_mut(task)?);
+        (removed.writer != UNWRITTEN).then_some(removed.counts)
     }
 
     /// Times of all tasks, for the checks.

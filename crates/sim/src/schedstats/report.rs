@@ -64,9 +64,16 @@ impl Report {
     pub fn file(&self) -> String {
         let mut text = format!("version {}\ntimestamp {}\n", self.layout.version, self.jiffies);
         for (number, cpu) in self.cpus.iter().enumerate() {
-            let it = &cpu.counts;
-            let fields = [it.yld_count, 0, it.sched_count, it.sched_goidle, it.ttwu_count, it.ttwu_local];
-            let times = [it.rq_cpu_time_ns, it.run_delay_ns, it.pcount];
+            let counts = &cpu.counts;
+            let fields = [
+                counts.yld_count,
+                0,
+                counts.sched_count,
+                counts.sched_goidle,
+                counts.ttwu_count,
+                counts.ttwu_local,
+            ];
+            let times = [counts.rq_cpu_time_ns, counts.run_delay_ns, counts.pcount];
             line(&mut text, &format!("cpu{number}"), fields.into_iter().chain(times));
             for (level, domain) in cpu.domains.iter().enumerate() {
                 let name = if self.layout.version < 17 { "" } else { name(domain.kind) };
@@ -78,36 +85,41 @@ impl Report {
         text
     }
 
-    fn domain(&self, it: &DomainCounts) -> Vec<u64> {
+    fn domain(&self, counts: &DomainCounts) -> Vec<u64> {
         // Version 16 exchanged busy and idle.
         let order = if self.layout.version < 16 { [1, 0, 2] } else { [0, 1, 2] };
         let mut fields: Vec<u64> =
-            order.into_iter().flat_map(|kind| self.load_balance(&it.passes[kind])).collect();
-        fields.extend([it.alb_count, it.alb_failed, it.alb_pushed]);
+            order.into_iter().flat_map(|kind| self.load_balance(&counts.passes[kind])).collect();
+        fields.extend([counts.alb_count, counts.alb_failed, counts.alb_pushed]);
         // Balancing at exec and fork: not counted since 2.6.2x.
         fields.extend([0; 6]);
-        fields.extend([it.ttwu_wake_remote, it.ttwu_move_affine, 0]);
+        fields.extend([counts.ttwu_wake_remote, counts.ttwu_move_affine, 0]);
         fields
     }
 
-    fn load_balance(&self, it: &PassCounts) -> Vec<u64> {
-        let mut fields = vec![it.lb_count, it.lb_balanced, it.lb_failed];
+    fn load_balance(&self, passes: &PassCounts) -> Vec<u64> {
+        let mut fields = vec![passes.lb_count, passes.lb_balanced, passes.lb_failed];
         if self.layout.version < 17 {
-            fields.push(it.lb_imbalance_load + it.lb_imbalance_task);
+            fields.push(passes.lb_imbalance_load + passes.lb_imbalance_task);
         } else {
-            fields.extend([it.lb_imbalance_load, 0, it.lb_imbalance_task, 0]);
+            fields.extend([passes.lb_imbalance_load, 0, passes.lb_imbalance_task, 0]);
         }
         // In the simulator every busier group contains a busiest queue: lb_nobusyq stays 0.
-        fields.extend([it.lb_gained, it.lb_hot_gained, 0, it.lb_nobusyg]);
+        fields.extend([passes.lb_gained, passes.lb_hot_gained, 0, passes.lb_nobusyg]);
         fields
     }
 
     /// Numbers for the digest.
     pub(crate) fn words(&self) -> Vec<u64> {
         let of_cpu = |cpu: &CpuReport| {
-            let it = &cpu.counts;
-            let mut words =
-                vec![it.sched_count, it.ttwu_count, it.rq_cpu_time_ns, it.run_delay_ns, it.pcount];
+            let counts = &cpu.counts;
+            let mut words = vec![
+                counts.sched_count,
+                counts.ttwu_count,
+                counts.rq_cpu_time_ns,
+                counts.run_delay_ns,
+                counts.pcount,
+            ];
             cpu.domains.iter().for_each(|domain| words.extend(self.domain(&domain.counts)));
             words
         };

@@ -86,7 +86,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let first = Random::new(self.world.config.seed ^ SALT).below(interval);
         self.vmstat.workers.phase = first % SECOND;
         self.vmstat.workers.shepherds = self.tunables.on(Tunable::VmStatShepherd);
-        let due = |it: &Self, cpu: usize| (first + interval - it.skew(cpu) % interval) % interval;
+        let due = |engine: &Self, cpu: usize| (first + interval - engine.skew(cpu) % interval) % interval;
         if self.vmstat.workers.shepherds { self.watch(due) } else { self.keep_all_workers(due) }
     }
 
@@ -98,7 +98,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.vmstat.workers.shepherds = shepherds;
         if !shepherds {
-            self.keep_all_workers(|it, cpu| it.next_fold(cpu, it.time.now));
+            self.keep_all_workers(|engine, cpu| engine.next_fold(cpu, engine.time.now));
             return;
         }
         // Workers that wait for deferrable timers hand over their CPUs now. Others do so when they have no work.
@@ -109,7 +109,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         }
         if !self.vmstat.workers.watching {
-            self.watch(|it, cpu| it.next_fold(cpu, it.time.now));
+            self.watch(|engine, cpu| engine.next_fold(cpu, engine.time.now));
         }
     }
 
@@ -137,14 +137,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     fn take(&mut self, cpu: usize, at: Ns) {
-        let it = &mut self.vmstat.workers.each[cpu];
-        it.active = true;
-        self.records.counters.vmstat.quiet_ns += at.saturating_sub(it.quiet_since);
+        let worker = &mut self.vmstat.workers.each[cpu];
+        worker.active = true;
+        self.records.counters.vmstat.quiet_ns += at.saturating_sub(worker.quiet_since);
     }
 
     fn hand_over(&mut self, cpu: usize, at: Ns) {
-        let it = &mut self.vmstat.workers.each[cpu];
-        (it.active, it.quiet_since) = (false, at);
+        let worker = &mut self.vmstat.workers.each[cpu];
+        (worker.active, worker.quiet_since) = (false, at);
     }
 
     fn skew(&self, cpu: usize) -> Ns {
@@ -297,13 +297,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Computes the gauges and the time without due workers at the end of a simulation.
     pub(crate) fn finish_vmstat(&mut self, close: Ns) {
-        let quiet = |it: &Worker| if it.active { 0 } else { close.saturating_sub(it.quiet_since) };
+        let quiet =
+            |worker: &Worker| if worker.active { 0 } else { close.saturating_sub(worker.quiet_since) };
         let quiet: Ns = self.vmstat.workers.each.iter().map(quiet).sum();
         let gauge = |counts: &Counts, item| counts.global(item).max(0) as u64;
-        let it: &mut VmstatCounters = &mut self.records.counters.vmstat;
-        it.quiet_ns += quiet;
-        it.nr_free_pages = gauge(&self.vmstat.counts, Item::FreePages);
-        it.nr_anon_pages = gauge(&self.vmstat.counts, Item::AnonPages);
-        it.nr_kernel_stack = gauge(&self.vmstat.counts, Item::KernelStack);
+        let counters: &mut VmstatCounters = &mut self.records.counters.vmstat;
+        counters.quiet_ns += quiet;
+        counters.nr_free_pages = gauge(&self.vmstat.counts, Item::FreePages);
+        counters.nr_anon_pages = gauge(&self.vmstat.counts, Item::AnonPages);
+        counters.nr_kernel_stack = gauge(&self.vmstat.counts, Item::KernelStack);
     }
 }
