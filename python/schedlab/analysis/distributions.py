@@ -1,4 +1,4 @@
-"""Raw samples side by side: what a view over whole distributions is made from, whatever they came from."""
+"""Raw samples of columns side by side, for views of whole distributions."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class CellSamples:
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """One row: the samples of every column, or None where a column has none.
+    """One row: the samples of every column, or None for a column without any.
 
-    ``label`` is how the source's own report names the row, empty where none does; ``decimals`` how many digits behind
-    the point it prints, None where that is left to the view.
+    ``label`` is the row's name in the source's own report, or empty; ``decimals`` is the number of digits that the
+    source prints behind the point, or None.
     """
 
     workload: str

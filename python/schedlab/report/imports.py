@@ -1,4 +1,4 @@
-"""What an import brings: a summary for the terminal, and the whole as JSON (documented in ``docs/importing.md``)."""
+"""The results of an import: a summary for the terminal, and complete JSON (documented in ``docs/importing.md``)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from schedlab.report.numbers import figure
 from schedlab.units import counted
 
 SCHEMA = 1
-"""Raised when a field changes its meaning or goes; new fields may come without that."""
+"""Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
 
 MOST_ROWS = 8
-"""Rows of a table that the summary shows; the JSON has all."""
+"""Rows of a table in the summary; the JSON has all of them."""
 MOST_COLUMNS = 3
-"""Columns likewise, where they fit."""
+"""Columns of a table in the summary, if they fit."""
 ROOM = 80
-"""Characters that a table of the summary has."""
+"""Width of a table in the summary."""
 LONGEST_HEAD, SHORTEST_HEAD = 28, 16
-"""Characters of a row's head beyond which it is folded for the columns' sake, and below which it never is."""
+"""Widths of a row's head above which it is folded to make room for columns, and below which it never is."""
 
 
 def to_json(outlines: Sequence[Outline], runs: Sequence[Mapping[str, Any]] | None = None) -> str:
-    """One JSON object; a row stands in one line, so that a difference between two of them can be read.
+    """Return one JSON object with a line for each row, so that text differences are readable.
 
-    ``runs`` are the runs that were made, by ``id``, ``name`` and ``path``; None where nothing was imported.
+    ``runs`` are the new runs with ``id``, ``name`` and ``path``; None without an import.
     """
-    told: dict[str, Any] = {"schema": SCHEMA, "imports": [_import(one) for one in outlines]}
-    return _laid_out(told if runs is None else told | {"runs": list(runs)}, 0)
+    content: dict[str, Any] = {"schema": SCHEMA, "imports": [_import(one) for one in outlines]}
+    return _laid_out(content if runs is None else content | {"runs": list(runs)}, 0)
 
 
 def _import(one: Outline) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _laid_out(value: Any, depth: int) -> str:
-    """JSON with a line for each member down to rows, and none below."""
+    """Return JSON with a line for each member down to rows."""
     inner = "  " * (depth + 1)
     if isinstance(value, dict) and "printed_gains" not in value and any(isinstance(v, list) for v in value.values()):
         members = [f"{inner}{json.dumps(key)}: {_laid_out(member, depth + 1)}" for key, member in value.items()]
@@ -67,7 +67,7 @@ def _laid_out(value: Any, depth: int) -> str:
 
 
 def render(outlines: Sequence[Outline]) -> RenderableType:
-    """What would be imported: the first rows of every table, what was left out, and gains that do not add up."""
+    """Return the first rows of every table, the notes, and the gains that do not follow from the values."""
     return Group(*(part for one in outlines for part in _parts(one)))
 
 
@@ -91,13 +91,13 @@ def _parts(one: Outline) -> Iterator[RenderableType]:
 
 
 def remarks(one: Outline) -> Iterator[Text]:
-    """What was left out or assumed."""
+    """Yield the notes on omissions and assumptions."""
     for note in one.notes:
         yield Text.assemble(("! ", "yellow"), note)
 
 
 def sums(one: Outline) -> str:
-    """How much an import holds, in one line."""
+    """Return the size of an import in one line."""
     samples = [row for table in one.tables for row in table.rows if row.samples is not None]
     printed = [table for table in one.tables if table.layout != SAMPLES]
     values = sum(len(column) for row in samples for column in row.samples or () if column is not None)
@@ -142,9 +142,9 @@ def _table(table: OutlineTable) -> Table:
 
 
 def _fitting(table: OutlineTable, heads: Sequence[Text], cells: Sequence[Sequence[Text]]) -> tuple[list[int], int]:
-    """The first columns that have room beside the heads with their names and figures whole, and the room for heads.
+    """Return the first columns that fit with unbroken names and figures, and the room for heads.
 
-    Two at least, where there are two: a second is worth a broken name, as the first has no changes to show.
+    At least two columns are shown, even with a broken name, as the first column has no changes.
     """
     longest = max((head.cell_len for head in heads), default=0)
     more = len(f"and {len(table.columns)} more") + 2
@@ -175,6 +175,6 @@ def _cell(row: Row, index: int) -> Text:
     printed, recomputed = row.printed_gains[index], row.recomputed_gains[index]
     gain = printed if printed is not None else recomputed
     star = "*" if row.stars[index] else ""
-    # A table in multiples of its first column prints changes alone for the others.
+    # A table in multiples of its first column prints only changes for the others.
     shown = "-" if value is None else figure(value)
     return Text.assemble(shown, (f" {gain:+.2f} %{star}" if gain is not None else star, "dim"))
