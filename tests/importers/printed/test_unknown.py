@@ -18,7 +18,6 @@ WITHOUT_LINE = {
     "row-name-over-two-lines",
     "framed-long",
     "trace",
-    "parts-under-headings",
     "normalised-several-kernels",
 }
 """Texts without two rows that end with two figures; the message says that they have no table."""

@@ -288,12 +288,20 @@ def suspects(
             while stop < end and lines[stop].text:
                 stop += 1
             inside = [place for place in range(at, stop) if _has_figures(lines[place].text)]
-            if len(inside) > 1 or any(stated or lines[place].text.count("|") > 1 for place in inside):
+            if len(inside) > 1 or any(stated or _is_alone(lines, place, at) for place in inside):
                 begin = inside[0] - 1
                 while begin > at and is_rule(lines[begin].text):
                     begin -= 1
                 yield (at, stop) if stated else (max(at, begin), inside[-1] + 1)
             at = stop + 1
+
+
+def _is_alone(lines: Sequence[Line], at: int, floor: int) -> bool:
+    """Whether a row is a table with its header alone: it has bars, or as many columns as the line above."""
+    row = lines[at].text
+    above = lines[at - 1].text if at > floor else ""
+    columns = [len(re.split(r"\s{2,}", text.strip())) for text in (above, row)]
+    return row.count("|") > 1 or columns[0] == columns[1] > _FEWEST_COLUMNS
 
 
 def _gaps(length: int, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -306,13 +314,14 @@ def _gaps(length: int, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, 
         yield at, length
 
 
+_FEWEST_COLUMNS = 2
 _LONGEST_FIGURE = 40
 _UNITS = frozenset(
     {"%", "ns", "us", "µs", "μs", "ms", "s", "sec", "MB/s", "GB/s", "ops/s", "kB", "KB", "MB", "GB", "W", "J"}
 )
 """Units that may stand apart from their figure."""
 _FIGURE_WORD = re.compile(
-    r"[-+~±(*\[]*\d[-\d.,%()*\[\]±+/~]*(?:(?<=\d)[a-zA-Zµ%/]{1,6})?[)*\]%,;]*|[-+±/()*\[\]%]+|pct\)|[nN]/?[aA]N?"
+    r"[-+~±(*\[]*\d[-\d.,%()*\[\]±+/~]*(?:(?<=\d)[a-zA-Zµ][a-zA-Zµ%/]{0,5})?[)*\]%,;]*|[-+±/()*\[\]%]+|pct\)|[nN]/?[aA]N?"
 )
 
 
