@@ -94,18 +94,17 @@ def samples_by_row(cells: Iterable[CellSamples], variant: str) -> dict[Row, Samp
     return {row: np.concatenate(arrays) for row, arrays in parts.items()}
 
 
-def columns(engine: Engine, chosen: Sequence[Chosen], only: Collection[Row] | None = None) -> Columns:
+def columns(engine: Engine, chosen: Sequence[Chosen]) -> Columns:
     """Return the samples of every row that any of the columns has, rows in the order of their first appearance.
 
-    A row is a workload with its parameters and a metric; ``only`` selects rows. A column whose unit or direction in a
-    row differs from the first column's has no samples there. Samples run over all blocks.
+    A row is a workload with its parameters and a metric. A column whose unit or direction in a row differs from the
+    first column's has no samples there. Samples run over all blocks.
     """
     cells = cells_of_runs(engine, chosen)
     questions: dict[Row, Question] = {}
     for column in chosen:
         for key, question in _questions(column).items():
-            if only is None or key in only:
-                questions.setdefault(key, question)
+            questions.setdefault(key, question)
     by_column = [
         _comparable(samples_by_row(cells[run_key(engine, column)], column.variant), _questions(column), questions)
         for column in chosen
