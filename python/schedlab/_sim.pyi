@@ -1,4 +1,4 @@
-"""The extension module of crates/python; :mod:`schedlab.extension` says what goes in and out."""
+"""The extension module of crates/python; :mod:`schedlab.extension` describes arguments and results."""
 
 from collections.abc import Mapping
 from typing import Any

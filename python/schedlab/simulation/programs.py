@@ -1,4 +1,4 @@
-"""Programs of the simulator: of a native workload with its parameters, or from a file."""
+"""Programs for the simulator, from native workloads and from files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schedlab.workloads.native import Native, NativeParameters
 
 @dataclass(frozen=True)
 class Program:
-    """A program as JSON text; of a native workload also its adapter, and its parameters as they were given.
+    """A program as JSON text. A native workload adds its adapter and the given parameters.
 
     ``notes`` name the parts of an rt-app document that have no effect.
     """
@@ -57,7 +57,7 @@ class Program:
 
 
 def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
-    """The program of a native workload for a machine of so many CPUs.
+    """Make the program of a native workload for a machine of ``cpus`` CPUs.
 
     ``parameters`` are those of an experiment file. ProgramError names the workload or the parameter that is wrong.
     """
@@ -74,7 +74,7 @@ def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
 
 
 def program_file(path: Path) -> Program:
-    """The program in a JSON file, as ``schedload show`` prints it or in rt-app's form.
+    """Read the program in a JSON file: the output of ``schedload show``, or a document of rt-app.
 
     ProgramError when it cannot be read, with the place in the file. The simulator checks the contents.
     """
@@ -93,7 +93,7 @@ def program_file(path: Path) -> Program:
 
 
 def _is_program(text: str) -> bool:
-    """Whether it is a document of ``schedload``, which states the version of its layout; rt-app's does not."""
+    """Return whether the text is a program of ``schedload``: unlike rt-app's document, it states its layout's version."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -103,7 +103,7 @@ def _is_program(text: str) -> bool:
 
 
 def _wrong(name: str, adapter: Native, error: ValidationError) -> ProgramError:
-    """Every wrong parameter with its reason."""
+    """Return the error that names every wrong parameter with its reason."""
     reasons = []
     for item in error.errors():
         key = ".".join(map(str, item["loc"])) or "parameters"

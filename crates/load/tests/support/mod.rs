@@ -1,4 +1,4 @@
-//! Runs the program and finds what it leaves behind.
+//! Helpers that run `schedload` and find the processes that it leaves behind.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::fs;
@@ -63,7 +63,7 @@ impl Family {
         pids.filter(ours).collect()
     }
 
-    /// Waits until nobody is left.
+    /// Waits until no process of the family is left.
     pub fn assert_gone(&self) {
         eventually("every process of the test has ended", || self.members().is_empty());
     }
@@ -77,7 +77,7 @@ impl Drop for Family {
     }
 }
 
-/// Waits until `holds`, and fails after a long time.
+/// Waits until `holds` returns true; fails after [`PATIENCE`].
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
@@ -103,7 +103,7 @@ pub fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Runs to the end.
+/// Runs a command to its end.
 pub fn output(command: &mut Command) -> Output {
     command.output().expect("the program starts")
 }
