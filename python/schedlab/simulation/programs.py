@@ -93,7 +93,7 @@ def program_file(path: Path) -> Program:
 
 
 def _is_program(text: str) -> bool:
-    """Return whether the text is a program of ``schedload``: unlike rt-app's document, it states its layout's version."""
+    """Return whether the text is a program of ``schedload``; unlike rt-app's documents, it has a ``schema``."""
     try:
         document = json.loads(text)
     except ValueError:
