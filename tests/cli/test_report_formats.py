@@ -95,7 +95,7 @@ def test_a_counter_that_the_baseline_lacks_is_shown_in_every_format(
     )
     assert ">forks</th>" not in page
     refused = schedlab("report", "--store", tmp_path / "store.sqlite", "--format", "csv", "--counter", "odd_one")
-    assert "take --format text or markdown or json or html" in refused.words
+    assert "use --format text or markdown or json or html" in refused.words
 
 
 @pytest.mark.parametrize("form", FORMATS)
