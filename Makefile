@@ -12,7 +12,7 @@ SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
 	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4
 
-.PHONY: help build demo test quick verify lint rust-tests test-rust test-python packages bench clean
+.PHONY: help build demo test quick verify lint rust-tests test-rust test-python packages bench lock clean
 
 help:
 	@echo "make build    .venv/bin/schedlab with its simulator, and .venv/bin/schedload"
@@ -21,6 +21,7 @@ help:
 	@echo "make test     everything that must pass; what continuous integration runs"
 	@echo "make verify   comparisons with this machine's kernel and clock: for a machine that does nothing else"
 	@echo "make bench    the figures that the documentation quotes"
+	@echo "make lock     resolve the newest Python packages into requirements.lock"
 	@echo "make clean    remove what was built"
 
 # Compiled here, Python's modules load fast also for users who may not write beside them, or whose Python writes nothing.
@@ -32,22 +33,28 @@ $(BIN)/python:
 	@echo "making $(VENV)"
 	@$(PYTHON) -m venv $(VENV) || { echo "no venv: install it with 'apt-get install python3-venv'"; exit 1; }
 
-$(BIN)/schedlab: pyproject.toml | $(BIN)/python
+$(BIN)/schedlab: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "installing schedlab and its Python packages into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable .
 	@touch $@
+
+# rustup installs the release of rust-toolchain.toml, unless it is there with its components.
+.PHONY: toolchain
+toolchain:
+	@if command -v rustup >/dev/null; then cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
+		|| { echo "installing the Rust release of rust-toolchain.toml"; rustup toolchain install; }; fi
 
 # A static binary: it runs unchanged in an initramfs or on another distribution. The alias (.cargo/config.toml) gives the
 # flag to that binary alone, so that it shares its compiled crates with the simulator.
 .PHONY: FORCE
-$(SCHEDLOAD): FORCE
+$(SCHEDLOAD): FORCE toolchain
 	@cargo --quiet --locked schedload
 
 $(BIN)/schedload: $(SCHEDLOAD) | $(BIN)/python
 	@install -m 755 $(SCHEDLOAD) $@
 
 # The simulator as an extension module of the stable ABI (Python 3.11 and later), beside the Python code that loads it.
-target/release/lib_sim.so: FORCE
+target/release/lib_sim.so: FORCE toolchain
 	@cargo build --quiet --release --locked --package schedlab-python
 
 # Moved into place: a Python that runs keeps the file that it has mapped.
@@ -64,19 +71,19 @@ packages:
 			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi; \
 	else echo "not root or no apt-get: tests of missing tools will say so"; fi
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/schedlab
+$(VENV)/.dev: pyproject.toml requirements.lock | $(BIN)/schedlab
 	@echo "installing test tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
 	@touch $@
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev toolchain
 	cargo fmt --all --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-rust-tests:
+rust-tests: toolchain
 	@cargo test --quiet --locked --workspace --no-run
 
 test-rust:
@@ -105,6 +112,13 @@ bench: build
 	$(BIN)/python benches/startup.py
 	$(BIN)/python benches/hackbench_fidelity.py
 	$(BIN)/python -m benches.study
+
+# The newest versions that pyproject.toml allows, resolved in an environment of their own.
+lock:
+	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	(head -n 1 requirements.lock; $(VENV)-lock/bin/python -m pip freeze --exclude-editable) > requirements.lock.new
+	mv requirements.lock.new requirements.lock && rm -rf $(VENV)-lock
 
 clean:
 	rm -rf target $(VENV) $(SIMULATOR)
