@@ -114,7 +114,7 @@ def test_several_files_have_headings_and_json_has_them_all() -> None:
         (("--proc", "0/sched"), "the program's tasks are 1 to 8"),
         (("--proc", "9/sched"), "the program's tasks are 1 to 8"),
         (("--proc", "1/sched", "--kernel", "linux-2.5.59"), "linux-2.5.59 has no /proc/PID/sched"),
-        (("--cmdline", "schedstats=on"), "it is enable or disable"),
+        (("--cmdline", "schedstats=on"), "the value must be enable or disable"),
         (("--cmdline", "schedstats=enable", "--kernel", "linux-2.5.59"), "linux-2.5.59 has no such switch"),
         (("--set", "kernel.sched_schedstats=2"), "kernel.sched_schedstats"),
     ],

@@ -1,40 +1,40 @@
-//! What can go wrong.
+//! Errors.
 
 use schedlab_workload::ProgramError;
 use thiserror::Error;
 
-/// Why a simulation cannot be set up or did not end.
+/// Error of setting up or running a simulation.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs, reason = "the text of a variant explains its fields")]
 pub enum SimError {
-    /// A definition's text has the wrong form.
+    /// A definition is malformed.
     #[error("{what} definition: {reason}")]
     Definition { what: &'static str, reason: String },
-    /// A machine that cannot be.
+    /// A machine's definition is invalid.
     #[error("machine `{machine}`, {field}: {reason}")]
     Machine { machine: String, field: String, reason: String },
-    /// A name that stands for nothing.
+    /// No model has this name.
     #[error("there is no {what} `{name}` (known: {known})")]
     Unknown { what: &'static str, name: String, known: String },
-    /// A kernel without this tunable.
+    /// The kernel does not have the tunable.
     #[error("{kernel} has no tunable `{tunable}`{has}")]
     NoTunable { kernel: String, tunable: String, has: String },
-    /// A tunable's value that its kernel refuses.
+    /// The value is outside of the tunable's range.
     #[error("{tunable} = {value} is out of range on {kernel}: from {min} to {max}")]
     TunableRange { kernel: String, tunable: String, value: i64, min: i64, max: i64 },
-    /// A kernel parameter that means nothing.
+    /// A kernel parameter is unknown or has a wrong value.
     #[error("kernel command line, `{parameter}`: {reason}")]
     CommandLine { parameter: String, reason: String },
-    /// Attributes of a group that cannot be.
+    /// The attributes of a group are invalid.
     #[error("attributes of group `{group}`: {reason}")]
     Attributes { group: String, reason: String },
-    /// The program is wrong.
+    /// The program is invalid.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// Nobody can ever go on.
+    /// All tasks wait forever.
     #[error("deadlock at {at_ns} ns: {}", listed(.waiting))]
     Deadlock { at_ns: u64, waiting: Vec<Waiting> },
-    /// A task did what its program may not do.
+    /// A task made an invalid operation.
     #[error("{task} failed at {at_ns} ns: {reason}")]
     Task { task: String, at_ns: u64, reason: String },
 }
@@ -42,11 +42,11 @@ pub enum SimError {
 /// A task that waits forever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who waits.
+    /// The waiting task.
     pub task: String,
-    /// For what.
+    /// What the task waits for.
     pub what: String,
-    /// Who could end the wait, as far as that is known.
+    /// The tasks that could end the wait, if they can be determined.
     pub whom: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl std::fmt::Display for Waiting {
     }
 }
 
-/// Most waiting tasks that an error's text lists.
+/// Maximum number of waiting tasks that an error message lists.
 const LISTED: usize = 8;
 
 fn listed(waiting: &[Waiting]) -> String {

@@ -15,25 +15,25 @@ use crate::sched::{Cfs, Eevdf, O1};
 use crate::tasks::{Attributes, Class, TaskSettings};
 use crate::time::{NEVER, Ns};
 
-/// Samples of each series that are kept if nothing else is said.
+/// Default of [`Config::samples`].
 const SAMPLES: usize = 1 << 20;
 
-/// How a program is simulated.
+/// Configuration of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Decides the phases of ticks and the luck of addresses; the program's own seed decides its draws.
+    /// Random seed of the phases of ticks and of addresses. The program has a separate seed for its draws.
     pub seed: u64,
-    /// Tunables that differ from the kernel's defaults from the start.
+    /// Values at boot of tunables that differ from the kernel's defaults.
     pub tunables: Vec<(String, i64)>,
     /// Tunables that change while the program runs.
     pub changes: Vec<Change>,
     /// The kernel's command line.
     pub command_line: String,
-    /// Virtual time at which the simulation ends at the latest.
+    /// Maximum virtual time, at which the simulation ends.
     pub horizon_ns: Option<Ns>,
-    /// Attributes by name of the program's group.
+    /// Attributes of the program's groups, by name.
     pub groups: BTreeMap<String, Attributes>,
-    /// Samples of each series that are kept at most; above, a random selection of them.
+    /// Maximum number of samples of each series. Of more samples a random selection is kept.
     pub samples: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for Config {
     }
 }
 
-/// A checked simulation, ready to run as often as one likes.
+/// A checked simulation, which can run any number of times.
 #[derive(Debug, Clone)]
 pub struct Simulation {
     machine: Machine,
@@ -66,8 +66,8 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Checks everything that can be checked before a simulation runs. Errors name the machine's field, the tunable with
-    /// its range or the kernels that have it, the kernel parameter, or the group.
+    /// Checks machine, kernel, program and configuration. Errors name the machine's field, the tunable with its range or the
+    /// kernels that have it, the kernel parameter, or the group.
     pub fn new(machine: Machine, kernel: Kernel, plan: Plan, config: Config) -> Result<Self, SimError> {
         machine.check()?;
         let topology = Topology::new(&machine);
@@ -92,13 +92,13 @@ impl Simulation {
         Ok(Self { machine, kernel, plan, config, topology, domains, tunables, command_line, settings })
     }
 
-    /// Runs from the machine's start to the end of the program or the horizon. The result depends on nothing but what the
-    /// simulation was made of. An error tells of a deadlock, with who waits for whom, or of what a task did wrong.
+    /// Runs from boot to the end of the program or the horizon. The outcome depends only on the arguments of
+    /// [`Simulation::new`]. Errors are deadlocks, with the waiting tasks, and invalid operations of a task.
     pub fn run(&self) -> Result<Outcome, SimError> {
         self.observe(())
     }
 
-    /// As [`Simulation::run`], telling an observer what happens. It has no influence on the outcome.
+    /// As [`Simulation::run`], with an observer of events. The observer has no influence on the outcome.
     pub fn run_observed(&self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
         self.observe(observer)
     }
@@ -133,7 +133,7 @@ impl Simulation {
         }
     }
 
-    /// An engine at rest, for tests of its parts.
+    /// Calls `test` with an engine before its boot.
     #[cfg(test)]
     pub(crate) fn with_engine<R>(&self, test: impl FnOnce(&mut Engine<'_, Cfs, ()>) -> R) -> R {
         let (codes, code_of) = codes(&self.plan);
@@ -156,7 +156,7 @@ impl Simulation {
     }
 }
 
-/// The code of each task, and which of them: tasks that differ only in what they draw share one.
+/// Returns the distinct codes and each task's index among them. Tasks that differ only in their random draws share a code.
 fn codes(plan: &Plan) -> (Vec<Code>, Vec<u32>) {
     let mut codes: Vec<Code> = Vec::new();
     let mut last: Vec<Option<u32>> = vec![None; plan.program().groups.len()];
@@ -181,8 +181,8 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
     let wrong = |group: &str, reason: String| SimError::Attributes { group: group.to_owned(), reason };
     for (name, attributes) in &config.groups {
         if !groups.iter().any(|group| group.name == *name) {
-            let known: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
-            let reason = format!("the program has no such group (it has: {})", known.join(", "));
+            let names: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
+            let reason = format!("the program has no such group (it has: {})", names.join(", "));
             return Err(wrong(name, reason));
         }
         if !(-20..=19).contains(&attributes.nice) {

@@ -1,5 +1,5 @@
-//! Input that cannot be, or is far beyond what anybody needs: an error that says where, or a result. Deadlocks and
-//! tunables out of range are among `mechanisms.rs`.
+//! Invalid and extreme input gives an error that names the field, or a result. Deadlocks and tunables out of range are in
+//! `mechanisms.rs`.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn messages() -> Program {
 }
 
 #[test]
-fn a_machine_with_no_cpu_is_refused_by_the_field_that_is_0() {
+fn machine_without_cpus_is_refused_with_the_field_that_is_0() {
     for (field, change) in [
         ("sockets", (|machine| machine.sockets = 0) as fn(&mut Machine)),
         ("nodes_per_socket", |machine| machine.nodes_per_socket = 0),
@@ -39,7 +39,7 @@ fn a_machine_with_no_cpu_is_refused_by_the_field_that_is_0() {
 }
 
 #[test]
-fn a_cost_beyond_a_second_is_refused_by_its_name() {
+fn cost_above_a_second_is_refused_with_its_name() {
     let mut dear = machine("laptop-4").unwrap();
     dear.costs.unix = 1_000_000_000;
     assert!(run(dear.clone(), messages(), Config::default()).is_ok());
@@ -49,7 +49,7 @@ fn a_cost_beyond_a_second_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_machine_on_which_nothing_would_ever_go_on_is_refused_and_so_is_one_too_large() {
+fn machine_without_progress_and_machine_too_large_are_refused() {
     for (change, told) in [
         // 4 ms of work in a tick every 4 ms.
         (
@@ -71,7 +71,7 @@ fn a_machine_on_which_nothing_would_ever_go_on_is_refused_and_so_is_one_too_larg
 }
 
 #[test]
-fn a_kernel_file_may_not_admit_values_that_time_cannot_hold() {
+fn kernel_file_with_ranges_beyond_virtual_time_is_refused() {
     let file = include_str!("../models/kernels/linux-6.12.toml");
     let with = |line: &str, other: &str| {
         assert!(file.contains(line), "{line}");
@@ -103,7 +103,7 @@ fn a_footprint_of_10_gib_is_simulated() {
         assert_eq!(outcome.end, End::Finished);
         assert!(outcome.ledger.total(Account::Cache) > 0);
     }
-    // As memory of its own that a task walks through.
+    // The same size as private memory that a task walks through.
     let walks = Schedbench { processes: 1, memory_mib: 10 << 10, walks: 1, ..Default::default() };
     let outcome = run(machine("kunpeng920").unwrap(), walks.program().unwrap(), Config::default()).unwrap();
     assert_eq!(outcome.end, End::Finished);

@@ -1,5 +1,5 @@
-//! The bodies of the fuzzing targets on stable Rust: seeded mutations of files that are right. cargo-fuzz finds more, for
-//! it sees which branches a text takes; this runs wherever the tests do.
+//! The bodies of the fuzzing targets on stable Rust, with seeded mutations of valid files. cargo-fuzz finds more faults,
+//! because it measures the coverage of each text; these tests run without it.
 
 #[path = "../../../fuzz/bodies.rs"]
 mod bodies;
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use schedlab_sim::time::Random;
 
-/// Mutations of each kind of file; `SCHEDLAB_FUZZ_CASES` asks for more.
+/// Default number of mutations of each kind of file; `SCHEDLAB_FUZZ_CASES` overrides it.
 const CASES: u64 = 120;
 
-/// No case takes a second; one that takes so long will not end.
+/// Time limit of a case. Cases that end take less than a second.
 const PATIENCE: Duration = Duration::from_secs(100);
 
-/// Numbers at which arithmetic goes wrong, and some that it can do.
+/// Numbers at which arithmetic overflows, and ordinary ones.
 const NUMBERS: [&str; 16] = [
     "0",
     "1",
@@ -57,7 +57,7 @@ const RT_APP: [&str; 4] = [
                   "s2": {"loop": 5, "run": 5, "resume": "s1", "sem_post": "s"}}}"#,
 ];
 
-/// A text with one to four changes: a number, a line, a piece or a character becomes another.
+/// Returns a text with one to four changes of a number, a line, a piece or a character.
 fn mutated(random: &mut Random, corpus: &[&str]) -> String {
     let pick = |random: &mut Random, below: usize| random.below(below.max(1) as u64) as usize;
     let mut text: Vec<char> = corpus[pick(random, corpus.len())].chars().collect();
@@ -85,21 +85,21 @@ fn mutated(random: &mut Random, corpus: &[&str]) -> String {
     text.into_iter().collect()
 }
 
-/// Where numbers stand, from and until.
+/// Returns the ranges of the numbers in a text.
 fn numbers(text: &[char]) -> Vec<(usize, usize)> {
-    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
     for (at, char) in text.iter().enumerate() {
         let word_before = at > 0 && (text[at - 1].is_alphanumeric() || text[at - 1] == '_');
-        match found.last_mut() {
+        match ranges.last_mut() {
             Some((_, until)) if char.is_ascii_digit() && *until == at => *until += 1,
-            _ if char.is_ascii_digit() && !word_before => found.push((at, at + 1)),
+            _ if char.is_ascii_digit() && !word_before => ranges.push((at, at + 1)),
             _ => {}
         }
     }
-    found
+    ranges
 }
 
-/// Runs a body on mutations; a panic or a hang shows the text.
+/// Runs a body on mutations. A panic or a hang prints the text.
 fn fuzz(seed: u64, corpus: &'static [&str], body: fn(&str) -> bool) {
     corpus
         .iter()

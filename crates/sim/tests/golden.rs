@@ -1,7 +1,7 @@
-//! Same seed, same bytes: outcomes as digests, the same in debug and release builds and on every platform.
+//! Digests of outcomes: the same seed gives the same bytes in debug and release builds and on every platform.
 //!
-//! A change of the model changes them; then the new ones, which the failing test prints, are written down here in the same
-//! commit, so that it can be seen that the change had an effect, and where.
+//! A change of the model changes the digests. The same commit then replaces them by the new digests, which the failing test
+//! prints, so that the history shows which changes had an effect, and where.
 
 use std::sync::mpsc;
 
@@ -61,7 +61,7 @@ fn outcomes_are_the_same_everywhere() {
 }
 
 #[test]
-fn a_seed_decides_and_another_one_decides_otherwise() {
+fn equal_seeds_give_equal_outcomes_and_different_seeds_different_ones() {
     for (name, machine, kernel, program) in cases() {
         let of = |seed| digest(machine, kernel, program.clone(), seed);
         assert_eq!(of(7), of(7), "{name}");
@@ -70,7 +70,7 @@ fn a_seed_decides_and_another_one_decides_otherwise() {
 }
 
 #[test]
-fn simulations_do_not_disturb_each_other_across_threads() {
+fn simulations_in_several_threads_do_not_influence_each_other() {
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         for (at, (_, machine, kernel, program)) in cases().into_iter().enumerate() {

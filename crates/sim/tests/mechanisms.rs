@@ -1,4 +1,4 @@
-//! Mechanisms of the whole machine, with expectations worked out by hand.
+//! Mechanisms of a whole machine, against figures computed by hand.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ fn attributes<const N: usize>(groups: [(&str, Attributes); N]) -> Config {
 }
 
 #[test]
-fn tasks_share_a_cpu_by_the_wnine_of_their_nice_values() {
+fn tasks_share_a_cpu_by_the_weights_of_their_nice_values() {
     // 1024 to 335 (nice 5): 75.35 % and 24.65 %.
     for kernel_name in ["linux-4.5", "linux-5.14", "linux-6.12"] {
         let config = attributes([("a", on_cpu(1)), ("b", Attributes { nice: 5, ..on_cpu(1) })]);
@@ -78,7 +78,7 @@ fn idle_class_tasks_get_three_parts_of_a_thousand() {
     let outcome =
         run("laptop-4", "linux-5.14", hogs(&["a", "b"], 4000), attributes([("a", on_cpu(1)), ("b", idle)]));
     let share = outcome.tasks[1].ran_ns as f64 / (outcome.tasks[0].ran_ns + outcome.tasks[1].ran_ns) as f64;
-    // 3 / 1027 = 0.29 %, and the turns it gets are ticks long.
+    // 3 / 1027 = 0.29 %, in turns of a tick.
     assert!((0.0005..0.01).contains(&share), "{share}");
 }
 
@@ -88,7 +88,7 @@ fn realtime_tasks_run_before_all_others_and_round_robin_takes_turns() {
     let config = attributes([("a", rr(10)), ("b", rr(10)), ("c", on_cpu(1))]);
     let outcome = run("laptop-4", "linux-5.14", hogs(&["a", "b", "c"], 2000), config);
     let ran: Vec<f64> = outcome.tasks.iter().map(|task| task.ran_ns as f64 / 1e9).collect();
-    // The two share the window; slices are 100 ms, so neither is ahead by more than one. The other waits.
+    // The two RR tasks share the window. Slices are 100 ms, so that neither is ahead by more than one. The ordinary task waits.
     assert!((ran[0] - ran[1]).abs() <= 0.105 && ran[0] + ran[1] > 1.9, "{ran:?}");
     assert!(ran[2] < 0.05, "{ran:?}");
     let fifo = |priority| Attributes { class: Class::Fifo(priority), ..on_cpu(1) };
@@ -99,8 +99,8 @@ fn realtime_tasks_run_before_all_others_and_round_robin_takes_turns() {
 }
 
 #[test]
-fn realtime_tasks_that_wake_up_or_are_born_at_once_spread_over_the_cpus() {
-    // Four that never sleep, on four CPUs, woken by one task: none waits for another.
+fn realtime_tasks_that_wake_or_fork_at_once_spread_over_the_cpus() {
+    // Four tasks that never sleep, on four CPUs, woken by one task: no task waits for another.
     for kernel_name in ["linux-5.14", "linux-6.12"] {
         let fifo = || Attributes { class: Class::Fifo(10), ..Attributes::default() };
         let names = ["a", "b", "c", "d"];
@@ -123,7 +123,7 @@ fn realtime_tasks_that_wake_up_or_are_born_at_once_spread_over_the_cpus() {
 }
 
 #[test]
-fn the_ledger_accounts_for_every_nanosecond_also_when_cut_at_the_horizon() {
+fn ledger_accounts_for_every_nanosecond_also_at_the_horizon() {
     for horizon_ns in [1, 1_000, 777_777, 5 * MS + 1, 100 * MS] {
         let config = Config { horizon_ns: Some(horizon_ns), ..Config::default() };
         let outcome = run("i7-3770", "linux-5.14", hogs(&["a", "b", "c"], 400), config);
@@ -135,7 +135,7 @@ fn the_ledger_accounts_for_every_nanosecond_also_when_cut_at_the_horizon() {
 }
 
 #[test]
-fn smt_siblings_slow_each_other_and_the_ledger_says_by_how_much() {
+fn smt_siblings_slow_each_other_by_the_time_in_the_ledger() {
     // Alone on a core, 400 ms of work take 400 ms; beside a busy sibling it runs at 62 %: 634 of 1024 parts.
     let body = vec![compute(400 * MS)];
     let alone = program(vec![group("a", 1, Mode::Process, body.clone())], Resources::default(), 0);
@@ -148,7 +148,7 @@ fn smt_siblings_slow_each_other_and_the_ledger_says_by_how_much() {
         program(both, Resources::default(), 0),
         attributes([("a", on_cpu(0)), ("b", on_cpu(4))]),
     );
-    // 1024 / 634 × 400 = 646 ms each, of which 246 ms are the sibling's doing: 492 ms in all.
+    // 1024 / 634 × 400 = 646 ms each, of which 246 ms are due to the sibling: 492 ms in total.
     let smt = outcome.ledger.total(Account::Smt) as f64 / 1e6;
     assert!((smt - 492.0).abs() < 5.0, "{smt}");
     assert!(outcome.observed.elapsed_ns.abs_diff(646 * MS) < 5 * MS, "{}", outcome.observed.elapsed_ns);
@@ -167,7 +167,7 @@ fn newidle_balancing_is_skipped_when_the_cpu_idles_less_than_the_migration_cost(
         run("laptop-4", "linux-5.14", busy(), Config { tunables, ..Config::default() })
     };
     let (default, never, always) = (with(500_000), with(-1), with(0));
-    // avg_idle starts at twice the cost and falls by an nineh each time, so a few passes come first.
+    // avg_idle starts at twice the cost and falls by an eighth each time, so a few passes come first.
     assert!(default.counters.newidle_balance.calls < default.counters.newidle_skipped / 20);
     assert_eq!(never.counters.newidle_balance.calls, 0);
     assert!(never.counters.newidle_skipped > 100);
@@ -175,8 +175,8 @@ fn newidle_balancing_is_skipped_when_the_cpu_idles_less_than_the_migration_cost(
 }
 
 #[test]
-fn a_migration_cost_of_minus_one_keeps_waiting_tasks_where_they_are() {
-    // Nine tasks begin wherever they are put; with "always hot" only repeated failure moves one.
+fn migration_cost_of_minus_one_keeps_waiting_tasks_on_their_cpu() {
+    // Nine tasks on four CPUs. Always cache-hot, a task moves only after repeated failed passes.
     let nine = || {
         let body = vec![within_window(vec![compute(100_000u64), Op::Sleep { ns: 30_000u64.into() }])];
         program(vec![group("task", 9, Mode::Process, body)], Resources::default(), 400)
@@ -210,11 +210,11 @@ fn a_balancing_pass_costs_by_the_cpus_that_it_scans() {
 }
 
 #[test]
-fn an_isolated_cpu_without_ticks_is_left_alone() {
+fn isolated_cpu_without_ticks_is_not_disturbed() {
     let config =
         Config { command_line: "isolcpus=3 nohz_full=3".to_owned(), ..attributes([("a", on_cpu(3))]) };
     let outcome = run("laptop-4", "linux-5.14", hogs(&["a"], 5000), config);
-    // After the gate nothing but the task's own work happens there for 5 s.
+    // After the gate the CPU spends 5 s on the task's work only.
     assert_eq!(outcome.ledger.of(3, Account::Tick), 0);
     assert_eq!(outcome.ledger.of(3, Account::Balance), 0);
     let config = attributes([("a", on_cpu(3))]);
@@ -225,7 +225,7 @@ fn an_isolated_cpu_without_ticks_is_left_alone() {
 }
 
 #[test]
-fn nobody_runs_on_an_isolated_cpu_unasked() {
+fn tasks_do_not_run_on_an_isolated_cpu_unless_bound_to_it() {
     let config = Config { command_line: "isolcpus=1-2".to_owned(), ..Config::default() };
     let outcome = run("laptop-4", "linux-5.14", hogs(&["a", "b", "c", "d", "e", "f"], 200), config);
     for cpu in [1, 2] {
@@ -253,7 +253,7 @@ fn tunables_change_while_the_machine_runs() {
 }
 
 #[test]
-fn sleep_lasts_as_long_as_asked_and_at_most_the_timer_slack_more() {
+fn sleep_lasts_at_most_the_timer_slack_longer_than_requested() {
     let body = vec![stamp("begun"), times(50u64, vec![Op::Sleep { ns: MS.into() }, lap("begun", "time")])];
     let resources = Resources { slots: vec![slots("begun", 1, Scope::Task)], ..Resources::default() };
     let outcome = run(
@@ -305,17 +305,17 @@ fn a_pipes_writer_blocks_at_sixteen_pages_until_the_reader_makes_room() {
     let resources =
         Resources { channels: vec![channels("pipe", ChannelKind::Pipe, 1)], ..Resources::default() };
     let groups = vec![group("a", 1, Mode::Process, writer), group("b", 1, Mode::Process, reader)];
-    let mut it = program(groups, resources, 0);
+    let mut blocked = program(groups, resources, 0);
     // Counted within the first 50 ms: the sixteen messages that fit.
-    it.window = Some(Window::new(0, 50 * MS).unwrap());
-    let outcome = run("laptop-4", "linux-5.14", it, Config::default());
+    blocked.window = Some(Window::new(0, 50 * MS).unwrap());
+    let outcome = run("laptop-4", "linux-5.14", blocked, Config::default());
     assert_eq!(outcome.observed.counters[0], 16);
     assert_eq!(outcome.counters.messages, 20);
 }
 
 #[test]
-fn a_lock_serves_its_waiters_in_order_and_nobody_holds_it_twice() {
-    // Five tasks hold it 10 ms each, one after the other, on four CPUs.
+fn lock_serves_its_waiters_in_order_and_has_one_holder() {
+    // Five tasks hold the lock for 10 ms each, one after the other, on four CPUs.
     let body = locked("lock", vec![compute(10 * MS), count("turns", 1u64)]);
     let resources = Resources { locks: vec![locks("lock", 1, Scope::Program)], ..Resources::default() };
     let outcome = run(
@@ -329,7 +329,7 @@ fn a_lock_serves_its_waiters_in_order_and_nobody_holds_it_twice() {
 }
 
 #[test]
-fn a_deadlock_is_reported_with_who_waits_for_whom() {
+fn deadlock_is_reported_with_the_waiting_tasks() {
     let cross = |first: u64, second: u64| {
         let inner = [vec![Op::Sleep { ns: MS.into() }], locked(at("lock", second), vec![])].concat();
         locked(at("lock", first), inner)
@@ -341,7 +341,7 @@ fn a_deadlock_is_reported_with_who_waits_for_whom() {
     let text = error.to_string();
     assert!(text.contains("a 0 waits for lock `lock` (instance 1) (held by b 0)"), "{text}");
     assert!(text.contains("b 0 waits for lock `lock` (instance 0) (held by a 0)"), "{text}");
-    // That others go on, and until when, changes nothing.
+    // Other tasks that continue, and the time until which they do, make no difference.
     let resources = Resources { locks: vec![locks("lock", 2, Scope::Program)], ..Resources::default() };
     let goes_on = within_window(vec![compute(100_000u64), count("turns", 1u64)]);
     let groups = vec![
@@ -354,7 +354,7 @@ fn a_deadlock_is_reported_with_who_waits_for_whom() {
     let text = error.to_string();
     assert!(text.contains("waits for lock `lock` (instance 1) (held by b 0)"), "{text}");
     assert!(!text.contains("goes on"), "{text}");
-    // Somebody waits for what nobody will give; that others sleep meanwhile changes nothing.
+    // A task waits for a message that no task will send. Other tasks that sleep meanwhile make no difference.
     let resources =
         Resources { semaphores: vec![semaphores("never", 1, Scope::Program, 0)], ..Resources::default() };
     let waits = group("waits", 2, Mode::Process, vec![down("never")]);
@@ -391,7 +391,7 @@ fn wrong_input_is_refused_with_its_place() {
 }
 
 #[test]
-fn sending_to_nobody_is_the_tasks_failure() {
+fn sending_without_a_receiver_is_an_error_of_the_task() {
     let sender = vec![Op::Sleep { ns: (10 * MS).into() }, send("pipe", 4u64)];
     let receiver = vec![times(Expr::task(), vec![receive("pipe", 4u64)])];
     let resources =
@@ -403,7 +403,7 @@ fn sending_to_nobody_is_the_tasks_failure() {
 }
 
 #[test]
-fn large_programs_are_only_numbers() {
+fn large_footprints_need_no_memory() {
     // A footprint of 10 GB: three walks over it, each in 40960 parts.
     let memory = schedlab_workload::library::schedbench::Schedbench {
         processes: 1,
@@ -416,7 +416,7 @@ fn large_programs_are_only_numbers() {
     assert!(outcome.counters.page_faults >= 10_240 * 256);
 }
 
-/// Tasks on CPUs of their own that take one lock at the same moment and hold it for 100 µs.
+/// Runs tasks on separate CPUs that take one lock at the same time and hold it for 100 µs.
 fn contenders(tasks: usize) -> Outcome {
     let critical = locked("row", vec![compute(100_000u64)]);
     let names: Vec<String> = (0..tasks).map(|task| format!("t{task}")).collect();
@@ -428,13 +428,13 @@ fn contenders(tasks: usize) -> Outcome {
 }
 
 #[test]
-fn waiting_for_a_lock_is_told_by_its_name() {
+fn lock_waits_are_reported_by_the_name_of_the_lock() {
     let alone = contenders(1).locks;
     assert_eq!((alone[0].name.as_str(), alone[0].locks), ("row", 1));
     let used = alone[0].all;
     assert_eq!((used.acquired, used.contended, used.waited_ns), (1, 0, 0));
 
-    // First come, first served: the k-th waits for k turns of 100 µs, which are longer by the way back onto a CPU.
+    // In order of arrival the k-th task waits for k turns of 100 µs, each longer by the time of a wake-up.
     let (four, used) = (4, contenders(4).locks[0].all);
     assert_eq!((used.acquired, used.contended), (four, four - 1));
     assert_eq!(used.distances.iter().sum::<u64>(), four);

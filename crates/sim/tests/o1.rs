@@ -1,4 +1,5 @@
-//! The O(1) scheduler and the D7 patches by hand: one queue, a few tasks, exact numbers. A tick is a millisecond.
+//! The O(1) scheduler and the D7 patches with one queue and a few tasks, against figures computed by hand. A tick is a
+//! millisecond.
 
 use schedlab_sim::kernel;
 use schedlab_sim::kernel::Tunables;
@@ -16,7 +17,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Tasks of these nice values, not yet on the queue.
+    /// Creates tasks with these nice values, which are not on the queue yet.
     fn new(changes: &[(&str, i64)], nices: &[i32]) -> Self {
         let model = kernel("linux-2.5.59").unwrap();
         let mut tunables = Tunables::new(&model, 1);
@@ -34,7 +35,7 @@ impl Bench {
         self.policy.pick_next_task(&mut self.queue, &mut self.all, previous, self.now)
     }
 
-    /// So many ticks, each a millisecond later; whether the last one asks for a reschedule.
+    /// Makes `many` ticks, a millisecond apart. Returns whether the last tick requests a reschedule.
     fn ticks(&mut self, current: u32, many: u32) -> bool {
         let mut asks = false;
         for _ in 0..many {
@@ -57,7 +58,7 @@ impl Bench {
         self.policy.check_preempt(&mut self.queue, &mut self.all, current, woken)
     }
 
-    /// A task that has slept so long becomes current.
+    /// Makes a task current that has slept for `ms`.
     fn slept(&mut self, task: u32, ms: u64) {
         self.now += ms * MS;
         self.enqueue(task, WAKE);
@@ -72,7 +73,7 @@ impl Bench {
         self.queue.has_expired(&self.all[task as usize])
     }
 
-    /// Waiting tasks in the order in which balancing looks at them.
+    /// Waiting tasks in the order in which balancing visits them.
     fn waiting(&self) -> Vec<u32> {
         let mut tasks = Vec::new();
         O1::waiting(&self.queue, |task| {
@@ -96,8 +97,8 @@ fn slices_go_from_300_ms_at_nice_minus_20_to_10_ms_at_nice_19() {
 }
 
 #[test]
-fn sleeping_earns_up_to_five_priorities_and_never_sleeping_costs_five() {
-    // bonus = 40 × 25 × sleep_avg / 2000 / 100 − 5: −5 at 0, 0 from 1000, +1 from 1200, +5 at 2000 and ever after.
+fn sleep_average_changes_the_priority_by_minus_five_to_plus_five() {
+    // bonus = 40 × 25 × sleep_avg / 2000 / 100 − 5: −5 at 0, 0 from 1000, +1 from 1200, +5 from 2000.
     for (slept, priority) in
         [(0, 125), (999, 121), (1000, 120), (1199, 120), (1200, 119), (2000, 115), (9000, 115)]
     {
@@ -106,31 +107,31 @@ fn sleeping_earns_up_to_five_priorities_and_never_sleeping_costs_five() {
         assert_eq!(bench.priority(0), priority, "{slept} ms");
         assert_eq!(u64::from(bench.all[0].sleep_avg()), slept.min(2000));
     }
-    // A bonus does not leave the range of nice values: 100 at nice −20, 139 at nice 19.
+    // The bonus does not leave the range of nice values: 100 at nice −20, 139 at nice 19.
     let mut bench = Bench::new(&[], &[-20]);
     bench.slept(0, 2000);
     assert_eq!(bench.priority(0), 100);
     assert_eq!(Bench::new(&[], &[19]).priority(0), 139);
-    // Patch 03 asks for 10 s: 40 × 25 × 2000 / 10000 / 100 − 5 = −3.
+    // Under patch 03 MAX_SLEEP_AVG is 10 s: 40 × 25 × 2000 / 10000 / 100 − 5 = −3.
     let mut bench = Bench::new(&[("sched.d7.03", 1)], &[0]);
     bench.slept(0, 2000);
     assert_eq!(bench.priority(0), 123);
 }
 
 #[test]
-fn running_loses_a_tick_of_sleep_average_each_tick() {
+fn each_tick_of_run_time_reduces_the_sleep_average_by_a_tick() {
     let mut bench = Bench::new(&[], &[0]);
     bench.slept(0, 1000);
     assert!(!bench.ticks(0, 150));
     assert_eq!((bench.all[0].sleep_avg(), bench.all[0].slice()), (850, 1));
-    // The priority follows when the slice is over: 1000 × 849 / 2000 / 100 − 5 = −1.
+    // The priority changes at the end of the slice: 1000 × 849 / 2000 / 100 − 5 = −1.
     assert_eq!(bench.priority(0), 120);
     assert!(bench.ticks(0, 1));
     assert_eq!((bench.priority(0), bench.all[0].slice()), (121, 151));
 }
 
 #[test]
-fn a_task_that_used_its_slice_up_waits_until_all_others_have() {
+fn expired_task_waits_until_all_others_have_expired() {
     let mut bench = Bench::new(&[], &[0, 0, 5]);
     (0..3).for_each(|task| bench.enqueue(task, Enqueue::Moved));
     assert_eq!(bench.pick(None), Some(0));
@@ -138,16 +139,16 @@ fn a_task_that_used_its_slice_up_waits_until_all_others_have() {
     assert!(bench.has_expired(0));
     assert_eq!(bench.pick(Some(0)), Some(1));
     assert!(bench.ticks(1, 151));
-    // Nice 5, the worst priority of all, still runs before the two that have expired: 10 + 290 × 14 / 39 = 114 ticks.
+    // Nice 5, the worst priority of all, still runs before the two expired tasks: 10 + 290 × 14 / 39 = 114 ticks.
     assert_eq!(bench.pick(Some(1)), Some(2));
     assert!(bench.ticks(2, 114));
-    // The active array is empty: the two change places.
+    // The active array is empty: the arrays change places.
     assert_eq!(bench.pick(Some(2)), Some(0));
     assert!((0..3).all(|task| !bench.has_expired(task)));
 }
 
 #[test]
-fn balancing_looks_at_expired_tasks_first_and_at_lists_from_their_tails() {
+fn balancing_visits_expired_tasks_first_and_lists_from_their_tails() {
     let mut bench = Bench::new(&[], &[0, 0, 0, -5]);
     (0..3).for_each(|task| bench.enqueue(task, Enqueue::Moved));
     assert_eq!(bench.pick(None), Some(0));
@@ -156,12 +157,12 @@ fn balancing_looks_at_expired_tasks_first_and_at_lists_from_their_tails() {
     bench.enqueue(3, Enqueue::Moved);
     bench.policy.dequeue(&mut bench.queue, &mut bench.all, 2, bench.now);
     bench.enqueue(2, Enqueue::Moved);
-    // 0 has expired; 3 is better than 2; 1 runs.
+    // Task 0 has expired; task 3 has a better priority than 2; task 1 runs.
     assert_eq!(bench.waiting(), [0, 3, 2]);
 }
 
 #[test]
-fn an_interactive_task_goes_back_to_the_active_array() {
+fn interactive_task_returns_to_the_active_array() {
     // At nice 0 a bonus of 2 is needed, 7 × 200 = 1400 ms of sleep average when the slice of 151 ms is over.
     for (slept, expires) in [(1550, true), (1551, false)] {
         let mut bench = Bench::new(&[], &[0, 0]);
@@ -176,14 +177,14 @@ fn an_interactive_task_goes_back_to_the_active_array() {
         assert!(bench.ticks(0, 300));
         assert_eq!(bench.has_expired(0), expires, "{slept} ms at nice -20");
     }
-    // Nice 19 never does: it needs 19 × 10 / 40 + 2 = 6.
+    // Nice 19 never is interactive: it needs 19 × 10 / 40 + 2 = 6.
     let mut bench = Bench::new(&[], &[19]);
     bench.slept(0, 2000);
     assert!(bench.ticks(0, 10));
     assert!(bench.has_expired(0));
 }
 
-/// Task 0 expires; how many ticks later task 1, interactive, is not let back into the active array any more?
+/// Whether the interactive task 1 goes to the expired array `later` ticks after task 0 has expired.
 fn starves(changes: &[(&str, i64)], later: u64) -> bool {
     let mut bench = Bench::new(changes, &[0, 0]);
     bench.enqueue(0, Enqueue::Moved);
@@ -201,11 +202,11 @@ fn starves(changes: &[(&str, i64)], later: u64) -> bool {
 }
 
 #[test]
-fn interactive_tasks_expire_too_when_the_expired_ones_starve() {
+fn interactive_tasks_expire_when_expired_tasks_starve() {
     // Two tasks: 2000 × 2 + 1 ticks.
     assert!(!starves(&[], 4000));
     assert!(starves(&[], 4001));
-    // A limit of 0 is none to wait for; with patch 03 it is no limit.
+    // With a limit of 0 expired tasks starve at once; under patch 03 they never starve.
     assert!(starves(&[("sched.starvation_limit_ms", 0)], 200));
     let off = [("sched.d7.03", 1), ("sched.starvation_limit_ms", 0)];
     assert!(!starves(&off, 1_000_000));
@@ -215,7 +216,7 @@ fn interactive_tasks_expire_too_when_the_expired_ones_starve() {
 }
 
 #[test]
-fn a_child_gets_half_of_its_parents_slice_and_gives_back_what_it_leaves() {
+fn child_gets_half_of_its_parents_slice_and_returns_the_rest_at_exit() {
     let mut bench = Bench::new(&[], &[0, 0]);
     bench.slept(0, 1000);
     bench.fork(0, 1);
@@ -224,7 +225,7 @@ fn a_child_gets_half_of_its_parents_slice_and_gives_back_what_it_leaves() {
     assert_eq!((bench.all[1].sleep_avg(), bench.all[0].sleep_avg()), (950, 1000));
     assert_eq!(bench.priority(1), 121);
     bench.enqueue(1, Enqueue::New);
-    // It ends after 10 ticks in its first slice: 75 + 66. It has slept less: (3 × 1000 + 940) / 4.
+    // The child ends after 10 ticks of its first slice: 75 + 66. Its sleep average is less: (3 × 1000 + 940) / 4.
     bench.block(0);
     assert_eq!(bench.pick(None), Some(1));
     assert!(!bench.ticks(1, 10));
@@ -233,7 +234,7 @@ fn a_child_gets_half_of_its_parents_slice_and_gives_back_what_it_leaves() {
 }
 
 #[test]
-fn a_child_that_has_used_its_first_slice_up_gives_nothing_back() {
+fn child_that_has_used_its_first_slice_returns_nothing() {
     let mut bench = Bench::new(&[], &[0, 0]);
     bench.slept(0, 0);
     bench.fork(0, 1);
@@ -255,7 +256,7 @@ fn patch_03_leaves_a_child_half_of_the_sleep_average() {
 }
 
 #[test]
-fn patch_03_is_four_tunables_and_can_be_taken_back() {
+fn patch_03_sets_four_tunables_and_can_be_turned_off() {
     let model = kernel("linux-2.5.59").unwrap();
     let mut tunables = Tunables::new(&model, 16);
     let base = tunables.clone();
@@ -285,7 +286,7 @@ fn a_better_priority_preempts_and_an_equal_one_does_not() {
 }
 
 #[test]
-fn a_pulled_task_preempts_an_equal_one_with_less_of_its_slice_left() {
+fn pulled_task_preempts_a_task_of_equal_priority_with_a_shorter_remaining_slice() {
     for (ran, preempts) in [(0, false), (1, true)] {
         let mut bench = Bench::new(&[], &[0, 0]);
         let mut source = Bench::new(&[], &[0, 0]);
@@ -300,7 +301,7 @@ fn a_pulled_task_preempts_an_equal_one_with_less_of_its_slice_left() {
 }
 
 #[test]
-fn patch_05_lets_a_synchronous_wake_up_neither_earn_nor_preempt() {
+fn synchronous_wake_up_under_patch_05_has_no_bonus_and_does_not_preempt() {
     let woken = |changes: &[(&str, i64)], how| {
         let mut bench = Bench::new(changes, &[0, 0]);
         bench.slept(0, 0);
@@ -311,12 +312,12 @@ fn patch_05_lets_a_synchronous_wake_up_neither_earn_nor_preempt() {
     assert_eq!(woken(&[], SYNC), (115, 2000, true));
     assert_eq!(woken(&[("sched.d7.05", 1)], SYNC), (125, 0, false));
     assert_eq!(woken(&[("sched.d7.05", 1)], WAKE), (115, 2000, true));
-    // Even a task that is better already waits for its waker to sleep.
+    // Even a task of better priority waits until its waker sleeps.
     let mut bench = Bench::new(&[("sched.d7.05", 1)], &[0, -10]);
     bench.slept(0, 0);
     bench.enqueue(1, SYNC);
     assert_eq!((bench.priority(1), bench.preempts(0, 1)), (115, false));
-    // Its two halves have switches of their own.
+    // Each half of the patch has a switch.
     let off = [("sched.d7.05", 1), ("sched.sync_wakeups", 0)];
     assert_eq!(woken(&off, SYNC), (115, 2000, true));
 }
@@ -333,14 +334,15 @@ fn patch_05_puts_a_child_behind_its_parent_in_the_ring_of_the_parents_list() {
         bench.enqueue(2, Enqueue::New);
         bench
     };
-    // Without it the child goes by its own sleep average of 950: to the list of 121, behind 0 and 1 in that of 120.
+    // Without the patch the child has the priority of its sleep average of 950, 121, behind tasks 0 and 1 of 120.
     let mut bench = forked(&[]);
     assert_eq!((bench.priority(0), bench.priority(2)), (120, 121));
     assert!(!bench.preempts(0, 2));
     assert_eq!(bench.waiting(), [1, 2]);
     assert_eq!(bench.pick(Some(0)), Some(0));
-    // With it, it has the parent's priority, and the ring that begins at the parent is 0, 1, 2: list_add_tail() at the
-    // parent. The parent was its list's first, so the list is now 2, 0, 1, and the child runs when the parent reschedules.
+    // With the patch it has the parent's priority, and the ring that begins at the parent is 0, 1, 2 (list_add_tail() at the
+    // parent). The parent was the first of its list, so that the list is 2, 0, 1, and the child runs when the parent
+    // reschedules.
     let mut bench = forked(&[("sched.d7.05", 1)]);
     assert_eq!((bench.priority(0), bench.priority(2)), (120, 120));
     assert_eq!(bench.waiting(), [1, 2], "from the tail: 1, the parent, which runs, 2");
@@ -365,7 +367,7 @@ fn patch_05_puts_the_child_of_an_expired_parent_into_the_expired_array() {
 }
 
 #[test]
-fn a_task_that_yields_waits_for_everybody() {
+fn task_that_yields_waits_for_all_others() {
     let mut bench = Bench::new(&[], &[-10, 10]);
     bench.slept(0, 0);
     bench.enqueue(1, WAKE);

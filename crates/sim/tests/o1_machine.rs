@@ -1,4 +1,4 @@
-//! The O(1) scheduler of 2.5.59 on whole machines: when who looks for work, what may be pulled, and the D7 patches.
+//! The O(1) scheduler of 2.5.59 on a machine: the times of balancing, the tasks that may be pulled, and the D7 patches.
 
 use schedlab_sim::{Account, Birth, Config, Machine, Observer, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
@@ -27,7 +27,7 @@ fn hogs(number: u32, ms: u64) -> Program {
     }
 }
 
-/// A quad of which only so many CPUs are there.
+/// A quad with `cpus` CPUs.
 fn quad(cpus: u32, hz: u32) -> Machine {
     let mut machine = machine("numa-q-16").unwrap();
     machine.sockets = 1;
@@ -51,7 +51,7 @@ fn run(program: Program, tunables: &[(&str, i64)]) -> Outcome {
     simulation(machine("numa-q-16").unwrap(), program, tunables, None).run().unwrap()
 }
 
-/// Moves of waiting tasks: when, from where to where, and since when the task had not run.
+/// Moves of waiting tasks: time, CPUs, and the time since which the task had not run.
 #[derive(Default)]
 struct Moves {
     current: Vec<Option<u32>>,
@@ -91,14 +91,14 @@ fn moves(machine: Machine, program: Program, tunables: &[(&str, i64)]) -> Moves 
 }
 
 #[test]
-fn an_idle_cpu_looks_every_millisecond_and_a_busy_one_every_quarter_of_a_second() {
-    // One task beside an idle CPU, for a second: looks at the ticks 0 to 999, and at 0, 250, 500, 750. At 100 Hz a tick is
-    // 10 ms, and an idle CPU cannot look more often.
+fn idle_cpu_balances_every_millisecond_and_busy_cpu_every_quarter_of_a_second() {
+    // One task beside an idle CPU, for a second: passes at the ticks 0 to 999, and at 0, 250, 500, 750. At 100 Hz a tick is
+    // 10 ms, the minimum interval of an idle CPU.
     for (hz, idle) in [(1000, 1000), (100, 100)] {
         let outcome = simulation(quad(2, hz), hogs(1, 2000), &[], Some(1000 * MS)).run().unwrap();
         let counters = &outcome.counters;
         assert_eq!((counters.idle_balance.calls, counters.busy_balance.calls), (idle, 4), "{hz} Hz");
-        // Patch 05 moves the definitions of both and changes nothing about them.
+        // Patch 05 moves the definitions of both intervals without changing them.
         let patched = [("sched.d7.05", 1)];
         let outcome = simulation(quad(2, hz), hogs(1, 2000), &patched, Some(1000 * MS)).run().unwrap();
         let counters = &outcome.counters;
@@ -107,8 +107,8 @@ fn an_idle_cpu_looks_every_millisecond_and_a_busy_one_every_quarter_of_a_second(
 }
 
 #[test]
-fn a_task_is_cache_hot_for_cache_decay_ticks_and_is_pulled_in_the_next_one() {
-    // 2048 KiB at 350 MB/s: 5 ms, at 1000 Hz 5 ticks, as the kernel works out at boot.
+fn task_is_cache_hot_for_cache_decay_ticks_and_pulled_in_the_next_tick() {
+    // 2048 KiB at 350 MB/s: 5 ms, which is 5 ticks at 1000 Hz, as the kernel computes at boot.
     for (ticks, decay) in [(0, 0), (1, 1), (5, 5), (20, 20), (-1, 5)] {
         let moves = moves(quad(2, 1000), hogs(3, 400), &[("sched.cache_decay_ticks", ticks)]);
         let colds = moves.moves.iter().map(|(at, _, _, left)| at / MS - left / MS);
@@ -117,7 +117,7 @@ fn a_task_is_cache_hot_for_cache_decay_ticks_and_is_pulled_in_the_next_one() {
 }
 
 #[test]
-fn one_look_in_node_balance_rate_goes_to_another_node() {
+fn every_node_balance_rate_th_pass_is_over_another_node() {
     for rate in [20, 100] {
         let moves = moves(machine("numa-q-16").unwrap(), hogs(12, 300), &[("sched.node_balance_rate", rate)]);
         let crossing: Vec<u64> = moves
@@ -126,14 +126,14 @@ fn one_look_in_node_balance_rate_goes_to_another_node() {
             .filter(|(_, from, to, _)| from / 4 != to / 4)
             .map(|(at, ..)| at / MS)
             .collect();
-        // The other quads' CPUs look at the ticks 0, 1, 2 …; the look at rate − 1 is the first of an outward kind, and
-        // finds tasks that have waited since the beginning.
+        // The CPUs of the other quads balance at the ticks 0, 1, 2 …; the pass at tick rate − 1 is the first over another
+        // node, and finds tasks that have waited since the start.
         assert_eq!(crossing.first().copied(), Some(rate as u64 - 1));
     }
 }
 
 #[test]
-fn a_task_that_executes_a_program_goes_to_the_least_loaded_node_if_there_is_one() {
+fn task_that_calls_execve_goes_to_the_least_loaded_node() {
     let parameters = Forkstorm { tasks: 6, exec: true, warmup_ns: MS, duration_ns: 40 * MS };
     let outcome = run(parameters.program().unwrap(), &[]);
     assert!(outcome.counters.spread_migrations[4] > 0, "across quads");
@@ -155,7 +155,7 @@ fn digests(tunables: &[(&str, i64)]) -> Vec<u64> {
 }
 
 #[test]
-fn patch_02_changes_nothing_to_the_byte_and_every_other_one_something() {
+fn patch_02_changes_no_byte_and_every_other_patch_changes_the_outcome() {
     let base = digests(&[]);
     assert_eq!(digests(&[("sched.d7.02", 1)]), base);
     for patch in ["sched.d7.03", "sched.d7.04", "sched.d7.05"] {
@@ -174,16 +174,16 @@ const GOLDEN: [[u64; 3]; 2] = [
 
 #[test]
 fn outcomes_are_the_same_everywhere() {
-    let found = [digests(&[]), digests(&STACK)];
+    let actual = [digests(&[]), digests(&STACK)];
     assert_eq!(
-        found.each_ref().map(Vec::as_slice),
+        actual.each_ref().map(Vec::as_slice),
         GOLDEN.each_ref().map(|digests| digests.as_slice()),
-        "if the model has been changed on purpose, these are the new ones: {found:#x?}"
+        "if the model has been changed on purpose, these are the new ones: {actual:#x?}"
     );
 }
 
 #[test]
-fn nobody_searches_an_idle_cpu_at_wake_up() {
+fn wake_ups_do_not_search_an_idle_cpu() {
     let outcome = run(programs().remove(0), &[]);
     assert_eq!(outcome.ledger.total(Account::Search), 0);
     assert_eq!(outcome.counters.wake_affine, 0);

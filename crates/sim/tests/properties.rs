@@ -1,6 +1,6 @@
-//! Random machines, programs and tunables. In debug builds, as these tests are run, every event is followed by a check of
-//! the engine's invariants: no task lost or on two queues, no CPU idle beside a waiting task, accounts that sum to the
-//! clock, sums and lags of the policies' queues, affinity, counters of virtual memory.
+//! Properties of random machines, programs and tunables. The debug builds of these tests check the engine's invariants after
+//! each event: no task is lost or on two queues, no CPU is idle beside a waiting task, accounts sum to the clock, the sums
+//! and lags of the policies' queues, affinity, and vmstat counters agree.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn machines() -> impl Strategy<Value = Machine> {
     })
 }
 
-/// Operations that end by themselves.
+/// Operations that always end.
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let touch = |(offset, bytes, write, random)| Op::Touch {
         region: "shared".into(),
@@ -75,7 +75,8 @@ fn kinds() -> impl Strategy<Value = ChannelKind> {
     ]
 }
 
-/// Workers with random bodies, which meet at barriers equally often, and pairs that talk; all ends.
+/// Programs of workers with random bodies, which meet at barriers equally often, and of pairs that exchange messages. All
+/// programs end.
 fn programs() -> impl Strategy<Value = Program> {
     let traffic = (kinds(), 1u64..9000, 1u64..60, any::<bool>());
     (ops(), 1u32..9, 1u64..4, traffic, 0u32..4, any::<u64>()).prop_map(
@@ -131,16 +132,17 @@ fn classes() -> impl Strategy<Value = Class> {
     ]
 }
 
-/// A value between a tunable's bounds, near its default as often as anywhere.
+/// A value within a tunable's range, near its default in two of three cases.
 fn value(kernel_name: &str, tunable: Tunable, luck: u64) -> Option<(String, i64)> {
     let definition = *kernel(kernel_name).unwrap().tunables.get(tunable.name())?;
     let width = (definition.max - definition.min) as u64 + 1;
-    // Programs are over in milliseconds: scans of NUMA balancing have to come early to come at all.
+    // Programs end within milliseconds, so that only early scans of NUMA balancing happen.
     let scan = tunable.name().ends_with("scan_delay_ms") || tunable.name().contains("scan_period");
     let definition = if scan { Definition { default: 4, ..definition } } else { definition };
-    let near = definition.default / 4 + (luck % (definition.default.unsigned_abs() * 4 + 1)) as i64;
+    let near_default = definition.default / 4 + (luck % (definition.default.unsigned_abs() * 4 + 1)) as i64;
     let anywhere = definition.min + (luck % width) as i64;
-    let value = if luck.is_multiple_of(3) { anywhere } else { near.clamp(definition.min, definition.max) };
+    let value =
+        if luck.is_multiple_of(3) { anywhere } else { near_default.clamp(definition.min, definition.max) };
     Some((tunable.name().to_owned(), value))
 }
 
@@ -182,7 +184,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_program_ends_on_any_machine_with_its_books_in_order(
+    fn any_program_ends_on_any_machine_with_consistent_accounts(
         machine in machines(), kernel_at in 0usize..8, program in programs(),
         attributes in (classes(), -20i32..20, prop::option::of(0usize..24)),
         luck in prop::collection::vec(any::<u64>(), Tunable::ALL.len()), seed in any::<u64>(),
@@ -190,7 +192,7 @@ proptest! {
         let memory_mib = machine.memory_mib;
         let simulation = simulation(machine, kernel_at, program, attributes, &luck, seed);
         let outcome = simulation.run();
-        // Locks are not nested and everything given is taken, so nothing can lock up for good.
+        // Locks are not nested and everything given is taken, so that no deadlock is possible.
         let outcome = outcome.map_err(|error: SimError| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(outcome.end, End::Finished);
         for cpu in 0..outcome.ledger.cpus() {
@@ -198,10 +200,10 @@ proptest! {
         }
         let idle = outcome.ledger.total(Account::Idle);
         prop_assert!(outcome.observed.user_ns <= outcome.ledger.closed_ns() * outcome.ledger.cpus() as u64 - idle);
-        // Nobody has a stack any more, and pages are either free or somebody's.
+        // All stacks are freed, and each page is either free or allocated.
         let counted = |at: usize| {
-            let it = &outcome.vmstat[at];
-            it.global + it.differentials.iter().sum::<i64>()
+            let item = &outcome.vmstat[at];
+            item.global + item.differentials.iter().sum::<i64>()
         };
         let memory = outcome.vmstat[0].zones.len() as i64 * memory_mib as i64 * 256;
         prop_assert_eq!((counted(0) + counted(1), counted(2)), (memory, 0));
@@ -209,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn a_horizon_anywhere_leaves_the_ledger_exact(
+    fn ledger_is_exact_at_any_horizon(
         machine in machines(), kernel_at in 0usize..8, program in programs(), horizon_ns in 1u64..60 * MS,
     ) {
         let kernel_name = kernel_names().cycle().nth(kernel_at).unwrap();

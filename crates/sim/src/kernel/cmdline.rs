@@ -1,12 +1,12 @@
-//! The kernel's command line, as far as it concerns the scheduler.
+//! The kernel's command line: the parameters that the simulator models.
 
 use crate::error::SimError;
 use crate::machine::CpuMask;
 
-/// What a command line says (Documentation/admin-guide/kernel-parameters.txt).
+/// Values of a command line (Documentation/admin-guide/kernel-parameters.txt).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// `isolcpus=`, of `domain`: CPUs outside of all domains; tasks run there only if they are bound to them.
+    /// `isolcpus=` with the flag `domain`: CPUs outside of all domains, which run only tasks that are bound to them.
     pub isolated: CpuMask,
     /// `nohz_full=`: CPUs without a tick while one task runs.
     pub nohz_full: CpuMask,
@@ -15,8 +15,8 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Reads a command line for a machine of so many CPUs. A parameter that the simulator does not model is an error, so
-    /// that nobody believes that it did something.
+    /// Parses a command line for a machine with `cpus` CPUs. A parameter that the simulator does not model is an error,
+    /// because ignoring it would be misleading.
     pub fn parse(text: &str, cpus: usize) -> Result<Self, SimError> {
         let mut line = Self { isolated: CpuMask::EMPTY, nohz_full: CpuMask::EMPTY, schedstats: None };
         for parameter in text.split_whitespace() {
@@ -26,10 +26,12 @@ impl CommandLine {
                 Some(("nohz_full", list)) => line.nohz_full = cpu_list(list, cpus).map_err(wrong)?,
                 Some(("schedstats", "enable")) => line.schedstats = Some(true),
                 Some(("schedstats", "disable")) => line.schedstats = Some(false),
-                Some(("schedstats", _)) => return Err(wrong("it is enable or disable".to_owned())),
+                Some(("schedstats", _)) => {
+                    return Err(wrong("the value must be enable or disable".to_owned()));
+                }
                 _ => {
-                    let known = "the simulator models isolcpus=, nohz_full= and schedstats=";
-                    return Err(wrong(known.to_owned()));
+                    let reason = "the simulator models isolcpus=, nohz_full= and schedstats=";
+                    return Err(wrong(reason.to_owned()));
                 }
             }
         }
@@ -40,8 +42,8 @@ impl CommandLine {
         Ok(line)
     }
 
-    /// `isolcpus=[flag,…]list`. Without a flag the list is one of `domain`. `managed_irq` keeps interrupts of devices away,
-    /// and simulated machines have no devices. Kernels know flags since 4.15.
+    /// Parses `isolcpus=[flag,…]list`, whose flag is `domain` by default. `managed_irq` concerns interrupts of devices and has
+    /// no effect, because simulated machines have no devices. Kernels have flags since 4.15.
     fn isolate(&mut self, text: &str, cpus: usize) -> Result<(), String> {
         let (mut flags, mut list) = (Vec::new(), text);
         while let Some((flag, rest)) =
@@ -59,14 +61,14 @@ impl CommandLine {
                 "domain" => self.isolated = mask,
                 "nohz" => self.nohz_full = mask,
                 "managed_irq" => {}
-                _ => return Err(format!("`{flag}` is none of its flags: domain, nohz, managed_irq")),
+                _ => return Err(format!("unknown flag `{flag}` (known: domain, nohz, managed_irq)")),
             }
         }
         Ok(())
     }
 }
 
-/// A list like `0,2-5`.
+/// Parses a CPU list such as `0,2-5`.
 pub(crate) fn cpu_list(text: &str, cpus: usize) -> Result<CpuMask, String> {
     let number = |text: &str| {
         text.parse()
@@ -91,7 +93,7 @@ mod tests {
     use super::CommandLine;
 
     #[test]
-    fn lists_of_cpus_are_understood_and_nonsense_is_refused() {
+    fn valid_cpu_lists_are_parsed_and_invalid_ones_refused() {
         let line = CommandLine::parse("isolcpus=2-3 nohz_full=3", 4).unwrap();
         assert_eq!(line.isolated.iter().collect::<Vec<_>>(), [2, 3]);
         assert_eq!(line.nohz_full.iter().collect::<Vec<_>>(), [3]);

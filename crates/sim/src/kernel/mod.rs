@@ -1,4 +1,4 @@
-//! Kernel models as data: which policy, which variants of the mechanisms, which tunables with which defaults.
+//! Kernel models as data: the policy, the variants of the mechanisms, and the tunables with their defaults.
 
 mod cmdline;
 mod tunables;
@@ -26,23 +26,23 @@ pub fn kernel(name: &str) -> Result<Kernel, SimError> {
     Kernel::from_toml(KERNELS.text(name)?)
 }
 
-/// A kernel model as its TOML file defines it. What concerns domains belongs to every policy but [`PolicyKind::O1`].
+/// A kernel model as its TOML file defines it. The fields about domains belong to every policy but [`PolicyKind::O1`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
     /// Name, such as `linux-5.14`.
     pub name: String,
-    /// What sets it apart, in a sentence.
+    /// Description in one sentence.
     pub about: String,
     /// Policy of ordinary tasks.
     pub policy: PolicyKind,
-    /// How a waking task's CPU is chosen between the waker's and its own.
+    /// How a wake-up chooses between the waker's CPU and the task's previous CPU.
     #[serde(default)]
     pub wake_affine: WakeAffine,
-    /// How an idle CPU is searched under a last-level cache.
+    /// How a wake-up searches an idle CPU under a last-level cache.
     #[serde(default)]
     pub idle_search: IdleSearch,
-    /// What new-idle balancing compares `avg_idle` with before it begins.
+    /// The cut-off of new-idle balancing: the value that `avg_idle` must reach.
     #[serde(default)]
     pub newidle_gate: NewidleGate,
     /// Which pages NUMA balancing marks.
@@ -51,34 +51,34 @@ pub struct Kernel {
     /// Balancing between domains.
     #[serde(default)]
     pub domains: DomainSettings,
-    /// How it shows scheduler statistics; none if it has no switch for them.
+    /// Format of the scheduler statistics; `None` if the kernel has no switch for them.
     #[serde(default)]
     pub schedstats: Option<StatsLayout>,
     /// Tunables by name.
     pub tunables: std::collections::BTreeMap<String, Definition>,
 }
 
-/// How a kernel shows scheduler statistics.
+/// Format of a kernel's scheduler statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatsLayout {
     /// Version of `/proc/schedstat`: 15 up to Linux 6.9, 16 up to 6.13, then 17
     /// (Documentation/scheduler/sched-stats.rst).
     pub version: u8,
-    /// Whether `/proc/PID/sched` says `se.statistics.` before names, as it did up to 5.15.
+    /// Whether names in `/proc/PID/sched` have the prefix `se.statistics.`, as up to 5.15.
     pub statistics_in_entity: bool,
 }
 
 impl StatsLayout {
-    /// Versions that are known.
+    /// Supported versions.
     pub const VERSIONS: std::ops::RangeInclusive<u8> = 15..=17;
 
-    /// What stands before names of a task's statistics.
+    /// Prefix of the names of a task's statistics.
     pub fn task_prefix(&self) -> &'static str {
         if self.statistics_in_entity { "se.statistics." } else { "" }
     }
 
-    /// Whether a task's statistics have a line of this name: blocked time got its own in 5.16.
+    /// Whether a task's statistics have a line of this name. Blocked time has a line since 5.16.
     pub fn has_task_line(&self, name: &str) -> bool {
         !(self.statistics_in_entity && name == "sum_block_runtime")
     }
@@ -96,31 +96,31 @@ pub enum PolicyKind {
     O1,
 }
 
-/// How a waking task's CPU is chosen between the waker's and its own.
+/// How a wake-up chooses between the waker's CPU and the task's previous CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WakeAffine {
     /// By the load of both CPUs (until 4.12).
     #[default]
     Weight,
-    /// An idle one of them, else by load (`WA_IDLE`, then `WA_WEIGHT`).
+    /// An idle CPU of the two, else by load (`WA_IDLE`, then `WA_WEIGHT`).
     IdleThenWeight,
 }
 
-/// How an idle CPU is searched under a last-level cache.
+/// How a wake-up searches an idle CPU under a last-level cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleSearch {
-    /// A wholly idle group (core), else nothing (until 4.7).
+    /// An idle group (core) only (until 4.7).
     #[default]
     Groups,
-    /// An idle core, else an idle CPU among as many as the average idle time pays for (`SIS_PROP`, until 5.18).
+    /// An idle core, else an idle CPU; the average idle time limits the number of scanned CPUs (`SIS_PROP`, until 5.18).
     Proportional,
-    /// An idle core, else an idle CPU among as many as the cache's utilisation leaves promising (`SIS_UTIL`).
+    /// An idle core, else an idle CPU; the cache's utilisation limits the number of scanned CPUs (`SIS_UTIL`).
     Utilisation,
 }
 
-/// What new-idle balancing compares `avg_idle` with before it begins.
+/// The cut-off of new-idle balancing: the value that `avg_idle` must reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NewidleGate {
@@ -135,29 +135,29 @@ pub enum NewidleGate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NumaScan {
-    /// All that are there (until 4.9).
+    /// All present pages (until 4.9).
     #[default]
     Everything,
-    /// Not the private pages of a process of one thread that lie on its node already.
+    /// All present pages except private pages of a single-threaded process on its current node.
     SparesLocal,
 }
 
-/// Numbers of `sd_init()` that differ between versions.
+/// Parameters of `sd_init()` that differ between kernel versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainSettings {
     /// `imbalance_pct` within a core.
     pub smt_imbalance_pct: u32,
-    /// Under a last-level cache.
+    /// `imbalance_pct` under a last-level cache.
     pub cache_imbalance_pct: u32,
-    /// Wider.
+    /// `imbalance_pct` of wider domains.
     pub imbalance_pct: u32,
-    /// How much longer the interval of a busy CPU is.
+    /// Factor of the balancing interval of a busy CPU.
     pub busy_factor: u32,
 }
 
 impl DomainSettings {
-    /// Says what cannot be.
+    /// Checks the ranges of the parameters.
     fn check(&self) -> Result<(), String> {
         let percents = [
             ("smt_imbalance_pct", self.smt_imbalance_pct),
@@ -173,7 +173,7 @@ impl DomainSettings {
 }
 
 impl Kernel {
-    /// Reads a kernel model from TOML; the error says where it is wrong.
+    /// Reads a kernel model from TOML. The error names the wrong field.
     pub fn from_toml(text: &str) -> Result<Self, SimError> {
         let wrong = |reason: String| SimError::Definition { what: "kernel", reason };
         let kernel: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
@@ -210,8 +210,8 @@ impl Kernel {
                 Err(wrong(format!("`schedstats` has no meaning without `{}`", Tunable::Schedstats.name())))
             }
             None if switched => Err(wrong("missing field `schedstats`".to_owned())),
-            Some(it) if !StatsLayout::VERSIONS.contains(&it.version) => {
-                Err(wrong(format!("schedstats: version {} is none of 15, 16, 17", it.version)))
+            Some(layout) if !StatsLayout::VERSIONS.contains(&layout.version) => {
+                Err(wrong(format!("schedstats: version {} is not 15, 16 or 17", layout.version)))
             }
             _ => Ok(kernel),
         }

@@ -1,4 +1,4 @@
-//! Tunables: values that a kernel's user may change, also while it runs.
+//! Tunables: values that a user may change at boot and at run time.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +15,10 @@ macro_rules! tunables {
         }
 
         impl Tunable {
-            /// All of them.
+            /// All tunables.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name, as the catalogue of schedlab has it.
+            /// Name in schedlab's catalogue of tunables.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -41,7 +41,7 @@ tunables! {
     ChildRunsFirst = "sched.child_runs_first",
     /// How long a task counts as cache-hot; −1 always, 0 never.
     MigrationCostNs = "sched.migration_cost_ns",
-    /// Most tasks that one balancing pass moves.
+    /// Maximum number of tasks that one balancing pass scans.
     NrMigrate = "sched.nr_migrate",
     /// Slice of SCHED_RR.
     RrTimesliceMs = "sched.rr_timeslice_ms",
@@ -59,11 +59,11 @@ tunables! {
     PlaceDeadlineInitial = "sched.features.PLACE_DEADLINE_INITIAL",
     /// EEVDF lets the current task run to its deadline.
     RunToParity = "sched.features.RUN_TO_PARITY",
-    /// A waking task with a shorter slice may preempt all the same.
+    /// A waking task with a shorter slice may preempt despite RUN_TO_PARITY.
     PreemptShort = "sched.features.PREEMPT_SHORT",
-    /// A sleeper that has had more than its share competes on until it has not.
+    /// A sleeping task that is not eligible stays in its queue until it is eligible.
     DelayDequeue = "sched.features.DELAY_DEQUEUE",
-    /// Who leaves its queue late takes no credit along.
+    /// A delayed task that leaves its queue keeps no positive lag.
     DelayZero = "sched.features.DELAY_ZERO",
     /// Slice of the O(1) scheduler at nice 19.
     MinTimesliceMs = "sched.min_timeslice_ms",
@@ -83,13 +83,13 @@ tunables! {
     MaxSleepAvgMs = "sched.max_sleep_avg_ms",
     /// How long, per task, expired tasks wait before interactive ones expire too.
     StarvationLimitMs = "sched.starvation_limit_ms",
-    /// Load of a node in percent of the own one's from which on it is balanced with.
+    /// Minimum load of another node, in percent of the local node's, for balancing with it.
     NodeThreshold = "sched.node_threshold",
-    /// One look of balancing in so many goes to another node.
+    /// Number of balancing passes from one pass over another node to the next.
     NodeBalanceRate = "sched.node_balance_rate",
-    /// Ticks for which a task counts as cache-hot; −1 as the machine's cache has it.
+    /// Ticks for which a task counts as cache-hot; −1: computed from the machine's cache.
     CacheDecayTicks = "sched.cache_decay_ticks",
-    /// Under D7 patch 05: whether synchronous wake-ups are told apart.
+    /// Under D7 patch 05: whether synchronous wake-ups are handled differently.
     SyncWakeups = "sched.sync_wakeups",
     /// Under D7 patch 05: whether children join their parent's list.
     SmartWakeChild = "sched.smart_wake_child",
@@ -97,21 +97,21 @@ tunables! {
     D7StructChange = "sched.d7.02",
     /// D7 patch 03-tunables: other values of four knobs.
     D7Tunables = "sched.d7.03",
-    /// D7 patch 04-oldmm: address spaces are dropped behind the lock.
+    /// D7 patch 04-oldmm: address spaces are dropped after the runqueue lock is released.
     D7OldMm = "sched.d7.04",
     /// D7 patch 05-activate_task: activation without the bonus.
     D7ActivateTask = "sched.d7.05",
-    /// Seconds from one fold of a CPU's vmstat differentials to the next.
+    /// Seconds between two folds of a CPU's vmstat differentials.
     VmStatInterval = "vm.stat_interval",
-    /// The patch of on-demand vmstat workers: a shepherd starts them where there is something to fold.
+    /// The patch of on-demand vmstat workers: a shepherd starts a worker on each CPU that has differentials to fold.
     VmStatShepherd = "vm.stat_shepherd",
     /// NUMA balancing.
     NumaBalancing = "kernel.numa_balancing",
     /// Run time of an address space before its first scan: the slow start.
     NumaScanDelayMs = "sched.numa_balancing.scan_delay_ms",
-    /// Shortest time in which an address space is scanned once.
+    /// Minimum time in which an address space is scanned once.
     NumaScanPeriodMinMs = "sched.numa_balancing.scan_period_min_ms",
-    /// Longest such time.
+    /// Maximum time in which an address space is scanned once.
     NumaScanPeriodMaxMs = "sched.numa_balancing.scan_period_max_ms",
     /// Memory that one scan marks.
     NumaScanSizeMb = "sched.numa_balancing.scan_size_mb",
@@ -119,51 +119,50 @@ tunables! {
     Schedstats = "kernel.sched_schedstats",
 }
 
-/// A tunable as a kernel model has it.
+/// A kernel model's definition of a tunable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// Value at boot, before scaling.
     pub default: i64,
-    /// Least accepted value.
+    /// Minimum accepted value.
     pub min: i64,
-    /// Greatest accepted value.
+    /// Maximum accepted value.
     pub max: i64,
-    /// Whether the value at boot is multiplied by 1 + log₂(CPUs), counting at most 8 CPUs.
+    /// Whether the value at boot is multiplied by 1 + log₂(min(CPUs, 8)).
     #[serde(default)]
     pub scaled: bool,
 }
 
-/// Greatest value that a range may admit, and smallest below 0: as many milliseconds or seconds still fit into virtual
-/// time's 64 bits.
-const MOST: i64 = 1 << 32;
+/// Maximum absolute value of a range's ends: as many milliseconds or seconds still fit into the 64 bits of virtual time.
+const LIMIT: i64 = 1 << 32;
 
 impl Definition {
-    /// What is wrong with it as the definition of a tunable.
+    /// Returns why a tunable cannot have this definition; `None` if it can.
     pub(super) fn fault(&self, tunable: Tunable) -> Option<String> {
         if !(self.min..=self.max).contains(&self.default) {
             return Some("its default is out of its range".to_owned());
         }
-        // Timers of an interval of 0 would be due for ever.
-        let least = if tunable == Tunable::VmStatInterval { 1 } else { -MOST };
-        let within = least <= self.min && self.max <= MOST;
-        (!within).then(|| format!("its range is not within {least} to {MOST}"))
+        // A timer with an interval of 0 would always be due.
+        let least = if tunable == Tunable::VmStatInterval { 1 } else { -LIMIT };
+        let within = least <= self.min && self.max <= LIMIT;
+        (!within).then(|| format!("its range is not within {least} to {LIMIT}"))
     }
 }
 
 /// A change of a tunable at a moment of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// When, in virtual time.
+    /// Virtual time of the change.
     pub at_ns: Ns,
-    /// Which tunable.
+    /// Name of the tunable.
     pub tunable: String,
-    /// Its new value.
+    /// New value.
     pub value: i64,
 }
 
 impl Tunable {
-    /// The tunable of a name: as the catalogue has it, `sched.latency_ns`, or as sysctl writes it, `kernel.sched_latency_ns`.
+    /// Returns the tunable of a name: the catalogue's, `sched.latency_ns`, or sysctl's, `kernel.sched_latency_ns`.
     pub fn named(name: &str) -> Option<Self> {
         let bare = name.strip_prefix("kernel.").unwrap_or(name);
         let dotted = bare.strip_prefix("sched_").map(|rest| format!("sched.{rest}"));
@@ -181,29 +180,28 @@ pub struct Tunables {
     values: Vec<i64>,
 }
 
-/// `sched_tunable_scaling` = log (Documentation/scheduler/sched-design-CFS.rst; the default): 1 + log₂ of the CPUs, of
-/// which at most 8 count.
+/// Factor under the default `sched_tunable_scaling`, 1 + log₂(min(CPUs, 8)) (Documentation/scheduler/sched-design-CFS.rst).
 fn scale(cpus: usize) -> i64 {
     1 + i64::from(cpus.clamp(1, 8).ilog2())
 }
 
 impl Tunables {
-    /// The values at boot on a machine of so many CPUs. A tunable that the kernel lacks has the value 0.
+    /// The values at boot on a machine with `cpus` CPUs. A tunable that the kernel lacks has the value 0.
     pub fn new(kernel: &Kernel, cpus: usize) -> Self {
         let definitions: Vec<_> =
             Tunable::ALL.iter().map(|tunable| kernel.tunables.get(tunable.name()).copied()).collect();
         let boot = |definition: &Option<Definition>| {
-            definition.map_or(0, |it| if it.scaled { it.default * scale(cpus) } else { it.default })
+            definition.map_or(0, |defined| defined.default * if defined.scaled { scale(cpus) } else { 1 })
         };
         let values = definitions.iter().map(boot).collect();
-        let mut it = Self { kernel: kernel.name.clone(), definitions, values };
-        if it.on(Tunable::D7Tunables) {
-            it.apply_d7_tunables(true);
+        let mut tunables = Self { kernel: kernel.name.clone(), definitions, values };
+        if tunables.on(Tunable::D7Tunables) {
+            tunables.apply_d7_tunables(true);
         }
-        it
+        tunables
     }
 
-    /// Sets what [`D7_TUNABLES`] sets, as far as the kernel has it, or puts it back to the kernel's defaults.
+    /// Sets the tunables of [`D7_TUNABLES`] that the kernel has, or resets them to the kernel's defaults.
     fn apply_d7_tunables(&mut self, on: bool) {
         for (tunable, value) in D7_TUNABLES {
             if let Some(definition) = self.definitions[tunable as usize] {
@@ -218,14 +216,14 @@ impl Tunables {
         self.values[tunable as usize]
     }
 
-    /// A value that is a length of time; a negative one counts as 0.
+    /// The value of a tunable that is a duration. A negative value counts as 0.
     #[inline]
     pub fn ns(&self, tunable: Tunable) -> Ns {
         self.get(tunable).max(0) as Ns
     }
 
-    /// `sysctl_sched_migration_cost`, an unsigned int: a value of −1 is its greatest one, for which `task_hot()` takes every
-    /// task as cache-hot and which no idleness reaches (kernel/sched/fair.c, v4.5 to v6.12).
+    /// `sysctl_sched_migration_cost`, an unsigned int (kernel/sched/fair.c, v4.5 to v6.12). −1 becomes the maximum: every task
+    /// is cache-hot for `task_hot()`, and no idle time reaches it.
     #[inline]
     pub fn migration_cost(&self) -> u32 {
         self.get(Tunable::MigrationCostNs) as u32
@@ -235,7 +233,7 @@ impl Tunables {
     /// sets it.
     pub fn migration_cost_at_boot(&self) -> u32 {
         let definition = self.definitions[Tunable::MigrationCostNs as usize];
-        definition.map_or(0, |it| it.default as u32)
+        definition.map_or(0, |definition| definition.default as u32)
     }
 
     /// Whether a flag is set.
@@ -249,15 +247,15 @@ impl Tunables {
         self.definitions[tunable as usize].is_some()
     }
 
-    /// Looks a name and a value up, without changing anything.
+    /// Checks that the kernel has a tunable and accepts a value for it.
     pub fn check(&self, name: &str, value: i64) -> Result<Tunable, SimError> {
-        let found = Tunable::named(name)
+        let defined = Tunable::named(name)
             .and_then(|tunable| self.definitions[tunable as usize].map(|definition| (tunable, definition)));
-        let Some((tunable, definition)) = found else {
+        let Some((tunable, definition)) = defined else {
             return Err(SimError::NoTunable {
                 kernel: self.kernel.clone(),
                 tunable: name.to_owned(),
-                has: who_has(name),
+                has: models_with(name),
             });
         };
         if !(definition.min..=definition.max).contains(&value) {
@@ -272,9 +270,10 @@ impl Tunables {
         Ok(tunable)
     }
 
-    /// Changes a tunable; the error says who has it, or its range. `sched.d7.03` is a patch to the values of four others:
-    /// turning it on sets those, turning it off puts them back to the kernel's defaults. Whoever wants others still sets
-    /// them behind it.
+    /// Changes a tunable. The error lists the kernels that have the tunable, or its range.
+    ///
+    /// `sched.d7.03` is a patch to the values of four other tunables: turning it on sets them, turning it off resets them to
+    /// the kernel's defaults. To give them other values, set them after `sched.d7.03`.
     pub fn set(&mut self, name: &str, value: i64) -> Result<(), SimError> {
         let tunable = self.check(name, value)?;
         self.values[tunable as usize] = value;
@@ -285,9 +284,9 @@ impl Tunables {
     }
 }
 
-/// What the patch 03-tunables of D7 changes, beside the meaning of a `STARVATION_LIMIT` of 0 (attachment to M. Bligh,
-/// "breaking down the performance of D7 scheduler patch", 2003). The default slice of 100 ms that its comment speaks of
-/// follows from the longest one. It also takes the definition of `NODE_THRESHOLD` away; no attachment changes its use.
+/// The values that the D7 patch 03-tunables sets (attachment to M. Bligh, "breaking down the performance of D7 scheduler
+/// patch", 2003). The patch also changes the meaning of a `STARVATION_LIMIT` of 0. The default slice of 100 ms in its comment
+/// follows from the maximum slice. The patch removes the definition of `NODE_THRESHOLD`, but no attachment changes its use.
 const D7_TUNABLES: [(Tunable, i64); 4] = [
     (Tunable::MaxTimesliceMs, 200),
     (Tunable::ChildPenalty, 50),
@@ -295,13 +294,13 @@ const D7_TUNABLES: [(Tunable, i64); 4] = [
     (Tunable::StarvationLimitMs, 30_000),
 ];
 
-/// Which shipped kernel models have a tunable, as the end of a message.
-fn who_has(name: &str) -> String {
+/// Lists the shipped kernel models that have a tunable, as the end of an error message.
+fn models_with(name: &str) -> String {
     let Some(tunable) = Tunable::named(name) else {
-        let known: Vec<_> = Tunable::ALL.iter().map(|tunable| tunable.name()).collect();
-        return format!(", nor has any other kernel model (known: {})", known.join(", "));
+        let names: Vec<_> = Tunable::ALL.iter().map(|tunable| tunable.name()).collect();
+        return format!(", nor has any other kernel model (known: {})", names.join(", "));
     };
-    let has = |model: &&str| kernel(model).is_ok_and(|it| it.tunables.contains_key(tunable.name()));
+    let has = |name: &&str| kernel(name).is_ok_and(|model| model.tunables.contains_key(tunable.name()));
     let models: Vec<_> = kernel_names().filter(has).collect();
     if models.is_empty() { String::new() } else { format!("; these have it: {}", models.join(", ")) }
 }

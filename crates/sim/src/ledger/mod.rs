@@ -1,7 +1,7 @@
 //! The overhead ledger: every nanosecond of every CPU belongs to exactly one account.
 //!
-//! A CPU's accounts always sum to its clock, the moment up to which its time is spoken for. Kernel work that has begun
-//! when a simulation ends is carried through, so the ledger closes a little later than the program does:
+//! A CPU's accounts always sum to its clock, the time up to which its time is accounted for. Kernel work that has begun when
+//! the program ends is completed, so that the ledger closes a little later than the program:
 //! [`Ledger::closed_ns`] × CPUs is the sum of all accounts.
 
 use crate::table::Table;
@@ -30,15 +30,15 @@ macro_rules! accounts {
     };
 }
 
-// What nearly every event adds to comes first, so that it shares cache lines.
+// Accounts that nearly every event adds to come first, so that they share cache lines.
 accounts! {
     /// The program's own work at full speed.
     User = "user",
-    /// Bringing footprints back into caches after a switch or a move, and data from the node's own memory.
+    /// Refilling caches after a switch or a migration, and reading data from the local node's memory.
     Cache = "cache",
     /// System calls: entry, copying, protocol work, futexes.
     Syscall = "syscall",
-    /// Looking for the next task and switching to it.
+    /// Choosing the next task and switching to it.
     Switch = "switch",
     /// Making tasks runnable.
     Wakeup = "wakeup",
@@ -46,7 +46,7 @@ accounts! {
     Search = "idle_search",
     /// Timer interrupts.
     Timer = "timer_irq",
-    /// Nothing to do.
+    /// Idle time.
     Idle = "idle",
     /// Leaving idle states.
     IdleExit = "idle_exit",
@@ -60,11 +60,11 @@ accounts! {
     NewidleBalance = "newidle_balance",
     /// Waiting for runqueue locks.
     LockWait = "lock_wait",
-    /// What SMT siblings take from each other.
+    /// Slowdown by SMT siblings.
     Smt = "smt",
-    /// The part of bringing data in that is due to its being in memory of other nodes.
+    /// Additional time of reading data from the memory of other nodes.
     Remote = "remote_memory",
-    /// Waiting for a node's memory that others use too.
+    /// Waiting for a node's memory bandwidth.
     Bandwidth = "memory_bandwidth",
     /// Page faults of first touches.
     Fault = "page_fault",
@@ -72,7 +72,7 @@ accounts! {
     Family = "fork_exec_exit",
     /// Balancing passes of busy and idle CPUs.
     Balance = "balance",
-    /// Folding counters of virtual memory, and looking where it is needed.
+    /// Folding vmstat counters, and checking which CPUs need it.
     Vmstat = "vmstat",
     /// Marking pages for hinting faults.
     NumaScan = "numa_scan",
@@ -80,7 +80,7 @@ accounts! {
     NumaFault = "numa_hint_fault",
     /// Copying pages to another node.
     NumaMigrate = "numa_migrate",
-    /// Looking for a CPU on a task's preferred node, and the move there.
+    /// Searching a CPU on a task's preferred node, and moving the task.
     NumaPlace = "numa_placement",
     /// Updating scheduler statistics while they are on.
     Schedstats = "schedstats",
@@ -115,7 +115,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Empty accounts of so many CPUs.
+    /// Empty accounts of `cpus` CPUs.
     pub(crate) fn new(cpus: usize) -> Self {
         // SAFETY: by CPU, with an entry for each CPU of the topology; the public methods check.
         Self { cpus: unsafe { Table::trusted(vec![Accounts([0; Account::COUNT]); cpus]) }, closed_ns: 0 }
@@ -130,12 +130,12 @@ impl Ledger {
         self.closed_ns = at;
     }
 
-    /// When the ledger was closed.
+    /// Time at which the ledger was closed.
     pub fn closed_ns(&self) -> Ns {
         self.closed_ns
     }
 
-    /// An account of a CPU.
+    /// Time of an account on a CPU.
     pub fn of(&self, cpu: usize, account: Account) -> Ns {
         self.checked(cpu)[account as usize]
     }
@@ -154,7 +154,7 @@ impl Ledger {
         &self.cpus.get(cpu).expect("a CPU of the machine").0
     }
 
-    /// An account over all CPUs.
+    /// Time of an account on all CPUs.
     pub fn total(&self, account: Account) -> Ns {
         self.cpus.iter().map(|accounts| accounts.0[account as usize]).sum()
     }

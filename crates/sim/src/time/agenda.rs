@@ -1,38 +1,38 @@
-//! When each CPU next needs attention.
+//! The next event of each CPU.
 
 use super::{NEVER, Ns};
 
-/// Bits of a key that name the slot.
+/// Number of bits of a key that contain the slot.
 pub(super) const SLOT_BITS: u32 = 10;
 
-/// Most slots: CPUs and one for events that belong to no CPU.
+/// Maximum number of slots: one for each CPU, and one for events that belong to no CPU.
 pub const MAX_SLOTS: usize = 1 << SLOT_BITS;
 
 const NODES: usize = 2 * MAX_SLOTS;
 
-/// A winner tree over slots, each with the time of its next event. Events at one time come in the order of slots.
+/// A winner tree over slots, each with the time of its next event. Simultaneous events come in the order of slots.
 ///
 /// Keys are `time << 10 | slot` in 64 bits, so time reaches 2⁵⁴ ns, 208 days.
 #[derive(Debug, Clone)]
 pub struct Agenda {
-    /// Node 1 is the root, node n has the children 2n and 2n + 1; the leaves are as many as a power of two, so that all ways
-    /// up are equally long and predicted right. The last slot, which hardly ever changes, is in node 0 and not in the tree:
-    /// it would double the leaves of a machine with as many CPUs as a power of two. Of fixed size, so that masked positions
-    /// need no check.
+    /// Node 1 is the root, and node n has the children 2n and 2n + 1. The number of leaves is a power of two, so that all
+    /// paths to the root have the same length and are predicted well. The last slot, which rarely changes, is in node 0
+    /// outside of the tree: in the tree it would double the leaves of a machine whose number of CPUs is a power of two. The
+    /// fixed size makes bounds checks of masked indices unnecessary.
     tree: Box<[u64; NODES]>,
     leaves: usize,
     last: usize,
 }
 
 impl Agenda {
-    /// An agenda of `slots` slots, at most [`MAX_SLOTS`], in which nothing is planned.
+    /// Creates an agenda of `slots` slots, at most [`MAX_SLOTS`], without events.
     pub fn new(slots: usize) -> Self {
         assert!(slots <= MAX_SLOTS, "a machine has fewer CPUs");
         let last = slots.max(1) - 1;
         Self { tree: Box::new([u64::MAX; NODES]), leaves: last.max(1).next_power_of_two(), last }
     }
 
-    /// Plans the next event of a slot; [`NEVER`] takes it off the agenda.
+    /// Sets the time of a slot's next event; [`NEVER`] removes it.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Ns) {
         self.set_node(self.node(slot), at.min(NEVER) << SLOT_BITS | slot as u64);
@@ -57,7 +57,7 @@ impl Agenda {
             best = best.min(tree[node ^ 1]);
             tree[node >> 1] = best;
         };
-        // Two at a time, of whose steps a processor needs fewer.
+        // Two levels per iteration, which needs fewer instructions.
         while node > 3 {
             climb(node);
             climb(node >> 1);
@@ -81,7 +81,7 @@ impl Agenda {
         (at < NEVER).then_some((at, (key & (MAX_SLOTS as u64 - 1)) as usize))
     }
 
-    /// When a slot's next event is.
+    /// Time of a slot's next event.
     pub fn at(&self, slot: usize) -> Ns {
         self.tree[self.node(slot)] >> SLOT_BITS
     }

@@ -2,12 +2,12 @@
 
 use super::{Agenda, Ns, Random};
 
-/// Virtual time of a simulation, and what is due.
+/// Virtual time of a simulation, and its agenda.
 #[derive(Debug)]
 pub(crate) struct Clock {
     /// Time of the current event.
     pub now: Ns,
-    /// Time at which the simulation ends at the latest.
+    /// Maximum time, at which the simulation ends.
     pub horizon: Ns,
     /// Length of a tick.
     pub tick_ns: Ns,

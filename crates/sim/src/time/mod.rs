@@ -1,4 +1,4 @@
-//! Virtual time: integer nanoseconds, and what is due when.
+//! Virtual time in integer nanoseconds, and the queues of events.
 //!
 //! ```text
 //!              Agenda: one key per CPU, a winner tree          Timers: a short list per CPU
@@ -6,9 +6,9 @@
 //!                    /            \                              4000 ns  task 3
 //!              CPU 0 or 1      CPU 2 or the rest                  …
 //! ```
-//! A CPU has at most one entry in the agenda: the earliest of the end of what it runs, its tick, an interrupt on its
-//! way and its first timer. So nothing is ever cancelled: a CPU whose plans change is given a new key, which costs
-//! log₂(CPUs) comparisons in a table that stays in the first-level cache.
+//! A CPU has one entry in the agenda: the earliest of the end of its segment, its tick, a pending interrupt and its first
+//! timer. Events are never cancelled: a CPU whose next event changes gets a new key, which costs log₂(CPUs) comparisons in a
+//! table that fits into the first-level cache.
 
 mod agenda;
 mod clock;
@@ -20,10 +20,10 @@ pub(crate) use clock::Clock;
 pub use random::Random;
 pub use timers::{Timer, Timers};
 
-/// Nanoseconds of virtual time, since the start of the simulation or as a length.
+/// Nanoseconds of virtual time: a time since the start of the simulation, or a duration.
 pub type Ns = u64;
 
-/// Later than everything.
+/// A time after all events.
 pub const NEVER: Ns = u64::MAX >> agenda::SLOT_BITS;
 
 /// Nanoseconds in a millisecond.

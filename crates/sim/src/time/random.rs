@@ -1,4 +1,4 @@
-//! The simulation's only source of chance.
+//! The simulation's only source of randomness.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -9,12 +9,12 @@ use rand_pcg::Pcg64Mcg;
 pub struct Random(Pcg64Mcg);
 
 impl Random {
-    /// The generator of a seed.
+    /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
-        // The state of a multiplicative generator is odd: the lowest bit of a seed put there as it is would be lost.
+        // The state of a multiplicative generator is odd. Without the shift the lowest bit of the seed would be lost.
         let state = (u128::from(seed) << 1) | 1;
         let mut generator = Pcg64Mcg::from_seed(state.to_le_bytes());
-        // Nearby seeds of a multiplicative generator begin alike; a few rounds separate them.
+        // A multiplicative generator begins alike for nearby seeds. A few rounds separate them.
         for _ in 0..8 {
             generator.next_u64();
         }

@@ -8,36 +8,36 @@ use super::{NEVER, Ns};
 /// An armed timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timer {
-    /// When it fires.
+    /// Time at which the timer fires.
     pub at: Ns,
-    /// Whom it is for.
+    /// Index chosen by the caller of [`Timers::arm`].
     pub owner: u32,
 }
 
-/// Timers in order; those of one moment fire in the order in which they were armed. `benches/queues.rs` compares them with
-/// other queues.
+/// Timers in the order of their times. Simultaneous timers fire in the order in which they were armed. `benches/queues.rs`
+/// compares the implementation with other queues.
 ///
-/// A CPU has a few timers, and the newest is mostly among the last: it moves one or two places up in a short sorted array,
-/// which is a guess of a branch less than a heap takes. What does not fit waits in a heap until the array is empty.
+/// A CPU has a few timers, and the newest is mostly among the last: it moves up one or two places in a short sorted array,
+/// which has fewer unpredictable branches than a heap. Timers that do not fit wait in a heap until the array is empty.
 #[derive(Debug, Clone, Default)]
 #[repr(C)]
 pub struct Timers {
     first: u32,
     length: u32,
     armed: u32,
-    /// Whether there are others.
+    /// Whether `heap` contains timers.
     many: bool,
-    /// The earliest timers, ascending, in a ring; empty only if there are none at all. With what is above it in the first
-    /// cache line.
-    near: [Armed; NEAR],
-    /// The others, none before the last of the ring.
-    far: BinaryHeap<Reverse<Armed>>,
+    /// Ring of the earliest timers, ascending; empty only if there are no timers. The first entries share a cache line with
+    /// the fields above.
+    ring: [Armed; RING],
+    /// The other timers, none before the last timer of the ring.
+    heap: BinaryHeap<Reverse<Armed>>,
 }
 
-/// Places of the ring, a power of two.
-const NEAR: usize = 16;
+/// Length of the ring, a power of two.
+const RING: usize = 16;
 
-/// A timer and when it was armed: in the order of its fields.
+/// A timer and its rank among all armed timers, compared in the order of the fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Armed {
     at: Ns,
@@ -46,50 +46,50 @@ struct Armed {
 }
 
 impl Timers {
-    /// Arms a timer for `owner` at `at`. Nothing is cancelled: whoever has changed plans ignores the call.
+    /// Arms a timer for `owner` at `at`. Timers are never cancelled: an owner ignores timers that it does not need.
     #[inline]
     pub fn arm(&mut self, at: Ns, owner: u32) {
         let timer = Armed { at, order: self.armed, owner };
         self.armed = self.armed.wrapping_add(1);
-        if self.length as usize == NEAR || self.many {
+        if self.length as usize == RING || self.many {
             return self.arm_among_many(timer);
         }
         self.insert(timer);
     }
 
-    /// Puts the newest timer in its place.
+    /// Inserts the newest timer into the ring.
     #[inline]
     fn insert(&mut self, timer: Armed) {
         let mut place = self.first + self.length;
         self.length += 1;
-        while place > self.first && self.near(place - 1).at > timer.at {
-            *self.near(place) = *self.near(place - 1);
+        while place > self.first && self.at(place - 1).at > timer.at {
+            *self.at(place) = *self.at(place - 1);
             place -= 1;
         }
-        *self.near(place) = timer;
+        *self.at(place) = timer;
     }
 
     #[cold]
     #[inline(never)]
     fn arm_among_many(&mut self, timer: Armed) {
-        let last = *self.near(self.first + self.length - 1);
+        let last = *self.at(self.first + self.length - 1);
         self.many = true;
         if timer > last {
-            return self.far.push(Reverse(timer));
+            return self.heap.push(Reverse(timer));
         }
-        if self.length as usize == NEAR {
-            self.far.push(Reverse(last));
+        if self.length as usize == RING {
+            self.heap.push(Reverse(last));
             self.length -= 1;
         }
         self.insert(timer);
     }
 
     #[inline]
-    fn near(&mut self, place: u32) -> &mut Armed {
-        &mut self.near[place as usize % NEAR]
+    fn at(&mut self, place: u32) -> &mut Armed {
+        &mut self.ring[place as usize % RING]
     }
 
-    /// When the first timer fires; [`NEVER`] without timers.
+    /// Time at which the first timer fires; [`NEVER`] without timers.
     #[inline]
     pub fn next(&self) -> Ns {
         self.first().map_or(NEVER, |timer| timer.at)
@@ -98,15 +98,15 @@ impl Timers {
     /// The first timer.
     #[inline]
     pub fn first(&self) -> Option<Timer> {
-        let Armed { at, owner, .. } = self.near[self.first as usize % NEAR];
+        let Armed { at, owner, .. } = self.ring[self.first as usize % RING];
         (self.length > 0).then_some(Timer { at, owner })
     }
 
-    /// Takes the first timer off.
+    /// Removes and returns the first timer.
     #[inline]
     pub fn pop(&mut self) -> Option<Timer> {
         let first = self.first()?;
-        self.first = (self.first + 1) % NEAR as u32;
+        self.first = (self.first + 1) % RING as u32;
         self.length -= 1;
         if self.length == 0 && self.many {
             self.refill();
@@ -114,22 +114,22 @@ impl Timers {
         Some(first)
     }
 
-    /// Half of the ring is taken from the heap.
+    /// Fills half of the ring from the heap.
     #[cold]
     #[inline(never)]
     fn refill(&mut self) {
-        let timers = std::iter::from_fn(|| self.far.pop()).take(NEAR / 2);
+        let timers = std::iter::from_fn(|| self.heap.pop()).take(RING / 2);
         for (place, Reverse(timer)) in timers.enumerate() {
-            self.near[place] = timer;
+            self.ring[place] = timer;
             self.length = place as u32 + 1;
         }
         self.first = 0;
-        self.many = !self.far.is_empty();
+        self.many = !self.heap.is_empty();
     }
 
     /// Number of armed timers.
     pub fn len(&self) -> usize {
-        self.length as usize + self.far.len()
+        self.length as usize + self.heap.len()
     }
 
     /// Whether no timer is armed.
@@ -156,7 +156,7 @@ mod tests {
         }
 
         #[test]
-        fn timers_are_in_order_however_arming_and_firing_take_turns(
+        fn timers_stay_in_order_when_arming_and_firing_alternate(
             turns in prop::collection::vec(prop::option::weighted(0.6, 0u64..1000), 0..400),
         ) {
             let (mut timers, mut plain, mut armed) = (Timers::default(), std::collections::BTreeSet::new(), 0);
