@@ -10,21 +10,21 @@
 //! parts of the engine wherever they lie, next to the state that they change.
 //!
 //! ```text
-//! error       what can go wrong
+//! error       errors
 //! shipped     the machines and kernel models of models/
-//! time        the clock, and what is due when
+//! time        the clock, timers and the agenda of events
 //! table       tables by CPU and by task
 //! machine     topology, domains, costs
 //! kernel      a kernel model and its tunables
-//! ledger      where each CPU's time goes
-//! sched       which task runs on a CPU: real-time tasks, Cfs, Eevdf, O1; the runqueues
+//! ledger      accounts of each CPU's time
+//! sched       choice of the task that runs on a CPU: real-time tasks, Cfs, Eevdf, O1; the runqueues
 //! vmstat      counters of virtual memory, and the workers that fold them
 //! schedstats  the kernel's scheduler statistics
 //! observe     counters, histograms, observers, the outcome
 //! physics     cold caches, remote memory, bandwidth, SMT
 //! balance     which CPU a task runs on: wake-up, fork, exec, periodic and new-idle balancing
 //! numa        NUMA balancing: scans, hinting faults, preferred nodes
-//! tasks       what tasks do: messages, locks, children, the start gate
+//! tasks       operations of tasks: messages, locks, children, the start gate
 //! engine      events, interrupts, accounting
 //! simulation  checks a configuration and runs the engine
 //! ```

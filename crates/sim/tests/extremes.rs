@@ -50,7 +50,7 @@ fn cost_above_a_second_is_refused_with_its_name() {
 
 #[test]
 fn machine_without_progress_and_machine_too_large_are_refused() {
-    for (change, told) in [
+    for (change, expected) in [
         // 4 ms of work in a tick every 4 ms.
         (
             (|it| it.costs.tick = 4_000_000) as fn(&mut Machine),
@@ -63,7 +63,7 @@ fn machine_without_progress_and_machine_too_large_are_refused() {
         let mut wrong = machine("laptop-4").unwrap();
         change(&mut wrong);
         let text = run(wrong, messages(), Config::default()).unwrap_err().to_string();
-        assert!(text.starts_with(&format!("machine `laptop-4`, {told}")), "{text}");
+        assert!(text.starts_with(&format!("machine `laptop-4`, {expected}")), "{text}");
     }
     let mut most = machine("laptop-4").unwrap();
     (most.costs.tick, most.costs.syscall, most.sockets, most.memory_mib) = (3_900_000, 1, 64, 1 << 32);

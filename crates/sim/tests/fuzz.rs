@@ -110,13 +110,13 @@ fn fuzz(seed: u64, corpus: &'static [&str], body: fn(&str) -> bool) {
     let mut accepted = 0;
     for case in 0..asked.unwrap_or(CASES) {
         let text = mutated(&mut random, corpus);
-        let (told, hear) = channel();
+        let (result, receiver) = channel();
         let given = text.clone();
         std::thread::spawn(move || {
             let done = catch_unwind(AssertUnwindSafe(|| body(&given)));
-            told.send(done.ok())
+            result.send(done.ok())
         });
-        match hear.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(PATIENCE) {
             Ok(Some(ran)) => accepted += u64::from(ran),
             Err(RecvTimeoutError::Timeout) => panic!("case {case} hangs:\n{text}"),
             _ => panic!("case {case} panics:\n{text}"),

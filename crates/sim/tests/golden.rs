@@ -56,7 +56,7 @@ fn outcomes_are_the_same_everywhere() {
         .collect();
     assert_eq!(
         digests, GOLDEN,
-        "if the model has been changed on purpose, these are the new ones: {digests:#x?}"
+        "if the change of the model is intended, replace the digests by: {digests:#x?}"
     );
 }
 

@@ -178,7 +178,7 @@ fn outcomes_are_the_same_everywhere() {
     assert_eq!(
         actual.each_ref().map(Vec::as_slice),
         GOLDEN.each_ref().map(|digests| digests.as_slice()),
-        "if the model has been changed on purpose, these are the new ones: {actual:#x?}"
+        "if the change of the model is intended, replace the digests by: {actual:#x?}"
     );
 }
 

@@ -254,7 +254,7 @@ fn eevdf_dequeues_a_delayed_sleeper_when_it_would_be_chosen() {
     let mut bench = with_a_delayed_sleeper();
     // At the end of 1's slice V = (600000 + 750000) / 2 = 675000: task 1 is not eligible. Task 0 is eligible and leaves
     // the queue, without its positive lag of 75000.
-    assert!(bench.charge(1, 750_000), "one that lingers competes");
+    assert!(bench.charge(1, 750_000), "a delayed task competes");
     assert_eq!(bench.pick(Some(1)), Some(1));
     assert!(!Eevdf::sched_delayed(&bench.all[0]));
     bench.charge(1, 50_000);

@@ -178,7 +178,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.give_up(cpu, state);
     }
 
-    /// As [`Engine::block`], as a part of the caller.
+    /// As [`Engine::block`], inlined.
     #[inline(always)]
     pub(crate) fn give_up(&mut self, cpu: usize, state: State) {
         self.update_curr(cpu);
