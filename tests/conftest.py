@@ -52,7 +52,7 @@ HERE = ("cli", "execution", "observe", "targets", "tunables", "workloads")
 # These tests boot guests or stand-ins for guests, which do not use this machine's tunables and lock.
 GUEST_FOLDER = Path("tests/targets/vm")
 GUESTS = (
-    "test_vm.py", "test_vm_host_files.py", "test_sched_ext_guest.py", "test_vm_resume.py", "test_vm_guest_lies.py"
+    "test_vm.py", "test_vm_host_files.py", "test_sched_ext_guest.py", "test_vm_resume.py", "test_vm_untrusted_guests.py"
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
 
-TELL = """
+PRINT_ATTRIBUTES = """
 import ctypes, json, os
 class Attr(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint32), ("policy", ctypes.c_uint32), ("flags", ctypes.c_uint64),
@@ -51,7 +51,7 @@ def variant(**fields: object) -> Variant:
 def reported(**fields: object) -> dict[str, object]:
     import json
 
-    launched = launch(Command((sys.executable, "-c", TELL)), variant(**fields), 30)
+    launched = launch(Command((sys.executable, "-c", PRINT_ATTRIBUTES)), variant(**fields), 30)
     assert launched.status == 0, launched.stderr
     answer: dict[str, object] = json.loads(launched.stdout)
     return answer
@@ -101,7 +101,7 @@ def test_a_background_process_that_a_trial_leaves_is_killed() -> None:
     assert alive(marker) == []
 
 
-def test_a_server_is_up_for_the_trial_and_gone_after_it(tmp_path: Path) -> None:
+def test_a_server_runs_during_the_trial_and_ends_after_it(tmp_path: Path) -> None:
     place, marker = tmp_path / "socket", f"server-{os.getpid()}"
     serve = (
         f"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind({str(place)!r}); s.listen(); "
@@ -113,7 +113,7 @@ def test_a_server_is_up_for_the_trial_and_gone_after_it(tmp_path: Path) -> None:
     assert alive(marker) == []
 
 
-def test_an_interrupt_during_a_trial_kills_all_that_it_started() -> None:
+def test_an_interrupt_during_a_trial_kills_all_its_processes() -> None:
     marker = f"interrupted-{os.getpid()}"
     command = Command(("sh", "-c", f"setsid {sleeper(marker)} & sleep 600"))
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -166,14 +166,20 @@ def text(run: str = "true", use: str = "command", variant: str = "", timeout: st
 def measure(engine: Engine, tmp_path: Path) -> Callable[[str], Measurement]:
     """Run an experiment text's only trial on the host and return its measurement."""
 
-    def one(source: str) -> Measurement:
-        made: Plan = plan(parse(source, "f"), 1)
-        seen: list[Measurement] = []
+    def measure_trial(source: str) -> Measurement:
+        run_plan: Plan = plan(parse(source, "f"), 1)
+        measurements: list[Measurement] = []
         target = Host(journal_dir=tmp_path / "journal")
-        execute(made, target, engine, begin(engine, made, source), lambda t, m: seen.append(m) if m else None)
-        return seen[0]
+        execute(
+            run_plan,
+            target,
+            engine,
+            begin(engine, run_plan, source),
+            lambda t, m: measurements.append(m) if m else None,
+        )
+        return measurements[0]
 
-    return one
+    return measure_trial
 
 
 def test_a_command_s_times_and_cpu_share_are_measured(measure) -> None:
@@ -200,7 +206,7 @@ def test_a_failing_command_is_a_failed_trial_with_its_last_output(measure) -> No
     assert done.reason == "exit code 3: cannot find the reactor"
 
 
-def test_another_exit_code_can_be_the_good_one(measure) -> None:
+def test_a_non_zero_exit_code_can_mean_success(measure) -> None:
     assert measure(text("sh -c 'exit 3'", more="success = 3")).state == "ok"
 
 
@@ -252,7 +258,7 @@ def test_a_plan_that_can_run_has_no_missing_requirement() -> None:
     assert missing_requirements(text(variant='policy = "batch"')) == ""
 
 
-def test_a_launcher_that_cannot_be_started_says_so() -> None:
+def test_a_launcher_that_cannot_be_started_gives_the_reason() -> None:
     assert isinstance(launch(Command(("true",)), variant(), 5), Launched)
 
 
@@ -263,7 +269,7 @@ def test_the_callback_runs_about_once_a_second_during_a_command() -> None:
     assert 1 <= len(calls) <= launched.report["elapsed_ns"] / 1e9 + 1
 
 
-def test_a_kernel_without_pidfds_is_waited_for_too(monkeypatch) -> None:
+def test_waiting_works_on_a_kernel_without_pidfds(monkeypatch) -> None:
     def absent(pid: int) -> int:
         raise OSError(38, "Function not implemented")
 

@@ -53,7 +53,7 @@ run = '''{run}'''
 BASELINE_FIRST = next(seed for seed in range(100) if permutation(seed, 1, "variant", 2) == [0, 1])
 """A random seed for which the first block begins with the baseline."""
 
-TELL = "sh -c 'cat {root}/sys/kernel/sched_ext/root/ops 2>/dev/null || echo none'"
+PRINT_SCHEDULER = "sh -c 'cat {root}/sys/kernel/sched_ext/root/ops 2>/dev/null || echo none'"
 """A workload that prints the loaded scheduler."""
 
 WHEN_ENABLED = (
@@ -69,13 +69,15 @@ Run = Callable[..., Done]
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
     """A kernel with sched_ext and no loaded scheduler."""
-    made = FakeKernel(tmp_path / "kernel")
-    with made.running():
-        yield made
+    fake = FakeKernel(tmp_path / "kernel")
+    with fake.running():
+        yield fake
 
 
-def planned(kernel: FakeKernel, *, how: str = "well", run: str = TELL, blocks: int = 2, action: str = "") -> Plan:
-    """A plan with two variants, the second with a stand-in for a scheduler."""
+def planned(
+    kernel: FakeKernel, *, how: str = "well", run: str = PRINT_SCHEDULER, blocks: int = 2, action: str = ""
+) -> Plan:
+    """Return a plan with two variants, the second with a stand-in for a scheduler."""
     workload = run.format(root=kernel.root, action=action)
     text = EXPERIMENT.format(blocks=blocks, line=kernel.line("simple_1.0", how), run=workload)
     return plan(parse(text, "f"), BASELINE_FIRST)
@@ -83,7 +85,7 @@ def planned(kernel: FakeKernel, *, how: str = "well", run: str = TELL, blocks: i
 
 @pytest.fixture
 def host(kernel: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    """A host with that kernel's files and without the machine's lock, since these tests measure nothing."""
+    """A host with the files of `kernel`. It does not lock the machine, since these tests measure nothing."""
     monkeypatch.setattr("schedlab.targets.host.target.machine_lock", nullcontext)
     return Host(kernel.root, tmp_path / "journal")
 
@@ -92,22 +94,24 @@ def host(kernel: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def run(host: Host, engine: Engine) -> Run:
     """Run a plan with the real loop and store; return the trials and their measurements."""
 
-    def go(made: Plan, at: Callable[[Trial, Measurement | None], None] = lambda trial, measurement: None) -> Done:
-        seen: Done = []
+    def run_once(
+        run_plan: Plan, at: Callable[[Trial, Measurement | None], None] = lambda trial, measurement: None
+    ) -> Done:
+        measured: Done = []
 
         def progress(trial: Trial, measurement: Measurement | None) -> None:
             if measurement is not None:
-                seen.append((trial, measurement))
+                measured.append((trial, measurement))
             at(trial, measurement)
 
-        execute(made, host, engine, begin(engine, made), progress)
-        return seen
+        execute(run_plan, host, engine, begin(engine, run_plan), progress)
+        return measured
 
-    return go
+    return run_once
 
 
 def processes(kernel: FakeKernel) -> list[str]:
-    """Command lines of the processes that use this kernel."""
+    """Return the command lines of the processes that use this kernel."""
     result = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -132,17 +136,17 @@ def states(done: Done) -> dict[str, list[str]]:
 
 
 def failure(done: Done) -> str:
-    """The reason of the only failed trial."""
+    """Return the reason of the only failed trial."""
     (reason,) = [measurement.reason for _, measurement in done if measurement.state != "ok"]
     return reason
 
 
-def test_a_scheduler_is_loaded_for_its_variant_s_trials_and_for_no_others(kernel, run, engine) -> None:
-    made = planned(kernel, blocks=3)
-    done = run(made)
+def test_a_scheduler_is_loaded_only_for_the_trials_of_its_variant(kernel, run, engine) -> None:
+    run_plan = planned(kernel, blocks=3)
+    done = run(run_plan)
     under = {(trial.variant.name, measurement.stdout.strip()) for trial, measurement in done}
     assert under == {("base", "none"), ("ext", "simple_1.0")}
-    times = [name for name, _ in groupby(trial.variant.name for trial in made.trials)].count("ext")
+    times = [name for name, _ in groupby(trial.variant.name for trial in run_plan.trials)].count("ext")
     assert int(kernel.read("enable_seq")) == ENABLED_BEFORE + times
     assert_nothing_left(kernel)
     stored = reading.run(engine, None)
@@ -158,7 +162,7 @@ def test_a_kernel_without_a_counter_of_schedulers_is_supported(kernel, run) -> N
     assert_nothing_left(kernel)
 
 
-def test_an_ejected_scheduler_fails_that_trial_with_the_reason_and_the_run_goes_on(kernel, run) -> None:
+def test_an_ejected_scheduler_fails_its_trial_with_the_reason_and_the_run_continues(kernel, run) -> None:
     (kernel.root / "armed").touch()
     done = run(planned(kernel, run=WHEN_ENABLED, action="eject"))
     assert states(done) == {"base": ["ok", "ok"], "ext": ["failed", "ok"]}
@@ -174,7 +178,7 @@ def test_an_ejected_scheduler_fails_that_trial_with_the_reason_and_the_run_goes_
     assert_nothing_left(kernel)
 
 
-def test_a_trial_is_ended_when_its_scheduler_is_ejected_and_not_run_to_its_end(kernel, run) -> None:
+def test_the_ejection_of_its_scheduler_ends_a_trial_early(kernel, run) -> None:
     endless = "sh -c 'if grep -q enabled {root}/sys/kernel/sched_ext/state; then touch {root}/eject; sleep 600; fi'"
     done = run(planned(kernel, run=endless, blocks=1))
     assert states(done) == {"base": ["ok"], "ext": ["failed"]}
@@ -188,7 +192,7 @@ def test_a_scheduler_that_ends_by_itself_fails_the_trial(kernel, run) -> None:
     assert "its process has ended (exit code 3)" in failure(done)
 
 
-def test_a_scheduler_that_was_replaced_meanwhile_fails_the_trial(kernel, run) -> None:
+def test_a_scheduler_replaced_during_a_trial_fails_the_trial(kernel, run) -> None:
     again = f"sh -c 'grep -q enabled {kernel.folder}/state && echo 99 >{kernel.folder}/enable_seq; true'"
     done = run(planned(kernel, blocks=1, run=again))
     assert states(done) == {"base": ["ok"], "ext": ["failed"]}
@@ -231,9 +235,9 @@ def test_a_scheduler_that_the_kernel_keeps_ends_the_run(kernel, run, monkeypatch
 def test_a_scheduler_that_the_kernel_keeps_at_the_end_is_reported(kernel, run, host, monkeypatch) -> None:
     monkeypatch.setattr(scheduler, "GRACE", 0.2)
     kernel.keeps = True
-    made = planned(kernel, blocks=1)
-    assert made.trials[-1].variant.name == "ext"
-    run(made)
+    run_plan = planned(kernel, blocks=1)
+    assert run_plan.trials[-1].variant.name == "ext"
+    run(run_plan)
     (message,) = host.leftovers
     assert "'simple_1.0' is still loaded" in message
 
@@ -251,7 +255,7 @@ def test_only_the_end_of_a_large_output_is_kept(kernel, run, monkeypatch) -> Non
     assert 0 < max(sizes) <= scheduler.LARGEST_OUTPUT
 
 
-def test_somebody_else_s_scheduler_during_the_baseline_fails_its_trial(kernel, run) -> None:
+def test_a_foreign_scheduler_during_the_baseline_fails_the_trial(kernel, run) -> None:
     def intrude(trial: Trial, measurement: Measurement | None) -> None:
         if trial.variant.name == "base" and trial.block == 1:
             kernel.unload() if measurement else kernel.load("rusty")
@@ -261,7 +265,7 @@ def test_somebody_else_s_scheduler_during_the_baseline_fails_its_trial(kernel, r
     assert "'rusty' is loaded, by somebody else" in failure(done)
 
 
-def test_somebody_else_s_scheduler_in_its_place_fails_the_variant_s_trial(kernel, run) -> None:
+def test_a_foreign_scheduler_in_place_of_the_variant_s_scheduler_fails_the_trial(kernel, run) -> None:
     def intrude(trial: Trial, measurement: Measurement | None) -> None:
         if trial.variant.name == "ext" and trial.block == 1:
             kernel.unload() if measurement else kernel.load("rusty")
@@ -285,14 +289,14 @@ def test_an_interrupt_stops_the_scheduler(kernel, run, engine) -> None:
 
 def test_only_a_foreign_scheduler_is_a_change_of_the_machine(kernel, run, host, monkeypatch) -> None:
     monkeypatch.setattr("schedlab.targets.host.target.take", lambda: {"kernel": {"sched_ext": _sched_ext(kernel.root)}})
-    before, seen = host.fingerprint(), []
+    before, changes = host.fingerprint(), []
 
     def check(trial: Trial, measurement: Measurement | None) -> None:
         if measurement is not None:
-            seen.append((trial.variant.name, _sched_ext(kernel.root), host.changes(before)))
+            changes.append((trial.variant.name, _sched_ext(kernel.root), host.changes(before)))
 
     run(planned(kernel, blocks=1), check)
-    assert seen == [("base", "disabled", []), ("ext", "enabled: simple_1.0", [])]
+    assert changes == [("base", "disabled", []), ("ext", "enabled: simple_1.0", [])]
     kernel.load("rusty")
     assert host.changes(before) == ["kernel.sched_ext (disabled → enabled: rusty)"]
 
@@ -334,12 +338,12 @@ def test_a_signal_to_schedlab_leaves_no_scheduler_and_no_process(kernel, number)
     eventually(lambda: kernel.read("state") == "disabled")
 
 
-def reported(made: Plan, system: System) -> str:
-    return "\n".join(map(str, missing_requirements(made, system)))
+def reported(run_plan: Plan, system: System) -> str:
+    return "\n".join(map(str, missing_requirements(run_plan, system)))
 
 
 def test_a_kernel_without_sched_ext_is_reported_with_the_reason(kernel, tmp_path) -> None:
-    made, bare = planned(kernel), tmp_path / "bare"
+    run_plan, bare = planned(kernel), tmp_path / "bare"
     (bare / "proc/sys/kernel").mkdir(parents=True)
     release = bare / "proc/sys/kernel/osrelease"
     for version, reason in {
@@ -348,14 +352,14 @@ def test_a_kernel_without_sched_ext_is_reported_with_the_reason(kernel, tmp_path
     }.items():
         release.write_text(f"{version}\n")
         assert f"sched_ext (variant 'ext'): this kernel ({version}) has no sched_ext: {reason}" in reported(
-            made, System(bare)
+            run_plan, System(bare)
         )
     (bare / "boot").mkdir()
     (bare / "boot/config-6.12.9").write_text("CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n")
-    assert "it was built without CONFIG_SCHED_CLASS_EXT" in reported(made, System(bare))
+    assert "it was built without CONFIG_SCHED_CLASS_EXT" in reported(run_plan, System(bare))
 
 
-def test_this_machine_s_kernel_is_judged_by_its_files(kernel) -> None:
+def test_sched_ext_is_detected_from_the_files_of_the_kernel(kernel) -> None:
     has = Path("/sys/kernel/sched_ext/state").exists()
     reasons = [reason for reason, _ in faults(System())]
     assert any("has no sched_ext" in reason for reason in reasons) is not has
@@ -371,8 +375,8 @@ def test_a_loaded_scheduler_is_reported_by_name(kernel, host) -> None:
 
 
 def test_a_missing_program_is_reported(kernel) -> None:
-    made = plan(parse(EXPERIMENT.format(blocks=1, line="scx_nowhere --fast", run="true"), "f"), 1)
-    assert "variant 'ext': sched_ext: there is no program 'scx_nowhere' here" in reported(made, System(kernel.root))
+    run_plan = plan(parse(EXPERIMENT.format(blocks=1, line="scx_nowhere --fast", run="true"), "f"), 1)
+    assert "variant 'ext': sched_ext: there is no program 'scx_nowhere' here" in reported(run_plan, System(kernel.root))
 
 
 def test_loading_needs_root_on_a_real_kernel(kernel, monkeypatch) -> None:

@@ -1,4 +1,4 @@
-"""The shell functions for sched_ext in guests, under the supported shells, on files in a kernel's place."""
+"""The shell functions for sched_ext in guests, under each supported shell, with files that stand for a kernel."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def shell(request: pytest.FixtureRequest) -> list[str]:
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
     """A kernel with sched_ext and no loaded scheduler."""
-    made = FakeKernel(tmp_path / "kernel")
-    with made.running():
-        yield made
+    fake = FakeKernel(tmp_path / "kernel")
+    with fake.running():
+        yield fake
 
 
 SETTINGS = (
     "scx_root={root} scx_folder={root}/run scx_log='cat {root}/dev/kmsg' "
     "scx_start_seconds={start} scx_last_words=0 scx_grace=0"
 )
-"""The script's time limits; a wait may take one second more."""
+"""Time limits of the script. A wait may take one second more."""
 
 
-def does(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", start: int = 20) -> str:
-    """Source the script in a first process, run this text, and return the output."""
+def run_script(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", start: int = 20) -> str:
+    """Run this text in a shell that has sourced the script, and return its output."""
     settings = SETTINGS.format(root=kernel.root, start=start)
     text = f"{settings}\n{requirements.guest_script(kernel.standin('simple_1.0', how))}\n{body}\n"
     done = subprocess.run(
@@ -55,7 +55,7 @@ STATE = 'echo "$(scx_read state) $(scx_read root/ops)"'
 
 def test_a_scheduler_is_loaded_during_the_jobs_and_removed_afterwards(shell, kernel) -> None:
     job = f"scx_ready && {STATE}; scx_fault || echo well\n"
-    out = does(shell, kernel, f'{job}{job}scx_stop && echo "out $scx_reason"')
+    out = run_script(shell, kernel, f'{job}{job}scx_stop && echo "out $scx_reason"')
     assert out.split("\n") == ["enabled simple_1.0", "well"] * 2 + ["out ", ""]
     assert kernel.read("state") == "disabled"
     assert int(kernel.read("enable_seq")) == ENABLED_BEFORE + 1
@@ -66,7 +66,7 @@ def test_an_ejected_scheduler_is_a_fault_with_its_reason_and_is_loaded_again(she
     body = (
         f'scx_ready; touch {kernel.root}/eject; {wait}; scx_fault && echo "$scx_reason"; scx_ready && {STATE}; scx_stop'
     )
-    out = does(shell, kernel, body)
+    out = run_script(shell, kernel, body)
     for words in (
         f"sched_ext: '{kernel.root}/standin {kernel.root} simple_1.0 well' is no longer loaded (state 'disabled')",
         "its process has ended (status 1)",
@@ -81,44 +81,47 @@ def test_an_ejected_scheduler_is_a_fault_with_its_reason_and_is_loaded_again(she
 
 def test_a_kernel_without_a_counter_of_schedulers_is_supported(shell, kernel) -> None:
     (kernel.folder / "enable_seq").unlink()
-    assert does(shell, kernel, f"scx_ready; {STATE}; scx_fault || echo well; scx_stop") == "enabled simple_1.0\nwell\n"
+    assert (
+        run_script(shell, kernel, f"scx_ready; {STATE}; scx_fault || echo well; scx_stop")
+        == "enabled simple_1.0\nwell\n"
+    )
     assert kernel.read("state") == "disabled"
 
 
 def test_a_replaced_scheduler_is_a_fault(shell, kernel) -> None:
-    out = does(
+    out = run_script(
         shell, kernel, f'scx_ready; echo 99 >{kernel.folder}/enable_seq; scx_fault && echo "$scx_reason"; scx_stop'
     )
     assert "was ejected or ended, and 'simple_1.0' is loaded" in out
 
 
 def test_a_refused_scheduler_is_reported_with_its_output(shell, kernel) -> None:
-    out = does(shell, kernel, 'scx_ready || echo "$scx_reason"; scx_fault && echo fault', how="refused")
+    out = run_script(shell, kernel, 'scx_ready || echo "$scx_reason"; scx_fault && echo fault', how="refused")
     assert "was not loaded; its process has ended (status 7); it printed: libbpf: the verifier does not like it" in out
     assert out.endswith("fault\n")
 
 
 def test_a_program_that_loads_no_scheduler_is_ended_after_the_limit(shell, kernel) -> None:
-    out = does(shell, kernel, 'scx_ready || echo "$scx_reason"', how="never", start=0)
+    out = run_script(shell, kernel, 'scx_ready || echo "$scx_reason"', how="never", start=0)
     assert "was not loaded; it printed: nothing" in out
     assert not (kernel.root / "run").exists()
 
 
 def test_a_program_that_ignores_signals_is_killed(shell, kernel) -> None:
-    out = does(shell, kernel, f"scx_ready; {STATE}; scx_stop && {STATE}", how="stubborn")
+    out = run_script(shell, kernel, f"scx_ready; {STATE}; scx_stop && {STATE}", how="stubborn")
     assert out == "enabled simple_1.0\ndisabled \n"
 
 
 def test_a_scheduler_that_the_kernel_keeps_is_reported(shell, kernel) -> None:
     kernel.keeps = True
-    out = does(shell, kernel, 'scx_ready; scx_stop || echo "$scx_reason"')
+    out = run_script(shell, kernel, 'scx_ready; scx_stop || echo "$scx_reason"')
     assert "sched_ext: 'simple_1.0' is still loaded after the end of" in out
 
 
 def test_a_large_output_is_truncated_while_the_jobs_run(shell, kernel) -> None:
     run = f"{kernel.root}/run"
     cut = f"[ -s {run}/end ] && [ $(wc -c <{run}/output) -le 1048576 ]"
-    out = does(
+    out = run_script(
         shell, kernel, f"scx_ready; until {cut}; do sleep 0.02; done; scx_fault || echo well; scx_stop", how="chatty"
     )
     assert out == "well\n"
@@ -126,10 +129,10 @@ def test_a_large_output_is_truncated_while_the_jobs_run(shell, kernel) -> None:
 
 def test_a_kernel_without_sched_ext_or_with_a_loaded_scheduler_is_reported(shell, kernel) -> None:
     kernel.load("rusty")
-    assert "'rusty' is loaded already" in does(shell, kernel, 'scx_ready || echo "$scx_reason"')
+    assert "'rusty' is loaded already" in run_script(shell, kernel, 'scx_ready || echo "$scx_reason"')
     kernel.unload()
     shutil.rmtree(kernel.folder)
-    assert "has none" in does(shell, kernel, 'scx_ready || echo "$scx_reason"')
+    assert "has none" in run_script(shell, kernel, 'scx_ready || echo "$scx_reason"')
 
 
 def test_a_guest_s_kernel_is_refused_by_its_configuration() -> None:

@@ -1,4 +1,4 @@
-"""Remarks on trials name their variants, unless they concern all of them."""
+"""Remarks on trials name their variants, unless a remark concerns all variants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_a_remark_names_its_variants_once_in_order() -> None:
     assert remarks.texts == [f"variants 'control', 'base': {OFF}"]
 
 
-def test_a_remark_on_all_variants_names_none() -> None:
+def test_a_remark_on_all_variants_names_no_variant() -> None:
     remarks = Remarks(["base", "on"])
     remarks.add("base", [OFF, "no perf"])
     remarks.add("on", ["no perf"])

@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 
 @dataclass
-class Ran:
+class StoredRun:
     """A run: its trials' measurements by variant and workload, and its notes."""
 
     measured: dict[tuple[str, str], list[Measurement]]
@@ -51,24 +51,26 @@ class Ran:
     engine: Engine
     run_id: int
 
-    def one(self, variant: str, workload: str) -> Measurement:
+    def measurement_of(self, variant: str, workload: str) -> Measurement:
         (result,) = self.measured[variant, workload]
         return result
 
 
 def smallest(experiment: Experiment, control: bool = False) -> Experiment:
-    """The experiment with one block and without a control, if not requested."""
+    """Return the experiment with one block, and with a control only if requested."""
     design = experiment.design.model_copy(update={"blocks": 1, "control": control, "warmup": 0})
     return experiment.model_copy(update={"design": design})
 
 
-def ran(experiment: Experiment, engine: Engine, text: str = "", quick: bool = True, seed: int = 1) -> Ran:
-    made: Plan = plan(experiment, seed, quick=quick)
+def run_in_guests(
+    experiment: Experiment, engine: Engine, text: str = "", quick: bool = True, seed: int = 1
+) -> StoredRun:
+    run_plan: Plan = plan(experiment, seed, quick=quick)
     target = VirtualMachine(experiment.target, experiment.variant)
-    assert target.missing_requirements(made) == []
+    assert target.missing_requirements(run_plan) == []
     fingerprint = target.fingerprint()
     new = writing.NewRun(
-        made, target.name, target.kind, quick, text, "f.toml", fingerprint, target.fingerprint_hash(fingerprint)
+        run_plan, target.name, target.kind, quick, text, "f.toml", fingerprint, target.fingerprint_hash(fingerprint)
     )
     run_id = writing.begin(engine, new)
     measured: dict[tuple[str, str], list[Measurement]] = {}
@@ -77,25 +79,25 @@ def ran(experiment: Experiment, engine: Engine, text: str = "", quick: bool = Tr
         if measurement is not None:
             measured.setdefault((trial.variant.name, trial.row.label), []).append(measurement)  # type: ignore[attr-defined]
 
-    execute(made, target, engine, run_id, progress)
+    execute(run_plan, target, engine, run_id, progress)
     with engine.connect() as connection:
         notes = json.loads(connection.exec_driver_sql("select notes from run").scalar_one())
-    return Ran(measured, notes, target, engine, run_id)
+    return StoredRun(measured, notes, target, engine, run_id)
 
 
 @pytest.fixture(scope="session")
-def schedstats(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def schedstats(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
     """The example: schedstats off, on by the sysctl, on by the boot parameter; three boots."""
     require_guest("debian-6.12")
     experiment, text = load(EXAMPLES / "vm-schedstats.toml")
     store = open_store(tmp_path_factory.mktemp("vm") / "store.sqlite", create=True)
-    return ran(smallest(experiment), store, text)
+    return run_in_guests(smallest(experiment), store, text)
 
 
 @pytest.mark.parametrize("workload", ["hackbench", "pipetest"])
 @pytest.mark.parametrize("variant", ["off", "sysctl", "boot"])
-def test_both_workloads_run_in_every_guest(schedstats: Ran, variant: str, workload: str) -> None:
-    measurement = schedstats.one(variant, workload)
+def test_both_workloads_run_in_every_guest(schedstats: StoredRun, variant: str, workload: str) -> None:
+    measurement = schedstats.measurement_of(variant, workload)
     assert (measurement.state, measurement.reason) == ("ok", "")
     assert all(metric.value > 0 for metric in measurement.metrics)
     assert measurement.counters["context-switches"] > 0
@@ -103,8 +105,8 @@ def test_both_workloads_run_in_every_guest(schedstats: Ran, variant: str, worklo
 
 @pytest.mark.parametrize("workload", ["hackbench", "pipetest"])
 @pytest.mark.parametrize("variant", ["sysctl", "boot"])
-def test_schedstats_move_only_while_they_are_on(schedstats: Ran, variant: str, workload: str) -> None:
-    on, off = (schedstats.one(name, workload).counters for name in (variant, "off"))
+def test_schedstats_move_only_while_they_are_on(schedstats: StoredRun, variant: str, workload: str) -> None:
+    on, off = (schedstats.measurement_of(name, workload).counters for name in (variant, "off"))
     assert on["schedstat.ttwu_count"] > 0
     assert on["process.nr_wakeups"] > 0
     assert any(name.startswith("schedstat.domain") and value > 0 for name, value in on.items())
@@ -113,14 +115,14 @@ def test_schedstats_move_only_while_they_are_on(schedstats: Ran, variant: str, w
     assert off["schedstat.pcount"] > 0  # counted even with schedstats off
 
 
-def test_migrations_between_nodes_are_counted_separately(schedstats: Ran) -> None:
-    counters = schedstats.one("off", "hackbench").counters
+def test_migrations_between_nodes_are_counted_separately(schedstats: StoredRun) -> None:
+    counters = schedstats.measurement_of("off", "hackbench").counters
     assert 0 < counters["node-migrations"] < counters["cpu-migrations"]
 
 
-def test_every_report_of_emulated_cpus_warns_and_marks_verdicts_on_times(schedstats: Ran) -> None:
+def test_every_report_of_emulated_cpus_warns_and_marks_verdicts_on_times(schedstats: StoredRun) -> None:
     if schedstats.target.kind == "real, virtual machine":
-        pytest.skip("there is KVM here: its speed is real, and nothing is to be warned of")
+        pytest.skip("this machine has KVM, so that times in guests need no warning")
     assert schedstats.target.kind == "real, emulated"
     report = build(findings(schedstats.engine, schedstats.run_id))
     assert "emulated" in [warning.kind for warning in report.warnings]
@@ -128,7 +130,7 @@ def test_every_report_of_emulated_cpus_warns_and_marks_verdicts_on_times(schedst
     assert "(emulated)" in text.to_text(report, 120)
 
 
-def test_the_fingerprint_names_kernel_machine_and_qemu(schedstats: Ran) -> None:
+def test_the_fingerprint_names_kernel_machine_and_qemu(schedstats: StoredRun) -> None:
     fingerprint = schedstats.target.fingerprint()
     assert fingerprint["machine"]["topology"] == "2x2/2"
     assert "6.12" in fingerprint["kernels"]["debian-6.12"]["release"]
@@ -136,12 +138,12 @@ def test_the_fingerprint_names_kernel_machine_and_qemu(schedstats: Ran) -> None:
     assert fingerprint["qemu"]
 
 
-def test_the_note_on_schedstats_names_the_variant_that_has_them_off(schedstats: Ran) -> None:
+def test_the_note_on_schedstats_names_the_variant_that_has_them_off(schedstats: StoredRun) -> None:
     (message,) = [note for note in schedstats.notes if "schedstats are off" in note]
     assert message.startswith("variant 'off': schedstats are off: ")
 
 
-def test_the_guest_s_clock_is_recorded_with_each_trial(schedstats: Ran) -> None:
+def test_the_guest_s_clock_is_recorded_with_each_trial(schedstats: StoredRun) -> None:
     clocks = {measurement.conditions.clocksource for each in schedstats.measured.values() for measurement in each}
     assert clocks <= {"tsc", "kvm-clock"}
 
@@ -164,12 +166,12 @@ PATIENCE = 300.0
 
 @pytest.fixture
 def booting(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has started a guest and waits for it; its files are below ``tmp_path``."""
+    """A process that has started a guest and waits. The guest's files are below ``tmp_path``."""
     require_guest("debian-6.12")
     program = f"""
 import signal, time
 from pathlib import Path
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which what started the tests may have turned off
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may ignore the signal
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import started
@@ -236,7 +238,7 @@ def test_unsupported_plans_are_refused_before_the_first_boot(variant: str, workl
     assert any(reason in text for text in messages), messages
 
 
-def test_stored_trials_contain_their_counters(schedstats: Ran) -> None:
+def test_stored_trials_contain_their_counters(schedstats: StoredRun) -> None:
     rows = pl.read_database("select state from trial", schedstats.engine.connect())
     assert rows["state"].to_list() == ["ok"] * 6
 
@@ -260,7 +262,7 @@ UNTIL_EJECTED = (
 """The first trial ends at once, the second after the removal of its scheduler."""
 
 
-def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_one_that_is_ejected_fails_its_trial(
+def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_its_ejection_fails_the_trial(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require_guest("debian-6.12")
@@ -273,8 +275,8 @@ def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_one_that_is_ejected_fail
     text = text.replace("[design]", 'topology = "1x1"\n[design]')
     experiment = smallest(parse(text, "f"))
     # The check rightly refuses Debian's kernel, which has no sched_ext.
-    monkeypatch.setattr(VirtualMachine, "missing_requirements", lambda self, made: [])
-    done = ran(experiment, engine, text, quick=False)
+    monkeypatch.setattr(VirtualMachine, "missing_requirements", lambda self, run_plan: [])
+    done = run_in_guests(experiment, engine, text, quick=False)
     first, ejected = done.measured["base", "command"]
     assert (first.state, first.reason, ejected.state) == ("ok", "", "failed")
     assert "is no longer loaded" in ejected.reason
@@ -316,56 +318,62 @@ loops = 100
 
 
 @pytest.fixture(scope="session")
-def sick(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def crash_run(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
     """A run whose first trial crashes the kernel; the second trial boots another guest."""
     require_guest("debian-6.12")
-    return ran(parse(SICK, "f"), open_store(tmp_path_factory.mktemp("sick") / "store.sqlite", create=True))
+    return run_in_guests(parse(SICK, "f"), open_store(tmp_path_factory.mktemp("sick") / "store.sqlite", create=True))
 
 
-def test_a_kernel_s_crash_fails_the_trial_with_the_console_around_it(sick: Ran) -> None:
-    crashed = sick.one("base", "command")
+def test_a_kernel_s_crash_fails_the_trial_with_the_console_around_it(crash_run: StoredRun) -> None:
+    crashed = crash_run.measurement_of("base", "command")
     assert crashed.state == "failed"
     assert crashed.reason.startswith("the guest's kernel has a fault")
     assert "sysrq" in crashed.stderr
     assert "Kernel panic - not syncing" in crashed.stderr
 
 
-def test_the_trial_after_a_crash_gets_a_fresh_guest(sick: Ran) -> None:
-    assert (sick.one("base", "pipetest").state, sick.one("base", "pipetest").reason) == ("ok", "")
+def test_the_trial_after_a_crash_gets_a_fresh_guest(crash_run: StoredRun) -> None:
+    assert (
+        crash_run.measurement_of("base", "pipetest").state,
+        crash_run.measurement_of("base", "pipetest").reason,
+    ) == (
+        "ok",
+        "",
+    )
 
 
 @pytest.fixture(scope="session")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def counted(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
     """The deterministic example: three migration costs, and the baseline again as the control."""
     require_guest("debian-6.12")
     experiment, text = load(EXAMPLES / "vm-migration-cost.toml")
-    return ran(
+    return run_in_guests(
         smallest(experiment, control=True), open_store(tmp_path_factory.mktemp("c") / "c.sqlite", create=True), text
     )
 
 
-def test_the_same_seed_gives_the_same_figures_and_counters_to_the_last_digit(counted: Ran) -> None:
-    base, control = (counted.one(name, "wakeup") for name in ("500000", "control"))
+def test_the_same_seed_gives_the_same_figures_and_counters_to_the_last_digit(counted: StoredRun) -> None:
+    base, control = (counted.measurement_of(name, "wakeup") for name in ("500000", "control"))
     assert (base.state, control.state) == ("ok", "ok")
     assert base.metrics == control.metrics
     assert base.counters == control.counters
     assert base.stdout == control.stdout
 
 
-def test_another_seed_gives_another_sample(counted: Ran, tmp_path: Path) -> None:
+def test_another_seed_gives_another_sample(counted: StoredRun, tmp_path: Path) -> None:
     experiment, text = load(EXAMPLES / "vm-migration-cost.toml")
     baseline = experiment.model_copy(update={"variant": experiment.variant[:1]})
-    other = ran(smallest(baseline), open_store(tmp_path / "store.sqlite", create=True), text, seed=2)
-    first, second = (each.one("500000", "wakeup") for each in (counted, other))
+    second_run = run_in_guests(smallest(baseline), open_store(tmp_path / "store.sqlite", create=True), text, seed=2)
+    first, second = (each.measurement_of("500000", "wakeup") for each in (counted, second_run))
     assert second.state == "ok"
     assert first.counters != second.counters
 
 
-def test_the_gain_of_new_idle_balancing_depends_on_the_migration_cost(counted: Ran) -> None:
-    def newidle(variant: str, what: str) -> float:
-        measurement = counted.one(variant, "wakeup")
+def test_the_gain_of_new_idle_balancing_depends_on_the_migration_cost(counted: StoredRun) -> None:
+    def newidle(variant: str, counter: str) -> float:
+        measurement = counted.measurement_of(variant, "wakeup")
         assert (measurement.state, measurement.reason) == ("ok", "")
-        counts = [value for name, value in measurement.counters.items() if name.endswith(f"newidle.{what}")]
+        counts = [value for name, value in measurement.counters.items() if name.endswith(f"newidle.{counter}")]
         assert len(counts) == 2  # a domain within the socket and one over the nodes
         return sum(counts)
 
@@ -382,18 +390,18 @@ def test_a_kernel_that_hangs_in_deterministic_mode_is_refused() -> None:
     assert any("hangs at its second CPU" in str(each) for each in messages)
 
 
-def example(name: str, folder: Path) -> Ran:
+def example(name: str, folder: Path) -> StoredRun:
     """A shipped example in its smallest form."""
     require_guest("debian-6.12")
     experiment, text = load(EXAMPLES / f"{name}.toml")
-    return ran(smallest(experiment), open_store(folder / "store.sqlite", create=True), text)
+    return run_in_guests(smallest(experiment), open_store(folder / "store.sqlite", create=True), text)
 
 
-def test_a_scan_delay_spares_a_short_task_and_not_a_long_one(tmp_path: Path) -> None:
+def test_a_scan_delay_exempts_short_tasks_only(tmp_path: Path) -> None:
     done = example("vm-numa-slow-start", tmp_path)
 
     def updates(variant: str, task: str) -> tuple[float, float]:
-        measurement = done.one(variant, task)
+        measurement = done.measurement_of(variant, task)
         assert (measurement.state, measurement.reason) == ("ok", "")
         return tuple(measurement.counters[f"vmstat.numa_{name}"] for name in ("pte_updates", "hint_faults"))
 
@@ -404,9 +412,9 @@ def test_a_scan_delay_spares_a_short_task_and_not_a_long_one(tmp_path: Path) -> 
     assert min(updates("no delay", "5 s task")) > 0
 
 
-def test_the_vmstat_worker_runs_by_its_interval_and_not_on_an_isolated_cpu(tmp_path: Path) -> None:
+def test_the_vmstat_worker_follows_its_interval_and_skips_an_isolated_cpu(tmp_path: Path) -> None:
     done = example("vm-vmstat", tmp_path)
-    result = {variant: done.one(variant, "busyloop") for variant in ("1s", "120s", "isolated 1s")}
+    result = {variant: done.measurement_of(variant, "busyloop") for variant in ("1s", "120s", "isolated 1s")}
     assert {(each.state, each.reason) for each in result.values()} == {("ok", "")}
     folds = {variant: each.counters["works.vmstat_update.cpu0"] for variant, each in result.items()}
     assert folds["1s"] >= 1
@@ -419,7 +427,7 @@ def test_the_vmstat_worker_runs_by_its_interval_and_not_on_an_isolated_cpu(tmp_p
     assert isolated["interrupts.LOC.cpu1"] < 100
 
 
-def test_a_variant_may_have_a_topology_of_its_own() -> None:
+def test_each_variant_can_set_a_topology() -> None:
     require_guest("debian-6.12")
     text = REFUSED.format(variant='topology = "2x1/2"', workload='use = "pipetest"')
     text = text.replace("[design]", 'topology = "2x2/1"\ndistances = [[10]]\n[design]')

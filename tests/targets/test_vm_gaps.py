@@ -1,4 +1,4 @@
-"""A gap of a series in a virtual machine: known before any boot, and the reason of each trial. Nothing boots."""
+"""A patch that did not build: its variant's trials fail without a boot, and it cannot be the baseline."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("stack")
-def test_a_gap_does_not_stop_a_run_and_its_trials_fail_with_its_reason(tmp_path: Path) -> None:
+def test_a_variant_without_a_kernel_fails_its_trials_and_does_not_stop_the_run(tmp_path: Path) -> None:
     experiment, _ = load(EXAMPLE)
-    made = plan(experiment, 1)
+    run_plan = plan(experiment, 1)
     target = VirtualMachine(experiment.target, experiment.variant)
-    assert not [each for each in target.missing_requirements(made) if "variant" in each.subject]
+    assert not [each for each in target.missing_requirements(run_plan) if "variant" in each.subject]
     assert set(target.fingerprint()["kernels"]) == {"built:stack", "built:stack+01", "built:stack+03"}
-    session = GuestSession(made, experiment.target, {}, b"", tmp_path)
-    trial = next(trial for trial in made.trials if trial.variant.name == "02")
+    session = GuestSession(run_plan, experiment.target, {}, b"", tmp_path)
+    trial = next(trial for trial in run_plan.trials if trial.variant.name == "02")
     measured = session.run(trial)
     assert (measured.state, measured.reason) == ("failed", f"there is no kernel to boot: {REASON}")
 
 
 @pytest.mark.usefixtures("stack")
-def test_a_gap_as_the_baseline_is_refused() -> None:
+def test_a_baseline_without_a_kernel_is_refused() -> None:
     experiment, _ = load(EXAMPLE)
     broken = experiment.variant[0].model_copy(update={"kernel": "built:stack+02"})
     experiment = experiment.model_copy(update={"variant": [broken, *experiment.variant[1:]]})
-    result = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
-    assert [each.reason for each in result if "'base'" in each.subject] == [f"built:stack+02: {REASON}"]
+    messages = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
+    assert [each.reason for each in messages if "'base'" in each.subject] == [f"built:stack+02: {REASON}"]

@@ -1,4 +1,4 @@
-"""Guests with this machine's file tree: permitted and refused accesses, and processes that remain."""
+"""Guests that share this machine's file tree: permitted and refused accesses, and the end of the daemons."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def until(condition: Callable[[], bool]) -> bool:
 
 
 def below(pid: int) -> set[int]:
-    """All descendants of a process."""
+    """Return all descendants of a process."""
     result = set()
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -88,7 +88,7 @@ def below(pid: int) -> set[int]:
 
 
 def daemons(pids: set[int]) -> set[int]:
-    """The processes among these that run the daemon."""
+    """Return those of the processes that run the daemon."""
     program, result = sharing.daemon(), set()
     for pid in pids:
         try:
@@ -103,34 +103,38 @@ def daemons(pids: set[int]) -> set[int]:
 @pytest.mark.timeout(600)
 def test_a_program_of_this_machine_runs_unpacked_and_cannot_write_to_it(tmp_path: Path) -> None:
     require_sharing()
-    # Not below /tmp, which is the guest's own folder.
-    mine = Path(__file__).resolve()
-    target_file = mine.parent / f"written-by-a-guest-{os.getpid()}"
-    if hidden(mine):
-        pytest.skip(f"the tests lie in {hidden(mine)}, which a guest has of its own")
-    # The guest's root removes the guest's own protection first, so that this machine's protection is tested.
-    does = (
-        f"grep -c no-other-file-says-this {mine}; mount -o remount,rw / && echo lifted; "
-        f"echo x >{target_file} || echo kept; rm -f {mine} || echo there; "
+    # Each guest has a /tmp, which hides this machine's /tmp.
+    this_file = Path(__file__).resolve()
+    target_file = this_file.parent / f"written-by-a-guest-{os.getpid()}"
+    if hidden(this_file):
+        pytest.skip(f"the tests lie in {hidden(this_file)}, which a guest hides")
+    # The guest's root first removes the protection inside the guest, so that this machine's protection is tested.
+    script = (
+        f"grep -c no-other-file-says-this {this_file}; mount -o remount,rw / && echo lifted; "
+        f"echo x >{target_file} || echo kept; rm -f {this_file} || echo there; "
         "echo y >/tmp/y && cat /tmp/y; cat /proc/sys/kernel/osrelease"
     )
-    experiment = parse(written(run=f"sh -c '{does}'"), "f")
-    made = plan(experiment, 1, quick=False)
+    experiment = parse(written(run=f"sh -c '{script}'"), "f")
+    run_plan = plan(experiment, 1, quick=False)
     target = VirtualMachine(experiment.target, experiment.variant)
-    assert target.missing_requirements(made) == []
+    assert target.missing_requirements(run_plan) == []
     fingerprint = target.fingerprint()
     digest = target.fingerprint_hash(fingerprint)
     engine = open_store(tmp_path / "store.sqlite", create=True)
-    run_id = writing.begin(engine, writing.NewRun(made, target.name, target.kind, False, "", "f", fingerprint, digest))
+    run_id = writing.begin(
+        engine, writing.NewRun(run_plan, target.name, target.kind, False, "", "f", fingerprint, digest)
+    )
     measured: list[Measurement] = []
-    execute(made, target, engine, run_id, lambda _, measurement: measured.extend([measurement] if measurement else []))
-    (one,) = measured
-    assert (one.state, one.reason) == ("ok", "")
-    words = one.stdout.split()
-    assert words[1:5] == ["lifted", "kept", "there", "y"], (one.stdout, one.stderr)
+    execute(
+        run_plan, target, engine, run_id, lambda _, measurement: measured.extend([measurement] if measurement else [])
+    )
+    (measurement,) = measured
+    assert (measurement.state, measurement.reason) == ("ok", "")
+    words = measurement.stdout.split()
+    assert words[1:5] == ["lifted", "kept", "there", "y"], (measurement.stdout, measurement.stderr)
     assert int(words[0]) > 0
     assert words[5].startswith("6.12")
-    assert mine.is_file()
+    assert this_file.is_file()
     assert not target_file.exists()
     assert daemons(below(os.getpid())) == set()
 
@@ -143,7 +147,7 @@ def test_no_daemon_outlives_schedlab(tmp_path: Path, how: signal.Signals) -> Non
     program = f"""
 import signal, time
 from pathlib import Path
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which what started the tests may have turned off
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may ignore the signal
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import started
@@ -164,11 +168,11 @@ with started(machines.machine(table, Variant(name="v"), 1, 1), b"", Path({str(tm
         process.wait()
 
 
-def test_a_sealed_program_reads_everything_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_sealed_program_can_read_every_file_and_write_no_file(tmp_path: Path) -> None:
     require_daemon()
     (tmp_path / "there").write_text("as it was")
-    does = f"cat {tmp_path}/there; echo x >{tmp_path}/there; echo x >{tmp_path}/new"
-    done = subprocess.run(sharing.sealed("/bin/sh", "-c", does), capture_output=True, text=True, check=False)
+    script = f"cat {tmp_path}/there; echo x >{tmp_path}/there; echo x >{tmp_path}/new"
+    done = subprocess.run(sharing.sealed("/bin/sh", "-c", script), capture_output=True, text=True, check=False)
     assert done.stdout == "as it was"
     assert done.stderr.count("Read-only file system") == 2
     assert (tmp_path / "there").read_text() == "as it was"
@@ -198,7 +202,7 @@ sys.exit("qemu: protocol error")
     assert not list(tmp_path.glob("boot-*"))
 
 
-def test_both_kinds_of_daemon_share_the_root_by_a_socket_that_is_there() -> None:
+def test_both_kinds_of_daemon_share_the_root_through_an_existing_socket() -> None:
     assert sharing.arguments("/d", True, 5)[:5] == ["/d", "-f", "--fd=5", "-o", "source=/"]
     assert {"--fd=5", "--shared-dir=/", "--sandbox=none"} <= set(sharing.arguments("/d", False, 5))
 
@@ -209,13 +213,13 @@ def test_a_missing_daemon_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("there is no virtiofsd" in each and "apt-get install virtiofsd" in each for each in missing(written()))
 
 
-def test_a_kernel_that_cannot_mount_it_is_refused() -> None:
+def test_a_kernel_without_virtiofs_is_refused() -> None:
     require_guest("debian-6.1")
     messages = missing(written(kernel="debian-6.1"))
     assert any("CONFIG_VIRTIO_FS" in each and "debian-6.12" in each for each in messages), messages
 
 
-def test_a_program_that_the_guest_s_own_folders_hide_is_refused(tmp_path: Path) -> None:
+def test_a_program_hidden_by_the_guest_s_folders_is_refused(tmp_path: Path) -> None:
     require_guest("debian-6.12")
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
@@ -253,7 +257,7 @@ def test_options_that_conflict_with_host_files_are_refused(text: str, reason: st
         parse(text, "f")
 
 
-def test_trials_enter_the_tree_with_this_machine_s_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_in_the_shared_tree_use_this_machine_s_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/opt/mine/bin:/usr/bin")
     (row,) = plan(parse(written(run="env"), "f"), 1).rows
     variant = Variant(name="base")

@@ -1,4 +1,4 @@
-"""Refusals of unsupported plans, with reason and alternative; nothing boots here."""
+"""Unsupported plans are refused with a reason and an alternative. These tests boot no guest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ name = "base"
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An image; all tools of workloads count as installed."""
+    """A kernel image. All tools of workloads count as installed."""
     monkeypatch.setattr(requirements, "missing", lambda adapter: [])
     machines.image.cache_clear()
     (tmp_path / "bzImage").write_bytes(bzimage("6.12.1"))
@@ -42,22 +42,22 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(kernel: Path, workload: str, more: str = "") -> str:
-    """The messages about the workload."""
-    made = parse(TEXT.format(kernel=kernel, workload=workload, more=more), "f")
-    reasons = VirtualMachine(made.target, made.variant).missing_requirements(plan(made, 1))
+    """Return the messages about the workload."""
+    experiment = parse(TEXT.format(kernel=kernel, workload=workload, more=more), "f")
+    reasons = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
     return "\n".join(str(each) for each in reasons if each.subject.startswith("workload"))
 
 
 @pytest.mark.parametrize(
-    ("use", "what"),
+    ("use", "needs"),
     [("pgbench", "a database cluster"), ("tbench", "a private network"), ("kernbench", "kernel tree")],
 )
 def test_a_workload_with_a_preparation_is_refused_with_its_native_counterpart(
-    kernel: Path, use: str, what: str
+    kernel: Path, use: str, needs: str
 ) -> None:
     messages = refused(kernel, f'use = "{use}"')
     assert messages.startswith(f"workload '{use}': needs ")
-    for words in (what, "made on this machine before its trials", f'use = "{use}-native"', "--target host"):
+    for words in (needs, "made on this machine before its trials", f'use = "{use}-native"', "--target host"):
         assert words in messages
     assert "can write none" not in messages
     assert refused(kernel, f'use = "{use}-native"') == ""
@@ -75,11 +75,11 @@ def test_a_script_is_refused_with_the_option_that_lets_it_run(kernel: Path, tmp_
     assert "host_files = true in [target]" in refused(kernel, f'use = "command"\nrun = "{script}"')
 
 
-def test_a_kernel_that_no_variant_can_have_is_reported_once() -> None:
+def test_an_invalid_kernel_of_all_variants_is_reported_once() -> None:
     two = '[[variant]]\nname = "base"\n[[variant]]\nname = "other"\nnice = 1\n'
     text = TEXT.replace('[[variant]]\nname = "base"\n', two)
-    made = parse(text.format(kernel="foo", workload='use = "pipetest"', more=""), "f")
-    messages = VirtualMachine(made.target, made.variant).missing_requirements(plan(made, 1))
+    experiment = parse(text.format(kernel="foo", workload='use = "pipetest"', more=""), "f")
+    messages = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
     assert "every variant: 'foo' is not a kernel" in [str(each).partition("\n")[0] for each in messages]
 
 

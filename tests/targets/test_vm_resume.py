@@ -1,4 +1,4 @@
-"""An interrupted and resumed run in guests: a stand-in for QEMU counts the boots, everything else is real."""
+"""An interrupted and resumed run in guests. A stand-in for QEMU counts the boots; all other parts are real."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schedlab.targets.vm import machine as machines
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.cli.in_process import runner
 from tests.kernels.kernel_files import bzimage
-from tests.targets.test_vm_guest_lies import GUEST
+from tests.targets.test_vm_untrusted_guests import GUEST
 from tests.targets.vm import fake_qemu
 from tests.waiting import eventually
 
@@ -55,8 +55,10 @@ run = "true"
 pytestmark = pytest.mark.timeout(900)
 
 TORN = (4, 8)
-"""Numbers of the boots that hang between their two trials: the second variant of the first block, after two boots of
-the warm-up; and the second variant of the second block, after the first block was booted again."""
+"""Numbers of the boots that hang between their two trials.
+
+The first is the second variant of the first block, after two boots of
+the warm-up. The other is the second variant of the second block, after the first block was booted again."""
 
 STANDIN = """
 import gzip, os, re
@@ -84,9 +86,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         pytest.skip(f"there is no static busybox: apt-get install {initramfs.BUSYBOX_PACKAGE}")
     (tmp_path / "bzImage").write_bytes(bzimage("6.12.1"))
     (tmp_path / "f.toml").write_text(FILE.format(kernel=tmp_path / "bzImage"))
-    does = GUEST.replace("DMESG", "b''") + STANDIN.format(log=str(tmp_path / "boots"), torn=TORN)
+    body = GUEST.replace("DMESG", "b''") + STANDIN.format(log=str(tmp_path / "boots"), torn=TORN)
     (tmp_path / "bin").mkdir()
-    fake_qemu.written(tmp_path / "bin" / qemu.PROGRAM, does)
+    fake_qemu.written(tmp_path / "bin" / qemu.PROGRAM, body)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "200")
@@ -96,7 +98,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def recorded(store: Path) -> int:
-    """Number of trials in the store."""
+    """Return the number of trials in the store."""
     if not store.exists():
         return 0
     with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
@@ -107,7 +109,7 @@ def recorded(store: Path) -> int:
 
 
 def standins(place: Path) -> list[Path]:
-    """Running stand-ins."""
+    """Return the processes of running stand-ins."""
     result = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -143,7 +145,7 @@ main()
 """
 
 
-def test_a_run_that_is_interrupted_twice_boots_only_what_is_missing(
+def test_a_run_interrupted_twice_boots_only_for_missing_trials(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = place / "store.sqlite"

@@ -28,29 +28,29 @@ def send(kind, number, data=b""):
 
 
 def archive(**files: bytes) -> bytes:
-    """A record's files, packed as a guest packs them."""
+    """Return the files of a record, packed as a guest packs them."""
     content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as made:
+    with tarfile.open(fileobj=content, mode="w:gz") as packed:
         for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
-            made.addfile(member, io.BytesIO(data))
+            packed.addfile(member, io.BytesIO(data))
     return content.getvalue()
 
 
-def written(program: Path, does: str) -> Path:
-    """Return a program with this body; see :func:`install` for its helpers."""
-    program.write_text(_HEAD.format(python=sys.executable) + inspect.getsource(archive) + does)
+def written(program: Path, body: str) -> Path:
+    """Write an executable program with this body and return its path; see :func:`install` for its helpers."""
+    program.write_text(_HEAD.format(python=sys.executable) + inspect.getsource(archive) + body)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return program
 
 
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> qemu.Machine:
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> qemu.Machine:
     """Install a program with this body as QEMU, and return a machine to boot.
 
-    At hand are ``console``, ``results``, ``send``, :func:`archive` and ``time``.
+    The body can use ``console``, ``results``, ``send``, :func:`archive` and ``time``.
     """
-    program = written(folder / "fake-qemu", does)
+    program = written(folder / "fake-qemu", body)
     monkeypatch.setattr(qemu, "program", lambda: str(program))
     image = images.Image(folder / "bzImage", "image", "6.12.1", None, "0" * 64)
     return qemu.Machine(image, Topology(1, 2), 256, [[10]], "tcg")

@@ -1,4 +1,4 @@
-"""A boot ends with a record or a reason: a silent, broken, dead or garbled guest never hangs a run."""
+"""A boot ends with a record or a reason. A silent, broken or dead guest never hangs a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PHASES = ("firmware", "kernel", "init")
 UP = 'console.write(b"[    0.0] Linux version 6.12\\n[    5.0] Run /init as init process\\n")\n'
 
 
-def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_arrive_in_the_order_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(
         tmp_path, monkeypatch, UP + 'send("ready", 0)\nsend("result", 1, b"x")\ntime.sleep(60)\n'
     )
@@ -36,7 +36,7 @@ def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("does", "reason"),
+    ("body", "reason"),
     [
         ("time.sleep(60)", "printed nothing more for 0.5 s in phase firmware"),
         ('console.write(b"[    0.0] Linux version 6.12\\n")\ntime.sleep(60)', "for 0.5 s in phase kernel"),
@@ -49,9 +49,9 @@ def test_records_come_as_the_guest_sends_them(tmp_path: Path, monkeypatch: pytes
     ],
 )
 def test_a_failed_boot_gives_its_phase_and_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, reason: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, reason: str
 ) -> None:
-    machine = fake_qemu.install(tmp_path, monkeypatch, does)
+    machine = fake_qemu.install(tmp_path, monkeypatch, body)
     # Only the tested phase has a short limit: on a busy machine any other phase may exceed it.
     limits = Limits(**{phase: 0.5 if reason.endswith(f"for 0.5 s in phase {phase}") else 100.0 for phase in PHASES})
     with started(machine, b"", tmp_path, limits) as guest, pytest.raises(BootFailed) as failed:
@@ -59,7 +59,7 @@ def test_a_failed_boot_gives_its_phase_and_reason(
     assert reason in failed.value.reason
 
 
-def test_a_guest_that_prints_counts_as_alive_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_extends_the_time_of_a_boot_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prints = 'for _ in range({}):\n    console.write(b"[    9.0] more\\n")\n    time.sleep(0.05)\n'
     # The total time exceeds the limit of silence, but each pause is far shorter.
     machine = fake_qemu.install(tmp_path, monkeypatch, UP + prints.format(60) + 'send("ready", 0)\ntime.sleep(60)\n')
@@ -93,7 +93,7 @@ def test_an_endless_console_ends_the_guest(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("sends_a_result", [False, True])
-def test_a_panic_is_a_failure_with_the_console_around_it(
+def test_a_panic_is_a_failure_with_the_surrounding_console_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sends_a_result: bool
 ) -> None:
     monkeypatch.setattr(boot, "LAST_WORDS", 0.2)
@@ -134,7 +134,9 @@ def test_host_files_take_shared_memory_and_a_device(tmp_path: Path, monkeypatch:
     assert "vhost-user-fs-pci" not in plain
 
 
-def test_a_seed_fixes_the_guest_s_time_and_random_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_random_seed_fixes_the_guest_s_time_and_random_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
     seeded = qemu.Machine(machine.image, Topology(1, 2), 256, [[10]], "tcg", seed=7)
     argv = qemu.arguments(seeded, qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s")))

@@ -1,4 +1,4 @@
-"""``module.param`` boot parameters in a guest's files; files and values are from Debian's 6.12."""
+"""``module.param`` boot parameters in a guest's files. Files and values are from Debian's Linux 6.12."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_a_parameter_with_the_requested_value_raises_no_doubt(word: str) -> None
     ],
 )
 def test_parameters_with_other_or_unknown_values_are_reported(word: str, expected: str) -> None:
-    ((_, what),) = doubts(word, FILES, UNSEEN)
-    assert expected in what
+    ((_, message),) = doubts(word, FILES, UNSEEN)
+    assert expected in message
 
 
 def test_patterns_cover_the_parameters_and_nothing_that_a_shell_would_expand() -> None:

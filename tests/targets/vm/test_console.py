@@ -1,4 +1,4 @@
-"""The console shows a boot's phase and its kernel's faults; the lines are from real kernels."""
+"""The console shows the phase of a boot and faults of its kernel. The lines are from real kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_phases_follow_the_console() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "what"),
+    ("line", "kind"),
     [
         ("[    6.6] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00007f00", "panic"),
         ("[   44.1] watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [schedload:212]", "soft lock-up"),
@@ -41,10 +41,10 @@ def test_phases_follow_the_console() -> None:
         ("BUG: unable to handle page fault for address: ffffc90000000000", "oops"),
     ],
 )
-def test_a_kernel_s_fault_is_recognised(line: str, what: str) -> None:
+def test_a_kernel_s_fault_is_recognised(line: str, kind: str) -> None:
     console = fed(f"{BOOTING}{line}\n")
     assert console.fault is not None
-    assert console.fault.startswith(f"{what}: ")
+    assert console.fault.startswith(f"{kind}: ")
     assert line.rpartition("] ")[2] in console.tail()
 
 
@@ -63,7 +63,7 @@ def test_messages_of_a_healthy_kernel_are_not_a_fault(line: str) -> None:
     assert fed(f"{BOOTING}{line}\n").fault is None
 
 
-def test_the_tail_contains_the_fault_and_not_much_later_lines() -> None:
+def test_the_tail_contains_the_fault_and_few_later_lines() -> None:
     noise = "".join(f"[    9.0] line {number}\n" for number in range(3 * AFTER))
     tail = fed(f"{BOOTING}[    8.0] Oops: 0000 [#1]\n{noise}").tail()
     assert "Oops: 0000" in tail

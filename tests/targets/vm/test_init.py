@@ -1,4 +1,4 @@
-"""The part of ``init.sh`` that runs the jobs, under the supported shells, in a folder in the guest's place."""
+"""The part of ``init.sh`` that runs the jobs, under each supported shell, in a folder that stands for a guest."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ dmesg() {{ :; }}
 
 
 def records(shell: list[str], scripts: list[str], root: Path) -> list[Record]:
-    """The records that ``init.sh`` sends for these jobs, after its mounts."""
+    """Return the records that ``init.sh`` sends for these jobs, after its mounts."""
     unpacked(jobs.contents(scripts, []), root)
     (root / "run").mkdir()
     # Keep the script from reading files of this machine.
     for name in ("watched", "facts", "traced"):
         (root / "jobs" / name).write_text("")
-    _, begin, rest = (package_files("schedlab.targets.vm") / "init.sh").read_text().partition("# send KIND NUMBER FILE")
+    _, begin, job_script = (
+        (package_files("schedlab.targets.vm") / "init.sh").read_text().partition("# send KIND NUMBER FILE")
+    )
     assert begin
     for folder in ("jobs", "run"):
-        rest = rest.replace(f"/{folder}/", f"{root}/{folder}/")
-    rest = rest.replace(">$port", ">>$port")  # a serial port is not emptied when it is opened
-    subprocess.run([*shell, "-c", HEAD.format(root=root) + begin + rest], check=True, capture_output=True)
+        job_script = job_script.replace(f"/{folder}/", f"{root}/{folder}/")
+    job_script = job_script.replace(">$port", ">>$port")  # a serial port is not emptied when it is opened
+    subprocess.run([*shell, "-c", HEAD.format(root=root) + begin + job_script], check=True, capture_output=True)
     stream = Stream()
     stream.feed((root / "port").read_bytes())
     return list(iter(stream.take, None))
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_jobs_run_in_the_order_of_their_numbers_however_many_there_are(shell: str, tmp_path: Path) -> None:
+def test_any_number_of_jobs_runs_in_numerical_order(shell: str, tmp_path: Path) -> None:
     if shutil.which(SHELLS[shell][0]) is None:
         pytest.skip("busybox is not installed: apt-get install busybox-static")
     count = 12  # by file name the tenth job would come before the second

@@ -24,7 +24,7 @@ def unpacked(data: bytes, place: Path) -> Path:
     return place
 
 
-def test_cpio_unpacks_what_was_packed(tmp_path: Path) -> None:
+def test_cpio_unpacks_the_packed_files(tmp_path: Path) -> None:
     files = {
         "/a/b/text": regular(b"three"),
         "/a/run": executable(b"#!/bin/sh\n"),
@@ -40,12 +40,12 @@ def test_cpio_unpacks_what_was_packed(tmp_path: Path) -> None:
     assert (place / "ümlaut").read_bytes() == b""
 
 
-def test_the_same_files_make_the_same_bytes() -> None:
-    one, other = {"/x": regular(b"1"), "/y/z": regular(b"2")}, {"/y/z": regular(b"2"), "/x": regular(b"1")}
-    assert archive(one) == archive(other)
+def test_equal_files_give_equal_archives() -> None:
+    files, reordered = {"/x": regular(b"1"), "/y/z": regular(b"2")}, {"/y/z": regular(b"2"), "/x": regular(b"1")}
+    assert archive(files) == archive(reordered)
 
 
-def test_a_program_comes_with_all_its_libraries_at_their_places() -> None:
+def test_a_program_is_packed_with_all_its_libraries_at_their_paths() -> None:
     program = Path(sys.executable).resolve()
     content = initramfs.packed(program)
     messages = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout

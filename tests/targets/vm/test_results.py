@@ -1,4 +1,4 @@
-"""Records from a guest: complete or refused, however the stream is split."""
+"""Records from a guest are complete or refused, for any split of the stream."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def framed(kind: str, number: int, data: bytes) -> bytes:
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5), st.integers(1, 30))
-def test_records_are_complete_however_the_stream_is_split(payloads: list[bytes], piece: int) -> None:
-    sent = b"".join(framed("result", number, data) for number, data in enumerate(payloads))
-    stream, got = Stream(), []
-    for start in range(0, len(sent), piece):
-        stream.feed(sent[start : start + piece])
+def test_records_are_complete_for_any_split_of_the_stream(payloads: list[bytes], piece: int) -> None:
+    stream_bytes = b"".join(framed("result", number, data) for number, data in enumerate(payloads))
+    stream, received = Stream(), []
+    for start in range(0, len(stream_bytes), piece):
+        stream.feed(stream_bytes[start : start + piece])
         while (record := stream.take()) is not None:
-            got.append(record)
-    assert got == [Record("result", number, data) for number, data in enumerate(payloads)]
+            received.append(record)
+    assert received == [Record("result", number, data) for number, data in enumerate(payloads)]
 
 
 def test_a_changed_byte_is_detected() -> None:

@@ -1,4 +1,4 @@
-"""Untrusted data from guests: a stand-in for QEMU sends data of broken kernels and hostile root users."""
+"""Untrusted data from guests: a stand-in for QEMU sends the data of broken kernels and hostile root users."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ for when in ("before", "after"):
 
 
 MISSING = ("QEMU", "busybox", "schedload", "workload 'command'")
-"""Subjects of requirements that the machine of the tests may lack."""
+"""Subjects of requirements that may be missing on the machine that runs the tests."""
 
 
 class Guests:
@@ -72,40 +72,40 @@ class Guests:
         self.more = ""
         self.session: GuestSession | None = None
 
-    def made(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> GuestSession:
-        """Return a session; the guest runs the first text after its boot and the second in its trial."""
+    def new_session(self, body: str, cmdline: str = "", dmesg: str = "", up: str = "") -> GuestSession:
+        """Return a session whose guest runs `up` after its boot and `body` in its trial."""
         program = GUEST.replace("DMESG", repr(dmesg.encode()))
         program += f'{up}\nsend("ready", 0, archive(**ready))\nsend("begin", 1)\n'
-        fake_qemu.install(self._folder, self._patch, f"{program}{does}\ntime.sleep(60)\n")
+        fake_qemu.install(self._folder, self._patch, f"{program}{body}\ntime.sleep(60)\n")
         experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline, more=self.more), "f")
-        made = plan(experiment, 1)
-        rows = {row.key: GuestRow.of(row) for row in made.rows}
-        self.session = GuestSession(made, experiment.target, rows, b"", self._folder)
-        self.trial = made.trials[0]
+        run_plan = plan(experiment, 1)
+        rows = {row.key: GuestRow.of(row) for row in run_plan.rows}
+        self.session = GuestSession(run_plan, experiment.target, rows, b"", self._folder)
+        self.trial = run_plan.trials[0]
         return self.session
 
-    def measured(self, does: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Measurement:
+    def measurement(self, body: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Measurement:
         """Run the first trial and return its measurement."""
-        return self.made(does, cmdline, dmesg, up).run(self.trial)
+        return self.new_session(body, cmdline, dmesg, up).run(self.trial)
 
 
 @pytest.fixture
 def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
     machines.image.cache_clear()
-    made = Guests(tmp_path, monkeypatch)
-    yield made
-    if made.session is not None:
-        made.session.close()
+    guests = Guests(tmp_path, monkeypatch)
+    yield guests
+    if guests.session is not None:
+        guests.session.close()
     machines.image.cache_clear()
 
 
 def test_a_complete_result_is_a_measurement(guest: Guests) -> None:
-    measured = guest.measured('send("result", 1, archive(**result))')
-    assert (measured.state, measured.reason) == ("ok", "")
+    measurement = guest.measure('send("result", 1, archive(**result))')
+    assert (measurement.state, measurement.reason) == ("ok", "")
 
 
 @pytest.mark.parametrize(
-    ("does", "reason"),
+    ("body", "reason"),
     [
         ('send("result", 1, b"")', "the archive of result 1: torn, as when the guest's memory is full"),
         ('send("result", 1, archive(**{"../../evil": b"x"}))', "'../../evil' is not a path of a result"),
@@ -119,35 +119,35 @@ def test_a_complete_result_is_a_measurement(guest: Guests) -> None:
     ],
 )
 def test_missing_torn_or_hostile_results_fail_only_their_trial(
-    guest: Guests, tmp_path: Path, does: str, reason: str
+    guest: Guests, tmp_path: Path, body: str, reason: str
 ) -> None:
-    measured = guest.measured(does)
-    assert measured.state == "failed"
-    assert reason in measured.reason
+    measurement = guest.measure(body)
+    assert measurement.state == "failed"
+    assert reason in measurement.reason
     assert not list(tmp_path.parent.rglob("evil"))
 
 
 @pytest.mark.parametrize(("after", "expected"), [(4, False), (5, True)])
-def test_a_trial_killed_for_want_of_memory_says_so(guest: Guests, after: int, expected: bool) -> None:
+def test_a_trial_killed_for_lack_of_memory_reports_this_reason(guest: Guests, after: int, expected: bool) -> None:
     killed = 'result["report"] = report.replace(b\'"signal": null\', b\'"signal": 9\')'
-    kept = 'result["before/proc/vmstat"] = b"pgfault 1\\noom_kill 4\\n"\n'
-    kept += f'result["after/proc/vmstat"] = b"oom_kill {after}\\n"'
-    measured = guest.measured(f'{killed}\n{kept}\nsend("result", 1, archive(**result))')
+    oom_kills = 'result["before/proc/vmstat"] = b"pgfault 1\\noom_kill 4\\n"\n'
+    oom_kills += f'result["after/proc/vmstat"] = b"oom_kill {after}\\n"'
+    measurement = guest.measure(f'{killed}\n{oom_kills}\nsend("result", 1, archive(**result))')
     full = f"; {FULL}"
-    assert (measured.state, measured.reason) == ("failed", f"killed by signal 9{full if expected else ''}")
+    assert (measurement.state, measurement.reason) == ("failed", f"killed by signal 9{full if expected else ''}")
 
 
 @pytest.mark.parametrize(
-    ("missed", "expected"),
+    ("path", "expected"),
     [("/usr/bin/env", True), ("/nowhere/at/all", False), ("/proc/self/status", False)],
 )
-def test_a_trial_that_missed_a_host_file_advises_host_files(guest: Guests, missed: str, expected: bool) -> None:
+def test_a_missing_host_file_suggests_the_host_files_option(guest: Guests, path: str, expected: bool) -> None:
     ended = 'result["report"] = report.replace(b\'"exit_code": 0\', b\'"exit_code": 1\')'
-    said = f"cat: can't open '{missed}': No such file or directory"
-    measured = guest.measured(f'{ended}\nresult["stderr"] = {said.encode()!r}\nsend("result", 1, archive(**result))')
-    assert measured.reason.startswith(f"exit code 1: {said}")
-    assert (f"a guest has no {missed}, which is this machine's: let trials see" in measured.reason) is expected
-    assert ("host_files = true" in measured.reason) is expected
+    error = f"cat: can't open '{path}': No such file or directory"
+    measurement = guest.measure(f'{ended}\nresult["stderr"] = {error.encode()!r}\nsend("result", 1, archive(**result))')
+    assert measurement.reason.startswith(f"exit code 1: {error}")
+    assert (f"a guest has no {path}, which is this machine's: let trials see" in measurement.reason) is expected
+    assert ("host_files = true" in measurement.reason) is expected
 
 
 UNKNOWN = '[    0.0] Unknown kernel command line parameters "splash {}", will be passed to user space.\n'
@@ -155,14 +155,14 @@ UNKNOWN = '[    0.0] Unknown kernel command line parameters "splash {}", will be
 
 def test_a_variant_with_only_unknown_parameters_ends_the_run(guest: Guests) -> None:
     with pytest.raises(CannotRunHere, match="variant 'base': the guest's kernel does not understand isolcpu=1"):
-        guest.measured("", "isolcpu=1", UNKNOWN.format("isolcpu=1"))
+        guest.measure("", "isolcpu=1", UNKNOWN.format("isolcpu=1"))
 
 
 def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
-    measured = guest.measured(
+    measurement = guest.measure(
         'send("result", 1, archive(**result))', "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog")
     )
-    assert measured.state == "ok"
+    assert measurement.state == "ok"
     assert guest.session
     ignored = ", and leaves it out"
     assert f"boot parameters: the guest's kernel does not understand splash{ignored}" in guest.session.notes
@@ -175,8 +175,8 @@ def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
 def test_values_of_module_parameters_are_read_in_the_guest(guest: Guests) -> None:
     shown = 'ready["sys/module/workqueue/parameters/power_efficient"] = b"N\\n"'
     cmdline = "workqueue.power_efficient=1 workqueue.power_eficient=1 workqueue.power-efficient=0"
-    measured = guest.measured('send("result", 1, archive(**result))', cmdline, up=shown)
-    assert measured.state == "ok"
+    measurement = guest.measure('send("result", 1, archive(**result))', cmdline, up=shown)
+    assert measurement.state == "ok"
     assert guest.session
     (message,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
     assert "variant 'base': not checked: workqueue.power_eficient=1" in message
@@ -189,9 +189,9 @@ def test_a_kernel_with_an_entry_is_booted_unpacked_where_qemu_supports_it(
 ) -> None:
     guest.kernel.write_bytes(bzimage("6.12.1", gzip.compress(elf(ENTRY))))
     monkeypatch.setattr(qemu, "version", lambda: version)
-    asked = 'result["stdout"] = sys.argv[sys.argv.index("-kernel") + 1].encode()'
-    measured = guest.measured(f'{asked}\nsend("result", 1, archive(**result))')
-    assert Path(measured.stdout).name.startswith(booted)
+    print_kernel = 'result["stdout"] = sys.argv[sys.argv.index("-kernel") + 1].encode()'
+    measurement = guest.measure(f'{print_kernel}\nsend("result", 1, archive(**result))')
+    assert Path(measurement.stdout).name.startswith(booted)
 
 
 MISSPELT = "workqueu.power_efficient=1"
@@ -204,7 +204,7 @@ def with_names(guest: Guests) -> None:
 
 def test_a_variant_with_only_missing_module_parameters_is_refused_before_the_first_boot(guest: Guests) -> None:
     with_names(guest)
-    session = guest.made("", MISSPELT)
+    session = guest.new_session("", MISSPELT)
     (message,) = [
         str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING
     ]
@@ -216,7 +216,7 @@ def test_a_variant_with_only_missing_module_parameters_is_refused_before_the_fir
 @pytest.mark.parametrize("cmdline", [f"{MISSPELT} isolcpus=1", "workqueue.power_efficient=1", "nosuchword"])
 def test_a_variant_with_another_parameter_is_not_refused(guest: Guests, cmdline: str) -> None:
     with_names(guest)
-    session = guest.made("", cmdline)
+    session = guest.new_session("", cmdline)
     assert not [
         str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING
     ]
@@ -225,13 +225,13 @@ def test_a_variant_with_another_parameter_is_not_refused(guest: Guests, cmdline:
 def test_a_variant_with_unknown_words_of_both_kinds_ends_the_run(guest: Guests) -> None:
     with_names(guest)
     with pytest.raises(CannotRunHere, match=r"does not understand isolcpu=1 workqueu\.power_efficient=1"):
-        guest.measured("", f"isolcpu=1 {MISSPELT}", UNKNOWN.format("isolcpu=1"))
+        guest.measure("", f"isolcpu=1 {MISSPELT}", UNKNOWN.format("isolcpu=1"))
 
 
 def test_a_missing_parameter_beside_an_existing_one_is_noted(guest: Guests) -> None:
     with_names(guest)
-    measured = guest.measured('send("result", 1, archive(**result))', f"isolcpus=1 {MISSPELT}")
-    assert measured.state == "ok"
+    measurement = guest.measure('send("result", 1, archive(**result))', f"isolcpus=1 {MISSPELT}")
+    assert measurement.state == "ok"
     assert guest.session
     (message,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
     assert message.endswith("has no parameter workqueu.power_efficient: is workqueue.power_efficient meant?")
@@ -239,13 +239,13 @@ def test_a_missing_parameter_beside_an_existing_one_is_noted(guest: Guests) -> N
 
 def test_with_host_files_a_trial_may_load_the_module_of_a_parameter(guest: Guests) -> None:
     with_names(guest)
-    session = guest.made("", MISSPELT)
+    session = guest.new_session("", MISSPELT)
     table = session._table.model_copy(update={"host_files": True})
     assert "changes nothing" not in " ".join(str(item) for item in missing_requirements(session._plan, table))
 
 
-def test_a_kernel_image_that_is_rebuilt_meanwhile_ends_the_run(guest: Guests) -> None:
-    session = guest.made('send("result", 1, archive(**result))')
+def test_a_kernel_image_rebuilt_during_the_run_ends_the_run(guest: Guests) -> None:
+    session = guest.new_session('send("result", 1, archive(**result))')
     machines.image(str(guest.kernel))
     guest.kernel.write_bytes(bzimage("6.12.1") + b"another")
     with pytest.raises(CannotRunHere, match="the kernel image has changed since the run began"):
@@ -259,13 +259,13 @@ def running(folder: Path) -> list[str]:
 
 
 def test_a_guest_that_lacks_cpus_fails_its_trials_and_is_not_left_running(guest: Guests, tmp_path: Path) -> None:
-    measured = guest.measured("", up='ready["sys/devices/system/cpu/online"] = b"0"')
-    assert measured.reason == "only 1 of the guest's 2 CPUs came up"
+    measurement = guest.measure("", up='ready["sys/devices/system/cpu/online"] = b"0"')
+    assert measurement.reason == "only 1 of the guest's 2 CPUs came up"
     assert running(tmp_path) == []
 
 
 def test_a_command_line_that_the_kernel_would_truncate_is_refused_before_the_first_boot(guest: Guests) -> None:
-    session = guest.made("", f"isolcpus=1 {'x' * 2000}")
+    session = guest.new_session("", f"isolcpus=1 {'x' * 2000}")
     reasons = [item.reason for item in missing_requirements(session._plan, session._table)]
     assert any("of which a kernel reads 2047" in reason for reason in reasons), reasons
 
@@ -285,17 +285,17 @@ def test_boot_parameters_are_words_on_one_line(cmdline: str) -> None:
         ("memory_mib = 16000000", "memory: a guest takes 16000300 MiB"),
     ],
 )
-def test_a_variant_s_machine_is_checked_before_the_first_boot(guest: Guests, more: str, reason: str) -> None:
+def test_the_machine_of_each_variant_is_checked_before_the_first_boot(guest: Guests, more: str, reason: str) -> None:
     guest.more = more
-    session = guest.made("")
+    session = guest.new_session("")
     messages = [
         str(item) for item in missing_requirements(session._plan, session._table) if item.subject not in MISSING
     ]
     assert [reason in each for each in messages] == [True] * bool(reason), messages
 
 
-def test_a_variant_has_memory_and_distances_of_its_own(guest: Guests) -> None:
+def test_each_variant_can_set_memory_and_distances(guest: Guests) -> None:
     guest.more = 'topology = "2x1/2"\nmemory_mib = 300\ndistances = [[10, 31], [31, 10]]'
-    session = guest.made("")
+    session = guest.new_session("")
     machine = machines.machine(session._table, guest.trial.variant, 1, 1)
     assert (machine.memory_mib, machine.distances) == (300, [[10, 31], [31, 10]])
