@@ -1,4 +1,4 @@
-//! What is counted.
+//! Counters of a simulation.
 
 use serde::Serialize;
 
@@ -7,14 +7,14 @@ use crate::machine::Distance;
 /// A counter for each distance.
 pub type ByDistance = [u64; Distance::COUNT];
 
-/// Balancing of one kind.
+/// Counters of one kind of balancing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Balancing {
     /// Passes over a domain.
     pub calls: u64,
     /// Passes that found no imbalance.
     pub balanced: u64,
-    /// Passes that found one and moved nothing.
+    /// Passes that found an imbalance and moved no task.
     pub failed: u64,
     /// Tasks moved.
     pub moved: u64,
@@ -25,13 +25,13 @@ pub struct Balancing {
 /// Counters of a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// Events processed: what the simulator's speed is measured in.
+    /// Events processed: the unit of the simulator's speed.
     pub events: u64,
     /// Switches to a task or to idle.
     pub switches: u64,
-    /// Of these, from a task that had become unable to run.
+    /// Of these, switches away from a task that waits or has ended.
     pub voluntary: u64,
-    /// Of these, from a task that could have gone on.
+    /// Of these, switches away from a runnable task.
     pub preemptions: u64,
     /// Wake-ups, by the distance from the waking CPU to the chosen one.
     pub wakeups: ByDistance,
@@ -39,27 +39,27 @@ pub struct Counters {
     pub wake_migrations: ByDistance,
     /// Moves of waiting tasks, by distance.
     pub balance_migrations: ByDistance,
-    /// New tasks put elsewhere than their parent, and tasks moved at exec, by distance.
+    /// New tasks placed on another CPU than their parent, and tasks moved at exec, by distance.
     pub spread_migrations: ByDistance,
-    /// Wake-ups that chose the waker's CPU or its cache instead of the last one.
+    /// Wake-ups that chose the waker's CPU or its cache instead of the task's last CPU.
     pub wake_affine: u64,
-    /// Wake-ups that were not considered for that because the waker wakes too many.
+    /// Wake-ups without that choice because the waker wakes too many tasks (`wake_wide()`).
     pub wake_wide: u64,
     /// Wake-ups that preempted the current task.
     pub wakeup_preemptions: u64,
-    /// Ticks.
+    /// Scheduler ticks.
     pub ticks: u64,
-    /// Timer interrupts that woke somebody.
+    /// Timer interrupts that woke a task.
     pub timer_interrupts: u64,
-    /// Interrupts between CPUs.
+    /// Inter-processor interrupts.
     pub ipis: u64,
     /// Balancing of busy CPUs.
     pub busy_balance: Balancing,
-    /// Balancing of idle CPUs, by one of them for all.
+    /// Balancing of idle CPUs, which one idle CPU does for all of them.
     pub idle_balance: Balancing,
     /// Balancing of CPUs about to become idle.
     pub newidle_balance: Balancing,
-    /// CPUs that became idle without balancing, for they idle too briefly.
+    /// Skipped balancing passes of CPUs that are idle too briefly.
     pub newidle_skipped: u64,
     /// Tasks forked.
     pub forks: u64,
@@ -75,26 +75,26 @@ pub struct Counters {
     pub page_faults: u64,
     /// Changes of tunables.
     pub retunes: u64,
-    /// Virtual memory's statistics.
+    /// Counters of virtual memory's statistics.
     pub vmstat: crate::vmstat::VmstatCounters,
     /// Scans of NUMA balancing.
     pub numa_scans: u64,
-    /// Pages that they marked.
+    /// Pages that these scans marked.
     pub numa_pte_updates: u64,
     /// Touches of marked pages.
     pub numa_hint_faults: u64,
-    /// Of these, from the page's own node.
+    /// Of these, touches from the page's node.
     pub numa_hint_faults_local: u64,
     /// Pages moved to the node that touches them.
     pub numa_pages_migrated: u64,
-    /// Tasks moved to an idle CPU of their preferred node, or to one with less to do.
+    /// Tasks moved to an idle or less loaded CPU of their preferred node.
     pub numa_task_migrated: u64,
-    /// Tasks that changed places with one that has less reason to be where it is; each pair counts once.
+    /// Pairs of tasks that swapped their CPUs for their preferred nodes.
     pub numa_task_swapped: u64,
-    /// Tasks for which their preferred node had no place.
+    /// Tasks that found no CPU on their preferred node.
     pub numa_task_stayed: u64,
     /// Updates of scheduler statistics.
     pub schedstat_updates: u64,
-    /// Of these, those of lines that another CPU had written last.
+    /// Of these, updates of lines that another CPU wrote last.
     pub schedstat_remote_updates: u64,
 }

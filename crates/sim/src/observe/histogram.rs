@@ -1,17 +1,18 @@
-//! Histograms of lengths of time.
+//! Histograms of durations.
 
 use crate::time::Ns;
 
-/// Parts of each power of two.
+/// Number of buckets per power of two.
 const PARTS: usize = 4;
 
-/// Buckets: everything below 64 ns, then four per power of two up to 2^40 ns, then everything above.
+/// Number of buckets: one below 64 ns, four per power of two up to 2^40 ns; the last includes longer durations.
 const BUCKETS: usize = (40 - LEAST as usize) * PARTS + 1;
 
-/// Power of two at which buckets begin.
+/// Binary logarithm of the upper end of the first bucket.
 const LEAST: u32 = 6;
 
-/// Counts by logarithmic buckets, each at most a quarter wider than its lower end, with exact count, sum and extremes.
+/// Histogram with logarithmic buckets and with exact count, sum and extremes. The upper end of a bucket is at most a
+/// quarter above its lower end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     count: u64,
@@ -27,7 +28,7 @@ impl Default for Histogram {
     }
 }
 
-/// The bucket of a length.
+/// Bucket of a duration.
 #[inline]
 fn bucket(ns: Ns) -> usize {
     if ns < 1 << LEAST {
@@ -38,7 +39,7 @@ fn bucket(ns: Ns) -> usize {
     ((power - LEAST) as usize * PARTS + part + 1).min(BUCKETS - 1)
 }
 
-/// First length of a bucket.
+/// Lower end of a bucket.
 fn start(bucket: usize) -> Ns {
     if bucket == 0 {
         return 0;
@@ -48,7 +49,7 @@ fn start(bucket: usize) -> Ns {
 }
 
 impl Histogram {
-    /// Counts a length.
+    /// Counts a duration.
     #[inline]
     pub fn add(&mut self, ns: Ns) {
         let bucket = &mut self.buckets[bucket(ns)];
@@ -68,43 +69,43 @@ impl Histogram {
         self.most = self.most.max(other.most);
     }
 
-    /// Number of counted lengths.
+    /// Number of counted durations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum in nanoseconds.
+    /// Sum of the durations in nanoseconds.
     pub fn sum_ns(&self) -> u64 {
         self.sum
     }
 
-    /// The shortest; `None` without any.
+    /// Shortest duration; `None` if the histogram is empty.
     pub fn least_ns(&self) -> Option<Ns> {
         (self.count > 0).then_some(self.least)
     }
 
-    /// The longest; `None` without any.
+    /// Longest duration; `None` if the histogram is empty.
     pub fn most_ns(&self) -> Option<Ns> {
         (self.count > 0).then_some(self.most)
     }
 
-    /// The arithmetic mean, rounded down; `None` without any.
+    /// Arithmetic mean, rounded down; `None` if the histogram is empty.
     pub fn mean_ns(&self) -> Option<Ns> {
         self.sum.checked_div(self.count)
     }
 
-    /// The lower end of the bucket in which the `per_mille`-th thousandth lies; `None` without any.
+    /// Lower end of the bucket that contains the `per_mille` / 1000 quantile; `None` if the histogram is empty.
     pub fn quantile_ns(&self, per_mille: u64) -> Option<Ns> {
         let rank = (self.count * per_mille).div_ceil(1000).max(1);
         let mut below = 0;
-        let found = self.buckets.iter().position(|count| {
+        let bucket = self.buckets.iter().position(|count| {
             below += u64::from(*count);
             below >= rank
         });
-        found.filter(|_| self.count > 0).map(|bucket| start(bucket).clamp(self.least, self.most))
+        bucket.filter(|_| self.count > 0).map(|bucket| start(bucket).clamp(self.least, self.most))
     }
 
-    /// Buckets that hold something: first length and count.
+    /// Lower end and count of each bucket that is not empty.
     pub fn buckets(&self) -> impl Iterator<Item = (Ns, u32)> + '_ {
         self.buckets
             .iter()
@@ -122,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bucket_begins_at_most_a_fifth_below_what_it_holds(ns in 0u64..1 << 39) {
+        fn a_duration_is_at_most_a_quarter_above_the_lower_end_of_its_bucket(ns in 0u64..1 << 39) {
             let begin = start(bucket(ns));
             prop_assert!(begin <= ns && (ns < 64 || ns - begin <= begin / 4));
             prop_assert_eq!(bucket(begin), bucket(ns));

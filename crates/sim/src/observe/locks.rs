@@ -1,23 +1,23 @@
-//! How the program's locks were used: who had to wait, and for how long.
+//! Use of the program's locks: acquisitions, contention and waiting times.
 //!
-//! A waiting task sleeps, so that its waiting is in no CPU's ledger: it is told here, lock by lock.
+//! A task that waits for a lock sleeps, so that no CPU's ledger contains its waiting time. It is accounted here per lock.
 
 use crate::machine::Distance;
 use crate::observe::ByDistance;
 use crate::sched::TaskIx;
 use crate::time::Ns;
 
-/// The use of a lock, or of several together.
+/// Use of one lock, or the sum over several locks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LockUse {
-    /// Times that it was acquired.
+    /// Acquisitions.
     pub acquired: u64,
-    /// Of these, times that it had to be waited for.
+    /// Of these, acquisitions after a wait.
     pub contended: u64,
-    /// Time from beginning to wait to being handed the lock, summed over those who were; their way back onto a CPU
-    /// comes on top, and is in the wake-up latencies.
+    /// Sum of the times from the beginning of a wait to the handover of the lock. The time until the task runs again is
+    /// not included: it is part of the wake-up latencies.
     pub waited_ns: Ns,
-    /// The longest such time.
+    /// Longest such time.
     pub longest_ns: Ns,
     /// Acquisitions by the distance from the CPU that had the lock's line.
     pub distances: ByDistance,
@@ -33,39 +33,41 @@ impl LockUse {
     }
 }
 
-/// The locks of one name.
+/// Report on the locks of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockReport {
     /// The name in the program.
     pub name: String,
-    /// How many locks there are of it.
+    /// Number of locks with this name.
     pub locks: u32,
-    /// The use of all of them.
+    /// Sum over all of these locks.
     pub all: LockUse,
-    /// Of the one that was waited for longest in sum.
+    /// Use of the lock with the largest sum of waiting times.
     pub worst: LockUse,
 }
 
-/// Keeps the books while the simulation runs.
+/// Use of all locks while the simulation runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockUses {
-    of: Vec<LockUse>,
-    /// By task: since when it waits for a lock.
+    uses: Vec<LockUse>,
+    /// By task: beginning of its wait for a lock.
     since: Vec<Ns>,
 }
 
 impl LockUses {
     pub fn new(locks: usize) -> Self {
-        Self { of: vec![LockUse::default(); locks], since: Vec::new() }
+        Self { uses: vec![LockUse::default(); locks], since: Vec::new() }
     }
 
+    /// Counts an acquisition by a CPU at `distance` from the lock's line.
     #[inline]
     pub fn acquired(&mut self, lock: u32, distance: Distance) {
-        let it = &mut self.of[lock as usize];
-        it.acquired += 1;
-        it.distances[distance as usize] += 1;
+        let lock_use = &mut self.uses[lock as usize];
+        lock_use.acquired += 1;
+        lock_use.distances[distance as usize] += 1;
     }
 
+    /// Notes that a task begins to wait for a lock.
     pub fn waits(&mut self, task: TaskIx, at: Ns) {
         let task = task as usize;
         if self.since.len() <= task {
@@ -74,17 +76,19 @@ impl LockUses {
         self.since[task] = at;
     }
 
-    /// A waiting task is handed the lock. CPUs' clocks may be a kernel entry apart: then it did not wait.
+    /// Counts the handover of a lock to a waiting task.
+    ///
+    /// CPUs' clocks may differ by a kernel entry, so that the handover can precede the wait. The waiting time is then 0.
     pub fn handed_over(&mut self, lock: u32, task: TaskIx, at: Ns, distance: Distance) {
         let waited = at.saturating_sub(self.since[task as usize]);
         self.acquired(lock, distance);
-        let it = &mut self.of[lock as usize];
-        it.contended += 1;
-        it.waited_ns += waited;
-        it.longest_ns = it.longest_ns.max(waited);
+        let lock_use = &mut self.uses[lock as usize];
+        lock_use.contended += 1;
+        lock_use.waited_ns += waited;
+        lock_use.longest_ns = lock_use.longest_ns.max(waited);
     }
 
-    /// Sums by name: `name_of` tells which of `names` a lock has.
+    /// Sums by name. `name_of` returns the index in `names` of a lock's name.
     pub fn report<'n>(
         &self,
         names: impl Iterator<Item = &'n str>,
@@ -97,7 +101,7 @@ impl LockUses {
             worst: LockUse::default(),
         };
         let mut reports: Vec<_> = names.map(empty).collect();
-        for (lock, used) in self.of.iter().enumerate() {
+        for (lock, used) in self.uses.iter().enumerate() {
             let report = &mut reports[name_of(lock as u32)];
             report.locks += 1;
             report.all.add(used);

@@ -1,38 +1,41 @@
-//! Watching a simulation as it goes.
+//! Interface for observers of a running simulation.
 
 use crate::ledger::Account;
 use crate::sched::TaskIx;
 use crate::time::Ns;
 
-/// A task that has just been made.
+/// Description of a new task.
 #[derive(Clone, Copy)]
 pub struct Birth<'a> {
-    /// The task; the number is used again after its end.
+    /// Index of the task; it is reused after the task's end.
     pub task: TaskIx,
-    /// Who made it; `None` for the main task, which is there from the start.
+    /// Task that created it; `None` for the main task and kernel threads.
     pub parent: Option<TaskIx>,
-    /// It is a thread of its parent's process.
+    /// Whether the task is a thread of its parent's process.
     pub thread: bool,
-    /// Its name, made when it is asked for: nobody pays for one that nobody reads.
+    /// Returns the task's name. The string is built only on request.
     pub name: &'a dyn Fn() -> String,
 }
 
-/// Is told what happens. All methods do nothing by default; a simulation without an observer is compiled without the
-/// calls. Moments of one CPU ascend, those of different CPUs may be told a few microseconds out of order, because a
-/// CPU's kernel work is known as soon as it begins.
+/// Observer of a simulation's events.
+///
+/// All methods do nothing by default; a simulation without an observer is compiled without the calls. The times of one
+/// CPU's events ascend. Events of different CPUs may be a few microseconds out of order, because a CPU's kernel work is
+/// reported when it begins.
 #[allow(unused_variables, reason = "the defaults ignore everything")]
 pub trait Observer {
-    /// A task exists from now on, made on a CPU.
+    /// A task is created on a CPU.
     fn created(&mut self, at: Ns, cpu: usize, birth: Birth<'_>) {}
     /// A task ends.
     fn ended(&mut self, at: Ns, task: TaskIx) {}
-    /// A CPU changes from one task to another; `None` is idle, or a task that could not go on.
+    /// A CPU switches between tasks. `from` is `None` after idleness and after a task that waits or has ended; `to` is
+    /// `None` if the CPU becomes idle.
     fn switched(&mut self, at: Ns, cpu: usize, from: Option<TaskIx>, to: Option<TaskIx>) {}
-    /// A CPU makes a task runnable on `target`; in an interrupt, or for its current task.
+    /// A CPU makes a task runnable on `target`, in an interrupt or on behalf of its current task.
     fn woken(&mut self, at: Ns, cpu: usize, task: TaskIx, target: usize, interrupt: bool) {}
     /// A task changes its CPU.
     fn migrated(&mut self, at: Ns, task: TaskIx, from: usize, to: usize) {}
-    /// A CPU spends time.
+    /// A CPU spends `ns` nanoseconds on an account.
     fn spent(&mut self, from: Ns, cpu: usize, account: Account, ns: Ns) {}
     /// A tunable gets another value.
     fn retuned(&mut self, at: Ns, tunable: &str, value: i64) {}

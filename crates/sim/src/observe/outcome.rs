@@ -2,7 +2,7 @@
 
 use schedlab_workload::measure::{Measured, Observed};
 
-use super::{Counters, Digest, Histogram, LockReport};
+use super::{Counters, Histogram, LockReport};
 use crate::ledger::{Account, Ledger};
 use crate::schedstats::{Report, TaskCounts};
 use crate::time::Ns;
@@ -12,18 +12,18 @@ use crate::time::Ns;
 pub enum End {
     /// All tasks have ended.
     Finished,
-    /// The horizon was reached; what had been observed by then is reported.
+    /// The horizon was reached; the outcome describes the time until then.
     Horizon,
 }
 
-/// Distributions of lengths of time.
+/// Distributions of durations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histograms {
-    /// From a wake-up to the first instruction, by the CPU that ran the task.
+    /// Time from a wake-up to the first instruction, by the CPU that ran the task.
     pub wakeup_latency: Vec<Histogram>,
-    /// Cost of a balancing pass over a domain: of busy, of idle and of newly idle CPUs.
+    /// Cost of a balancing pass over a domain, for busy, idle and newly idle CPUs.
     pub balance_cost: [Histogram; 3],
-    /// Lengths of idleness.
+    /// Durations of idle periods.
     pub idle: Histogram,
 }
 
@@ -36,31 +36,31 @@ impl Histograms {
     }
 }
 
-/// What is known about one task.
+/// Report on one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskReport {
-    /// Its name, as in [`schedlab_workload::Plan::describe`].
+    /// Name, as in [`schedlab_workload::Plan::describe`].
     pub name: String,
-    /// Threads of its process, itself included.
+    /// Number of threads of its process, including the task.
     pub threads: u32,
     /// Time on a CPU.
     pub ran_ns: Ns,
-    /// Of it, the program's own work and what slowed it.
+    /// Of this time, the program's work and its slowdown by caches, memory and SMT.
     pub user_ns: Ns,
-    /// Switches away from it while it could not go on, and while it could.
+    /// Switches away from the task: voluntary and involuntary.
     pub switches: (u64, u64),
     /// Changes of CPU.
     pub migrations: u64,
     /// Wake-ups, the sum of their latencies, and the longest.
     pub wakeups: (u64, Ns, Ns),
-    /// Wake-up latencies by powers of two: below 256 ns, below 512 ns, …; the last is for all that are longer.
+    /// Wake-up latencies by powers of two: below 256 ns, below 512 ns, …; the last bucket contains all longer latencies.
     pub latency: [u32; TaskReport::BUCKETS],
-    /// Its scheduler statistics, if they were on in its time.
+    /// Scheduler statistics, if they were on during the task's life.
     pub statistics: Option<TaskCounts>,
 }
 
 impl TaskReport {
-    /// Buckets of a task's latencies.
+    /// Number of buckets of a task's latencies.
     pub const BUCKETS: usize = 24;
 
     pub(crate) fn new(name: String, threads: u32) -> Self {
@@ -78,41 +78,41 @@ impl TaskReport {
     }
 }
 
-/// Accounts that are always part of a digest. Of others only what was spent is, so that a mechanism that did nothing
-/// leaves digests as they were before it existed.
+/// Number of accounts that are always part of a digest. Other accounts are included only if time was spent on them, so
+/// that an inactive mechanism does not change digests.
 const ALWAYS_DIGESTED: usize = Account::Balance as usize + 1;
 
 /// The result of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the simulation ended.
     pub end: End,
-    /// What the program observed.
+    /// Observations of the program.
     pub observed: Observed,
-    /// For each series, about one in how many samples was kept.
+    /// For each series, the factor of its selection: about one in `one_in` samples was kept.
     pub one_in: Vec<u64>,
-    /// The program's metrics.
+    /// Metrics of the program.
     pub metrics: Vec<Measured>,
-    /// Counters.
+    /// Counters of the simulation.
     pub counters: Counters,
-    /// Where all CPUs' time went.
+    /// Time of all CPUs by account.
     pub ledger: Ledger,
-    /// Distributions.
+    /// Distributions of latencies, costs and idle periods.
     pub histograms: Histograms,
-    /// Virtual memory's counters, as they stood.
+    /// Virtual memory's counters at the end.
     pub vmstat: Vec<crate::vmstat::ItemReport>,
-    /// The program's tasks in order of creation, without children that they forked.
+    /// Tasks of the program in order of creation, without forked children.
     pub tasks: Vec<TaskReport>,
-    /// The program's locks, by name.
+    /// Locks of the program, by name.
     pub locks: Vec<LockReport>,
-    /// Scheduler statistics; none if they have never been on.
+    /// Scheduler statistics; `None` if they were off all the time.
     pub schedstats: Option<Report>,
     /// Virtual time from the machine's start to the end.
     pub end_ns: Ns,
 }
 
 impl Outcome {
-    /// A number that differs when anything observable differs, the same on every platform and in every build.
+    /// Digest of everything observable, equal on every platform and in every build.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();
         let observed = &self.observed;
@@ -141,5 +141,51 @@ impl Outcome {
         }
         digest.words(self.schedstats.iter().flat_map(Report::words));
         digest.value()
+    }
+}
+
+/// FNV-1a over 64-bit words (Fowler, Noll, Vo; draft-eastlake-fnv), equal on every platform. It tells outcomes apart
+/// and is not cryptographic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    /// Adds a word.
+    pub fn word(&mut self, word: u64) {
+        for byte in word.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Adds words.
+    pub fn words(&mut self, words: impl IntoIterator<Item = u64>) {
+        words.into_iter().for_each(|word| self.word(word));
+    }
+
+    /// Value of the digest.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Digest;
+
+    #[test]
+    fn the_digest_is_fnv_1a() {
+        // FNV-1a of no byte is the offset basis; of the eight bytes "foobar\0\0", continued from the published
+        // 0x85944171f73967e8 of "foobar" by two zero bytes, each of which only multiplies by the prime.
+        assert_eq!(Digest::default().value(), 0xcbf2_9ce4_8422_2325);
+        let mut digest = Digest::default();
+        digest.word(u64::from_le_bytes(*b"foobar\0\0"));
+        let prime: u64 = 0x0100_0000_01b3;
+        assert_eq!(digest.value(), 0x8594_4171_f739_67e8u64.wrapping_mul(prime).wrapping_mul(prime));
     }
 }

@@ -1,13 +1,13 @@
-//! What a simulation records about itself.
+//! Records of a running simulation: observer, ledger, counters, and samples of the program's series.
 
 use schedlab_workload::Plan;
 use schedlab_workload::program::Mode;
 
 use super::{Counters, Histogram, Histograms, Observer, TaskReport};
 use crate::ledger::Ledger;
-use crate::time::Ns;
+use crate::time::{Ns, Random};
 
-/// Records of a simulation that runs.
+/// Records of a running simulation.
 pub(crate) struct Records<O: Observer> {
     pub observer: O,
     pub ledger: Ledger,
@@ -16,12 +16,12 @@ pub(crate) struct Records<O: Observer> {
     /// User time and run time of tasks that have ended.
     pub ended_user_ns: Ns,
     pub ended_ran_ns: Ns,
-    /// Reports of the program's tasks, children excepted, by ordinal.
+    /// Reports of the program's tasks by ordinal, without forked children.
     pub reports: Vec<TaskReport>,
 }
 
 impl<O: Observer> Records<O> {
-    /// Empty records of a machine with so many CPUs.
+    /// Empty records of a machine with `cpus` CPUs.
     pub fn new(observer: O, cpus: usize, plan: &Plan) -> Self {
         Self {
             observer,
@@ -38,10 +38,65 @@ impl<O: Observer> Records<O> {
     }
 }
 
-/// Threads are of the first process, which has a thread of its own.
+/// Empty reports of all tasks. Threads belong to the main task's process, so that it has one thread more than `plan`.
 fn reports(plan: &Plan) -> Vec<TaskReport> {
     let is_thread = |task| plan.group(task).mode == Mode::Thread;
     let threads = 1 + plan.tasks().filter(|task| is_thread(*task)).count() as u32;
     let report = |task| TaskReport::new(plan.describe(task), if is_thread(task) { threads } else { 1 });
     plan.tasks().map(report).collect()
+}
+
+/// Samples of a series: a uniform selection in the order of recording, as in the load generator.
+///
+/// When the series is full, each sample is dropped with probability one half. From then on each new sample is recorded
+/// with half the previous probability.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    samples: Vec<Ns>,
+    most: usize,
+    one_in: u64,
+    random: Random,
+}
+
+impl Series {
+    pub(crate) fn new(most: usize, seed: u64) -> Self {
+        Self { samples: Vec::new(), most: most.max(2), one_in: 1, random: Random::new(seed) }
+    }
+
+    pub(crate) fn record(&mut self, ns: Ns) {
+        if self.one_in > 1 && self.random.below(self.one_in) != 0 {
+            return;
+        }
+        if self.samples.len() == self.most {
+            let random = &mut self.random;
+            self.samples.retain(|_| random.below(2) == 0);
+            self.one_in *= 2;
+            if self.random.below(2) != 0 {
+                return;
+            }
+        }
+        self.samples.push(ns);
+    }
+
+    /// The samples, and the factor `one_in` of their selection.
+    pub(crate) fn finish(self) -> (Vec<Ns>, u64) {
+        (self.samples, self.one_in)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Series;
+
+    #[test]
+    fn a_full_series_keeps_a_uniform_selection_in_order() {
+        let mut series = Series::new(1 << 12, 7);
+        (0..1 << 20).for_each(|ns| series.record(ns));
+        let (samples, one_in) = series.finish();
+        assert!(samples.is_sorted() && (1 << 10..=1 << 12).contains(&samples.len()));
+        let expected = (1u64 << 20) / one_in;
+        assert!((samples.len() as u64).abs_diff(expected) < expected / 5, "{} of {expected}", samples.len());
+        let mean = samples.iter().sum::<u64>() / samples.len() as u64;
+        assert!(mean.abs_diff(1 << 19) < (1 << 19) / 16, "{mean}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Memory regions: where their pages are, what of them is cached, and the bandwidth of nodes.
+//! Memory regions: nodes of their pages, their cached parts, and the bandwidth of nodes.
 
 use schedlab_workload::program::Pattern;
 
@@ -6,42 +6,45 @@ use super::warmth::Caches;
 use crate::machine::{Costs, Distance, Topology};
 use crate::time::Ns;
 
-/// Most granules of a region. A granule is a page of 4 KiB in regions of up to 16 MiB and a power of two of them in larger
-/// ones, so that a footprint of 10 GB is as cheap to simulate as a small one.
+/// Maximum number of granules of a region. A granule is a page of 4 KiB in regions of up to 16 MiB. In larger regions it
+/// is a power of two of pages, so that a footprint of 10 GB is as cheap to simulate as a small one.
 const MOST_GRANULES: u64 = 4096;
 
-/// Home of a granule that nobody has touched.
+/// Home of an untouched granule.
 const UNTOUCHED: u8 = u8::MAX;
 
+/// Size of a page in bytes.
 pub(crate) const PAGE: u64 = 4096;
 
 /// A region of memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Region {
     pub bytes: u64,
-    /// Granule size is 1 << shift.
+    /// Binary logarithm of the granule size in bytes.
     shift: u32,
-    /// Node of each granule, and how many of its pages have been touched; empty before the first touch.
+    /// Node of each granule, and number of its touched pages; empty before the first touch.
     pub home: Vec<u8>,
     pub touched: Vec<u32>,
     /// Sum of `touched`.
     pub populated: u64,
-    /// Node of each granule's last hinting fault; empty before the first.
+    /// Node of each granule's last hinting fault; empty before the first fault.
     pub last_fault: Vec<u8>,
-    /// What each last-level cache held of it, in KiB, and that cache's inflow then.
+    /// Part of the region in each last-level cache after its last touch there.
     cached: Vec<Cached>,
-    /// The core whose private caches held it last.
+    /// Part of the region in the private caches of the core that touched it last.
     private: Cached,
 }
 
+/// Cached part of a region, and the inflow of the cache at that time.
 #[derive(Debug, Clone, Copy)]
 struct Cached {
+    /// Core of private caches; 0 for last-level caches.
     at: u16,
     kib: u32,
     inflow: u64,
 }
 
-/// A touch of a part of a region.
+/// Touch of a part of a region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Touch {
     pub offset: u64,
@@ -50,7 +53,7 @@ pub(crate) struct Touch {
     pub pattern: Pattern,
 }
 
-/// What a touch costs, by account.
+/// Cost of a touch in ns by account, and number of pages touched for the first time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TouchCost {
     pub work: Ns,
@@ -77,8 +80,9 @@ impl Region {
         }
     }
 
-    /// Takes homes for granules that are touched for the first time; pages that are. Which pages of a granule have been
-    /// touched is not remembered, only how many.
+    /// Sets the home of newly touched granules to `node`; returns the number of pages touched for the first time.
+    ///
+    /// A granule stores only the number of its touched pages, not which pages they are.
     fn first_touch(&mut self, touch: &Touch, node: usize) -> u64 {
         if self.home.is_empty() {
             self.home = vec![UNTOUCHED; self.granule_count()];
@@ -90,15 +94,15 @@ impl Region {
                 self.home[granule] = node as u8;
             }
             let fresh = size - self.touched[granule];
-            let met = fresh.min(number);
-            self.touched[granule] += met;
-            pages += u64::from(met);
+            let added = fresh.min(number);
+            self.touched[granule] += added;
+            pages += u64::from(added);
         }
         self.populated += pages;
         pages
     }
 
-    /// Pages of a granule.
+    /// Number of pages of a granule.
     pub fn granule_pages(&self) -> u32 {
         1 << (self.shift - PAGE.ilog2())
     }
@@ -107,7 +111,7 @@ impl Region {
         self.bytes.div_ceil(1 << self.shift) as usize
     }
 
-    /// Granules that a touch meets, and how many pages of each.
+    /// Granules of a touch, with the number of touched pages in each.
     pub fn parts(&self, touch: &Touch) -> impl Iterator<Item = (usize, u32)> + use<> {
         let (bytes, shift) = (self.bytes, self.shift);
         let (mut at, mut left) = (touch.offset % bytes, touch.bytes.max(1));
@@ -131,10 +135,10 @@ impl Region {
     }
 }
 
-/// All nodes' memory.
+/// Memory of all nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory {
-    /// When each node's memory will have served what has been asked of it.
+    /// Time at which each node's memory will have served all requests.
     free_at: Vec<Ns>,
 }
 
@@ -143,7 +147,7 @@ impl Memory {
         Self { free_at: vec![0; nodes] }
     }
 
-    /// The delay by others' traffic of one who wants `kib` KiB from a node and would need `alone` ns for it.
+    /// Delay by other tasks' traffic of a request for `kib` KiB of a node, which takes `alone` ns without them.
     fn queue(&mut self, node: usize, kib: u64, alone: Ns, costs: &Costs, now: Ns) -> Ns {
         let service = kib * 976_563 / u64::from(costs.node_bandwidth_mib);
         let done = self.free_at[node].max(now) + service;
@@ -151,8 +155,8 @@ impl Memory {
         (done - now).saturating_sub(alone)
     }
 
-    /// Touches a part of a region from a CPU. `binding` overrides the node of first touches.
-    #[allow(clippy::too_many_arguments, reason = "all of them are independent")]
+    /// Touches a part of a region from a CPU and returns the cost. `binding` overrides the node of first touches.
+    #[allow(clippy::too_many_arguments, reason = "the arguments are independent")]
     pub fn touch(
         &mut self,
         region: &mut Region,
@@ -168,25 +172,25 @@ impl Memory {
         let place = topology.places[cpu];
         let node = binding.map_or(usize::from(place.node), usize::from);
         let pages = region.first_touch(touch, node);
-        // Bytes that are actually fetched: whole lines, at most all of the range.
+        // Fetched bytes: whole lines, but not more than the range contains.
         let fetched = (touch.bytes.div_ceil(touch.stride.max(1).into()) * 64).min(touch.bytes.max(64));
         let percent = if touch.pattern == Pattern::Random { u64::from(costs.random_percent) } else { 100 };
         let region_kib = region.bytes.div_ceil(1024).max(1);
         let kib_1024 = fetched; // 1/1024 KiB
-        let held = |cached: &Cached, inflow: u64, capacity: u32| {
+        let remaining = |cached: &Cached, inflow: u64, capacity: u32| {
             let capacity = u64::from(capacity);
-            let gone = inflow - cached.inflow;
-            if gone >= capacity { 0 } else { u64::from(cached.kib) * (capacity - gone) / capacity }
+            let evicted = inflow - cached.inflow;
+            if evicted >= capacity { 0 } else { u64::from(cached.kib) * (capacity - evicted) / capacity }
         };
         let mut private = 0;
         if region.private.at == place.core {
-            private = held(&region.private, caches.core_kib[usize::from(place.core)], private_kib);
+            private = remaining(&region.private, caches.core_kib[usize::from(place.core)], private_kib);
         }
         if region.cached.is_empty() {
             region.cached = vec![Cached { at: 0, kib: 0, inflow: 0 }; caches.cache_kib.len()];
         }
         let cache = usize::from(place.cache);
-        let shared = held(&region.cached[cache], caches.cache_kib[cache], llc_kib);
+        let shared = remaining(&region.cached[cache], caches.cache_kib[cache], llc_kib);
         let miss_private = kib_1024 * (region_kib - private.min(region_kib)) / region_kib;
         let beyond = (kib_1024 * (region_kib - shared.min(region_kib)) / region_kib).min(miss_private);
         let scale = |ns_per_kib: u64, kib_1024: u64| ns_per_kib * kib_1024 * percent / 100 / 1024;
@@ -211,8 +215,8 @@ impl Memory {
         cost
     }
 
-    /// The part that comes from memory, `beyond` / 1024 KiB, spread over the nodes as the touched granules are.
-    #[allow(clippy::too_many_arguments, reason = "all of them are independent")]
+    /// Adds the cost of `beyond` / 1024 KiB from memory, distributed over the nodes as the touched granules are.
+    #[allow(clippy::too_many_arguments, reason = "the arguments are independent")]
     fn fetch(
         &mut self,
         region: &Region,
@@ -235,12 +239,12 @@ impl Memory {
                 continue;
             }
             let part = beyond * by_node[node % 64] / granules;
-            let near = u64::from(costs.refill_kib.node) * part * percent / 102_400;
+            let local = u64::from(costs.refill_kib.node) * part * percent / 102_400;
             let distance = topology.memory_distance(cpu, node).max(Distance::Node);
-            let all = costs.refill_kib.at(distance) * part * percent / 102_400;
-            cost.cache += near.min(all);
-            cost.remote += all.saturating_sub(near);
-            cost.bandwidth += self.queue(node, part / 1024, all, costs, now);
+            let total = costs.refill_kib.at(distance) * part * percent / 102_400;
+            cost.cache += local.min(total);
+            cost.remote += total.saturating_sub(local);
+            cost.bandwidth += self.queue(node, part / 1024, total, costs, now);
         }
     }
 }
@@ -254,16 +258,16 @@ mod tests {
     use crate::physics::Caches;
 
     #[test]
-    fn memory_costs_by_where_it_is_and_what_is_cached() {
+    fn the_cost_of_a_touch_depends_on_the_node_and_on_the_cached_part() {
         let xeon = machine("xeon-e5-2670v3").unwrap();
         let topology = Topology::new(&xeon);
         let mut caches = Caches::new(&topology, 256, 30_720, xeon.costs.refill_kib, 300);
         let (mut memory, mut region) = (Memory::new(2), Region::new(1 << 20));
-        let whole = Touch { offset: 0, bytes: 1 << 20, stride: 64, pattern: Pattern::Sequential };
+        let all_bytes = Touch { offset: 0, bytes: 1 << 20, stride: 64, pattern: Pattern::Sequential };
         let mut touch = |cpu, now| {
             memory.touch(
                 &mut region,
-                &whole,
+                &all_bytes,
                 cpu,
                 None,
                 &topology,
@@ -273,20 +277,20 @@ mod tests {
                 now,
             )
         };
-        // First touch from socket 0: 256 pages; 1024 KiB × 16 ns walked, × 95 ns fetched from the own node.
+        // First touch from socket 0: 256 pages; 1024 KiB × 16 ns walked, × 95 ns fetched from the local node.
         let first = touch(0, 0);
         assert_eq!((first.pages, first.fault), (256, 256 * 700));
         assert_eq!((first.work, first.cache, first.remote), (1024 * 16, 1024 * 95, 0));
         // Again: 256 of 1024 KiB lie in the private caches (of 256), the rest in the shared one: 768 × 40.
         let again = touch(0, 1_000_000);
         assert_eq!((again.pages, again.cache, again.remote), (0, 768 * 40, 0));
-        // From the other socket: nothing is cached there, and all pages are remote: 95 + 45 per KiB.
+        // From the other socket: its caches are cold, and all pages are remote: 95 + 45 per KiB.
         let far = touch(12, 2_000_000);
         assert_eq!((far.pages, far.cache, far.remote), (0, 1024 * 95, 1024 * 45));
     }
 
     #[test]
-    fn a_nodes_bandwidth_is_shared() {
+    fn requests_share_the_bandwidth_of_a_node() {
         let xeon = machine("xeon-e5-2670v3").unwrap();
         let mut memory = Memory::new(2);
         // 56000 MiB/s serve 1024 KiB in 1024 × 976563 / 56000 = 17857 ns; one core alone needs 97280.
@@ -294,7 +298,7 @@ mod tests {
         for _ in 0..5 {
             memory.queue(0, 1024, 97_280, &xeon.costs, 0);
         }
-        // The seventh waits for 7 × 17857 − 97280.
+        // The seventh request waits for 7 × 17857 − 97280.
         assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 7 * 17_857 - 97_280);
         assert_eq!(memory.queue(1, 1024, 97_280, &xeon.costs, 0), 0);
     }

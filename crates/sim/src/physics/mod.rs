@@ -1,17 +1,19 @@
-//! Where time goes on a machine besides the work itself.
+//! Slowdown of work by caches, memory and SMT siblings.
 
 mod memory;
-mod smt;
 mod warmth;
 
 use schedlab_workload::Plan;
 
+use crate::balance::KernelPolicy;
+use crate::engine::{Engine, FULL, NOBODY};
 use crate::machine::{Machine, Topology};
+use crate::observe::Observer;
 
 pub(crate) use memory::{Memory, PAGE, Region, Touch};
 pub(crate) use warmth::{Caches, Warmth};
 
-/// Caches and memory of the machine, and the program's regions.
+/// Caches and memory of the machine, and the memory regions of the program.
 pub(crate) struct Physics {
     pub regions: Vec<Region>,
     pub memory: Memory,
@@ -33,6 +35,32 @@ impl Physics {
                 machine.costs.refill_kib,
                 machine.costs.random_percent,
             ),
+        }
+    }
+}
+
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Updates the speed of a CPU's core after the CPU has become busy or idle.
+    #[inline]
+    pub(crate) fn smt_changed(&mut self, cpu: usize) {
+        if self.topology.threads > 1 {
+            self.retime_core(cpu);
+        }
+    }
+
+    /// Sets the speed of each CPU of a core: SMT siblings that are busy at the same time slow each other.
+    fn retime_core(&mut self, cpu: usize) {
+        let core = *self.topology.core_cpus(self.topology.core(cpu));
+        let busy = core.iter().filter(|sibling| self.cpus[*sibling].current != NOBODY).count();
+        for sibling in core.iter() {
+            let rate = if busy > 1 { u64::from(self.costs.smt_percent) * FULL / 100 } else { FULL };
+            if self.cpus[sibling].rate != rate {
+                self.settle(sibling);
+                self.cpus[sibling].rate = rate;
+                if sibling != cpu {
+                    self.rekey(sibling);
+                }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
-//! A task changes how it is scheduled.
+//! Scheduling attributes: those of a program's groups, and changes of them by a task (sched_setattr(2)).
 
-use schedlab_workload::program::{Attributes, Policy as Wanted};
+use schedlab_workload::program::{Attributes as Wanted, Policy};
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -10,11 +10,59 @@ use crate::observe::Observer;
 use crate::sched::{Enqueue, TaskIx, weight};
 use crate::tasks::exec::Begun;
 use crate::tasks::{Class, Task};
+use crate::time::Ns;
 
-/// Priority of a real-time task that is given none: the lowest (sched(7)).
+/// Default priority of a real-time task: the lowest (sched(7)).
 const LOWEST: i32 = 1;
 
+/// How the tasks of a group are scheduled; children inherit it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Attributes {
+    /// Scheduling class.
+    pub class: Class,
+    /// Nice value, −20 to 19.
+    pub nice: i32,
+    /// CPUs that the tasks may run on; by default all CPUs that are not isolated.
+    pub cpus: Option<CpuMask>,
+    /// Slice (`sched_attr::sched_runtime` under EEVDF); by default the kernel's.
+    pub slice_ns: Option<Ns>,
+    /// Footprint in the caches; by default the machine's.
+    pub footprint_kib: Option<u32>,
+    /// Node of the tasks' memory; by default the node of the first touch.
+    pub memory_node: Option<usize>,
+}
+
+/// Attributes of a group in the form that the engine uses.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskSettings {
+    pub class: Class,
+    pub nice: i32,
+    pub weight: u32,
+    /// CPUs that the tasks may run on; `None` allows every CPU that is not isolated.
+    pub mask: Option<CpuMask>,
+    pub slice_ns: Option<Ns>,
+    pub footprint_kib: u32,
+    pub memory_node: Option<u8>,
+}
+
+impl TaskSettings {
+    /// Settings of `attributes`, with the machine's `footprint_kib` as default.
+    pub fn new(attributes: &Attributes, footprint_kib: u32) -> Self {
+        let weight = weight_of(attributes.class, attributes.nice);
+        Self {
+            class: attributes.class,
+            nice: attributes.nice,
+            weight,
+            mask: attributes.cpus,
+            slice_ns: attributes.slice_ns,
+            footprint_kib: attributes.footprint_kib.unwrap_or(footprint_kib),
+            memory_node: attributes.memory_node.map(|node| node as u8),
+        }
+    }
+}
+
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Begins [`schedlab_workload::Step::Set`]: changes the attributes, and reports where the task goes.
     pub(super) fn begin_set(&mut self, cpu: usize, task: TaskIx, number: u32) -> Begun {
         let wanted = self.tasks.cursors[task as usize].attributes(number);
         self.book(cpu, Account::Syscall, self.costs.syscall);
@@ -29,9 +77,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Writes the new attributes down; whether the task's place in its queue changes, its class being [`Task::next_class`]
-    /// until then.
-    fn change(&mut self, task: TaskIx, wanted: &Attributes) -> Result<bool, String> {
+    /// Stores the new attributes and returns whether the task must be queued anew.
+    ///
+    /// The new class is in [`Task::next_class`] until [`Engine::change_current`] queues the task.
+    fn change(&mut self, task: TaskIx, wanted: &Wanted) -> Result<bool, String> {
         if wanted.group.as_ref().is_some_and(|group| group != "/") {
             return Err("task groups are not simulated".to_owned());
         }
@@ -42,12 +91,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if let Some(nodes) = &wanted.nodes {
             self.tasks[task].memory_node = self.wanted_node(nodes)?;
         }
-        let it = &mut self.tasks[task];
-        let class = wanted_class(it, wanted)?;
-        let nice = wanted.priority.filter(|_| class.realtime().is_none()).unwrap_or(it.nice.into());
+        let changed = &mut self.tasks[task];
+        let class = wanted_class(changed, wanted)?;
+        let nice = wanted.priority.filter(|_| class.realtime().is_none()).unwrap_or(changed.nice.into());
         let slice = wanted.runtime_ns.filter(|_| matches!(class, Class::Normal | Class::Batch));
-        let requeued = class != it.class || nice != i32::from(it.nice) || slice.is_some();
-        (it.next_class, it.next_slice, it.nice) = (class, slice, nice as i8);
+        let requeued = class != changed.class || nice != i32::from(changed.nice) || slice.is_some();
+        (changed.next_class, changed.next_slice, changed.nice) = (class, slice, nice as i8);
         Ok(requeued)
     }
 
@@ -74,11 +123,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         match nodes {
             [node] => Ok(Some(*node as u8)),
             _ if (0..count as u32).all(|node| nodes.contains(&node)) => Ok(None),
-            _ => Err("memory from some nodes, but neither one nor all, is not simulated".to_owned()),
+            _ => Err("memory from several nodes, but not from all, is not simulated".to_owned()),
         }
     }
 
-    /// The current task of a CPU goes to another one, or to its place by its new attributes.
+    /// Moves the current task of a CPU to `target`, and queues it by its new attributes if `requeued`.
     pub(super) fn change_current(&mut self, cpu: usize, target: usize, requeued: bool) {
         let task = self.cpus[cpu].current;
         if !requeued {
@@ -89,11 +138,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.note_move(task, cpu, target);
             self.lock_queue(cpu, target);
         }
-        let it = &mut self.tasks[task];
-        it.class = it.next_class;
-        let share = if it.class == Class::Idle { weight::IDLE } else { weight::of_nice(it.nice.into()) };
+        let changed = &mut self.tasks[task];
+        changed.class = changed.next_class;
+        let share = weight_of(changed.class, changed.nice.into());
         self.rq.sums.note_weight(share);
-        self.rq.entities[task as usize] = self.rq.policy.entity(share, it.nice.into(), it.next_slice);
+        self.rq.entities[task as usize] =
+            self.rq.policy.entity(share, changed.nice.into(), changed.next_slice);
         self.rq.policy.task_fork(&self.rq.queues[target], &mut self.rq.entities, None, task, self.time.now);
         if self.stats.on {
             self.stats_enqueue(cpu, task);
@@ -105,15 +155,21 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 }
 
-fn wanted_class(task: &Task, wanted: &Attributes) -> Result<Class, String> {
+/// Load weight of a class and nice value.
+fn weight_of(class: Class, nice: i32) -> u32 {
+    if class == Class::Idle { weight::IDLE } else { weight::of_nice(nice) }
+}
+
+/// Class that a task gets by the wanted policy and priority.
+fn wanted_class(task: &Task, wanted: &Wanted) -> Result<Class, String> {
     let priority = |default: i32| wanted.priority.unwrap_or(default).clamp(1, 99) as u8;
     Ok(match (wanted.policy, task.class) {
-        (Some(Wanted::Deadline), _) => return Err("SCHED_DEADLINE is not simulated".to_owned()),
-        (Some(Wanted::Other), _) => Class::Normal,
-        (Some(Wanted::Batch), _) => Class::Batch,
-        (Some(Wanted::Idle), _) => Class::Idle,
-        (Some(Wanted::Fifo), _) => Class::Fifo(priority(LOWEST)),
-        (Some(Wanted::Rr), _) => Class::RoundRobin(priority(LOWEST)),
+        (Some(Policy::Deadline), _) => return Err("SCHED_DEADLINE is not simulated".to_owned()),
+        (Some(Policy::Other), _) => Class::Normal,
+        (Some(Policy::Batch), _) => Class::Batch,
+        (Some(Policy::Idle), _) => Class::Idle,
+        (Some(Policy::Fifo), _) => Class::Fifo(priority(LOWEST)),
+        (Some(Policy::Rr), _) => Class::RoundRobin(priority(LOWEST)),
         (None, Class::Fifo(now)) => Class::Fifo(priority(now.into())),
         (None, Class::RoundRobin(now)) => Class::RoundRobin(priority(now.into())),
         (None, class) => class,

@@ -1,4 +1,4 @@
-//! One direction of a channel: bytes on their way, and who waits for them or for room.
+//! One direction of a channel: bytes in flight, and the tasks that wait to read or to write.
 
 use std::collections::VecDeque;
 
@@ -9,19 +9,19 @@ use crate::tasks::WaitQueue;
 /// A pipe holds 16 pages of 4 KiB (pipe(7)).
 const PIPE_BYTES: u64 = 65_536;
 
-/// Writes of at most this size to a pipe are atomic (`PIPE_BUF`, pipe(7)): they wait until all of it fits.
+/// Writes of at most this size to a pipe are atomic (`PIPE_BUF`, pipe(7)): they wait until all bytes fit.
 pub(crate) const PIPE_ATOMIC: u64 = 4096;
 
 /// Send buffer of a Unix socket and receive buffer of a UDP socket (`net.core.wmem_default`, `rmem_default`).
 const SOCKET_BYTES: u64 = 212_992;
 
-/// What a small message occupies of a socket's buffer: the kernel's structures around at least 512 bytes (`SKB_TRUESIZE`:
-/// 512 + 256 + 320, rounded as slab caches do; 768 for the smallest).
+/// Space of a small message in a socket's buffer: the kernel's structures around at least 512 bytes (`SKB_TRUESIZE`:
+/// 512 + 256 + 320, rounded up to the slab cache's size; 768 for the smallest).
 const SOCKET_LEAST: u64 = 768;
 const SOCKET_AROUND: u64 = 576;
 
 /// Bytes in flight over a loopback TCP connection before the sender waits: the receiver's default buffer
-/// (`net.ipv4.tcp_rmem`, tcp(7)) and as much queued at the sender.
+/// (`net.ipv4.tcp_rmem`, tcp(7)) and the same amount in the sender's queue.
 const TCP_BYTES: u64 = 262_144;
 
 /// Bytes that one CPU has written, in order.
@@ -29,7 +29,7 @@ const TCP_BYTES: u64 = 262_144;
 struct Run {
     cpu: u16,
     bytes: u64,
-    /// What they occupy of the capacity.
+    /// Capacity that the bytes occupy.
     charge: u64,
 }
 
@@ -38,7 +38,7 @@ struct Run {
 pub(crate) struct Flow {
     pub kind: ChannelKind,
     runs: VecDeque<Run>,
-    /// Bytes to be read, and capacity in use.
+    /// Readable bytes, and capacity in use.
     pub bytes: u64,
     used: u64,
     pub readers: WaitQueue,
@@ -46,12 +46,6 @@ pub(crate) struct Flow {
     /// Tasks that can still send or receive.
     pub senders: u32,
     pub receivers: u32,
-}
-
-/// What a read took: bytes, and lines of them by the CPU that wrote them, first writer only if there were more than two.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
-    pub bytes: u64,
 }
 
 impl Flow {
@@ -68,7 +62,7 @@ impl Flow {
         }
     }
 
-    /// Position of a channel's flow in a direction.
+    /// Index of a channel's flow in a direction.
     #[inline]
     pub fn at(channel: u32, direction: Direction) -> usize {
         channel as usize * 2 + usize::from(direction == Direction::Backward)
@@ -95,20 +89,20 @@ impl Flow {
         }
     }
 
-    /// How much of `bytes` can be written now; all of a datagram, which may be lost.
+    /// Part of `bytes` that can be written now. A datagram is always written whole, and may be lost.
     pub fn room(&self, bytes: u64) -> u64 {
         let free = self.capacity().saturating_sub(self.used);
         match self.kind {
             ChannelKind::Udp => bytes,
             ChannelKind::Pipe if bytes <= PIPE_ATOMIC && free < bytes => 0,
             ChannelKind::Pipe | ChannelKind::Tcp => bytes.min(free),
-            // A socket takes a message whole as long as its limit has not been reached, large ones in parts.
+            // A socket accepts a whole message as long as its limit is not reached. Large messages are split.
             ChannelKind::Unix if free == 0 => 0,
             ChannelKind::Unix => bytes.min(PIPE_BYTES / 2),
         }
     }
 
-    /// Writes `bytes` from a CPU; whether they were accepted, which only datagrams may not be.
+    /// Writes `bytes` from a CPU; returns `false` if a datagram is lost.
     pub fn push(&mut self, bytes: u64, cpu: usize) -> bool {
         let charge = self.charge(bytes);
         if self.kind == ChannelKind::Udp && self.used + charge > self.capacity() {
@@ -136,34 +130,34 @@ impl Flow {
         }
     }
 
-    /// Whether there is something to read: bytes, or a datagram, which may be empty.
+    /// Whether a read returns at once: there are bytes, or a datagram, which may be empty.
     #[inline]
     pub fn ready(&self) -> bool {
         !self.runs.is_empty()
     }
 
-    /// The CPU that wrote what is read next.
+    /// CPU that wrote the bytes that are read next.
     #[inline]
     pub fn writer(&self) -> Option<usize> {
         self.runs.front().map(|run| run.cpu.into())
     }
 
-    /// Takes at most `bytes`, or one datagram, whose rest is lost.
-    pub fn take(&mut self, bytes: u64) -> Taken {
+    /// Reads at most `bytes`, or one datagram, whose rest is lost; returns the number of bytes read.
+    pub fn take(&mut self, bytes: u64) -> u64 {
         if self.kind == ChannelKind::Udp {
-            let Some(run) = self.runs.pop_front() else { return Taken::default() };
+            let Some(run) = self.runs.pop_front() else { return 0 };
             self.bytes -= run.bytes;
             self.used -= run.charge;
-            return Taken { bytes: run.bytes.min(bytes) };
+            return run.bytes.min(bytes);
         }
         let mut left = bytes.min(self.bytes);
-        let taken = Taken { bytes: left };
+        let taken = left;
         self.bytes -= left;
         while left > 0 {
             let Some(run) = self.runs.front_mut() else { break };
             if run.bytes > left {
                 run.bytes -= left;
-                // A socket's message gives its room back when all of it has been read, a stream's bytes at once.
+                // A socket's message frees its space when the whole message has been read, a stream's bytes at once.
                 if matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp) {
                     run.charge -= left;
                     self.used -= left;
@@ -177,7 +171,7 @@ impl Flow {
         taken
     }
 
-    /// Whether there is enough room to wake a waiting writer: a page of a pipe; three quarters of a Unix socket's buffer
+    /// Whether there is enough free space to wake a waiting writer: a page of a pipe; three quarters of a Unix socket's buffer
     /// (`unix_writable()`); a third of a TCP connection's (`sk_stream_min_wspace()`).
     pub fn wakes_writer(&self) -> bool {
         let (used, capacity) = (self.used, self.capacity());
@@ -217,7 +211,7 @@ mod tests {
         assert_eq!(sent, 278);
         // A writer is woken when three quarters are free: 208 messages read leave 70 × 768 = 53760 > 53248 in use.
         for _ in 0..208 {
-            assert_eq!(socket.take(100).bytes, 100);
+            assert_eq!(socket.take(100), 100);
         }
         assert!(!socket.wakes_writer());
         socket.take(100);
@@ -229,13 +223,13 @@ mod tests {
         let mut socket = Flow::new(ChannelKind::Udp);
         let accepted = (0..300).filter(|_| socket.push(1, 0)).count();
         assert_eq!(accepted, 277);
-        assert_eq!(socket.take(10).bytes, 1);
+        assert_eq!(socket.take(10), 1);
         assert!(socket.push(1, 0));
     }
 
     proptest! {
         #[test]
-        fn what_goes_in_comes_out(writes in prop::collection::vec((1u64..9000, 0usize..4, 1u64..9000), 1..60)) {
+        fn all_sent_bytes_are_received(writes in prop::collection::vec((1u64..9000, 0usize..4, 1u64..9000), 1..60)) {
             for kind in [ChannelKind::Pipe, ChannelKind::Unix, ChannelKind::Tcp] {
                 let mut flow = Flow::new(kind);
                 let (mut sent, mut received) = (0, 0);
@@ -245,9 +239,9 @@ mod tests {
                         prop_assert!(flow.push(part, *cpu));
                         sent += part;
                     }
-                    received += flow.take(*read).bytes;
+                    received += flow.take(*read);
                 }
-                received += flow.take(u64::MAX).bytes;
+                received += flow.take(u64::MAX);
                 prop_assert_eq!(sent, received);
                 prop_assert_eq!((flow.bytes, flow.used, flow.ready()), (0, 0, false));
             }

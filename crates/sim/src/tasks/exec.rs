@@ -1,14 +1,14 @@
-//! What tasks do: from actions to segments of CPU time and their effects.
+//! Execution of tasks: from actions to segments of CPU time and their effects.
 //!
 //! ```text
 //!            fetch            begin                   segment has run         effect
 //! Next ───────────► Begin ───────────► (segment) ───────────────────► Effect ────────► Next
 //!                     │ │                                                │ │
-//!                     │ └─ nothing to run: Done ─► Next                  │ └─ more of it: another segment
-//!                     └─ not yet, wait                                   └─ wait, then Begin again
+//!                     │ └─ nothing to run: Done ─► Next                  │ └─ unfinished: another segment
+//!                     └─ too early: wait                                 └─ wait, then Begin again
 //! ```
-//! Actions that others can see begin or take effect only when the CPU's clock has been reached by the simulation's; a
-//! CPU that is ahead, because it has just booked kernel work, comes back to them by an event at its clock.
+//! A CPU's clock is ahead of the simulation's clock after it has booked kernel work. Actions that affect other tasks wait
+//! until the simulation's clock has reached the CPU's clock: an event at that time resumes them.
 
 use schedlab_workload::{Cursor, Frequent, Step};
 
@@ -23,15 +23,15 @@ use crate::tasks::{Action, Phase, State};
 use crate::time::Ns;
 use crate::vmstat::Duty;
 
-/// Small work that is not worth an event of its own, and how far a CPU may be ahead when it acts on others, in ns: less
-/// than a line's way across a large machine.
+/// Largest lead in ns of a CPU that acts on other tasks: less than the transfer of a cache line across a large machine.
 const CLOSE: Ns = 100;
 
-/// Most small work that is carried along.
+/// Limit of [`crate::tasks::Task::carry`] in ns; beyond it the carried work becomes a segment.
 const MOST_CARRY: u32 = 10_000;
 
-/// Where a task's actions come from. Of all tasks these fill a few cache lines, and a program's cursor is read only where
-/// there is one.
+/// Source of a task's actions.
+///
+/// The scripts of all tasks fit into a few cache lines, so that cursors are read only for tasks that run a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Script {
     /// A program's body, read by the task's cursor.
@@ -40,34 +40,34 @@ pub(crate) enum Script {
     Main,
     /// A kernel thread's single action.
     Vmstat(Duty),
-    /// Nothing more: the task is ending, or its place is free.
+    /// No further action: the task is exiting, or its entry is free.
     None,
 }
 
-/// What beginning an action led to.
+/// Result of beginning an action.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// A segment is to be run, then the action's effect is due.
+    /// The CPU runs a segment; the action's effect follows.
     Segment(Segment),
-    /// It is done, with small work carried along.
+    /// The action is done; its cost is carried into the next segment.
     Done,
-    /// The task waits; what it waits for will be given to it with its wake-up.
+    /// The task waits; its wake-up completes the action.
     Served,
     /// The task waits, and begins again when it is woken.
     Again,
     /// The task sleeps until a timer.
     Asleep,
-    /// It must wait until the CPU's clock is reached.
+    /// The task retries when the simulation's clock has reached the CPU's clock.
     Later,
-    /// It lets others run.
+    /// The task yields its CPU.
     Yielded,
-    /// Its attributes have changed: it goes to a CPU, and to another place in the queue if `requeued`.
+    /// The task's attributes have changed. It moves to CPU `target`, and is queued anew if `requeued`.
     Changed { target: u16, requeued: bool },
-    /// The program is wrong.
+    /// The program is wrong; the text says why.
     Failed(String),
 }
 
-/// What an action's effect led to.
+/// Result of an action's effect.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// The action is done.
@@ -84,30 +84,29 @@ pub(crate) enum Effect {
     Ended,
     /// The task begins its action on another CPU.
     Move(usize),
-    /// The program is wrong.
+    /// The program is wrong; the text says why.
     Failed(String),
 }
 
-/// What a task does next on its CPU. Of a form that comes back in two registers: with a state in one variant it would be
-/// packed and unpacked.
+/// Next state of a CPU's current task. Small enough to be returned in two registers.
 enum Next {
     Runs,
-    /// It sleeps until a timer.
+    /// The task sleeps until a timer.
     Sleeps,
-    /// It waits for another task.
+    /// The task waits for another task.
     Waits,
     Ends,
     Yields,
-    /// It goes to a CPU.
+    /// The task moves to this CPU.
     Moves(u16),
-    /// Its attributes have changed: it goes to a CPU, or stays.
+    /// The task's attributes have changed: it moves to this CPU, or stays there.
     Changes(u16),
-    /// As before, and to another place in the queue.
+    /// As `Changes`, and the task is queued anew.
     Requeues(u16),
 }
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
-    /// The current task's segment has run to its end.
+    /// Continues with the current task's next action after the end of its segment.
     pub(crate) fn progress(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         match self.advance(cpu, task, false) {
@@ -138,8 +137,8 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.schedule(cpu);
     }
 
-    /// A task has just got a CPU: it goes on with its segment, or finds out what to do. Bringing its footprint back, `cache`
-    /// ns and for the distance `remote` ns more, comes before.
+    /// Continues a task that has just been switched in. Refilling the caches, `cache` ns and `remote` ns more for the
+    /// distance, precedes its work.
     #[inline]
     pub(crate) fn resume(&mut self, cpu: usize, task: TaskIx, (cache, remote): (Ns, Ns)) {
         let segment = &self.cpus[cpu].segment;
@@ -160,11 +159,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     #[inline]
     fn advance_ahead(&mut self, cpu: usize, task: TaskIx) {
         let next = self.advance(cpu, task, true);
-        debug_assert!(matches!(next, Next::Runs), "a CPU that is ahead waits for nobody");
+        debug_assert!(matches!(next, Next::Runs), "a task cannot wait while its CPU is ahead");
     }
 
-    /// As [`Engine::advance_ahead`], when it was taken off its CPU before all that its segment contains besides work was
-    /// spent.
+    /// Does the same as [`Engine::advance_ahead`] for a task that was preempted before the extras of its segment were spent.
     #[cold]
     #[inline(never)]
     fn advance_with_extras(&mut self, cpu: usize, task: TaskIx) {
@@ -174,7 +172,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         extras.into_iter().enumerate().for_each(|(extra, ns)| segment.add(extra, ns.into()));
     }
 
-    /// Takes a task through its actions until one takes time. `ahead`: the CPU's clock has certainly not been reached.
+    /// Performs a task's actions until one takes time. `ahead`: the CPU's clock is ahead of the simulation's.
     fn advance(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Next {
         loop {
             match self.tasks[task].phase {
@@ -190,7 +188,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 Phase::Begin => match self.begin(cpu, task, ahead) {
                     Begun::Segment(segment) => {
                         self.tasks[task].phase = Phase::Effect;
-                        self.install_whole(cpu, task, segment);
+                        self.install_segment(cpu, task, segment);
                         return Next::Runs;
                     }
                     Begun::Done => self.tasks[task].phase = Phase::Next,
@@ -222,7 +220,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                     Effect::Done => self.tasks[task].phase = Phase::Next,
                     Effect::Begin => self.tasks[task].phase = Phase::Begin,
                     Effect::Segment(segment) => {
-                        self.install_whole(cpu, task, segment);
+                        self.install_segment(cpu, task, segment);
                         return Next::Runs;
                     }
                     Effect::Wait => {
@@ -253,7 +251,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         Next::Runs
     }
 
-    /// Gives a CPU a segment of `ns`, with the small work that the task carries.
+    /// Gives a CPU a segment of `ns` plus the task's carried work.
     #[inline]
     fn install(&mut self, cpu: usize, task: TaskIx, account: Account, ns: Ns) {
         let carry = std::mem::take(&mut self.tasks[task].carry);
@@ -265,21 +263,23 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         segment.watched = false;
     }
 
-    /// Gives a CPU a segment, with the small work that the task carries.
-    fn install_whole(&mut self, cpu: usize, task: TaskIx, segment: Segment) {
+    /// Gives a CPU a segment, extras included, plus the task's carried work.
+    fn install_segment(&mut self, cpu: usize, task: TaskIx, segment: Segment) {
         self.cpus[cpu].segment = segment;
         let carry = std::mem::take(&mut self.tasks[task].carry);
         self.cpus[cpu].segment.add(CARRY, carry.into());
     }
 
-    /// Time as the task sees it: its CPU's clock and the small work that it has done since.
+    /// Clock of the task: its CPU's clock plus the task's carried work.
     #[inline]
     pub(super) fn task_time(&self, cpu: usize, task: TaskIx) -> Ns {
         self.cpus[cpu].clock + u64::from(self.tasks[task].carry)
     }
 
-    /// Takes the task's next step. What is done at once, or is nothing but computation or sleep, is not even written down
-    /// as the task's action: most steps are of this kind.
+    /// Fetches the task's next action.
+    ///
+    /// Steps that take no time, and computation and sleep, are performed without becoming the task's action. Most steps are
+    /// of these kinds.
     #[inline]
     fn fetch(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Option<Next> {
         if self.tasks.scripts[task as usize] != Script::Program {
@@ -310,14 +310,14 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
     }
 
-    /// A task's cursor, and the time for it: looking at the clock is small work.
+    /// A task's cursor, and a clock for it that adds the cost of each reading to the task's carried work.
     #[inline]
     fn reading(&mut self, cpu: usize, task: TaskIx) -> (&mut Cursor<'c>, impl FnMut() -> u64) {
-        let (it, gate, read) = (&self.cpus[cpu], &self.gate, self.costs.clock_read);
+        let (clock, gate, read) = (self.cpus[cpu].clock, &self.gate, self.costs.clock_read);
         let carry = &mut self.tasks.table[task as usize].carry;
         let now_ns = move || {
             *carry = carry.saturating_add(read);
-            it.clock - gate.opened_at.unwrap_or(0).min(it.clock) + u64::from(*carry)
+            clock - gate.opened_at.unwrap_or(0).min(clock) + u64::from(*carry)
         };
         (&mut self.tasks.cursors[task as usize], now_ns)
     }
@@ -334,7 +334,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.note_action(task, action)
     }
 
-    /// Does a step that is done at once, and notes one that is not; `false` if there was none yet.
+    /// Performs a step that takes no time, or stores another step as the task's action; returns `false` without a step.
     #[inline(never)]
     fn perform_rare(&mut self, cpu: usize, task: TaskIx) -> bool {
         let step = {
@@ -366,15 +366,16 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         true
     }
 
+    /// Stores an action as the one that the task begins next.
     fn note_action(&mut self, task: TaskIx, action: Action) -> Option<Next> {
-        let it = &mut self.tasks[task];
-        it.action = action;
-        it.phase = Phase::Begin;
-        (it.left, it.moved) = (u64::MAX, 0);
+        let actor = &mut self.tasks[task];
+        actor.action = action;
+        actor.phase = Phase::Begin;
+        (actor.left, actor.moved) = (u64::MAX, 0);
         None
     }
 
-    /// Whether a CPU is so far ahead that the task may not act on others yet.
+    /// Whether a CPU is so far ahead that the task may not act on other tasks yet.
     #[inline]
     pub(super) fn too_early(&self, cpu: usize, task: TaskIx, ahead: bool) -> bool {
         ahead || self.task_time(cpu, task) > self.time.now + CLOSE

@@ -1,4 +1,4 @@
-//! Birth, exec, death and waiting for it.
+//! Fork, exec, exit and wait.
 
 use schedlab_workload::program::Mode;
 use schedlab_workload::{Cursor, Step};
@@ -10,12 +10,11 @@ use crate::observe::{Birth, Observer};
 use crate::physics::{PAGE, Warmth};
 use crate::sched::{Enqueue, TaskIx};
 use crate::tasks::exec::{Begun, Effect, Script};
-use crate::tasks::recording::called;
 use crate::tasks::{Action, Class, Phase, State, Task};
 use crate::time::Ns;
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
-    /// A task in a free place of the table; it cannot run yet.
+    /// Creates a task that is not queued yet.
     pub(super) fn new_task(
         &mut self,
         parent: TaskIx,
@@ -39,7 +38,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             task.thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;
             task.mask = settings.mask.map_or(0, |mask| self.tasks.mask(&mask));
         }
-        // Where a task's pages happen to lie decides how much of them collides in the caches: ± a quarter.
+        // Physical addresses decide how many pages collide in the caches: the footprint varies by ± a quarter.
         task.footprint_kib =
             footprint - footprint / 4 + self.time.random.below(u64::from(footprint / 2) + 1) as u32;
         task.slice_left = self.rr_slice();
@@ -48,7 +47,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.insert(task, entity, program)
     }
 
-    /// A kernel thread that is bound to a CPU and sleeps.
+    /// Creates a sleeping kernel thread that is bound to a CPU.
     pub(crate) fn spawn_kernel(&mut self, cpu: usize, script: Script) -> TaskIx {
         let mut task = Task::new(NOBODY, NOBODY, Action::Exit);
         (task.state, task.phase, task.kernel, task.cpu) = (State::Sleeping, Phase::Next, true, cpu as u16);
@@ -68,7 +67,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         task
     }
 
-    /// The main task creates a task of the program.
+    /// Creates the task of the program with an ordinal, and starts it.
     pub(super) fn create(&mut self, cpu: usize, ordinal: u32) {
         let plan = self.world.plan;
         let window_end = plan.program().window.map_or(0, |window| window.end_ns());
@@ -84,21 +83,21 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let program = (Script::Program, self.tasks.cursors[parent as usize].child());
         let ordinal = self.tasks[parent].ordinal;
         let child = self.new_task(parent, ordinal, program, Action::Exit, Class::Normal);
-        let it = &mut self.tasks[child];
-        it.phase = Phase::Next;
-        it.is_child = true;
-        it.thread = false;
+        let forked = &mut self.tasks[child];
+        forked.phase = Phase::Next;
+        forked.is_child = true;
+        forked.thread = false;
         self.tasks[parent].children += 1;
         self.start_new(cpu, child);
         Effect::Done
     }
 
-    /// Puts a new task on a CPU.
+    /// Chooses a CPU for a new task and makes it runnable (`wake_up_new_task()`).
     fn start_new(&mut self, cpu: usize, task: TaskIx) {
         self.records.counters.forks += 1;
         let node = self.topology.places[cpu].node;
-        let it = &mut self.tasks[task];
-        (it.cpu, it.stack_node) = (cpu as u16, node);
+        let created = &mut self.tasks[task];
+        (created.cpu, created.stack_node) = (cpu as u16, node);
         self.note_stack(cpu, node.into(), true);
         let thread = self.tasks[task].thread;
         self.numa.born(task, thread.then_some(self.gate.main), self.time.now);
@@ -123,14 +122,15 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.check_preempt(cpu, target, task);
     }
 
-    /// Tells the observer of a new task.
+    /// Reports a new task to the observer.
     pub(super) fn report_birth(&mut self, at: Ns, cpu: usize, task: TaskIx) {
-        let (plan, it) = (self.world.plan, &self.tasks[task]);
-        let parent = (it.parent != NOBODY).then_some(it.parent);
-        let name = || called(plan, it);
-        self.records.observer.created(at, cpu, Birth { task, parent, thread: it.thread, name: &name });
+        let (plan, created) = (self.world.plan, &self.tasks[task]);
+        let parent = (created.parent != NOBODY).then_some(created.parent);
+        let name = || created.name(plan);
+        self.records.observer.created(at, cpu, Birth { task, parent, thread: created.thread, name: &name });
     }
 
+    /// Begins an action that is not a step of a program.
     pub(super) fn begin_life(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
         match self.tasks[task].action {
             Action::Image { bytes, ns } => {
@@ -141,9 +141,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 let pages = bytes.div_ceil(PAGE);
                 self.records.counters.page_faults += pages;
                 let place = self.topology.places[cpu];
-                let it = &mut self.tasks[task];
-                let node = it.memory_node.map_or(place.node, u16::from);
-                (it.image_node, it.image_pages) = (node, pages.try_into().unwrap_or(u32::MAX));
+                let execed = &mut self.tasks[task];
+                let node = execed.memory_node.map_or(place.node, u16::from);
+                (execed.image_node, execed.image_pages) = (node, pages.try_into().unwrap_or(u32::MAX));
                 self.note_faults(cpu, node.into(), pages);
                 self.physics.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
                 Begun::Segment(Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault)))
@@ -162,16 +162,17 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
     }
 
+    /// Effect of an action that is not a step of a program.
     pub(super) fn effect_life(&mut self, cpu: usize, task: TaskIx) -> Effect {
-        let it = &mut self.tasks[task];
-        match it.action {
+        let action = &mut self.tasks[task].action;
+        match *action {
             Action::Image { bytes, ns } => {
-                it.action = Action::Work { ns };
+                *action = Action::Work { ns };
                 self.image_filled(cpu, task, bytes, ns);
                 Effect::Begin
             }
             Action::Work { .. } => {
-                it.action = Action::Exit;
+                *action = Action::Exit;
                 self.image_done(cpu, task);
                 Effect::Begin
             }
@@ -184,18 +185,18 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
     }
 
-    /// The task has become a fresh image, which may begin on another CPU.
+    /// Gives the task a new image, which may begin on another CPU.
     pub(super) fn effect_exec(&mut self, cpu: usize, task: TaskIx, bytes: u64, ns: Ns) -> Effect {
         self.records.counters.execs += 1;
-        let it = &mut self.tasks[task];
-        it.action = Action::Image { bytes, ns };
-        it.warmth = Warmth::COLD;
+        let execed = &mut self.tasks[task];
+        execed.action = Action::Image { bytes, ns };
+        execed.warmth = Warmth::COLD;
         self.numa.execed(task);
         let target = self.select_task_rq_exec(cpu, task);
         if target == cpu { Effect::Begin } else { Effect::Move(target) }
     }
 
-    /// The current task of a CPU goes to another one, by the help of the migration thread.
+    /// Moves the current task of a CPU to another CPU, as the kernel's migration thread does.
     pub(super) fn move_current(&mut self, cpu: usize, target: usize) {
         let task = self.cpus[cpu].current;
         let distance = self.topology.distance(cpu, target);
@@ -211,7 +212,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.check_preempt(cpu, target, task);
     }
 
-    /// Takes the current task off its CPU, which has nobody until it schedules, to be enqueued elsewhere.
+    /// Takes the current task off its CPU, so that the caller can enqueue it elsewhere.
     pub(crate) fn take_current(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         self.update_curr(cpu);
@@ -232,9 +233,11 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
 
     fn effect_exit(&mut self, cpu: usize, task: TaskIx) -> Effect {
         self.records.counters.exits += 1;
-        let it = &self.tasks[task];
-        let (ordinal, is_child, parent, thread) = (it.ordinal, it.is_child, it.parent, it.thread);
-        let (stack, image, pages) = (it.stack_node.into(), it.image_node.into(), it.image_pages);
+        let exiting = &self.tasks[task];
+        let (ordinal, is_child, parent, thread) =
+            (exiting.ordinal, exiting.is_child, exiting.parent, exiting.thread);
+        let (stack, image, pages) =
+            (exiting.stack_node.into(), exiting.image_node.into(), exiting.image_pages);
         if task != self.gate.main {
             self.note_stack(cpu, stack, false);
             self.note_frees(cpu, image, pages.into());
@@ -246,7 +249,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             self.finished = true;
         } else if is_child {
             self.rq.policy.exit(&mut self.rq.entities, parent, task);
-            self.tell_parent(cpu, parent);
+            self.notify_parent(cpu, parent);
         } else {
             self.close_ends(cpu, ordinal);
             self.leave_gate(cpu, thread);
@@ -255,35 +258,36 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         Effect::Ended
     }
 
-    fn tell_parent(&mut self, cpu: usize, parent: TaskIx) {
-        let it = &mut self.tasks[parent];
-        it.children -= 1;
-        it.ended += 1;
-        if it.state == State::Dead {
-            if it.children == 0 {
+    /// Accounts the end of a child, and wakes its parent if it waits for this.
+    fn notify_parent(&mut self, cpu: usize, parent: TaskIx) {
+        let waiter = &mut self.tasks[parent];
+        waiter.children -= 1;
+        waiter.ended += 1;
+        if waiter.state == State::Dead {
+            if waiter.children == 0 {
                 self.tasks.free.push(parent);
             }
             return;
         }
-        let enough = matches!(it.action, Action::Step(Step::Wait { count }) if it.ended >= wanted(it, count));
-        if enough && it.state == State::Blocked {
+        let enough = matches!(waiter.action, Action::Step(Step::Wait { count }) if waiter.ended >= wanted(waiter, count));
+        if enough && waiter.state == State::Blocked {
             self.try_to_wake_up(cpu, parent, false);
         }
     }
 
     pub(super) fn begin_wait(&mut self, cpu: usize, task: TaskIx, count: Option<u64>) -> Begun {
         self.book(cpu, Account::Syscall, self.costs.syscall);
-        let it = &mut self.tasks[task];
-        let wanted = wanted(it, count);
-        if it.ended < wanted {
+        let waiter = &mut self.tasks[task];
+        let wanted = wanted(waiter, count);
+        if waiter.ended < wanted {
             return Begun::Again;
         }
-        it.ended -= wanted;
+        waiter.ended -= wanted;
         self.book(cpu, Account::Family, Ns::from(wanted) * Ns::from(self.costs.wait));
         Begun::Done
     }
 
-    /// What is left to do for a task that has ended, after it has left its CPU.
+    /// Frees the entry of an ended task that has left its CPU, unless children still refer to it.
     pub(crate) fn bury(&mut self, task: TaskIx) {
         self.write_off(task);
         if self.tasks[task].children == 0 {
@@ -292,7 +296,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     }
 }
 
-/// Children that a task waits for.
+/// Number of children that a task waits for: `count`, or all of them.
 fn wanted(task: &Task, count: Option<u64>) -> u32 {
     let all = task.children + task.ended;
     count.map_or(all, |count| u32::try_from(count).unwrap_or(u32::MAX).min(all))

@@ -1,4 +1,4 @@
-//! The main task: it creates all others, opens the start gate when they are ready, and waits for their end.
+//! The main task: it creates all other tasks, opens the start gate when they are ready, and waits for their end.
 
 use schedlab_workload::Cursor;
 use schedlab_workload::program::{GateKind, Mode, Window};
@@ -12,7 +12,7 @@ use crate::tasks::exec::{Begun, Effect, Script};
 use crate::tasks::{Action, Class, State, WaitQueue};
 use crate::time::Ns;
 
-/// Tasks that the opening of the gate wakes at a time, so that the first ones get going meanwhile.
+/// Number of tasks that the opening of the gate wakes at a time. The first tasks start before the last are woken.
 const BATCH: u32 = 16;
 
 /// The start gate and the main task's progress.
@@ -22,16 +22,16 @@ pub(crate) struct GateState {
     stage: Stage,
     created: u32,
     ready: u32,
-    /// Tasks of the program that have not ended, and ended ones that the main task has not waited for.
+    /// Tasks of the program that have not ended, and ended tasks that the main task has not waited for.
     live: u32,
     unreaped: u32,
     waiters: WaitQueue,
-    /// Whether the main task sleeps until something changes.
+    /// Whether the main task is blocked until a task is ready or has ended.
     main_waits: bool,
     /// When the gate was opened and when all tasks had ended.
     pub opened_at: Option<Ns>,
     pub closed_at: Option<Ns>,
-    /// Of a program with a window: from when to when after the opening it records.
+    /// Begin and end of the window in ns after the opening; `None` for a program without a window.
     pub recorded: Option<(Ns, Ns)>,
 }
 
@@ -86,6 +86,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.start_vmstat();
     }
 
+    /// Next action of the main task.
     pub(super) fn next_of_main(&mut self) -> Action {
         let total = self.world.plan.task_count();
         match self.gate.stage {
@@ -112,7 +113,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Reading or writing a byte of the gate's signals.
+    /// Cost of reading or writing one byte of the gate's signals.
     fn signal_cost(&self) -> Ns {
         let protocol = match self.world.plan.program().gate.kind {
             GateKind::Pipe => self.costs.pipe,
@@ -149,7 +150,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             Action::AwaitReady if self.gate.ready < total => self.main_waits(cpu),
             Action::AwaitReady => {
-                // A byte is read for each task.
+                // The main task reads one byte per task.
                 let cost = self.signal_cost() * Ns::from(total);
                 Begun::Segment(Segment::new(Account::Syscall, cost))
             }
@@ -162,7 +163,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.gate.closed_at = Some(self.cpus[cpu].clock);
                 Begun::Done
             }
-            _ => unreachable!("the other actions are not the gate's"),
+            _ => unreachable!("the gate handles no other action"),
         }
     }
 
@@ -205,11 +206,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// A task of the program has ended.
+    /// Accounts the end of a task of the program, and wakes the main task if it waits for this.
     pub(super) fn leave_gate(&mut self, cpu: usize, thread: bool) {
         self.gate.live -= 1;
         self.gate.unreaped += u32::from(!thread);
-        // Threads are joined together at the end.
+        // The main task joins all threads together at the end.
         if self.gate.stage == Stage::Reaping && (!thread || self.gate.live == 0) {
             self.wake_main(cpu);
         }

@@ -1,4 +1,4 @@
-//! Messages over channels.
+//! Sending and receiving messages over channels.
 
 use schedlab_workload::program::{ChannelKind, Direction, Take};
 
@@ -11,13 +11,14 @@ use crate::tasks::exec::{Begun, Effect, Script};
 use crate::tasks::{Flow, State};
 use crate::time::Ns;
 
-/// Cache line of the machines in use.
+/// Size of a cache line in bytes.
 const LINE: u64 = 64;
 
-/// Lines of a small message besides its bytes: the queue's head and tail, the buffer's descriptor.
+/// Cache lines that a message needs besides its bytes: the queue's head and tail, and the buffer's descriptor.
 const BOOKKEEPING_LINES: u64 = 2;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Cost of copying `bytes` between user space and kernel.
     fn copy(&self, bytes: u64) -> Ns {
         bytes * u64::from(self.costs.copy_kib) / 1024
     }
@@ -29,11 +30,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         bytes: u64,
         direction: Direction,
     ) -> Begun {
-        let it = &mut self.tasks[task];
-        if it.left == u64::MAX {
-            it.left = bytes;
+        let sender = &mut self.tasks[task];
+        if sender.left == u64::MAX {
+            sender.left = bytes;
         }
-        let left = it.left;
+        let left = sender.left;
         let costs = &self.costs;
         let protocol = match self.program.flows[Flow::at(channel, direction)].kind {
             ChannelKind::Pipe => costs.pipe,
@@ -65,7 +66,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             let reader = flow.readers.pop(&self.tasks);
             if let Some(reader) = reader {
-                // The kernel announces that the writer will probably sleep (wake_up_interruptible_sync_poll()).
+                // A sync wake-up: the writer will probably sleep soon (wake_up_interruptible_sync_poll()).
                 let sync = P::wakes_sync(pipe, part < left);
                 self.try_to_wake_up(cpu, reader, sync);
             }
@@ -87,11 +88,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         take: Take,
         early: bool,
     ) -> Begun {
-        let it = &mut self.tasks[task];
-        if it.left == u64::MAX {
-            it.left = bytes;
+        let receiver = &mut self.tasks[task];
+        if receiver.left == u64::MAX {
+            receiver.left = bytes;
         }
-        let (left, moved) = (it.left, it.moved);
+        let (left, moved) = (receiver.left, receiver.moved);
         let at = Flow::at(channel, direction);
         let flow = &self.program.flows[at];
         if flow.ready() {
@@ -118,17 +119,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Begun::Again
     }
 
-    /// The segment of a read of at most `bytes` of what is there.
+    /// Segment of a read of at most `bytes` readable bytes.
     fn receiving(&mut self, cpu: usize, flow: usize, bytes: u64, take: Take) -> Segment {
         let flow = &self.program.flows[flow];
-        let (costs, there) = (&self.costs, flow.readable(bytes));
+        let (costs, readable) = (&self.costs, flow.readable(bytes));
         let protocol = match flow.kind {
             ChannelKind::Pipe => costs.pipe,
             ChannelKind::Unix => costs.unix,
             ChannelKind::Tcp => costs.tcp_receive,
             ChannelKind::Udp => costs.udp_receive,
         };
-        let copied = if take == Take::Discard { 0 } else { there };
+        let copied = if take == Take::Discard { 0 } else { readable };
         let cost = u64::from(costs.syscall + protocol) + self.copy(copied);
         let mut segment = Segment::new(Account::Syscall, cost);
         if let Some(writer) = flow.writer() {
@@ -150,16 +151,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     ) -> Effect {
         let at = Flow::at(channel, direction);
         if !self.program.flows[at].ready() {
-            // Another reader was faster.
+            // Another reader has taken the message.
             return Effect::Begin;
         }
         let datagram = self.program.flows[at].kind == ChannelKind::Udp;
         let pipe = self.program.flows[at].kind == ChannelKind::Pipe;
-        let taken = self.program.flows[at].take(self.tasks[task].left).bytes;
-        let it = &mut self.tasks[task];
-        it.left -= taken;
-        it.moved += taken;
-        let (left, moved) = (it.left, it.moved);
+        let taken = self.program.flows[at].take(self.tasks[task].left);
+        let receiver = &mut self.tasks[task];
+        receiver.left -= taken;
+        receiver.moved += taken;
+        let (left, moved) = (receiver.left, receiver.moved);
         let goes_on = left > 0 && !datagram && take != Take::Available;
         if self.program.flows[at].wakes_writer()
             && let Some(writer) = self.program.flows[at].writers.pop(&self.tasks)
@@ -170,7 +171,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if goes_on {
             return Effect::Begin;
         }
-        // Others may wait for what this reader has left.
+        // Other readers may wait for the bytes that this reader has left.
         if self.program.flows[at].ready()
             && let Some(reader) = self.program.flows[at].readers.pop(&self.tasks)
         {
@@ -183,7 +184,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Effect::Done
     }
 
-    /// A task gives up the ends of channels that it uses; who waits for the other ends learns it.
+    /// Closes the channel ends of a task; the last closed end wakes all tasks that wait at the other end.
     pub(super) fn close_ends(&mut self, cpu: usize, ordinal: u32) {
         let plan = self.world.plan;
         for used in plan.channel_ends(plan.task(ordinal)) {

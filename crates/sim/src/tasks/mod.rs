@@ -1,4 +1,4 @@
-//! Tasks and what they wait for.
+//! Tasks: their attributes, their programs, and the objects that they share.
 
 mod attributes;
 mod channel;
@@ -9,24 +9,22 @@ mod messages;
 mod perform;
 mod program;
 mod recording;
-mod segment;
-mod settings;
 mod sync;
 mod table;
 mod task;
-mod touching;
 mod waiting;
-mod watching;
 
-pub use settings::Attributes;
+pub use attributes::Attributes;
 pub use task::Class;
 
+pub(crate) use attributes::TaskSettings;
 pub(crate) use channel::Flow;
 pub(crate) use exec::Script;
 pub(crate) use gate::GateState;
 pub(crate) use program::ProgramState;
-pub(crate) use segment::{BANDWIDTH, CACHE, CARRY, EXTRAS, MESSAGES, REMOTE, Segment};
-pub(crate) use settings::TaskSettings;
 pub(crate) use sync::{Condition, Lock, Meeting, Semaphore};
 pub(crate) use table::Tasks;
-pub(crate) use task::{Action, Latencies, Phase, State, Task, WaitQueue};
+pub(crate) use task::{
+    Action, BANDWIDTH, CACHE, CARRY, EXTRAS, Latencies, MESSAGES, Phase, REMOTE, Segment, State, Task,
+    WaitQueue,
+};

@@ -1,15 +1,20 @@
-//! What actions do: their beginning, and their effect when their segment has run.
+//! Beginning and effect of each action of a program.
 
 use schedlab_workload::Step;
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, Segment};
+use crate::engine::{BANDWIDTH, CACHE, Engine, REMOTE, Segment};
 use crate::ledger::Account;
 use crate::observe::Observer;
+use crate::physics::Touch;
 use crate::sched::TaskIx;
 use crate::tasks::Action;
 use crate::tasks::exec::{Begun, Effect};
 use crate::time::{NEVER, Ns};
+
+/// Size of the parts of a touch in bytes. Between two parts the task can be preempted, and other tasks can use the
+/// node's memory.
+const PART: u64 = 256 * 1024;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
@@ -90,7 +95,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             | Step::Observe { .. }
             | Step::Lap { .. }
             | Step::Count { .. } => {
-                unreachable!("done when they were fetched")
+                unreachable!("`fetch` performs these steps")
             }
         }
     }
@@ -100,7 +105,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.sleep(cpu, task, ns) { Begun::Asleep } else { Begun::Failed(too_long(ns)) }
     }
 
-    /// Lets a task sleep; `false` if virtual time ends before.
+    /// Puts a task to sleep for `ns`; returns `false` if virtual time ends before the wake-up.
     #[inline(always)]
     pub(super) fn sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> bool {
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.nanosleep);
@@ -138,9 +143,49 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             _ => Effect::Done,
         }
     }
+
+    /// Begins the next part of a touch.
+    pub(super) fn touch_part(&mut self, cpu: usize, task: TaskIx) -> Begun {
+        let toucher = &self.tasks[task];
+        let Action::Step(Step::Touch { region, offset, stride, pattern, .. }) = toucher.action else {
+            unreachable!("the caller has checked that the action is a touch")
+        };
+        let bytes = toucher.left.min(PART);
+        let touch = Touch { offset: offset.wrapping_add(toucher.moved), bytes, stride, pattern };
+        self.do_numa_page(cpu, task, region, &touch);
+        let memory_node = self.tasks[task].memory_node;
+        let (now, machine) = (self.cpus[cpu].clock, self.world.machine);
+        let cost = self.physics.memory.touch(
+            &mut self.physics.regions[region as usize],
+            &touch,
+            cpu,
+            memory_node,
+            self.topology,
+            &mut self.physics.caches,
+            &self.costs,
+            (machine.private_kib, machine.llc_kib),
+            now,
+        );
+        self.records.counters.page_faults += cost.pages;
+        if cost.pages > 0 {
+            let node = memory_node.map_or(self.topology.places[cpu].node, u16::from);
+            self.note_faults(cpu, node.into(), cost.pages);
+        }
+        let toucher = &mut self.tasks[task];
+        toucher.left -= bytes;
+        toucher.moved += bytes;
+        if cost.fault > 0 {
+            self.book(cpu, Account::Fault, cost.fault);
+        }
+        let mut segment = Segment::new(Account::User, cost.work.max(1));
+        segment.add(CACHE, cost.cache);
+        segment.add(REMOTE, cost.remote);
+        segment.add(BANDWIDTH, cost.bandwidth);
+        Begun::Segment(segment)
+    }
 }
 
-/// Why a task cannot sleep.
+/// Message for a sleep that would last beyond the end of virtual time.
 pub(super) fn too_long(ns: Ns) -> String {
     format!("sleeping for {ns} ns: virtual time ends before")
 }

@@ -1,4 +1,4 @@
-//! What the tasks of a program share: channels, locks and other objects, and what they record.
+//! Channels, locks and other objects that the tasks of a program share, and the data that they record.
 
 use schedlab_workload::Plan;
 use schedlab_workload::check::ends::End;
@@ -7,7 +7,7 @@ use super::{Condition, Flow, Lock, Meeting, Semaphore};
 use crate::observe::{LockUses, Series};
 use crate::time::Ns;
 
-/// Objects and records of the program, by the number of the instance.
+/// Shared objects and records of the program, indexed by instance number.
 pub(crate) struct ProgramState {
     pub flows: Vec<Flow>,
     pub locks: Vec<Lock>,
@@ -21,7 +21,7 @@ pub(crate) struct ProgramState {
 }
 
 impl ProgramState {
-    /// Objects in their initial state. Each series keeps at most `samples` samples, a random selection by the seed.
+    /// Objects in their initial state. Each series keeps a random selection of at most `samples` samples.
     pub fn new(plan: &Plan, samples: usize, seed: u64) -> Self {
         let resources = &plan.program().resources;
         let semaphore = |instance| {

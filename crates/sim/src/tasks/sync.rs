@@ -1,4 +1,4 @@
-//! Locks, semaphores and barriers: futexes whose waiters are served first come, first served.
+//! Locks, semaphores, barriers and conditions: futexes whose waiters are served in first-in, first-out order.
 
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, NOBODY};
@@ -14,7 +14,7 @@ use crate::tasks::{State, WaitQueue};
 pub(crate) struct Lock {
     pub owner: TaskIx,
     pub waiters: WaitQueue,
-    /// CPU whose cache has its line.
+    /// CPU whose cache holds the lock's line.
     pub cpu: u16,
 }
 
@@ -29,6 +29,7 @@ impl Default for Lock {
 pub(crate) struct Semaphore {
     pub value: u64,
     pub waiters: WaitQueue,
+    /// CPU whose cache holds the semaphore's line.
     pub cpu: u16,
 }
 
@@ -58,12 +59,13 @@ pub(crate) struct Condition {
     pub waiters: WaitQueue,
 }
 
-// [`crate::tasks::Task::moved`] of a task that waits for a condition: in its queue, and signalled.
+// Values of `Task::moved` while a task waits for a condition: in the condition's queue, and signalled.
 const QUEUED: u64 = 1;
 const SIGNALLED: u64 = 2;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// An atomic operation on a line that another CPU may have, and how far away that is: small work of the task.
+    /// Adds the cost of an atomic operation on a line in the cache of `holder` to the task's carried work; returns the
+    /// distance of the line.
     fn atomic(&mut self, cpu: usize, task: TaskIx, holder: u16) -> Distance {
         let distance = self.topology.distance(cpu, holder.into());
         let line = if distance == Distance::Core { 0 } else { self.costs.line.at(distance) as u32 };
@@ -72,10 +74,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     pub(super) fn begin_lock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
-        let it = self.program.locks[lock as usize];
-        let distance = self.atomic(cpu, task, it.cpu);
+        let state = self.program.locks[lock as usize];
+        let distance = self.atomic(cpu, task, state.cpu);
         self.program.locks[lock as usize].cpu = cpu as u16;
-        if it.owner == NOBODY {
+        if state.owner == NOBODY {
             self.program.locks[lock as usize].owner = task;
             self.program.lock_uses.acquired(lock, distance);
             return Begun::Done;
@@ -87,17 +89,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Begun::Served
     }
 
-    /// Releases a lock; the first waiter gets it.
+    /// Releases a lock and hands it to the first waiter.
     pub(super) fn begin_unlock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
-        let it = self.program.locks[lock as usize];
-        if it.owner == NOBODY {
+        let state = self.program.locks[lock as usize];
+        if state.owner == NOBODY {
             return Begun::Failed("unlocking a lock that nobody holds".to_owned());
         }
-        self.atomic(cpu, task, it.cpu);
+        self.atomic(cpu, task, state.cpu);
         let next = self.program.locks[lock as usize].waiters.pop(&self.tasks);
-        let it = &mut self.program.locks[lock as usize];
-        it.cpu = cpu as u16;
-        it.owner = next.unwrap_or(NOBODY);
+        let state = &mut self.program.locks[lock as usize];
+        state.cpu = cpu as u16;
+        state.owner = next.unwrap_or(NOBODY);
         if let Some(next) = next {
             let from = self.topology.distance(cpu, self.tasks[next].cpu.into());
             self.program.lock_uses.handed_over(lock, next, self.cpus[cpu].clock, from);
@@ -136,10 +138,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Begun::Served
     }
 
-    /// Releases the lock and waits; begun again after the signal, acquires it.
+    /// Releases the lock and waits for the condition. When it begins again after the signal, it acquires the lock.
     ///
-    /// The task is in the condition's queue before it releases the lock. Whom it wakes by that may take its CPU and
-    /// signal before it sleeps: then it does not sleep at all, as with futexes.
+    /// The task joins the condition's queue before it releases the lock. The task that gets the lock may preempt it and
+    /// signal before it sleeps. Then it does not sleep at all, as with futexes.
     pub(super) fn begin_await(&mut self, cpu: usize, task: TaskIx, condition: u32, lock: u32) -> Begun {
         match self.tasks[task].moved {
             SIGNALLED => return self.begin_lock(cpu, task, lock),

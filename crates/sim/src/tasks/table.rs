@@ -9,7 +9,7 @@ use crate::machine::CpuMask;
 use crate::sched::TaskIx;
 use crate::table::Table;
 
-/// All tasks. A dead task's entry is used again.
+/// All tasks. Entries of dead tasks are reused.
 pub(crate) struct Tasks<'c> {
     pub table: Table<Task>,
     pub scripts: Table<Script>,
@@ -18,7 +18,7 @@ pub(crate) struct Tasks<'c> {
     pub latencies: Table<Latencies>,
     /// Entries of dead tasks.
     pub free: Vec<TaskIx>,
-    /// Affinity masks. The first one allows every CPU that takes part in balancing.
+    /// Affinity masks. The first mask allows every CPU that takes part in balancing.
     masks: Vec<CpuMask>,
     /// Number of tasks that have not ended, kernel threads aside.
     pub alive: usize,
@@ -30,7 +30,7 @@ impl<'c> Tasks<'c> {
     /// An empty table; `housekeeping` are the CPUs that take part in balancing.
     pub fn new(housekeeping: CpuMask) -> Self {
         Self {
-            // SAFETY: numbers of tasks come from `insert`, which adds an entry to each table for a new number.
+            // SAFETY: task indices come from `insert`, which adds an entry to every table for a new index.
             table: unsafe { Table::trusted(Vec::new()) },
             // SAFETY: as above.
             scripts: unsafe { Table::trusted(Vec::new()) },
@@ -82,12 +82,12 @@ impl<'c> Tasks<'c> {
         self[task].mask == 0
     }
 
-    /// Number of entries, those of dead tasks included.
+    /// Number of entries, including entries of dead tasks.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// All entries, those of dead tasks included.
+    /// All entries, including entries of dead tasks.
     pub fn iter(&self) -> impl Iterator<Item = (TaskIx, &Task)> {
         self.table.iter().enumerate().map(|(at, task)| (at as TaskIx, task))
     }

@@ -1,11 +1,12 @@
-//! A task.
+//! The task, its state and its current action.
 
-use schedlab_workload::Step;
+use schedlab_workload::{Plan, Step};
 
+use crate::ledger::Account;
 use crate::observe::TaskReport;
 use crate::physics::Warmth;
 use crate::sched::{NOBODY, TaskIx};
-use crate::tasks::{Segment, Tasks};
+use crate::tasks::Tasks;
 use crate::time::Ns;
 use crate::vmstat::Duty;
 
@@ -17,7 +18,7 @@ pub enum Class {
     Normal,
     /// SCHED_BATCH: does not preempt when it wakes.
     Batch,
-    /// SCHED_IDLE: of least weight, and any other task preempts it.
+    /// SCHED_IDLE: has the least weight, and every other task preempts it.
     Idle,
     /// SCHED_FIFO with a priority of 1 to 99.
     Fifo(u8),
@@ -47,45 +48,45 @@ pub(crate) enum State {
     Sleeping,
     /// Waits for another task.
     Blocked,
-    /// Has ended; its place may be used again.
+    /// Has ended; its entry may be used again.
     Dead,
 }
 
-/// What a task does: a step of its program, or a part of its life that programs do not speak of.
+/// Action of a task: a step of its program, or a part of its life that programs do not describe.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Action {
     /// A step of its program.
     Step(Step),
-    /// Reports to the start gate.
+    /// Reports to the start gate that the task is ready.
     Ready,
-    /// Waits for the gate's opening.
+    /// Waits until the start gate opens.
     Pass,
-    /// The main task: creates the task with an ordinal.
+    /// The main task: creates the task with this ordinal.
     Create(u32),
-    /// The main task: waits until all have reported.
+    /// The main task: waits until all tasks are ready.
     AwaitReady,
-    /// The main task: opens the gate, having woken so many.
+    /// The main task: opens the gate and wakes the tasks that wait for it.
     Open,
-    /// The main task: waits for the end of all.
+    /// The main task: waits until all tasks have ended.
     Reap,
-    /// A fresh image: first touch of so many bytes, then so much computation.
+    /// A new image after exec: first touch of `bytes` bytes, then `ns` of computation.
     Image { bytes: u64, ns: Ns },
-    /// Computes, as a fresh image.
+    /// The computation of a new image.
     Work { ns: Ns },
-    /// Ends.
+    /// Exits.
     Exit,
-    /// A kernel thread: virtual memory's statistics.
+    /// A kernel thread that folds the statistics of virtual memory.
     Vmstat(Duty),
 }
 
-/// Where a task is in its action.
+/// Progress of a task in its action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The next action is to be fetched.
+    /// The task fetches its next action.
     Next,
-    /// The action is to be begun, or begun again after a wait.
+    /// The task begins its action, or begins it again after a wait.
     Begin,
-    /// Its segment has run, its effect is due.
+    /// The segment of the action runs; its effect follows.
     Effect,
 }
 
@@ -98,10 +99,53 @@ pub(crate) struct Latencies {
     pub buckets: [u32; TaskReport::BUCKETS],
 }
 
-/// A task. Programs, policies' entities and counts lie in tables of their own.
+/// Accounts of the extra time of a segment besides its work, in the order in which it is spent.
+pub(crate) const EXTRAS: [Account; 5] =
+    [Account::User, Account::Cache, Account::Remote, Account::Bandwidth, Account::Messages];
+
+// Indices in `EXTRAS`.
+pub(crate) const CARRY: usize = 0;
+pub(crate) const CACHE: usize = 1;
+pub(crate) const REMOTE: usize = 2;
+pub(crate) const BANDWIDTH: usize = 3;
+pub(crate) const MESSAGES: usize = 4;
+
+/// An uninterrupted piece of a task's work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    /// Nanoseconds at full speed until the end, extras included.
+    pub left: Ns,
+    pub extras: [u32; EXTRAS.len()],
+    pub account: Account,
+    /// The task watches the clock: gaps in the clock are reported to the task.
+    pub watched: bool,
+}
+
+impl Segment {
+    pub const EMPTY: Self = Self::new(Account::User, 0);
+
+    pub const fn new(account: Account, ns: Ns) -> Self {
+        Self { left: ns, extras: [0; EXTRAS.len()], account, watched: false }
+    }
+
+    /// Whether there is work besides the extras.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        self.left > self.extras.iter().map(|extra| u64::from(*extra)).sum()
+    }
+
+    /// Adds `ns` of extra time, which is spent before the work.
+    #[inline]
+    pub fn add(&mut self, extra: usize, ns: Ns) {
+        let ns = ns.min(u64::from(u32::MAX - self.extras[extra]));
+        self.extras[extra] += ns as u32;
+        self.left += ns;
+    }
+}
+
+/// A task. Its program, the policy's entity and its latencies are in separate tables.
 ///
-/// The order of fields is that of their use: a wake-up and a switch need the first two cache lines and only what is rare the
-/// rest.
+/// Fields are ordered by use: wake-ups and switches need only the first two cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Task {
@@ -109,55 +153,56 @@ pub(crate) struct Task {
     pub phase: Phase,
     pub class: Class,
     pub cpu: u16,
-    /// Position in the engine's table of affinity masks; 0 allows every CPU that is not isolated.
+    /// Index in the table of affinity masks; 0 allows every CPU that is not isolated.
     pub mask: u16,
-    /// Small work that is done with the next segment.
+    /// Work in ns that is too short for a segment of its own and runs with the next segment.
     pub carry: u32,
     pub footprint_kib: u32,
-    /// Whom it wakes: last one, changes, and in which period they were last halved.
+    /// Last task that it woke (`last_wakee`), changes of it (`wakee_flips`), and the period of their last halving.
     pub last_wakee: TaskIx,
     pub wakee_flips: u16,
     pub flips_period: u16,
     pub woken_at: Ns,
-    /// When it last ran: what decides about its being cache-hot.
+    /// End of its last run; decides whether the task is cache-hot.
     pub ran_at: Ns,
     pub ran_ns: Ns,
     pub user_ns: Ns,
-    /// Switches from it while it could not go on, and wake-ups.
+    /// Switches away from the task because it waited, and its wake-ups.
     pub voluntary: u32,
     pub wakeups: u32,
 
     pub segment: Segment,
     pub warmth: Warmth,
-    /// Switches from it while it could have gone on, and changes of CPU.
+    /// Switches away from the task while it was runnable, and its changes of CPU.
     pub involuntary: u32,
     pub migrations: u32,
 
     pub action: Action,
-    /// Next in the queue in which it waits.
+    /// Next task in the wait queue.
     pub next: TaskIx,
-    /// Of a message or touch: bytes still to move, and moved. Of a watch: when the clock was seen last, and the longest
-    /// gap.
+    /// Bytes that a message or touch has still to move, and bytes that it has moved. During a watch: time of the last
+    /// reading of the clock, and the longest gap.
     pub left: u64,
     pub moved: u64,
-    /// Left of a SCHED_RR slice.
+    /// Rest of the SCHED_RR slice.
     pub slice_left: Ns,
     pub parent: TaskIx,
+    /// Children that run, and ended children that it has not waited for.
     pub children: u32,
     pub ended: u32,
-    /// Ordinal in the plan that its program comes from; `u32::MAX` for the main task.
+    /// Ordinal of the task in the plan; `NOBODY` for the main task and kernel threads.
     pub ordinal: u32,
     pub thread: bool,
     pub memory_node: Option<u8>,
     pub nice: i8,
-    /// Class and slice that it changes to.
+    /// Class and slice that take effect when the task is queued anew.
     pub next_class: Class,
     pub next_slice: Option<Ns>,
-    /// Forked by a program's task, not created by the main one.
+    /// Forked by a task of the program instead of created by the main task.
     pub is_child: bool,
     /// A kernel thread.
     pub kernel: bool,
-    /// Node of its stack in the kernel; pages of a fresh image, and their node.
+    /// Node of the kernel stack; node and number of the pages of its image.
     pub stack_node: u16,
     pub image_node: u16,
     pub image_pages: u32,
@@ -207,9 +252,21 @@ impl Task {
             image_pages: 0,
         }
     }
+
+    /// Name of the task in messages and timelines.
+    pub fn name(&self, plan: &Plan) -> String {
+        if self.kernel {
+            return format!("kworker/{}:vmstat", self.cpu);
+        }
+        if self.ordinal == NOBODY {
+            return "the main task".to_owned();
+        }
+        let name = plan.describe(plan.task(self.ordinal));
+        if self.is_child { format!("a child of {name}") } else { name }
+    }
 }
 
-/// Tasks that wait for the same thing, first come first served; linked through [`Task::next`].
+/// First-in, first-out queue of waiting tasks, linked through [`Task::next`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitQueue {
     first: TaskIx,
@@ -251,7 +308,7 @@ mod tests {
     use super::Task;
 
     #[test]
-    fn what_events_need_of_a_task_lies_in_two_cache_lines() {
+    fn wake_ups_and_switches_need_only_the_first_two_cache_lines_of_a_task() {
         assert_eq!(offset_of!(Task, segment), 64);
         assert_eq!(offset_of!(Task, action), 128);
     }
