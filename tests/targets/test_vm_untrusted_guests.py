@@ -84,7 +84,7 @@ class Guests:
         self.trial = run_plan.trials[0]
         return self.session
 
-    def measurement(self, body: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Measurement:
+    def measure(self, body: str, cmdline: str = "", dmesg: str = "", up: str = "") -> Measurement:
         """Run the first trial and return its measurement."""
         return self.new_session(body, cmdline, dmesg, up).run(self.trial)
 
