@@ -16,7 +16,7 @@ from schedlab.measurement import Measurement
 from schedlab.report.numbers import figure
 from schedlab.store import writing
 from schedlab.store.file import open_store
-from schedlab.targets.choosing import choose
+from schedlab.targets.selection import choose
 
 FOLDER = Path(__file__).parent
 PAGE = FOLDER / "virtual-machines.md"

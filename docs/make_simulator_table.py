@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from schedlab.cli.simulating import totals
+from schedlab.cli.simulation_run import totals
 from schedlab.report.numbers import figure
 from schedlab.simulation import models
 from schedlab.simulation.programs import Program, program

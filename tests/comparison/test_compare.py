@@ -12,7 +12,7 @@ from scipy.stats import ttest_ind
 from sqlalchemy import Engine
 
 from schedlab.comparison.columns import ComparisonError
-from schedlab.comparison.judging import compare
+from schedlab.comparison.verdicts import compare
 from schedlab.errors import StoreError
 from schedlab.experiment.plan import Trial
 from schedlab.findings import findings

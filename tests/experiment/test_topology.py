@@ -6,7 +6,7 @@ import pytest
 
 from schedlab.errors import SchedlabError
 from schedlab.experiment.topology import DEFAULT, BadTopology, Topology
-from schedlab.targets.choosing import parse_guest
+from schedlab.targets.selection import parse_guest
 
 
 def test_sockets_cores_threads_and_nodes_are_read() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.comparison.judging import compare
+from schedlab.comparison.verdicts import compare
 from schedlab.experiment.plan import Trial
 from schedlab.findings import Findings, findings
 from schedlab.measurement import Measurement

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from schedlab import kinds
 from schedlab.experiment.plan import Trial
 from schedlab.findings import Findings, findings
-from schedlab.report import changelog, data, markdown, parts, text
+from schedlab.report import changelog, data, effects, markdown, text
 from schedlab.report.build import build
 
 HEAD = '[experiment]\nname = "parts"\n[design]\nblocks = 10\n'
@@ -106,7 +106,7 @@ def test_an_emulator_s_steps_and_effects_on_times_are_marked(
     assert "(emulated)" not in text.to_text(build(judge(experiment)), 120)
     with engine.begin() as connection:
         connection.exec_driver_sql("update run set kind = ?", (kinds.EMULATED,))
-    lines = [line for section in parts.sections(build(findings(engine, None))) for line in section.lines]
+    lines = [line for section in effects.sections(build(findings(engine, None))) for line in section.lines]
     verdicts = [line.verdict for line in lines if line.word]
     assert len(verdicts) > 4
     assert all("(emulated)" in verdict for verdict in verdicts)

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.comparison.columns import ComparisonError
-from schedlab.comparison.judging import compare
+from schedlab.comparison.verdicts import compare
 from schedlab.findings import Findings, findings
 from schedlab.report import changelog, data, markdown, text
 from schedlab.report.build import build

@@ -10,7 +10,7 @@ from schedlab.experiment.load import parse
 from schedlab.findings import Findings
 from schedlab.report.repeat import run_command
 from schedlab.store.reading import Run
-from schedlab.targets.choosing import name_of
+from schedlab.targets.selection import name_of
 
 ROWS = '[experiment]\nname = "a"\n[[variant]]\nname = "b"\n[[variant]]\nname = "c"\n[[workload]]\nuse = "hackbench"\n'
 SIM = '[target]\nkind = "sim"\nmachine = "kunpeng920"\n'

@@ -22,7 +22,7 @@ from schedlab.observe.counters.schedstat import parse as parse_schedstat
 from schedlab.simulation import errors, models
 from schedlab.simulation.schedstats import NO_SWITCH, OFF, PARTLY
 from schedlab.store import writing
-from schedlab.targets.choosing import choose
+from schedlab.targets.selection import choose
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = ("simulate", "hackbench", "groups=1", "fds=4", "loops=20", "--machine", "i7-3770")

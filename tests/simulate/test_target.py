@@ -26,8 +26,8 @@ from schedlab.report.text import to_text
 from schedlab.simulation import models
 from schedlab.store import reading, writing
 from schedlab.store.columns import unpack
-from schedlab.targets.choosing import UnknownTarget, choose, table_of
 from schedlab.targets.host.requirements import missing_requirements as host_missing
+from schedlab.targets.selection import UnknownTarget, choose, table_of
 from schedlab.targets.sim import Simulator
 from schedlab.targets.sim.cases import row_program, seed_of
 from schedlab.tunables import System

@@ -139,13 +139,13 @@ def test_a_failed_simulation_keeps_the_existing_file(tmp_path: Path) -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from schedlab.cli import simulating
+from schedlab.cli import simulation_run
 words = ["hackbench", "groups=2", "loops=1000000"]
-request = simulating.Request(
+request = simulation_run.Request(
     words=words, file=None, machine="laptop-4", kernel=None, seed=0, tunables=[], command_line="", policy="other",
     priority=None, nice=0, slice=None, cpus=None, horizon=sys.argv[1], timeline=Path(sys.argv[2]),
 )
-simulating.simulate(request)
+simulation_run.simulate(request)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

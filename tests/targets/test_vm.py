@@ -27,8 +27,8 @@ from schedlab.report.build import build
 from schedlab.report.words import verdict
 from schedlab.store import writing
 from schedlab.store.file import open_store
-from schedlab.targets.choosing import choose
 from schedlab.targets.sched_ext import requirements
+from schedlab.targets.selection import choose
 from schedlab.targets.vm import VirtualMachine
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm import session as session_module

@@ -51,8 +51,7 @@ def compare(
     import gc
 
     gc.disable()
-    from schedlab.cli.presenting import present
-    from schedlab.cli.scope import Scope
+    from schedlab.cli.report_output import Scope, present
     from schedlab.comparison.columns import choose, refuse
     from schedlab.store.file import open_store
     from schedlab.store.selection import named_apart, with_baseline

@@ -71,7 +71,7 @@ def _plan(file: Path) -> Plan:
 
 def _downloads(trial_plan: Plan) -> list[str]:
     """The files that a run on the target of the experiment file would download first."""
-    from schedlab.targets.choosing import choose
+    from schedlab.targets.selection import choose
 
     if trial_plan.experiment.target.kind != "vm":
         return []
@@ -98,7 +98,7 @@ def _share(text: str | None) -> float | None:
 def _estimate(trial_plan: Plan, store: Path | None) -> Estimate:
     from schedlab.execution.estimate import estimate
     from schedlab.store.file import open_store
-    from schedlab.targets.choosing import name_of
+    from schedlab.targets.selection import name_of
     from schedlab.targets.vm.machine import boots
 
     path = store_path(store)

@@ -22,7 +22,7 @@ from schedlab.cli.options import Store, store_path
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from schedlab.cli.scope import Scope
+    from schedlab.cli.report_output import Scope
 
 
 def report(
@@ -62,8 +62,7 @@ def report(
 
     # A report takes a second and most of its objects live as long, so that garbage collection would only cost time.
     gc.disable()
-    from schedlab.cli.presenting import present
-    from schedlab.cli.scope import scope_of
+    from schedlab.cli.report_output import present, scope_of
     from schedlab.store.file import open_store
 
     engine = open_store(store_path(store), create=False)

@@ -45,9 +45,9 @@ def run(
 
     Each trial is stored before the next begins: Ctrl-C loses at most the running trial, and every tunable is put back.
     """
-    from schedlab.cli import running
+    from schedlab.cli import experiment_run
 
-    request = running.Request(file, store_path(store), quick, seed, resume, sysroot, target)
+    request = experiment_run.Request(file, store_path(store), quick, seed, resume, sysroot, target)
     if dry_run:
-        raise typer.Exit(running.show_plan(request))
-    raise typer.Exit(running.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE))
+        raise typer.Exit(experiment_run.show_plan(request))
+    raise typer.Exit(experiment_run.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE))

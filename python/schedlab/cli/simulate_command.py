@@ -89,9 +89,9 @@ def simulate(
 
     The same arguments give the same figures, always. They are simulated: no kernel was measured.
     """
-    from schedlab.cli import simulating
+    from schedlab.cli import simulation_run
 
-    request = simulating.Request(
+    request = simulation_run.Request(
         words=words or [],
         file=program,
         machine=machine,
@@ -109,10 +109,10 @@ def simulate(
         timeline=timeline,
         proc=proc or [],
     )
-    result = simulating.simulate(request)
+    result = simulation_run.simulate(request)
     if form is SimulateFormat.JSON:
-        typer.echo(simulating.as_json(result))
+        typer.echo(simulation_run.as_json(result))
     elif proc:
-        simulating.show_files(result)
+        simulation_run.show_files(result)
     else:
-        simulating.show(result)
+        simulation_run.show(result)

@@ -11,7 +11,7 @@ from itertools import groupby
 from textwrap import wrap
 
 from schedlab.analysis.rows import DIFFERENT, Word
-from schedlab.report import parts, printed, words
+from schedlab.report import effects, printed, words
 from schedlab.report.document import Report, Row
 from schedlab.report.numbers import UNKNOWN, figure, improvement
 from schedlab.units import counted
@@ -165,12 +165,12 @@ def _undecided(report: Report) -> str:
     if not rows:
         return ""
     text = f"Not shown, neither a difference nor equivalence: {_where(rows)}"
-    effects = [row.detectable for row in rows if row.detectable is not None]
-    if not effects:
+    detectable = [row.detectable for row in rows if row.detectable is not None]
+    if not detectable:
         return f"{text}; there were too few figures."
-    low, high = (f"{100 * bound:.1f}%" for bound in (min(effects), max(effects)))
+    low, high = (f"{100 * bound:.1f}%" for bound in (min(detectable), max(detectable)))
     span = low if low == high else f"{low} to {high}, depending on the row,"
-    unknown = len(rows) - len(effects)
+    unknown = len(rows) - len(detectable)
     besides = f"; in {unknown} of them there were too few figures" if unknown else ""
     return f"{text}; a change of {span} would have been found four times in five{besides}."
 
@@ -185,13 +185,13 @@ def _where(rows: Sequence[Row]) -> str:
 
 def _effects(report: Report) -> Iterator[str]:
     """Yield a sentence for each row of a stack or a factorial, with sizes, intervals and verdicts of its parts."""
-    for section in parts.sections(report):
-        effects = []
+    for section in effects.sections(report):
+        clauses = []
         for line in section.lines:
             _, _, size, span, *_ = line.cells
             verdict = f", {line.word}" if line.word else ""
-            effects.append(f"{line.name} {size.replace(' ', '')} ({span.replace(' … ', '% to ')}%{verdict})")
-        yield f"{section.title}, {words.row_name(section.row)}: {'; '.join(effects)}."
+            clauses.append(f"{line.name} {size.replace(' ', '')} ({span.replace(' … ', '% to ')}%{verdict})")
+        yield f"{section.title}, {words.row_name(section.row)}: {'; '.join(clauses)}."
 
 
 def _level(row: Row, report: Report) -> str:

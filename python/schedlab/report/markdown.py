@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from schedlab.report import counters, parts, printed, words
+from schedlab.report import counters, effects, printed, words
 from schedlab.report.document import Report, Row
 from schedlab.report.numbers import change, figure, interval
 
@@ -125,7 +125,7 @@ def _cells(row: Row, report: Report) -> list[str]:
 
 
 def _effects(report: Report) -> Iterator[str]:
-    for title, of_title in groupby(parts.sections(report), key=lambda section: section.title):
+    for title, of_title in groupby(effects.sections(report), key=lambda section: section.title):
         yield f"\n## {title}"
         for section in of_title:
             row = section.row
@@ -133,7 +133,7 @@ def _effects(report: Report) -> Iterator[str]:
             lines = [[escape(cell) for cell in line.cells] for line in section.lines]
             yield from table(section.headings, lines, [False, False, True, True, True, False])
             yield from _paragraphs(section.remarks)
-    yield from _paragraphs([parts.explanation(report)])
+    yield from _paragraphs([effects.explanation(report)])
 
 
 def _printed(report: Report) -> Iterator[str]:

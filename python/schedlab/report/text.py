@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.analysis.rows import Word
-from schedlab.report import counters, parts, printed, words
+from schedlab.report import counters, effects, printed, words
 from schedlab.report.document import Counter, PrintedTable, Report, Row
 from schedlab.report.numbers import change, figure, interval
 
@@ -128,21 +128,21 @@ def _verdict(row: Row, report: Report) -> Text:
 
 
 def _effects(report: Report) -> Iterator[RenderableType]:
-    for title, of_title in groupby(parts.sections(report), key=lambda section: section.title):
+    for title, of_title in groupby(effects.sections(report), key=lambda section: section.title):
         yield Text(f"\n{title}", style="bold")
         for section in of_title:
             yield Text()
             yield _row_title(section.row)
             table = _plain_table()
             for name in section.headings:
-                numeric = name in section.headings[parts.NUMERIC]
+                numeric = name in section.headings[effects.NUMERIC]
                 table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
             for line in section.lines:
                 style = _STYLES[line.word] if line.word else ""
                 table.add_row(*line.cells[:-1], Text(line.verdict, style=style))
             yield _indented(table)
             yield from (_indented(Text(remark, style="dim")) for remark in section.remarks)
-    if explanation := parts.explanation(report):
+    if explanation := effects.explanation(report):
         yield Text(f"\n{explanation}", style="dim")
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.counters import Change
 from schedlab.analysis.distributions import Columns
-from schedlab.comparison.judging import compare
+from schedlab.comparison.verdicts import compare
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from schedlab.analysis.counters import HEADLINES
 from schedlab.analysis.rows import Word
-from schedlab.report import counters, numbers, parts, printed, words
+from schedlab.report import counters, effects, numbers, printed, words
 from schedlab.report.document import Counter, PlottedRow, Report, Warning
 from schedlab.report.html.answers import answers
 from schedlab.report.html.curves import curves
@@ -36,7 +36,7 @@ SHAPES = {
     Word.EQUIVALENT: '<path d="M-4.5-4.5H4.5V4.5H-4.5Z"/>',
     Word.INCONCLUSIVE: '<circle r="4.5"/>',
     "control": '<path d="M0-5V5"/>',
-    parts.WHOLE: '<path d="M-6 0 0-6 6 0 0 6Z"/>',
+    effects.WHOLE: '<path d="M-6 0 0-6 6 0 0 6Z"/>',
 }
 """The mark of a ratio in the forest plot, by its verdict."""
 
@@ -46,7 +46,7 @@ def render(report: Report) -> str:
     compared = [row for row in report.rows if not row.control]
     columns = looks(report.columns)
     responses = curves(report.plotted)
-    sections = parts.sections(report)
+    sections = effects.sections(report)
     script = _text("report.js")
     # Printed tables have no plots: without Vega their page has a tenth of the size.
     runtime, specifications = prepared() if report.plotted else ("", {})
@@ -74,7 +74,7 @@ def render(report: Report) -> str:
     )  # fmt: skip
 
 
-def _bounds(sections: Sequence[parts.Section]) -> Iterator[Bounded]:
+def _bounds(sections: Sequence[effects.Section]) -> Iterator[Bounded]:
     return (line.effect for section in sections for line in section.lines)
 
 
@@ -178,7 +178,7 @@ def _environment() -> Environment:
         "Word": Word,
         "counted": counted,
         "counters": counters,
-        "parts": parts,
+        "effects": effects,
         "printed": printed,
         "few": FEW,
         "shapes": {word: Markup(shape) for word, shape in SHAPES.items()},

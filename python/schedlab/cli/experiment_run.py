@@ -26,8 +26,8 @@ from schedlab.report import text
 from schedlab.report.build import build
 from schedlab.store import reading, writing
 from schedlab.store.file import open_store
-from schedlab.targets.choosing import choose, table_of
 from schedlab.targets.protocol import Download, Target
+from schedlab.targets.selection import choose, table_of
 from schedlab.targets.vm.machine import boots
 from schedlab.tunables import Interrupted, restore_on_signals
 
