@@ -88,16 +88,18 @@ def run_script(engine: Engine) -> Callable[..., tuple[int, Scripted]]:
     """Takes an experiment text and a script through the real pipeline; the run's number and the target."""
 
     def run(script: Script, text: str = TWO_VARIANTS, seed: int = 1, quick: bool = False) -> tuple[int, Scripted]:
-        made = plan(parse(text, "test.toml"), seed, quick=quick)
+        run_plan = plan(parse(text, "test.toml"), seed, quick=quick)
         target = Scripted(script)
-        run_id = begin(engine, made, text)
-        execute(made, target, engine, run_id, lambda trial, measurement: None)
+        run_id = begin(engine, run_plan, text)
+        execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
         return run_id, target
 
     return run
 
 
-def begin(engine: Engine, made: Plan, text: str = TWO_VARIANTS) -> int:
+def begin(engine: Engine, run_plan: Plan, text: str = TWO_VARIANTS) -> int:
     """Record a scripted run that is about to start."""
-    new = writing.NewRun(made, "scripted", "scripted", False, text, "test.toml", {"machine": "scripted"}, "scripted")
+    new = writing.NewRun(
+        run_plan, "scripted", "scripted", False, text, "test.toml", {"machine": "scripted"}, "scripted"
+    )
     return writing.begin(engine, new)

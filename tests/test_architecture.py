@@ -63,12 +63,12 @@ def cycle(graph: Edges) -> list[str]:
         if package in finished:
             return []
         for importer, other in graph:
-            if importer == package and (found := visit(other, [*path, package])):
-                return found
+            if importer == package and (path_of_cycle := visit(other, [*path, package])):
+                return path_of_cycle
         finished.add(package)
         return []
 
-    return next((found for package, _ in graph if (found := visit(package, []))), [])
+    return next((path_of_cycle for package, _ in graph if (path_of_cycle := visit(package, []))), [])
 
 
 def test_packages_do_not_import_each_other_in_a_cycle() -> None:

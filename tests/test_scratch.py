@@ -28,8 +28,8 @@ def test_a_folder_is_removed_at_the_exit(tmp_path: Path) -> None:
 
 
 def test_a_new_run_removes_folders_of_killed_runs_only(tmp_path: Path) -> None:
-    others = tmp_path / "schedlab-other"
-    others.mkdir()
+    other_folder = tmp_path / "schedlab-other"
+    other_folder.mkdir()
     with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         left = Path(process.stdout.readline().strip())
@@ -38,4 +38,4 @@ def test_a_new_run_removes_folders_of_killed_runs_only(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
     assert (left / "initramfs").exists()
     with scratch.folder(tmp_path) as folder:
-        assert set(tmp_path.iterdir()) == {others, folder}
+        assert set(tmp_path.iterdir()) == {other_folder, folder}

@@ -23,7 +23,7 @@ _WIDTH = {"now": 18, "shared": 18, "2019": 12, "2016": 12}
 
 
 class Printed(NamedTuple):
-    """A cell as it is printed."""
+    """A printed cell."""
 
     value: str
     gain: str
@@ -54,9 +54,9 @@ def text(year: str, name: str) -> str:
 
 def figures(year: str, name: str) -> dict[tuple[str, str], list[Printed]]:
     """A table's cells by operation and label."""
-    # From the right, by width: a value as wide as its column sticks to what stands before it.
+    # Split by column width from the right: no space precedes a value that fills its column.
     last_cell = re.compile(rf"(?=.{{{_WIDTH[year]}}} [(*])( *\d+\.\d+) ([(*]) *(-?\d+\.\d\d)%[)*]$")
-    found = {}
+    cells_by_row = {}
     for line in text(year, name).splitlines():
         head, cells = line, []
         while cell := last_cell.search(head):
@@ -64,5 +64,5 @@ def figures(year: str, name: str) -> dict[tuple[str, str], list[Printed]]:
             head = head[: cell.start()]
         if cells:
             operation, label = head.split()
-            found[operation, label] = cells[::-1]
-    return found
+            cells_by_row[operation, label] = cells[::-1]
+    return cells_by_row

@@ -42,74 +42,74 @@ def stack(seed: int, factors: dict[str, float], blocks: int = 10, noise: float =
     return values
 
 
-def one(values: dict[str, np.ndarray], **options: object) -> Attribution:
-    (found,) = attribute(frame(values), [TIME], STACK, Options(**options))  # type: ignore[arg-type]
-    return found
+def attribution_of(values: dict[str, np.ndarray], **options: object) -> Attribution:
+    (attribution,) = attribute(frame(values), [TIME], STACK, Options(**options))  # type: ignore[arg-type]
+    return attribution
 
 
 def test_each_change_gets_its_own_verdict() -> None:
-    found = one(stack(1, {"03": 0.9, "05": 1.1}))
-    assert [(step.name, step.word) for step in found.steps] == [
+    attribution = attribution_of(stack(1, {"03": 0.9, "05": 1.1}))
+    assert [(step.name, step.word) for step in attribution.steps] == [
         ("02", "equivalent"), ("03", "better"), ("04", "equivalent"), ("05", "worse"),
     ]  # fmt: skip
-    assert found.steps[1].low < 0.9 < found.steps[1].high
-    assert (found.steps[1].since, found.steps[1].until) == ("02", "03")
+    assert attribution.steps[1].low < 0.9 < attribution.steps[1].high
+    assert (attribution.steps[1].since, attribution.steps[1].until) == ("02", "03")
 
 
 @settings(max_examples=25)
 @given(st.lists(st.lists(st.floats(0.1, 10), min_size=5, max_size=5), min_size=2, max_size=8))
-def test_steps_multiply_to_the_whole(blocks: list[list[float]]) -> None:
-    found = one(dict(zip(STACK, np.array(blocks).T, strict=True)))
-    assert prod(step.ratio for step in found.steps) == pytest.approx(found.ratio)
+def test_the_product_of_the_steps_is_the_total_effect(blocks: list[list[float]]) -> None:
+    attribution = attribution_of(dict(zip(STACK, np.array(blocks).T, strict=True)))
+    assert prod(step.ratio for step in attribution.steps) == pytest.approx(attribution.ratio)
     first, last = np.array(blocks)[:, 0], np.array(blocks)[:, -1]
-    assert found.ratio == pytest.approx(stats.gmean(last) / stats.gmean(first))
+    assert attribution.ratio == pytest.approx(stats.gmean(last) / stats.gmean(first))
 
 
-def test_a_block_without_one_variant_is_excluded_from_every_step() -> None:
+def test_a_block_that_lacks_a_variant_is_excluded_from_every_step() -> None:
     values = stack(2, {})
     values["04"][3] = np.nan
-    found = one(values)
-    assert {step.n for step in found.steps} == {found.n} == {9}
-    assert prod(step.ratio for step in found.steps) == pytest.approx(found.ratio)
+    attribution = attribution_of(values)
+    assert {step.n for step in attribution.steps} == {attribution.n} == {9}
+    assert prod(step.ratio for step in attribution.steps) == pytest.approx(attribution.ratio)
 
 
 def test_two_steps_around_an_unmeasured_variant_are_one_named_step() -> None:
     values = stack(3, {"03": 0.9, "04": 0.9})
     del values["03"]
-    found = one(values)
-    assert [step.name for step in found.steps] == ["02", "03+04", "05"]
-    assert found.steps[1].parts == ("03", "04")
-    assert found.steps[1].ratio == pytest.approx(0.81, rel=0.01)
-    assert found.steps[1].word == "better"
-    assert found.gaps == ("no measurement of 03",)
+    attribution = attribution_of(values)
+    assert [step.name for step in attribution.steps] == ["02", "03+04", "05"]
+    assert attribution.steps[1].parts == ("03", "04")
+    assert attribution.steps[1].ratio == pytest.approx(0.81, rel=0.01)
+    assert attribution.steps[1].word == "better"
+    assert attribution.gaps == ("no measurement of 03",)
 
 
 def test_a_variant_that_mostly_crashed_is_a_gap() -> None:
     failures = {("w", "{}", "04"): (2, 10)}
-    (found,) = attribute(frame(stack(4, {})), [TIME], STACK, Options(), failures)
-    assert [step.name for step in found.steps] == ["02", "03", "04+05"]
-    assert "2 of 10 trials of 04 failed" in found.gaps[0]
+    (attribution,) = attribute(frame(stack(4, {})), [TIME], STACK, Options(), failures)
+    assert [step.name for step in attribution.steps] == ["02", "03", "04+05"]
+    assert "2 of 10 trials of 04 failed" in attribution.gaps[0]
 
 
 @pytest.mark.parametrize(
     ("missing", "unknown", "measured"), [("2.5.59", "02", ["03", "04", "05"]), ("05", "05", ["02", "03", "04"])]
 )
-def test_without_an_end_of_the_stack_only_the_step_next_to_it_is_unknown(
+def test_without_the_first_or_last_variant_only_the_adjacent_step_is_unknown(
     missing: str, unknown: str, measured: list[str]
 ) -> None:
     values = stack(5, {})
     del values[missing]
-    found = one(values)
-    assert [step.name for step in found.steps if isnan(step.ratio)] == [unknown]
-    assert [step.name for step in found.steps if not isnan(step.ratio)] == measured
-    assert next(step for step in found.steps if step.name == unknown).reason == f"no measurement of {missing}"
+    attribution = attribution_of(values)
+    assert [step.name for step in attribution.steps if isnan(step.ratio)] == [unknown]
+    assert [step.name for step in attribution.steps if not isnan(step.ratio)] == measured
+    assert next(step for step in attribution.steps if step.name == unknown).reason == f"no measurement of {missing}"
 
 
 def test_a_row_without_any_measurement_has_a_reason_and_no_verdict() -> None:
-    found = one({name: np.array([]) for name in STACK})
-    assert isnan(found.ratio)
-    assert {step.word for step in found.steps} == {"inconclusive"}
-    assert all(step.reason for step in found.steps)
+    attribution = attribution_of({name: np.array([]) for name in STACK})
+    assert isnan(attribution.ratio)
+    assert {step.word for step in attribution.steps} == {"inconclusive"}
+    assert all(step.reason for step in attribution.steps)
 
 
 def test_rows_are_corrected_for_each_step_or_over_the_whole_run() -> None:
@@ -119,7 +119,7 @@ def test_rows_are_corrected_for_each_step_or_over_the_whole_run() -> None:
     run = attribute(table, rows, STACK, Options(family="run"))
     for of_each, of_run in zip(each, run, strict=True):
         step, strict = of_each.steps[1], of_run.steps[1]
-        # Ten blocks that agree: 2 of 1,024 flips; three rows by Holm, or twelve steps of three rows.
+        # Ten consistent blocks: 2 of 1,024 flips. Holm corrects for three rows, or for twelve steps of three rows.
         assert step.p == pytest.approx(2 / 1024)
         assert step.p_adjusted == pytest.approx(3 * 2 / 1024)
         assert strict.p_adjusted == pytest.approx(12 * 2 / 1024)
@@ -127,14 +127,14 @@ def test_rows_are_corrected_for_each_step_or_over_the_whole_run() -> None:
 
 def test_a_single_effect_has_the_verdict_of_a_paired_row() -> None:
     logs = np.random.default_rng(8).normal(0.3, 1, size=10)
-    found = joint(logs[:, None], 0.95, 0)
-    assert found.p[0] == pytest.approx(p_value(logs, 0))
-    assert (found.low[0], found.high[0]) == pytest.approx(interval(logs, 0.95, 0))
+    estimates = joint(logs[:, None], 0.95, 0)
+    assert estimates.p[0] == pytest.approx(p_value(logs, 0))
+    assert (estimates.low[0], estimates.high[0]) == pytest.approx(interval(logs, 0.95, 0))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_p_equals_westfall_and_young_s_over_all_listed_flips(seed: int) -> None:
-    """Student's t of every flipped effect with scipy, the largest against the largest of all, and so on down."""
+    """Compare with Westfall and Young's step-down procedure on scipy's Student's t of every listed flip."""
     effects = np.random.default_rng(seed).normal([0.9, 0.5, 0.0], 1, size=(7, 3))
     signs = np.array(list(product((1, -1), repeat=7)))
     under = np.array([np.abs(stats.ttest_1samp(s[:, None] * effects, 0).statistic) for s in signs])
@@ -151,8 +151,8 @@ def test_simultaneous_intervals_of_all_steps_have_their_nominal_coverage(blocks:
     """Four steps between five noisy variants, some with an effect; nominal 95 %."""
     rng, runs, covered, truth = np.random.default_rng(41), 300, 0, np.array([0.0, 3.0, 0.0, -1.0])
     for _ in range(runs):
-        found = joint(np.diff(rng.normal(size=(blocks, 5)), axis=1) + truth, 0.95, 0)
-        covered += bool(np.all((found.low <= truth) & (truth <= found.high)))
+        estimates = joint(np.diff(rng.normal(size=(blocks, 5)), axis=1) + truth, 0.95, 0)
+        covered += bool(np.all((estimates.low <= truth) & (truth <= estimates.high)))
     assert covered / runs >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / runs)
 
 
@@ -161,7 +161,7 @@ def test_false_alarms_over_all_steps_stay_within_alpha() -> None:
     alarms = 0
     for _ in range(runs):
         effects = np.diff(rng.standard_t(3, size=(8, 5)), axis=1)
-        # One step does have an effect: the others must be no likelier to seem to have one.
+        # One step has an effect. That effect must not raise the rate of false alarms of the other steps.
         effects[:, 1] += 5
         alarms += bool(np.any(np.delete(joint(effects, 0.95, 0).p, 1) <= 0.05))
     assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
@@ -170,15 +170,15 @@ def test_false_alarms_over_all_steps_stay_within_alpha() -> None:
 def test_few_blocks_have_student_s_intervals_after_bonferroni() -> None:
     effects = np.random.default_rng(9).normal(size=(4, 3))
     theirs = stats.ttest_1samp(effects, 0).confidence_interval(1 - 0.05 / 3)
-    found = joint(effects, 0.95, 0)
-    assert found.low == pytest.approx(theirs.low)
-    assert found.high == pytest.approx(theirs.high)
+    estimates = joint(effects, 0.95, 0)
+    assert estimates.low == pytest.approx(theirs.low)
+    assert estimates.high == pytest.approx(theirs.high)
 
 
 def test_bounds_from_drawn_flips_are_close_to_student_s() -> None:
     effects = np.random.default_rng(10).normal(size=(24, 2))
     theirs = stats.ttest_1samp(effects, 0).confidence_interval(1 - 0.05 / 2)
-    found = joint(effects, 0.95, 3)
-    assert found.low == pytest.approx(theirs.low, abs=0.1)
-    assert found.high == pytest.approx(theirs.high, abs=0.1)
-    assert np.all(found.p >= 1 / 20_000)
+    estimates = joint(effects, 0.95, 3)
+    assert estimates.low == pytest.approx(theirs.low, abs=0.1)
+    assert estimates.high == pytest.approx(theirs.high, abs=0.1)
+    assert np.all(estimates.p >= 1 / 20_000)

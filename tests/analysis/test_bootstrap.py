@@ -26,9 +26,9 @@ def test_single_iterations_give_scipy_s_bca_interval(seed: int) -> None:
     theirs = stats.bootstrap((logs,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(9))
     low, high = theirs.confidence_interval
     width = high - low
-    found = bca(below, above, 0.95, seed)
-    assert log(found[0]) == pytest.approx(low, abs=0.05 * width)
-    assert log(found[1]) == pytest.approx(high, abs=0.05 * width)
+    bounds = bca(below, above, 0.95, seed)
+    assert log(bounds[0]) == pytest.approx(low, abs=0.05 * width)
+    assert log(bounds[1]) == pytest.approx(high, abs=0.05 * width)
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 
 
 def test_scatter_of_iterations_widens_the_interval_of_equal_block_means() -> None:
-    """Every block's mean is 1: resampling blocks alone has no spread, resampling iterations does."""
+    """Compare with the standard error. Every block's mean is 1, so only resampled iterations have spread."""
     even = np.ones((10, 4))
     scattered = np.tile([0.9, 0.95, 1.05, 1.1], (10, 1))
     assert bca(even, even, 0.95, 1) == (1.0, 1.0)

@@ -32,14 +32,14 @@ def changes(values: dict[str, dict[str, list[float]]], **options: object) -> lis
     return compare(table(values), "base", ["base", "new"], 0.95, **options)  # type: ignore[arg-type]
 
 
-def one(base: list[float], new: list[float]) -> Change:
+def change_of(base: list[float], new: list[float]) -> Change:
     (change,) = changes({"cpu-migrations": {"base": base, "new": new}})
     return change
 
 
 def test_a_ratio_is_paired_by_block_with_its_interval() -> None:
     drifting = [1000.0 * 2**block for block in range(8)]
-    change = one(drifting, [0.62 * value * (1 + noise) for value, noise in zip(drifting, NOISE, strict=True)])
+    change = change_of(drifting, [0.62 * value * (1 + noise) for value, noise in zip(drifting, NOISE, strict=True)])
     assert change.n == 8
     assert change.ratio == pytest.approx(0.62, abs=0.01)
     assert change.low < 0.62 < change.high
@@ -48,13 +48,13 @@ def test_a_ratio_is_paired_by_block_with_its_interval() -> None:
 
 
 def test_an_unchanged_counter_is_not_clear_and_has_strength_zero() -> None:
-    change = one(scaled(1000), scaled(1000)[::-1])
+    change = change_of(scaled(1000), scaled(1000)[::-1])
     assert not change.clear
     assert change.strength == 0
 
 
 def test_a_zero_has_a_difference_and_no_ratio() -> None:
-    change = one([0.0] * 8, scaled(5000))
+    change = change_of([0.0] * 8, scaled(5000))
     assert isnan(change.ratio)
     assert change.difference == pytest.approx(5000, rel=0.01)
     assert change.difference_low < 5000 < change.difference_high
@@ -76,7 +76,7 @@ def test_means_are_over_paired_blocks_only() -> None:
 
 
 def test_one_block_has_an_estimate_and_no_interval() -> None:
-    change = one([10.0], [20.0])
+    change = change_of([10.0], [20.0])
     assert change.ratio == pytest.approx(2)
     assert isnan(change.low)
     assert isnan(change.difference_low)
@@ -97,8 +97,8 @@ def test_a_counter_of_one_variant_has_its_mean_and_no_comparison(side: str) -> N
 
 def test_counters_of_one_variant_come_last_in_descending_order() -> None:
     values = {name: {"new": [size] * 8} for name, size in (("a", 1.0), ("b", 9.0), ("c", 0.0))}
-    found = changes(values | {"z": {"base": scaled(10), "new": scaled(20)}})
-    assert [change.counter for change in found] == ["z", "b", "a", "c"]
+    compared = changes(values | {"z": {"base": scaled(10), "new": scaled(20)}})
+    assert [change.counter for change in compared] == ["z", "b", "a", "c"]
 
 
 def test_an_unmeasured_variant_has_no_one_sided_counters() -> None:
@@ -118,8 +118,8 @@ def test_a_headline_of_one_variant_is_notable_unless_it_is_zero() -> None:
     assert [change.counter for change in notable(changes(moved))] == ["cpu-migrations"]
 
 
-def test_the_clearest_change_comes_first_even_from_zero() -> None:
-    found = changes({
+def test_the_clearest_change_comes_first_even_if_the_baseline_is_zero() -> None:
+    compared = changes({
         "small-but-sure": {"base": scaled(1000), "new": scaled(1000, 1.1)},
         "same": {"base": scaled(1000), "new": scaled(1000)[::-1]},
         "from-nothing": {"base": [0.0] * 8, "new": scaled(500)},
@@ -127,12 +127,12 @@ def test_the_clearest_change_comes_first_even_from_zero() -> None:
         "wild": {"base": scaled(1000), "new": [1.0, 9e6, 2.0, 8e6, 1.0, 9e6, 2.0, 1e6]},
         "barely-from-nothing": {"base": [0.0] * 8, "new": [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]},
     })  # fmt: skip
-    assert [change.counter for change in found[:3]] == ["from-nothing", "halved", "small-but-sure"]
-    assert {change.counter for change in found if change.strength == 0} == {"same", "wild", "barely-from-nothing"}
+    assert [change.counter for change in compared[:3]] == ["from-nothing", "halved", "small-but-sure"]
+    assert {change.counter for change in compared if change.strength == 0} == {"same", "wild", "barely-from-nothing"}
 
 
 def test_swapping_baseline_and_variant_keeps_the_strength() -> None:
-    there, back = one(scaled(1000), scaled(700)), one(scaled(700), scaled(1000))
+    there, back = change_of(scaled(1000), scaled(700)), change_of(scaled(700), scaled(1000))
     assert there.strength == pytest.approx(back.strength)
     assert there.ratio == pytest.approx(1 / back.ratio)
 
@@ -140,8 +140,8 @@ def test_swapping_baseline_and_variant_keeps_the_strength() -> None:
 def test_rows_and_variants_keep_their_order() -> None:
     of = {"forks": {name: scaled(10) for name in ("base", "b", "a")}}
     counts = pl.concat([table(of, '{"g":4}'), table(of, '{"g":1}')])
-    found = compare(counts, "base", ["base", "b", "a"], 0.95)
-    assert [(change.parameters, change.variant) for change in found] == [
+    compared = compare(counts, "base", ["base", "b", "a"], 0.95)
+    assert [(change.parameters, change.variant) for change in compared] == [
         ('{"g":4}', "b"), ('{"g":4}', "a"), ('{"g":1}', "b"), ('{"g":1}', "a"),
     ]  # fmt: skip
 
@@ -170,6 +170,6 @@ def test_intervals_have_their_nominal_coverage() -> None:
     rng, covered, campaigns = np.random.default_rng(5), 0, 400
     for _ in range(campaigns):
         base = 1000 * np.exp(rng.normal(0, 0.05, 8))
-        change = one(base.tolist(), (0.8 * base * np.exp(rng.normal(0, 0.05, 8))).tolist())
+        change = change_of(base.tolist(), (0.8 * base * np.exp(rng.normal(0, 0.05, 8))).tolist())
         covered += change.low <= 0.8 <= change.high
     assert 0.92 <= covered / campaigns <= 0.98

@@ -1,4 +1,4 @@
-"""Each warning appears when its cause is planted, and only then."""
+"""Each warning appears if and only if its cause is present."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kinds(
     planned: int | None = None,
     **conditions: object,
 ) -> set[Kind]:
-    """Return the kinds of warnings on a run of three variants with these faults."""
+    """Return the kinds of warnings of a run of three variants with the given faults."""
     samples = []
     trials = 3 * blocks
     for block in range(1, blocks + 1):
@@ -45,12 +45,12 @@ def kinds(
             samples.append((position, block, variant, "w", "{}", "time", value))
     frame = pl.DataFrame(samples, schema=COLUMNS, orient="row")
     verdicts = judge(frame, [TIME], ["base", "control", "new"], "control", Options())
-    facts = RunFacts(planned or trials, trials, seen(**conditions), pl.DataFrame())
+    facts = RunFacts(planned or trials, trials, conditions_of(**conditions), pl.DataFrame())
     return {warning.kind for warning in diagnose(facts, frame, [TIME], verdicts, Options())}
 
 
-def seen(**changed: object) -> pl.DataFrame:
-    """Conditions of two variants: quiet ones, and changed ones for the second."""
+def conditions_of(**changed: object) -> pl.DataFrame:
+    """Conditions of two variants: the first is quiet, and ``changed`` applies to the second."""
     quiet = {"seconds": 8.0, "steal_percent": 0.0, "other_percent": 0.5, "steal_worst": 0.0, "clocksources": "tsc"}
     quiet |= {"mhz_min": None, "mhz_max": None}
     types = {"mhz_min": pl.Int64, "mhz_max": pl.Int64}
@@ -99,7 +99,7 @@ def test_four_blocks_have_no_outliers() -> None:
     [("kernel.release (6.17 → 6.18)", Kind.MACHINE), ("frequency.governor (powersave → performance)", Kind.GOVERNOR)],
 )
 def test_a_machine_that_changed_during_the_run_causes_a_warning(changed: str, kind: Kind) -> None:
-    facts = RunFacts(0, 0, seen(), pl.DataFrame(), [changed])
+    facts = RunFacts(0, 0, conditions_of(), pl.DataFrame(), [changed])
     (warning,) = diagnose(facts, pl.DataFrame(schema=COLUMNS), [], [], Options())
     assert warning.kind is kind
     assert changed in warning.seen
@@ -107,8 +107,10 @@ def test_a_machine_that_changed_during_the_run_causes_a_warning(changed: str, ki
 
 def test_a_governor_and_another_change_are_two_warnings() -> None:
     changed = ["frequency.governor (powersave → performance)", "kernel.release (6.17 → 6.18)"]
-    found = diagnose(RunFacts(0, 0, seen(), pl.DataFrame(), changed), pl.DataFrame(schema=COLUMNS), [], [], Options())
-    assert [warning.kind for warning in found] == [Kind.GOVERNOR, Kind.MACHINE]
+    diagnosed = diagnose(
+        RunFacts(0, 0, conditions_of(), pl.DataFrame(), changed), pl.DataFrame(schema=COLUMNS), [], [], Options()
+    )
+    assert [warning.kind for warning in diagnosed] == [Kind.GOVERNOR, Kind.MACHINE]
 
 
 def test_autocorrelated_trials_cause_a_warning() -> None:
@@ -134,7 +136,7 @@ def test_white_noise_is_seldom_autocorrelated_and_a_random_walk_is() -> None:
 
 
 @pytest.mark.parametrize("kind", ["normal", "log-normal", "uniform", "digits"])
-def test_one_mode_is_seldom_taken_for_two(kind: str) -> None:
+def test_unimodal_noise_is_seldom_reported_as_bimodal(kind: str) -> None:
     rng = np.random.default_rng(6)
     draw = {
         "normal": lambda: rng.normal(size=24),

@@ -50,7 +50,7 @@ def test_each_step_of_a_stack_is_compared_with_its_predecessor() -> None:
     assert text is not None
     assert "two to one in all 2 rows" in text
     assert "to base" not in text
-    # A block that only one of them has says nothing.
+    # A block without a value of both variants is not compared.
     torn = remark_on({"base": first, "one": {"a": [1.0, 2.0, 9.0], "b": [3.1, 4.0]}})
     assert torn is not None
     assert "one to base in 1 of 2 rows" in torn

@@ -16,7 +16,7 @@ TIME = Question("w", "{}", "time", "s", "lower")
 
 
 def layout(switches: str, generated: dict[str, str] | None = None) -> Layout:
-    """Runs with the names of the switches that are on; a generated switch is the product of others."""
+    """Runs named after the switches that are on. A generated switch is the product of other switches."""
     runs = {}
     for levels in product((False, True), repeat=len(switches)):
         on = dict(zip(switches, levels, strict=True))
@@ -40,36 +40,36 @@ def frame(design: Layout, response: dict[str, float], blocks: int = 10, noise: f
     return pl.DataFrame(rows, schema=["workload", "parameters", "metric", "variant", "block", "value"], orient="row")
 
 
-def by_name(found: list[SwitchEffect]) -> dict[str, SwitchEffect]:
-    return {effect.name: effect for effect in found}
+def by_name(switch_effects: list[SwitchEffect]) -> dict[str, SwitchEffect]:
+    return {effect.name: effect for effect in switch_effects}
 
 
 def test_two_switches_by_hand() -> None:
-    """Means 100, 90, 80, 36 with nothing, A, B, both: A is worth sqrt(0.9 · 0.45), B sqrt(0.8 · 0.4), and with B on A
-    is worth half of what it is worth alone."""
-    found = by_name(
+    """Means without switches, with A, with B, and with both: 100, 90, 80, 36. The effect of A is sqrt(0.9 · 0.45), the
+    effect of B is sqrt(0.8 · 0.4), and B halves the effect of A."""
+    by_switch = by_name(
         effects(frame(layout("AB"), {"A": 0.9, "B": 0.8, "AB": 0.5}, noise=0.0), [TIME], layout("AB"), Options())
     )
-    assert found["A"].ratio == pytest.approx((0.9 * 0.45) ** 0.5)
-    assert found["B"].ratio == pytest.approx((0.8 * 0.4) ** 0.5)
-    assert found["A × B"].ratio == pytest.approx(0.5)
+    assert by_switch["A"].ratio == pytest.approx((0.9 * 0.45) ** 0.5)
+    assert by_switch["B"].ratio == pytest.approx((0.8 * 0.4) ** 0.5)
+    assert by_switch["A × B"].ratio == pytest.approx(0.5)
 
 
 def test_main_effects_and_interactions_of_three_switches_have_verdicts() -> None:
     design = layout("ABC")
-    found = by_name(effects(frame(design, {"A": 0.9, "BC": 1.2}), [TIME], design, Options()))
-    assert list(found) == ["A", "B", "C", "A × B", "A × C", "B × C"]
-    assert found["A"].word == "better"
-    assert found["A"].low < 0.9 < found["A"].high
-    assert found["B × C"].word == "worse"
-    assert found["B × C"].ratio == pytest.approx(1.2, rel=0.01)
-    # A combination that hurts also makes each of its switches look worse on the whole: half of the settings hold it.
-    assert found["B"].ratio == pytest.approx(1.2**0.5, rel=0.01)
-    assert found["A × B"].word == "equivalent"
+    by_switch = by_name(effects(frame(design, {"A": 0.9, "BC": 1.2}), [TIME], design, Options()))
+    assert list(by_switch) == ["A", "B", "C", "A × B", "A × C", "B × C"]
+    assert by_switch["A"].word == "better"
+    assert by_switch["A"].low < 0.9 < by_switch["A"].high
+    assert by_switch["B × C"].word == "worse"
+    assert by_switch["B × C"].ratio == pytest.approx(1.2, rel=0.01)
+    # A harmful interaction also raises the main effect of each of its switches: half of the settings contain it.
+    assert by_switch["B"].ratio == pytest.approx(1.2**0.5, rel=0.01)
+    assert by_switch["A × B"].word == "equivalent"
 
 
 def test_a_half_fraction_of_three_names_its_aliases() -> None:
-    """C = −AB: the textbook's 2^(3−1) of resolution III, every main effect mixed with the other two's interaction."""
+    """C = −AB: the textbook's 2^(3−1) of resolution III aliases every main effect with the interaction of the other two."""
     design = layout("ABC", {"C": "AB"})
     assert len(design.runs) == 4
     assert "base" in design.runs
@@ -79,28 +79,28 @@ def test_a_half_fraction_of_three_names_its_aliases() -> None:
 
 
 def test_a_half_fraction_of_four_keeps_main_effects_clear_of_pairs() -> None:
-    """D = ABC, resolution IV: pairs are mixed with pairs alone (Box, Hunter & Hunter 1978, table 12.5)."""
+    """D = ABC, resolution IV: pairs have only pairs as aliases (Box, Hunter & Hunter 1978, table 12.5)."""
     design = layout("ABCD", {"D": "ABC"})
     assert len(design.runs) == 8
-    found = {term.name: [" × ".join(alias) for alias in term.aliases] for term in contrasts(design)}
-    assert found == {
+    aliases = {term.name: [" × ".join(alias) for alias in term.aliases] for term in contrasts(design)}
+    assert aliases == {
         "A": [], "B": [], "C": [], "D": [], "A × B": ["C × D"], "A × C": ["B × D"], "A × D": ["B × C"],
     }  # fmt: skip
     by_effect = by_name(effects(frame(design, {"A": 0.9, "CD": 1.2}), [TIME], design, Options()))
     assert by_effect["A × B"].aliases == ("C × D",)
     assert by_effect["A"].word == "better"
-    # In each fraction half of the settings with an odd pair hold C and D: the pair's ratio appears under its alias.
+    # In each half fraction the interaction of a pair appears in the effect of its alias.
     assert by_effect["A × B"].word == "worse"
 
 
 def test_an_unmeasured_variant_removes_only_the_effects_that_need_it() -> None:
     design = layout("ABC")
     full = frame(design, {"A": 0.9, "BC": 1.2})
-    found = by_name(effects(full.filter(pl.col("variant") != "AB"), [TIME], design, Options()))
-    # Seven runs still tell a mean, three main effects and three interactions.
-    assert all(not isnan(effect.ratio) for effect in found.values())
-    assert found["A"].ratio == pytest.approx(0.9, rel=0.02)
-    assert found["B × C"].ratio == pytest.approx(1.2, rel=0.03)
+    by_switch = by_name(effects(full.filter(pl.col("variant") != "AB"), [TIME], design, Options()))
+    # Seven runs determine a mean, three main effects and three interactions.
+    assert all(not isnan(effect.ratio) for effect in by_switch.values())
+    assert by_switch["A"].ratio == pytest.approx(0.9, rel=0.02)
+    assert by_switch["B × C"].ratio == pytest.approx(1.2, rel=0.03)
     two = layout("AB")
     by_effect = by_name(effects(frame(two, {"A": 0.9}).filter(pl.col("variant") != "AB"), [TIME], two, Options()))
     assert isnan(by_effect["A × B"].ratio)

@@ -22,12 +22,12 @@ def _table(
     gains: Literal["improvement", "change"] = "improvement",
     baseline: int = 0,
 ) -> Table:
-    """A table of one row with each cell's value and change as printed, or empty."""
-    made = tuple(
+    """A table of one row. Each cell has a printed value and change, which may be empty."""
+    row_cells = tuple(
         Cell(float(value.replace(",", "")) if value else None, value, float(gain) if gain else None, gain)
         for value, gain in cells
     )
-    row = TableRow("Hmean", "64", {}, "", direction, made, 7)
+    row = TableRow("Hmean", "64", {}, "", direction, row_cells, 7)
     names = tuple(f"column {k}" for k in range(len(cells)))
     return Table("mmtests", "", "", names, (row,), 1, baseline, gains)
 
@@ -39,7 +39,7 @@ def _table(
         ("984.66", "1017.92", "3.38", "higher", True),
         ("984.66", "1017.92", "3.39", "higher", False),
         ("4.13", "3.99", "3.39", "lower", True),
-        # Two decimals of 4.13 and 3.99 leave 3.15 to 3.63: rounding explains much.
+        # 4.13 and 3.99 have two decimals, so rounding explains any gain from 3.15 to 3.63.
         ("4.13", "3.99", "3.16", "lower", True),
         ("4.13", "3.99", "3.14", "lower", False),
         ("4.13", "3.99", "-3.39", "lower", False),
@@ -58,7 +58,7 @@ def test_a_disagreement_has_line_row_column_both_figures_and_the_range_of_roundi
     (wrong,) = disagreements(_table([("100.0", "0.00"), ("110.0", "12.0")]))
     assert (wrong.line, wrong.row, wrong.column, wrong.printed) == (7, "Hmean 64", "column 1", 12.0)
     assert wrong.recomputed == pytest.approx(10.0)
-    # 109.95 / 100.05 and 110.05 / 99.95, less and more half a unit of 12.0.
+    # The range is 109.95 / 100.05 to 110.05 / 99.95, widened by half a unit of the last digit of 12.0.
     assert wrong.low == pytest.approx(100 * 109.95 / 100.05 - 100 - 0.05)
     assert wrong.high == pytest.approx(100 * 110.05 / 99.95 - 100 + 0.05)
 
@@ -79,7 +79,7 @@ def test_changes_are_against_the_baseline_even_if_it_is_not_the_first_column() -
         [("", ""), ("12.0", "20.0")],
         [("10.0", ""), ("", "20.0")],
         [("10.0", ""), ("12.0", "")],
-        # May have been anything up to 0.005.
+        # The unrounded value may be any value up to 0.005.
         [("0.00", "0.00"), ("12.0", "-99.0")],
         # The changes are over a column that is not shown.
         [("10.0", "5.00"), ("12.0", "20.0")],
@@ -93,9 +93,9 @@ def test_a_value_converted_to_another_unit_keeps_the_printed_precision() -> None
     # "1.96s" beside "917.71ms": half a unit of the first is 5 ms.
     row = TableRow("lock", "", {}, "ms", "lower", (Cell(1960.0, "1.96s"), Cell(917.71, "917.71", -53.0, "-53")), 3)
     table = Table("columns", "", "", ("a", "b"), (row,), 1, gains="change")
-    (found,) = recompute(table)
-    assert found.agrees
-    assert found.low == pytest.approx(100 * 917.705 / 1965 - 100 - 0.5)
+    (check,) = recompute(table)
+    assert check.agrees
+    assert check.low == pytest.approx(100 * 917.705 / 1965 - 100 - 0.5)
 
 
 @EXAMPLES
@@ -120,7 +120,7 @@ def test_a_gain_computed_before_rounding_always_agrees(
 @given(st.floats(100, 1e6), st.floats(100, 1e6), st.floats(0.5, 50))
 def test_a_gain_with_an_error_beyond_rounding_never_agrees(base: float, value: float, off: float) -> None:
     gain = 100 * value / base - 100 + off
-    # Values to 0.005 of at least 100 leave at most 0.0001 of the quotient, which is at most 10,000.
+    # Values of at least 100 with an error of 0.005 change the quotient (at most 10,000) by at most 0.0001 of its value.
     assume(off > 0.02 + 0.0002 * (100 + abs(gain)))
     assert len(disagreements(_table([(f"{base:.2f}", ""), (f"{value:.2f}", f"{gain:.2f}")]))) == 1
 
@@ -142,23 +142,23 @@ def test_the_test_from_summaries_equals_the_test_of_the_samples() -> None:
         _cell(float(x.mean()), float(100 * stats.sem(x) / x.mean()), "standard error", len(x)) for x in (old, new)
     ]
     for base, other in (by_deviation, by_error):
-        found = summary_test(base, other)
-        assert found is not None
-        assert found.statistic == pytest.approx(expected.statistic)
-        assert found.p == pytest.approx(expected.pvalue)
-        assert found.freedom == pytest.approx(expected.df)
-        assert found.change == pytest.approx(100 * new.mean() / old.mean() - 100)
+        test = summary_test(base, other)
+        assert test is not None
+        assert test.statistic == pytest.approx(expected.statistic)
+        assert test.p == pytest.approx(expected.pvalue)
+        assert test.freedom == pytest.approx(expected.df)
+        assert test.change == pytest.approx(100 * new.mean() / old.mean() - 100)
 
 
 def test_the_slow_start_measurements_distinguish_numa_from_not_numa() -> None:
     # !NUMA and +NUMA of the report, ten repeats each: se 0.1812 and 0.1385 s, t = 0.8812 / 0.2281.
-    found = summary_test(
+    test = summary_test(
         _cell(45.291088843, 0.40, "standard error", 10), _cell(46.172308123, 0.30, "standard error", 10)
     )
-    assert found is not None
-    assert found.statistic == pytest.approx(3.864, abs=0.001)
-    assert found.change == pytest.approx(1.9457, abs=0.0001)
-    assert found.p < 0.002
+    assert test is not None
+    assert test.statistic == pytest.approx(3.864, abs=0.001)
+    assert test.change == pytest.approx(1.9457, abs=0.0001)
+    assert test.p < 0.002
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def close(expected: float) -> object:
     return pytest.approx(expected, rel=1e-9, abs=1e-9 if isnan(expected) else 0, nan_ok=True)
 
 
-def made(values: list[float], direction: Direction) -> Samples:
+def samples_of(values: list[float], direction: Direction) -> Samples:
     return Samples(np.array(values), direction)
 
 
@@ -44,7 +44,7 @@ def mean(values: list[float], direction: Direction) -> float:
 def test_the_mean_is_harmonic_where_higher_is_better_and_arithmetic_where_lower_is(
     values: list[float], direction: Direction
 ) -> None:
-    samples = made(values, direction)
+    samples = samples_of(values, direction)
     assert samples.mean == close(mean(values, direction))
     assert samples.arithmetic_mean == close(statistics.fmean(values))
     assert (samples.minimum, samples.maximum) == (min(values), max(values))
@@ -55,15 +55,15 @@ def test_means_and_percentiles_of_the_best_count_from_the_best(
     values: list[float], direction: Direction, percent: int
 ) -> None:
     chosen = best(values, direction, percent)
-    samples = made(values, direction)
+    samples = samples_of(values, direction)
     assert samples.best_mean(percent) == close(mean(chosen, direction))
     assert samples.percentile(percent) == chosen[-1]
 
 
 @given(st.lists(SAMPLE, min_size=2, max_size=60), DIRECTION)
 def test_deviations_are_around_the_printed_mean(values: list[float], direction: Direction) -> None:
-    samples = made(values, direction)
-    tiny = 1e-6 * max(values)  # where all samples are alike only rounding is left
+    samples = samples_of(values, direction)
+    tiny = 1e-6 * max(values)  # equal samples deviate only by rounding
     arithmetic = statistics.stdev(values)
     assert samples.standard_deviation == pytest.approx(arithmetic, rel=1e-6, abs=tiny)
     assert samples.population_deviation == pytest.approx(statistics.pstdev(values), rel=1e-6, abs=tiny)
@@ -76,14 +76,14 @@ def test_deviations_are_around_the_printed_mean(values: list[float], direction: 
 @given(SAMPLES, st.sampled_from([25, 50, 75, 90, 93, 95, 99]))
 def test_quartiles_of_2016_take_the_nearest_rank(values: list[float], percent: int) -> None:
     index = int((len(values) - 1) * percent / 100 + 0.5)
-    assert made(values, "lower").nearest_rank(percent) == sorted(values)[index]
+    assert samples_of(values, "lower").nearest_rank(percent) == sorted(values)[index]
 
 
 @given(SAMPLES, st.sampled_from([1, 5, 10, 50, 90, 95, 99]))
 def test_best_means_of_2016_use_one_more_sample_or_all_samples(values: list[float], percent: int) -> None:
     taken = len(values) * percent // 100
     chosen = sorted(values)[: taken + 1] if taken else values
-    assert made(values, "lower").old_best_mean(percent) == close(statistics.fmean(chosen))
+    assert samples_of(values, "lower").old_best_mean(percent) == close(statistics.fmean(chosen))
 
 
 @given(SAMPLE, SAMPLE)
@@ -101,9 +101,9 @@ def test_gains_at_zero() -> None:
 
 
 def test_statistics_without_enough_samples_are_nan() -> None:
-    one, none_positive = made([3.0], "lower"), made([5.0, 0.0], "higher")
-    assert isnan(one.deviation)
-    assert isnan(made([3.0], "higher").deviation)
+    single, none_positive = samples_of([3.0], "lower"), samples_of([5.0, 0.0], "higher")
+    assert isnan(single.deviation)
+    assert isnan(samples_of([3.0], "higher").deviation)
     assert isnan(none_positive.mean)
     assert isnan(none_positive.deviation)
     assert none_positive.best_mean(50) == 5
@@ -116,19 +116,19 @@ def test_the_rule_of_2018_is_student_s_test_for_equal_numbers_of_samples(pair: t
     assume(len(set(baseline)) > 1 and len(set(other)) > 1)
     p = stats.ttest_ind(baseline, other, equal_var=True).pvalue
     assume(abs(p - 0.1) > 1e-6)
-    assert two_sided_t(made(baseline, "lower"), made(other, "lower")) == (p < 0.1)
+    assert two_sided_t(samples_of(baseline, "lower"), samples_of(other, "lower")) == (p < 0.1)
 
 
 def test_the_rule_of_2018_without_spread_stars_any_difference() -> None:
-    assert two_sided_t(made([1.0], "lower"), made([1.1], "lower"))
-    assert not two_sided_t(made([1.0], "lower"), made([1.0, 1.0], "lower"))
+    assert two_sided_t(samples_of([1.0], "lower"), samples_of([1.1], "lower"))
+    assert not two_sided_t(samples_of([1.0], "lower"), samples_of([1.0, 1.0], "lower"))
 
 
 @given(st.lists(SAMPLE, min_size=2, max_size=30), st.lists(SAMPLE, min_size=2, max_size=30), DIRECTION)
-def test_the_rule_of_2024_holds_the_difference_against_two_deviations(
+def test_the_rule_of_2024_compares_the_difference_with_the_sum_of_both_deviations(
     baseline: list[float], other: list[float], direction: Direction
 ) -> None:
-    first, second = made(baseline, direction), made(other, direction)
+    first, second = samples_of(baseline, direction), samples_of(other, direction)
     difference, reach = abs(first.mean - second.mean), 1.959963984540054 * (first.deviation + second.deviation)
     if abs(difference - reach) > 1e-5 * max(difference, reach) and reach > 1e-6 * max(first.mean, second.mean):
         assert intervals_apart(first, second) == (difference > reach)
@@ -140,10 +140,10 @@ def test_the_rule_of_2024_never_stars_a_difference_of_three_deviations_however_m
     assert intervals_apart(Samples(100 + noise, "lower"), Samples(104 + noise, "lower"))
 
 
-def test_the_rule_of_2024_without_spread_holds_the_difference_against_one() -> None:
-    assert not intervals_apart(made([1.0, 1.0], "lower"), made([1.9, 1.9], "lower"))
-    assert intervals_apart(made([1.0, 1.0], "lower"), made([2.1, 2.1], "lower"))
-    assert not intervals_apart(made([1.0], "lower"), made([9.0], "lower"))
+def test_the_rule_of_2024_without_spread_compares_the_difference_with_1() -> None:
+    assert not intervals_apart(samples_of([1.0, 1.0], "lower"), samples_of([1.9, 1.9], "lower"))
+    assert intervals_apart(samples_of([1.0, 1.0], "lower"), samples_of([2.1, 2.1], "lower"))
+    assert not intervals_apart(samples_of([1.0], "lower"), samples_of([9.0], "lower"))
 
 
 def shown(rows: list[ColumnRow], layout: Layout = "current") -> View:

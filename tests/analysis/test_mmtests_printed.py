@@ -1,7 +1,7 @@
 """The MMTests view has the figures that MMTests prints, to the last digit, on the same trees.
 
-Where the two differ on purpose a test says how: a cell without samples is ``-`` and not 0, so is the spread of a single
-sample; directions are right; what was received is not what was sent.
+Intended differences have tests: a cell without samples is ``-`` instead of 0, the spread of a single sample is ``-``,
+directions are corrected, and received traffic differs from sent traffic.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def as_printed(cell: Cell, table: Table) -> Printed:
 
 
 def theirs(year: str, name: str) -> Lines:
-    """MMTests' cells, with ``-`` wherever it has no samples to go by, or one to tell the spread of."""
+    """MMTests' cells, with ``-`` for cells without samples and for the spread of a single sample."""
     workload = benchmark(name)
     rows = {label_of(row, LAYOUT[year]): row for row in columns(year).rows if row.workload == workload}
     lines = figures(year, name)
@@ -73,15 +73,15 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(("year", "name"), WHOLE)
-def test_every_figure_gain_and_star_is_that_of_mmtests(year: str, name: str) -> None:
+def test_every_figure_gain_and_star_equals_mmtests(year: str, name: str) -> None:
     expected = theirs(year, name)
     assert len(expected) > 2
-    found = ours(year, benchmark(name))
-    assert {line: found.get(line) for line in expected} == expected
+    computed = ours(year, benchmark(name))
+    assert {line: computed.get(line) for line in expected} == expected
 
 
 @pytest.mark.parametrize("year", YEARS)
-def test_every_printed_line_is_one_of_mmtests(year: str) -> None:
+def test_mmtests_prints_every_line_of_the_view(year: str) -> None:
     for workload in {benchmark(name) for name in names(year)}:
         printed = {line for name in names(year) if benchmark(name) == workload for line in figures(year, name)}
         # MMTests had no report of tbench's operations before 2022.
@@ -90,31 +90,31 @@ def test_every_printed_line_is_one_of_mmtests(year: str) -> None:
 
 @pytest.mark.parametrize("year", YEARS[:2])
 def test_throughput_of_tbench_is_better_when_higher_unlike_in_mmtests_first_report(year: str) -> None:
-    first, by_part, found = figures(year, "tbench"), figures(year, "tbench.tput"), ours(year, "tbench")
+    first, by_part, computed = figures(year, "tbench"), figures(year, "tbench.tput"), ours(year, "tbench")
     assert first["Max", "tput-1"][1].gain.startswith("-")
-    assert found["Max", "tput-1"] == by_part["Max", "tput-1"]
+    assert computed["Max", "tput-1"] == by_part["Max", "tput-1"]
     assert by_part["Max", "tput-1"][1].gain == first["Max", "tput-1"][1].gain.removeprefix("-")
     latencies = {line: cells for line, cells in theirs(year, "tbench").items() if not line[1].startswith("tput")}
-    assert {line: found[line] for line in latencies} == latencies
+    assert {line: computed[line] for line in latencies} == latencies
 
 
 @pytest.mark.parametrize("year", YEARS[:2])
 def test_received_udp_traffic_differs_from_sent_traffic(year: str) -> None:
-    # MMTests printed both until 2025; since then both rows are what was sent. Receivers get 97 % or 98 % of it here.
-    expected, found = theirs(year, "netperf-ipv4-udp"), ours(year, "netperf-ipv4-udp")
+    # MMTests printed both rates until 2025; later versions print the sent rate twice. Receivers get 97 % or 98 % here.
+    expected, computed = theirs(year, "netperf-ipv4-udp"), ours(year, "netperf-ipv4-udp")
     sent = [line for line in expected if "-send-" in line[1]]
-    assert {line: found[line] for line in sent} == {line: expected[line] for line in sent}
+    assert {line: computed[line] for line in sent} == {line: expected[line] for line in sent}
     for cell, received in zip(
-        found["Hmean", "udpstream-send-1024"], found["Hmean", "udpstream-recv-1024"], strict=True
+        computed["Hmean", "udpstream-send-1024"], computed["Hmean", "udpstream-recv-1024"], strict=True
     ):
         assert 0.9699 < float(received.value) / float(cell.value) < 0.9801
 
 
 def test_spread_is_better_when_lower_unlike_in_mmtests_of_2016_for_will_it_scale() -> None:
-    expected, found = theirs("2016", "wis-sched"), ours("2016", "wis-sched")
+    expected, computed = theirs("2016", "wis-sched"), ours("2016", "wis-sched")
     spreads = [line for line in expected if line[0] in SPREADS]
     rest = [line for line in expected if line[0] not in SPREADS]
-    assert {line: found[line] for line in rest} == {line: expected[line] for line in rest}
+    assert {line: computed[line] for line in rest} == {line: expected[line] for line in rest}
     for line in spreads:
-        assert [cell.value for cell in found[line]] == [cell.value for cell in expected[line]]
-        assert float(found[line][1].gain) == -float(expected[line][1].gain)
+        assert [cell.value for cell in computed[line]] == [cell.value for cell in expected[line]]
+        assert float(computed[line][1].gain) == -float(expected[line][1].gain)

@@ -36,59 +36,60 @@ def campaign(seed: int, blocks: int, iterations: int, within: float, effect: flo
     rng = np.random.default_rng(seed)
     luck = rng.normal(0, shared, size=blocks)
     sides = []
-    for own in (0.0, effect):
-        level = luck + rng.normal(0, own, size=blocks)
+    for spread in (0.0, effect):
+        level = luck + rng.normal(0, spread, size=blocks)
         logs = level[:, None] + rng.normal(0, within, size=(blocks, iterations))
         sides.append({block + 1: np.exp(values).tolist() for block, values in enumerate(logs)})
     return sides
 
 
 def test_components_by_hand() -> None:
-    """Logs 0 and 2 in block 1, 4 and 6 in block 2: within 2 + 2 over 2 degrees of freedom = 2; means 1 and 5 have
-    variance 8, of which 2 / 2 are the iterations', so 7 between. The baseline has the same within and means 0 and 2:
-    2 − 1 = 1 between; averaged 4. The paired log-ratios are taken of means of values, not of logs."""
+    """The variant's logs are 0 and 2 in block 1, 4 and 6 in block 2. The variance within blocks is (2 + 2) / 2 = 2. The
+    block means 1 and 5 have variance 8; iterations explain 2 / 2 of it, so 7 remain between blocks. The baseline has
+    the same variance within and block means 0 and 2: 2 − 1 = 1 between. The averages are 2 and 4. The paired log-ratios
+    are computed from means of values, not from means of logs."""
     variant = {1: [exp(0), exp(2)], 2: [exp(4), exp(6)]}
     baseline = {1: [exp(-1), exp(1)], 2: [exp(1), exp(3)]}
-    found = noise(baseline, [variant])
-    assert found is not None
-    assert found.within == pytest.approx(sqrt(2))
-    assert found.between == pytest.approx(sqrt(4))
-    assert found.pair_within == pytest.approx(sqrt(4))
-    # Log-ratios 1 and 3: variance 2, all of it what iterations explain (2 / 2 on either side).
-    assert found.pair_between == pytest.approx(0, abs=1e-7)
-    assert found.iterations == pytest.approx(2)
+    estimated = noise(baseline, [variant])
+    assert estimated is not None
+    assert estimated.within == pytest.approx(sqrt(2))
+    assert estimated.between == pytest.approx(sqrt(4))
+    assert estimated.pair_within == pytest.approx(sqrt(4))
+    # Log-ratios 1 and 3 have variance 2. Iterations explain all of it: 2 / 2 for each variant.
+    assert estimated.pair_between == pytest.approx(0, abs=1e-7)
+    assert estimated.iterations == pytest.approx(2)
 
 
 def test_planted_components_are_estimated() -> None:
     baseline, variant = campaign(1, 4000, 3, within=0.02, effect=0.01, shared=0.05)
-    found = noise(baseline, [variant])
-    assert found is not None
-    assert found.within == pytest.approx(0.02, rel=0.03)
-    # The baseline's level differs by block by 0.05, the variant's by sqrt(0.05² + 0.01²) = 0.051.
-    assert found.between == pytest.approx(0.0505, rel=0.03)
-    assert found.pair_within == pytest.approx(0.02 * sqrt(2), rel=0.03)
-    assert found.pair_between == pytest.approx(0.01, rel=0.1)
-    assert found.of_ratio(3) == pytest.approx(sqrt(0.01**2 + 0.0008 / 3), rel=0.05)
-    assert not found.clamped
+    estimated = noise(baseline, [variant])
+    assert estimated is not None
+    assert estimated.within == pytest.approx(0.02, rel=0.03)
+    # Standard deviation between blocks: 0.05 for the baseline, sqrt(0.05² + 0.01²) = 0.051 for the variant.
+    assert estimated.between == pytest.approx(0.0505, rel=0.03)
+    assert estimated.pair_within == pytest.approx(0.02 * sqrt(2), rel=0.03)
+    assert estimated.pair_between == pytest.approx(0.01, rel=0.1)
+    assert estimated.of_ratio(3) == pytest.approx(sqrt(0.01**2 + 0.0008 / 3), rel=0.05)
+    assert not estimated.clamped
 
 
 def test_a_negative_variance_is_clamped_to_zero_and_marked() -> None:
-    """Iterations that scatter around block means which agree better than chance."""
+    """Block means agree better than the scatter of their iterations predicts."""
     cell = {block: [0.9, 1 / 0.9] for block in range(1, 6)}
-    found = noise(cell, [cell])
-    assert found is not None
-    assert found.clamped
-    assert (found.between, found.pair_between) == (0.0, 0.0)
+    estimated = noise(cell, [cell])
+    assert estimated is not None
+    assert estimated.clamped
+    assert (estimated.between, estimated.pair_between) == (0.0, 0.0)
 
 
 def test_single_iterations_determine_the_total_variance_only() -> None:
     baseline, variant = campaign(2, 50, 1, within=0.02, effect=0.01, shared=0.05)
-    found = noise(baseline, [variant])
-    assert found is not None
-    assert isnan(found.within)
-    assert found.of_ratio(1) == pytest.approx(0.03, rel=0.2)
-    assert isnan(found.of_ratio(2))
-    assert best_iterations(found, 5.0) is None
+    estimated = noise(baseline, [variant])
+    assert estimated is not None
+    assert isnan(estimated.within)
+    assert estimated.of_ratio(1) == pytest.approx(0.03, rel=0.2)
+    assert isnan(estimated.of_ratio(2))
+    assert best_iterations(estimated, 5.0) is None
 
 
 @pytest.mark.parametrize("variant", [{}, {1: [1.0]}, {7: [1.0], 8: [1.0]}])
@@ -123,23 +124,23 @@ def test_the_best_iterations_cost_the_least_time_for_the_same_variance() -> None
 
 
 def test_a_row_s_plan_has_its_detectable_effect_and_needed_blocks() -> None:
-    found = row_plan(TIME, noise_of(0.04, 0.01), blocks=12, iterations=4, wanted=WANTED, cost_ratio=1.0)
-    assert found.blocks is not None
-    larger = row_plan(TIME, noise_of(0.04, 0.01), found.blocks, 4, WANTED, 1.0)
-    smaller = row_plan(TIME, noise_of(0.04, 0.01), found.blocks - 1, 4, WANTED, 1.0)
+    planned = row_plan(TIME, noise_of(0.04, 0.01), blocks=12, iterations=4, wanted=WANTED, cost_ratio=1.0)
+    assert planned.blocks is not None
+    larger = row_plan(TIME, noise_of(0.04, 0.01), planned.blocks, 4, WANTED, 1.0)
+    smaller = row_plan(TIME, noise_of(0.04, 0.01), planned.blocks - 1, 4, WANTED, 1.0)
     assert larger.detectable <= WANTED.effect < smaller.detectable
     assert row_plan(TIME, noise_of(0.04, 0.01), 3, 4, WANTED, 1.0).detectable == inf
     assert isnan(row_plan(TIME, noise_of(nan, 0.01), 12, 4, WANTED, 1.0).detectable)
 
 
-def test_the_blocks_needed_find_the_effect_with_the_wanted_power() -> None:
-    found = row_plan(TIME, noise_of(0.04, 0.01), 12, 4, WANTED, 1.0)
-    assert found.blocks is not None
+def test_the_needed_blocks_detect_the_effect_with_the_wanted_power() -> None:
+    planned = row_plan(TIME, noise_of(0.04, 0.01), 12, 4, WANTED, 1.0)
+    assert planned.blocks is not None
     rng = np.random.default_rng(53)
     hits = [
         p_value(
-            rng.normal(log1p(WANTED.effect), 0.01, size=found.blocks)
-            + rng.normal(0, 0.04, size=(found.blocks, 4)).mean(axis=1),
+            rng.normal(log1p(WANTED.effect), 0.01, size=planned.blocks)
+            + rng.normal(0, 0.04, size=(planned.blocks, 4)).mean(axis=1),
             0,
         ) <= 0.05
         for _ in range(300)
@@ -160,16 +161,16 @@ def test_the_cheapest_size_takes_no_longer_than_any_other() -> None:
     costs = Costs(place=30.0, places=1, variants=3, row_pass=1.0, before=0.0)
     best = cheapest(rows, WANTED, costs)
     assert best is not None
-    others = [size_for(rows, n, WANTED, costs) for n in range(1, 30)]
-    assert best.seconds == min(other.seconds for other in others if other is not None)
-    # Putting in place costs thirty iterations: one iteration a block would be waste.
+    sizes = [size_for(rows, n, WANTED, costs) for n in range(1, 30)]
+    assert best.seconds == min(size.seconds for size in sizes if size is not None)
+    # Applying a variant costs as much as thirty iterations, so one iteration per block is not the cheapest size.
     assert best.iterations > 3
     free = cheapest(rows, WANTED, Costs(place=0.0, places=1, variants=3, row_pass=1.0, before=0.0))
     assert free is not None
     assert free.iterations < best.iterations
 
 
-def test_hopeless_or_unknown_noise_has_no_size() -> None:
+def test_excessive_or_unknown_noise_has_no_size() -> None:
     costs = Costs(place=0.0, places=1, variants=2, row_pass=1.0, before=0.0)
     assert cheapest([row_plan(TIME, noise_of(90.0, 90.0), 8, 2, WANTED, 1.0)], WANTED, costs) is None
     assert size_for([row_plan(TIME, noise_of(nan, 0.01), 8, 2, WANTED, 1.0)], 2, WANTED, costs) is None
@@ -189,9 +190,9 @@ def test_durations_of_trials_and_of_variant_changes_are_separated() -> None:
     frame = pl.DataFrame(
         lines, schema=["phase", "block", "variant", "workload", "parameters", "started", "elapsed"], orient="row"
     )
-    found = durations(frame)
-    assert found.trial == {("w", "{}"): pytest.approx(11.0)}
-    assert found.place == pytest.approx(3.0)
+    mean_durations = durations(frame)
+    assert mean_durations.trial == {("w", "{}"): pytest.approx(11.0)}
+    assert mean_durations.place == pytest.approx(3.0)
 
 
 def test_a_run_of_one_trial_has_its_duration_and_no_gaps() -> None:

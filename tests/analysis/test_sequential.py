@@ -25,13 +25,13 @@ PUBLISHED = {
 21 (2000), whose program R's ldbounds is."""
 
 
-def equal(looks: int) -> list[float]:
-    return [(k + 1) / looks for k in range(looks)]
+def equal(count: int) -> list[float]:
+    return [(k + 1) / count for k in range(count)]
 
 
-@pytest.mark.parametrize("looks", PUBLISHED)
-def test_boundaries_equal_published_tables(looks: int) -> None:
-    assert boundaries(0.05, equal(looks)) == pytest.approx(PUBLISHED[looks], abs=6e-4)
+@pytest.mark.parametrize("count", PUBLISHED)
+def test_boundaries_equal_published_tables(count: int) -> None:
+    assert boundaries(0.05, equal(count)) == pytest.approx(PUBLISHED[count], abs=6e-4)
 
 
 def test_a_single_analysis_is_an_ordinary_test() -> None:
@@ -44,53 +44,53 @@ def test_a_single_analysis_is_an_ordinary_test() -> None:
 @pytest.mark.parametrize("shares", [(0.5, 1.0), (0.3, 0.7, 1.0)])
 def test_boundaries_are_crossed_at_the_spent_rate(sides: int, shares: tuple[float, ...]) -> None:
     """Compare with scipy's multivariate normal distribution inside the boundary at every interim analysis."""
-    found = np.array(boundaries(0.05, shares, sides))  # type: ignore[arg-type]
+    bounds = np.array(boundaries(0.05, shares, sides))  # type: ignore[arg-type]
     covariance = np.sqrt(np.minimum.outer(shares, shares) / np.maximum.outer(shares, shares))
     normal = stats.multivariate_normal(cov=covariance)
-    low = -found if sides == 2 else np.full_like(found, -np.inf)
-    assert 1 - normal.cdf(found, lower_limit=low) == pytest.approx(0.05, abs=2e-4)
+    low = -bounds if sides == 2 else np.full_like(bounds, -np.inf)
+    assert 1 - normal.cdf(bounds, lower_limit=low) == pytest.approx(0.05, abs=2e-4)
 
 
 @given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=6, unique=True), st.sampled_from([0.001, 0.01, 0.05, 0.2]))
 def test_a_stricter_overall_level_is_stricter_at_every_interim_analysis(shares: list[float], alpha: float) -> None:
     shares = sorted({round(share, 2) for share in shares})
     strict, lax = levels(alpha / 2, shares), levels(alpha, shares)
-    assert all(one <= other for one, other in zip(strict, lax, strict=True))
+    assert all(strict_level <= lax_level for strict_level, lax_level in zip(strict, lax, strict=True))
     assert max(lax) <= alpha + 1e-9
 
 
-@pytest.mark.parametrize("looks", [(5, 10, 15, 20), (8, 12), (12,)])
+@pytest.mark.parametrize("analyses", [(5, 10, 15, 20), (8, 12), (12,)])
 @pytest.mark.parametrize("alpha", [0.05, 0.05 / 7, 0.2])
 def test_a_p_value_at_its_nominal_level_has_the_overall_level_as_sequential_p(
-    looks: tuple[int, ...], alpha: float
+    analyses: tuple[int, ...], alpha: float
 ) -> None:
-    at_looks = nominal(looks, alpha)
-    for k, level in enumerate(at_looks):
+    nominal_levels = nominal(analyses, alpha)
+    for k, level in enumerate(nominal_levels):
         p_values = [1.0] * k + [level]
         if level > 1e-9:
-            assert overall(p_values, looks, 2)[-1] == pytest.approx(alpha, rel=2e-4)
+            assert overall(p_values, analyses, 2)[-1] == pytest.approx(alpha, rel=2e-4)
 
 
 def test_a_sequential_p_value_never_rises() -> None:
-    found = overall([0.5, 0.0005, 0.3, 0.9], (5, 10, 15, 20), 2)
-    assert all(later <= earlier for earlier, later in pairwise(found))
-    assert found[1] == found[3]
+    sequential_p = overall([0.5, 0.0005, 0.3, 0.9], (5, 10, 15, 20), 2)
+    assert all(later <= earlier for earlier, later in pairwise(sequential_p))
+    assert sequential_p[1] == sequential_p[3]
 
 
 def test_a_course_counts_interim_analyses_and_has_their_level() -> None:
     begun, halfway = course((5, 10, 15, 20), 0.05, 4), course((5, 10, 15, 20), 0.05, 13)
     assert (begun.taken, begun.blocks) == (0, 0)
     assert (halfway.taken, halfway.blocks) == (2, 10)
-    # 2 (1 − Φ(2.963)), the second of four looks in the published table.
+    # 2 (1 − Φ(2.963)), the second of four interim analyses in the published table.
     assert halfway.level == pytest.approx(2 * stats.norm.sf(2.963), rel=2e-3)
 
 
-LOOKS = (6, 9, 12)
+ANALYSES = (6, 9, 12)
 ROWS = [Question("w", f'{{"g":{i}}}', "time", "s", "lower") for i in range(2)]
 
 
 def frame(values: np.ndarray) -> pl.DataFrame:
-    """Values of shape (rows, variants, blocks), the first variant the baseline."""
+    """Frame of values of shape (rows, variants, blocks). The first variant is the baseline."""
     lines = [
         (ROWS[r].workload, ROWS[r].parameters, "time", ("base", "new")[v], b + 1, float(values[r, v, b]))
         for r, v, b in np.ndindex(values.shape)
@@ -99,8 +99,8 @@ def frame(values: np.ndarray) -> pl.DataFrame:
 
 
 def sequential(values: np.ndarray, done: int | None = None, **options: object) -> list[Verdict]:
-    found = Options(looks=LOOKS, **options)  # type: ignore[arg-type]
-    return judge(frame(values), ROWS[: len(values)], ["base", "new"], None, found, done=done)
+    settings = Options(looks=ANALYSES, **options)  # type: ignore[arg-type]
+    return judge(frame(values), ROWS[: len(values)], ["base", "new"], None, settings, done=done)
 
 
 def noise(seed: int, rows: int, blocks: int = 12) -> np.ndarray:
@@ -111,7 +111,7 @@ def test_a_large_change_is_decided_at_the_first_analysis_with_enough_blocks() ->
     values = noise(1, 1)
     values[0, 1] *= 1.2
     (verdict,) = sequential(values)
-    # The first look's level, 0.0031 at half of the blocks, lies below the smallest p of 6 blocks, 0.031.
+    # The level of the first interim analysis, 0.0031 at half of the blocks, is below the smallest p of 6 blocks, 0.031.
     assert verdict.decided == 9
     assert verdict.word == "worse"
     (early,) = sequential(values, done=6)
@@ -121,7 +121,7 @@ def test_a_large_change_is_decided_at_the_first_analysis_with_enough_blocks() ->
 def test_only_blocks_up_to_the_last_interim_analysis_count() -> None:
     (verdict,) = sequential(noise(1, 1), done=11)
     assert verdict.n == 9
-    assert verdict.level == pytest.approx(nominal(LOOKS, 0.05)[1])
+    assert verdict.level == pytest.approx(nominal(ANALYSES, 0.05)[1])
 
 
 def test_there_are_no_verdicts_before_the_first_interim_analysis() -> None:
@@ -148,8 +148,8 @@ def test_an_equivalent_row_is_decided_too() -> None:
 def test_the_interval_is_at_the_nominal_level_and_therefore_wider() -> None:
     values = noise(3, 1)
     (fixed,) = judge(frame(values).filter(pl.col("block") <= 9), ROWS[:1], ["base", "new"], None, Options())
-    (looked,) = sequential(values, done=9)
-    assert looked.low < fixed.low < fixed.high < looked.high
+    (interim,) = sequential(values, done=9)
+    assert interim.low < fixed.low < fixed.high < interim.high
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy-tailed"])
@@ -162,13 +162,13 @@ def test_false_alarms_over_all_interim_analyses_and_rows_stay_within_alpha(kind:
     assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
 
 
-def test_peeking_without_spending_would_raise_false_alarms() -> None:
-    """Compare the same p values with 5 % at each interim analysis, which the boundaries prevent."""
+def test_interim_analyses_without_boundaries_raise_false_alarms() -> None:
+    """Compare every p value with 5 % at each interim analysis, without the boundaries that prevent false alarms."""
     from schedlab.analysis.signflip import p_value
 
     rng, runs = np.random.default_rng(31), 600
     alarms = 0
     for _ in range(runs):
         logs = rng.normal(size=12)
-        alarms += any(p_value(logs[:n], 0) <= 0.05 for n in LOOKS)
+        alarms += any(p_value(logs[:n], 0) <= 0.05 for n in ANALYSES)
     assert alarms / runs > 0.07

@@ -1,4 +1,4 @@
-"""The warning on a variant with another spread than the baseline."""
+"""The warning on a variant whose spread differs from the baseline's."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_only_a_difference_with_another_spread_causes_the_warning(factor: float,
     )  # fmt: skip
     verdicts = judge(frame, [TIME], ["base", "new"], None, Options())
     assert [verdict.word for verdict in verdicts] == ["worse"]
-    found = list(warnings(frame, verdicts))
-    assert len(found) == warnings_expected
+    warned = list(warnings(frame, verdicts))
+    assert len(warned) == warnings_expected
     if warnings_expected:
-        assert "under new spread" in found[0].seen
-    # The same figures without a verdict: there is nothing to doubt.
+        assert "under new spread" in warned[0].seen
+    # Without a verdict of a difference there is no warning.
     assert not list(warnings(frame, judge(frame, [TIME], ["base", "new"], None, Options(alpha=1e-6))))

@@ -41,10 +41,10 @@ def test_p_of_drawn_flips_is_close_to_scipy_s_and_never_zero() -> None:
 
 
 @pytest.mark.parametrize("blocks", [17, 21, 40])
-def test_a_sum_beyond_all_drawn_flips_has_p_between_the_true_one_and_one_draw(blocks: int) -> None:
-    found = p_value(np.ones(blocks), 1)
-    assert 2 / 2**blocks <= found <= 1 / 20_000
-    assert found == smallest_p(blocks)
+def test_p_beyond_all_drawn_flips_is_between_the_exact_p_and_the_share_of_one_draw(blocks: int) -> None:
+    p = p_value(np.ones(blocks), 1)
+    assert 2 / 2**blocks <= p <= 1 / 20_000
+    assert p == smallest_p(blocks)
 
 
 @pytest.mark.parametrize("n", [6, 9, 13])
@@ -65,20 +65,20 @@ def test_p_is_the_same_for_the_same_seed() -> None:
 def test_with_too_few_blocks_to_reject_the_interval_is_student_s_on_logs(blocks: int) -> None:
     d = np.random.default_rng(1).normal(0.02, 0.01, size=blocks)
     theirs = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
-    found = estimate(d, 0.95)
+    estimated = estimate(d, 0.95)
     assert interval(d, 0.95, 0) is None
-    assert found.low == pytest.approx(exp(theirs.low))
-    assert found.high == pytest.approx(exp(theirs.high))
-    assert found.ratio == pytest.approx(exp(d.mean()))
+    assert estimated.low == pytest.approx(exp(theirs.low))
+    assert estimated.high == pytest.approx(exp(theirs.high))
+    assert estimated.ratio == pytest.approx(exp(d.mean()))
 
 
 @given(
     st.lists(st.floats(-1, 1), min_size=6, max_size=10).map(np.array), st.floats(-1, 1), st.sampled_from([0.9, 0.95])
 )
 def test_the_interval_contains_the_shifts_that_the_test_does_not_reject(d: np.ndarray, at: float, level: float) -> None:
-    found = interval(d, level, 0)
-    assert found is not None
-    low, high = found
+    bounds = interval(d, level, 0)
+    assert bounds is not None
+    low, high = bounds
     if min(abs(at - low), abs(at - high)) > 1e-9:
         assert (low < at < high) == (p_value(d - at, 0) > 1 - level)
 
@@ -86,11 +86,11 @@ def test_the_interval_contains_the_shifts_that_the_test_does_not_reject(d: np.nd
 @pytest.mark.parametrize("at", [0.0, 0.2, 0.45, 0.6, 0.9])
 def test_the_interval_of_drawn_flips_is_consistent_with_their_test(at: float) -> None:
     d = np.random.default_rng(3).normal(0.5, 1, size=24)
-    found = interval(d, 0.95, 7)
-    assert found is not None
-    assert (found[0] < at < found[1]) == (p_value(d - at, 7) > 0.05)
+    bounds = interval(d, 0.95, 7)
+    assert bounds is not None
+    assert (bounds[0] < at < bounds[1]) == (p_value(d - at, 7) > 0.05)
     theirs = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
-    assert found == pytest.approx((theirs.low, theirs.high), abs=0.05)
+    assert bounds == pytest.approx((theirs.low, theirs.high), abs=0.05)
 
 
 @pytest.mark.parametrize("blocks", [6, 8, 12, 20])
@@ -106,8 +106,8 @@ def test_the_interval_has_its_nominal_coverage(kind: str, blocks: int) -> None:
     trials, covered = 1000, 0
     for _ in range(trials):
         above, below = draw()
-        found = estimate(np.log(1.03 * above / below), 0.95)
-        covered += found.low <= 1.03 <= found.high
+        estimated = estimate(np.log(1.03 * above / below), 0.95)
+        covered += estimated.low <= 1.03 <= estimated.high
     # 95 % is the least; few blocks allow only some levels (6: 96.9 %). 3 standard errors at 1000 trials are 2 %.
     assert 0.93 <= covered / trials <= 0.99
 
@@ -137,14 +137,14 @@ def test_holm_lies_between_raw_p_and_bonferroni(p: list[float]) -> None:
 def test_holm_and_benjamini_hochberg_give_the_known_answers() -> None:
     p = [0.01, 0.04, 0.03, 0.005]
     assert adjust(p, "holm") == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    # 4/4 · 0.04, 4/3 · 0.03, 4/2 · 0.01 and 4/1 · 0.005, each no larger than the one before it.
+    # 4/4 · 0.04, 4/3 · 0.03, 4/2 · 0.01 and 4/1 · 0.005; each is capped by its predecessor.
     assert adjust(p, "benjamini-hochberg") == pytest.approx([0.02, 0.04, 0.04, 0.02])
     assert adjust(p, "none") == p
 
 
 @given(p_values)
-def test_benjamini_hochberg_rejects_what_its_step_up_rule_does(p: list[float]) -> None:
-    """All up to the largest k with p₍k₎ ≤ k/m · α (Benjamini & Hochberg 1995), for an α that no p stands just at."""
+def test_benjamini_hochberg_rejects_the_same_tests_as_its_step_up_rule(p: list[float]) -> None:
+    """Rejects all up to the largest k with p₍k₎ ≤ k/m · α (Benjamini & Hochberg 1995), for an α that equals no p."""
     alpha, ordered = 0.0493, sorted(p)
     last = max((k for k, value in enumerate(ordered, start=1) if value <= k / len(p) * alpha), default=0)
     rejected = set(ordered[:last])
@@ -152,21 +152,21 @@ def test_benjamini_hochberg_rejects_what_its_step_up_rule_does(p: list[float]) -
 
 
 @pytest.mark.parametrize("tests", [1, 2, 3, 9, 100])
-def test_the_blocks_for_a_verdict_are_just_enough(tests: int) -> None:
+def test_one_block_fewer_than_needed_for_a_verdict_is_too_few(tests: int) -> None:
     needed = blocks_for_a_verdict(0.05, tests)
     assert 2 / 2**needed * tests <= 0.05
     assert 2 / 2 ** (needed - 1) * tests > 0.05
 
 
 @pytest.mark.parametrize("tests", [1, 100, 2_000, 50_000])
-def test_consistent_blocks_have_a_verdict_from_the_needed_number_on(tests: int) -> None:
+def test_the_needed_number_of_consistent_blocks_gives_a_verdict(tests: int) -> None:
     needed = blocks_for_a_verdict(0.05, tests)
     assert p_value(np.ones(needed), 0) * tests <= 0.05
     assert p_value(np.ones(needed - 1), 0) * tests > 0.05
 
 
 @pytest.mark.parametrize("effect", [0.005, 0.01, 0.05])
-def test_the_blocks_needed_are_just_enough_to_detect_the_effect(effect: float) -> None:
+def test_the_needed_blocks_are_the_fewest_that_detect_the_effect(effect: float) -> None:
     needed = blocks_needed(0.02, effect, 0.05, 3)
     assert needed is not None
     assert detectable(0.02, needed, 0.05 / 3) <= effect
@@ -175,12 +175,12 @@ def test_the_blocks_needed_are_just_enough_to_detect_the_effect(effect: float) -
 
 
 @pytest.mark.parametrize(("blocks", "tests"), [(6, 1), (7, 3), (8, 3), (8, 6), (12, 3)])
-def test_a_detectable_change_is_found_about_four_times_in_five(blocks: int, tests: int) -> None:
-    """By the sign-flip test itself, at the level that the correction leaves for the first row."""
+def test_the_power_at_the_detectable_change_is_about_80_percent(blocks: int, tests: int) -> None:
+    """Measure the power of the sign-flip test at the level of the first row after correction."""
     rng = np.random.default_rng(11)
     effect = log(1 + detectable(0.02, blocks, 0.05 / tests))
-    found = np.mean([p_value(rng.normal(effect, 0.02, size=blocks), 0) <= 0.05 / tests for _ in range(600)])
-    assert 0.74 < found < 0.86
+    detected = np.mean([p_value(rng.normal(effect, 0.02, size=blocks), 0) <= 0.05 / tests for _ in range(600)])
+    assert 0.74 < detected < 0.86
 
 
 def test_below_the_blocks_of_a_verdict_nothing_is_detectable() -> None:

@@ -36,30 +36,30 @@ def alarms() -> dict[str, false_alarms.Shares]:
 
 @pytest.mark.parametrize("kind", noise.KINDS)
 def test_our_false_alarms_stay_within_alpha(alarms: dict[str, false_alarms.Shares], kind: str) -> None:
-    found = alarms[kind]
-    assert found.one <= bound(CAMPAIGNS)
-    assert found.campaigns <= bound(CAMPAIGNS)
-    assert found.rows <= bound(CAMPAIGNS * ROWS)
+    shares = alarms[kind]
+    assert shares.one <= bound(CAMPAIGNS)
+    assert shares.campaigns <= bound(CAMPAIGNS)
+    assert shares.rows <= bound(CAMPAIGNS * ROWS)
 
 
 @pytest.mark.parametrize("kind", noise.KINDS)
 def test_a_test_of_pooled_trials_keeps_alpha_on_independent_trials_only(
     alarms: dict[str, false_alarms.Shares], kind: str
 ) -> None:
-    found = alarms[kind]
+    shares = alarms[kind]
     if kind in TIME_BOUND:
-        assert found.welch > 2 * bound(CAMPAIGNS)
-        assert found.star_2018 > 2 * bound(CAMPAIGNS, rules.STAR_2018_LEVEL)
+        assert shares.welch > 2 * bound(CAMPAIGNS)
+        assert shares.star_2018 > 2 * bound(CAMPAIGNS, rules.STAR_2018_LEVEL)
     else:
-        assert found.welch <= bound(CAMPAIGNS)
-        assert found.star_2018 <= bound(CAMPAIGNS, rules.STAR_2018_LEVEL)
+        assert shares.welch <= bound(CAMPAIGNS)
+        assert shares.star_2018 <= bound(CAMPAIGNS, rules.STAR_2018_LEVEL)
 
 
 def test_five_boots_pooled_as_a_hundred_samples_give_57_percent_false_alarms() -> None:
-    found = false_alarms.pooled_boots(CAMPAIGNS, SEED)
-    # With s boots of equal spread between and within, the pooled t is too large by a factor of 3.4: 57 %.
-    assert found.welch == pytest.approx(0.57, abs=2 * (0.57 * 0.43 / CAMPAIGNS) ** 0.5)
-    assert found.one == 0
+    shares = false_alarms.pooled_boots(CAMPAIGNS, SEED)
+    # With equal spread between and within boots the pooled t is too large by a factor of 3.4: 57 % false alarms.
+    assert shares.welch == pytest.approx(0.57, abs=2 * (0.57 * 0.43 / CAMPAIGNS) ** 0.5)
+    assert shares.one == 0
 
 
 def test_without_a_drawn_order_the_same_test_fails_under_drift(alarms: dict[str, false_alarms.Shares]) -> None:
@@ -68,30 +68,30 @@ def test_without_a_drawn_order_the_same_test_fails_under_drift(alarms: dict[str,
 
 @pytest.mark.parametrize(("kind", "blocks"), [("normal", 6), ("log-normal", 8), ("heavy-tailed", 8), ("AR(1)", 12)])
 def test_intervals_cover_and_the_margin_is_not_called_equivalent(kind: str, blocks: int) -> None:
-    found = coverage.covered(kind, blocks, CAMPAIGNS, SEED)
+    shares = coverage.covered(kind, blocks, CAMPAIGNS, SEED)
     # Six blocks cover 96.9 %; two standard errors are 2.5 % here.
-    assert 0.93 - 0.025 <= found.ours <= 0.97 + 0.025
+    assert 0.93 - 0.025 <= shares.ours <= 0.97 + 0.025
     assert equivalence.called_equivalent(kind, blocks, CAMPAIGNS, SEED).at_margin <= bound(CAMPAIGNS)
 
 
-def test_equal_variants_are_called_equivalent_once_there_are_blocks_enough() -> None:
+def test_equal_variants_are_called_equivalent_with_enough_blocks() -> None:
     few, many = (equivalence.called_equivalent("two-level", blocks, 200, SEED).equal for blocks in (6, 20))
     assert few < 0.3
     assert many > 0.6
 
 
-def test_spent_looks_keep_alpha_and_looking_until_it_is_significant_does_not() -> None:
-    found = looks.looking("AR(1)", CAMPAIGNS, SEED, blocks=12)
-    assert found.spending <= bound(CAMPAIGNS)
-    assert found.until > bound(CAMPAIGNS)
-    assert found.blocks_used < 12
+def test_alpha_spending_keeps_alpha_and_repeated_tests_until_significance_do_not() -> None:
+    shares = looks.looking("AR(1)", CAMPAIGNS, SEED, blocks=12)
+    assert shares.spending <= bound(CAMPAIGNS)
+    assert shares.until > bound(CAMPAIGNS)
+    assert shares.blocks_used < 12
 
 
-def test_rows_judged_at_once_get_the_words_of_campaigns_judged_by_themselves() -> None:
+def test_campaigns_judged_together_have_the_verdicts_of_campaigns_judged_alone() -> None:
     rng = np.random.default_rng(3)
     series = noise.normal(rng, 20 * ROWS, 2 * BLOCKS, ITERATIONS)
     baseline, variant = arrange.in_blocks(series, arrange.drawn_orders(SEED, 20, BLOCKS))
-    # With this margin many of the rows that are 2 % slower are shown to differ and to be equivalent.
+    # With this margin many rows that are 2 % slower are both significantly different and equivalent.
     variant, options = variant * rng.choice((1.0, 1.02, 1.1), size=(20 * ROWS, 1, 1)), Options(delta=0.05)
     at_once = judged(baseline, variant, options).campaigns_called(ROWS, ALPHA)
     alone = [
@@ -131,37 +131,37 @@ def test_noise_is_drawn_from_its_seed_and_positive(kind: str) -> None:
     assert (once > 0).all()
 
 
-def test_star_rules_are_those_of_their_descriptions() -> None:
+def test_star_rules_agree_with_their_descriptions() -> None:
     rng = np.random.default_rng(8)
     a, b = rng.normal(1, 0.1, size=(60, 10)), rng.normal(1.06, 0.2, size=(60, 10))
     # With groups of equal size the t of unequal variances is Student's.
     assert rules.star_2018(a, b).tolist() == (stats.ttest_ind(a, b, axis=1).pvalue < 0.10).tolist()
-    # Standard deviations 1 and 1: the means have to be more than 3.92 apart.
+    # Standard deviations 1 and 1: a star needs means more than 3.92 apart.
     steady = np.array([[-1.0, 0.0, 1.0]] * 2)
     assert rules.star_2024(steady, steady + np.array([[3.9], [3.95]])).tolist() == [False, True]
 
 
-def test_variance_components_are_those_that_the_noise_was_made_from() -> None:
+def test_estimated_variance_components_equal_those_of_the_noise() -> None:
     rng = np.random.default_rng(2)
     logs = 0.05 * rng.standard_normal((3000, 1, 1)) + 0.02 * rng.standard_normal((3000, 2, 1))
     logs = logs + 0.01 * rng.standard_normal((3000, 2, 4))
-    made = Recording("", "", np.exp(logs.reshape(6000, 4)), np.zeros(3000, dtype=np.bool_))
-    found = components(made)
-    # Of a block's two visits, each the mean of four iterations: 2 (0.02² + 0.01²/4).
+    noise_recording = Recording("", "", np.exp(logs.reshape(6000, 4)), np.zeros(3000, dtype=np.bool_))
+    estimated = components(noise_recording)
+    # Variance of the difference of a block's two visits, each a mean of four iterations: 2 (0.02² + 0.01²/4).
     expected = Components(0.01, 0.02, 0.05, (2 * (0.02**2 + 0.01**2 / 4)) ** 0.5, float("nan"))
     for name in ("within", "visits", "blocks", "paired"):
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0.05)
+        assert getattr(estimated, name) == pytest.approx(getattr(expected, name), rel=0.05)
 
 
 def test_only_whole_blocks_of_a_recording_count_and_keep_their_order() -> None:
     rows = [("pipetest", 1, "control", 0, 1.0), ("pipetest", 1, "base", 0, 2.0), ("pipetest", 2, "base", 0, 3.0)]
     rows += [("pipetest", 3, "base", 0, 4.0), ("hackbench", 1, "base", 0, 9.0), ("pipetest", 3, "control", 0, 5.0)]
     trials = pl.DataFrame(rows, schema=["workload", "block", "variant", "iteration", "value"], orient="row")
-    made = recording(trials, "one CPU", "pipetest")
-    assert made.visits.tolist() == [[1.0], [2.0], [4.0], [5.0]]
-    assert made.control_first.tolist() == [True, False]
-    assert campaigns(made, 1)[0].tolist() == [[[1.0], [2.0]], [[4.0], [5.0]]]
-    assert windows(made, 1, [1]).tolist() == [[[4.0], [5.0]]]
+    recorded = recording(trials, "one CPU", "pipetest")
+    assert recorded.visits.tolist() == [[1.0], [2.0], [4.0], [5.0]]
+    assert recorded.control_first.tolist() == [True, False]
+    assert campaigns(recorded, 1)[0].tolist() == [[[1.0], [2.0]], [[4.0], [5.0]]]
+    assert windows(recorded, 1, [1]).tolist() == [[[4.0], [5.0]]]
 
 
 def test_a_run_is_recorded_trial_by_trial_in_the_order_of_time(run_script: Callable[..., Any], engine: Engine) -> None:
@@ -173,7 +173,7 @@ def test_a_run_is_recorded_trial_by_trial_in_the_order_of_time(run_script: Calla
     assert kept["block"].to_list() == [trial.block for trial in measured]
 
 
-def test_on_recorded_noise_ours_is_right_and_pooling_is_not() -> None:
+def test_on_recorded_noise_our_false_alarms_stay_within_alpha_and_pooled_ones_do_not() -> None:
     cuts = [cut for _, several in real.study() for cut in several]
     total, ours, welch = (sum(getattr(cut, name) for cut in cuts) for name in ("campaigns", "ours", "welch"))
     assert total > 100
@@ -181,16 +181,16 @@ def test_on_recorded_noise_ours_is_right_and_pooling_is_not() -> None:
     assert welch / total > 4 * bound(total)
 
 
-def test_a_change_is_found_in_recorded_noise_and_the_right_way_round() -> None:
+def test_a_change_in_recorded_noise_is_detected_with_the_right_sign() -> None:
     quiet = next(source for source in recordings() if source.label == "pipetest, one CPU")
-    found = power.power(quiet, 20, 60, SEED)
-    assert found.ours.shifts[0] < found.ours.shifts[-1]
-    assert found.ours.shifts[-1] > 0.9
-    assert found.ours.reversed == 0
-    assert found.star_2024.shifts[0] == 0
+    shares = power.power(quiet, 20, 60, SEED)
+    assert shares.ours.shifts[0] < shares.ours.shifts[-1]
+    assert shares.ours.shifts[-1] > 0.9
+    assert shares.ours.reversed == 0
+    assert shares.star_2024.shifts[0] == 0
 
 
-def test_a_table_goes_between_its_markers_and_nowhere_else() -> None:
+def test_a_table_is_written_between_its_markers_only() -> None:
     page = "a\n<!-- table: x -->\nold\n<!-- end -->\nb\n<!-- table: y -->\n<!-- end -->\n"
     assert put(page, "y", "\\1") == page.replace("y -->\n", "y -->\n\\1\n")
     assert put(page, "x", "new") == page.replace("old", "new")
@@ -198,7 +198,7 @@ def test_a_table_goes_between_its_markers_and_nowhere_else() -> None:
         put(page, "z", "")
 
 
-def test_the_page_shows_every_table_and_the_recorded_one_is_today_s() -> None:
+def test_the_page_contains_every_table_and_the_table_of_recorded_noise_is_current() -> None:
     page = Path(PAGE).read_text(encoding="utf-8")
     for name in TABLES:
         _, _, after = page.partition(f"<!-- table: {name} -->\n")

@@ -26,13 +26,13 @@ PRINTED = table(
 
 
 def test_printed_gains_are_checked_against_the_values() -> None:
-    found = check(PRINTED)
+    checked = check(PRINTED)
     # 100 · 522.43 / 500.85 − 100 = 4.3087
-    assert found.gains[0][1].recomputed == pytest.approx(4.3087, abs=1e-4)
-    assert [(gains[1].printed, gains[1].agrees) for gains in found.gains[:2]] == [(4.31, True), (11.0, False)]
-    assert [gains[0] for gains in found.gains] == [None, None, None]
-    assert found.gains[2][1] is None
-    assert [one.line for one in found.disagreements] == [3]
+    assert checked.gains[0][1].recomputed == pytest.approx(4.3087, abs=1e-4)
+    assert [(gains[1].printed, gains[1].agrees) for gains in checked.gains[:2]] == [(4.31, True), (11.0, False)]
+    assert [gains[0] for gains in checked.gains] == [None, None, None]
+    assert checked.gains[2][1] is None
+    assert [disagreement.line for disagreement in checked.disagreements] == [3]
 
 
 def test_missing_gains_are_computed_if_the_direction_is_known() -> None:
@@ -48,14 +48,14 @@ def test_missing_gains_are_computed_if_the_direction_is_known() -> None:
 
 
 def test_another_baseline_removes_printed_gains() -> None:
-    found = check(PRINTED, "new")
-    assert found.table.baseline == 1
-    first = found.gains[0]
+    checked = check(PRINTED, "new")
+    assert checked.table.baseline == 1
+    first = checked.gains[0]
     assert first[1] is None
     assert (first[0].printed, first[0].agrees) == (None, None)
     # 100 · 500.85 / 522.43 − 100 = −4.1307
     assert first[0].recomputed == pytest.approx(-4.1307, abs=1e-4)
-    assert found.disagreements == ()
+    assert checked.disagreements == ()
 
 
 def test_a_test_needs_printed_spreads_and_repeats() -> None:
@@ -77,7 +77,7 @@ def test_tables_of_several_sources_are_merged_and_incomplete_rows_are_returned()
     (only,) = merged.rows
     assert [cell.value for cell in only.cells] == [500.85, 522.43, 600.0]
     assert all(cell.gain is None for cell in only.cells)
-    assert [(one.row.label, one.missing) for one in incomplete] == [
+    assert [(unmatched.row.label, unmatched.missing) for unmatched in incomplete] == [
         ("mb/sec-2", ("b",)),
         ("mb/sec-4", ("b",)),
         ("mb/sec-9", ("a",)),

@@ -26,8 +26,8 @@ positive = st.lists(st.floats(0.5, 2), min_size=2, max_size=12, unique=True).map
 
 
 def row(*groups: list[float] | None, question: Question = TIME, independent: bool = True) -> UnpairedRow:
-    made = (None if values is None else Group(np.array(values), independent) for values in groups)
-    return UnpairedRow(question, tuple(made))
+    columns = (None if values is None else Group(np.array(values), independent) for values in groups)
+    return UnpairedRow(question, tuple(columns))
 
 
 def compared(baseline: np.ndarray, variant: np.ndarray, confidence: float, *, ranks: bool = True) -> Verdict:
@@ -41,34 +41,36 @@ def compared(baseline: np.ndarray, variant: np.ndarray, confidence: float, *, ra
 def test_ratio_interval_and_p_are_scipy_s_welch_on_logarithms(baseline: np.ndarray, variant: np.ndarray) -> None:
     theirs = stats.ttest_ind(np.log(variant), np.log(baseline), equal_var=False)
     low, high = theirs.confidence_interval(0.9)
-    found = compared(baseline, variant, 0.9, ranks=False)
-    assert found.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
-    assert (found.low, found.high) == pytest.approx((exp(low), exp(high)), rel=1e-6)
-    assert found.ratio == pytest.approx(stats.gmean(variant) / stats.gmean(baseline))
-    assert found.n == min(len(baseline), len(variant))
+    verdict = compared(baseline, variant, 0.9, ranks=False)
+    assert verdict.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
+    assert (verdict.low, verdict.high) == pytest.approx((exp(low), exp(high)), rel=1e-6)
+    assert verdict.ratio == pytest.approx(stats.gmean(variant) / stats.gmean(baseline))
+    assert verdict.n == min(len(baseline), len(variant))
 
 
 def test_mann_whitney_s_p_is_beside_welch_s() -> None:
-    # All five of one side above all five of the other: 2 of the 252 ways to choose five of ten.
-    found = compared(np.arange(1.0, 6.0), np.arange(6.0, 11.0), 0.95)
-    assert found.p_mann_whitney == pytest.approx(2 / 252)
+    # All five values of a group exceed all five of the other: 2 of the 252 ways to choose five of ten.
+    verdict = compared(np.arange(1.0, 6.0), np.arange(6.0, 11.0), 0.95)
+    assert verdict.p_mann_whitney == pytest.approx(2 / 252)
 
 
 def test_a_comparison_of_unequal_spreads_done_by_hand() -> None:
-    """Variances 1/3 and 6 of four logarithms each: error² = 1/12 + 6/4 = 1.58333, t = 3 / 1.25831 = 2.38415, degrees
+    """Four logarithms per group, variances 1/3 and 6: error² = 1/12 + 6/4 = 1.58333, t = 3 / 1.25831 = 2.38415, degrees
     of freedom = 1.58333² / ((1/12)²/3 + 1.5²/3) = 3.33231."""
-    found = compared(np.exp([0.0, 1.0, 0.0, 1.0]), np.exp([0.5, 3.5, 3.5, 6.5]), 0.95)
-    assert log(found.ratio) == pytest.approx(3.0)
-    assert found.p == pytest.approx(2 * stats.t.sf(2.38415, 3.33231), rel=1e-5)
-    assert log(found.high) - 3.0 == pytest.approx(1.25831 * stats.t.ppf(0.975, 3.33231), rel=1e-5)
+    verdict = compared(np.exp([0.0, 1.0, 0.0, 1.0]), np.exp([0.5, 3.5, 3.5, 6.5]), 0.95)
+    assert log(verdict.ratio) == pytest.approx(3.0)
+    assert verdict.p == pytest.approx(2 * stats.t.sf(2.38415, 3.33231), rel=1e-5)
+    assert log(verdict.high) - 3.0 == pytest.approx(1.25831 * stats.t.ppf(0.975, 3.33231), rel=1e-5)
 
 
 @given(positive, positive)
 def test_swapping_baseline_and_variant_inverts_the_ratio_and_keeps_p(baseline: np.ndarray, variant: np.ndarray) -> None:
-    one = compared(baseline, variant, 0.95)
-    other = compared(variant, baseline, 0.95)
-    assert (other.ratio, other.low, other.high) == pytest.approx((1 / one.ratio, 1 / one.high, 1 / one.low), rel=1e-9)
-    assert (other.p, other.p_mann_whitney) == pytest.approx((one.p, one.p_mann_whitney))
+    forward = compared(baseline, variant, 0.95)
+    backward = compared(variant, baseline, 0.95)
+    assert (backward.ratio, backward.low, backward.high) == pytest.approx(
+        (1 / forward.ratio, 1 / forward.high, 1 / forward.low), rel=1e-9
+    )
+    assert (backward.p, backward.p_mann_whitney) == pytest.approx((forward.p, forward.p_mann_whitney))
 
 
 @pytest.mark.parametrize("zero", [0.0, -1.0])
@@ -78,12 +80,12 @@ def test_values_of_zero_and_below_have_no_ratio(zero: float) -> None:
 
 
 def test_single_values_and_values_without_spread_have_a_ratio_and_no_p() -> None:
-    one = compared(np.array([2.0]), np.array([3.0, 3.1]), 0.95)
+    single = compared(np.array([2.0]), np.array([3.0, 3.1]), 0.95)
     same = compared(np.full(4, 2.0), np.full(4, 3.0), 0.95)
-    for found in (one, same):
-        assert found.ratio == pytest.approx(1.5, rel=0.02)
-        assert isnan(found.p)
-        assert isnan(found.low)
+    for verdict in (single, same):
+        assert verdict.ratio == pytest.approx(1.5, rel=0.02)
+        assert isnan(verdict.p)
+        assert isnan(verdict.low)
     few, flat = judge_unpaired([row([2.0], [3.0, 3.1]), row([2.0] * 4, [3.0] * 4)], ["base", "new"], Options())
     assert few.reason == "one value of base: no spread to judge by"
     assert flat.reason == NO_SPREAD
@@ -93,15 +95,15 @@ def test_single_values_and_values_without_spread_have_a_ratio_and_no_p() -> None
 @pytest.mark.parametrize(("below", "above"), [(17.0, 19.0), (0.1, 0.3), (4881.16, 5409.0)])
 def test_equal_values_have_no_spread_however_their_mean_is_rounded(below: float, above: float) -> None:
     for n in (3, 5, 7, 10):
-        found = compared(np.full(n, below), np.full(n, above), 0.95, ranks=False)
-        assert isnan(found.p), n
-        assert isnan(found.low)
+        verdict = compared(np.full(n, below), np.full(n, above), 0.95, ranks=False)
+        assert isnan(verdict.p), n
+        assert isnan(verdict.low)
 
 
 NOISE = [0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, -0.0015]
 
 
-def near(factor: float) -> list[float]:
+def values_near(factor: float) -> list[float]:
     return [factor * (1 + noise) for noise in NOISE]
 
 
@@ -109,15 +111,21 @@ def near(factor: float) -> list[float]:
     ("direction", "factor", "word"),
     [("lower", 0.95, "better"), ("lower", 1.05, "worse"), ("higher", 0.95, "worse"), ("lower", 1.0, "equivalent")],
 )
-def test_words_are_those_of_paired_rows(direction: str, factor: float, word: str) -> None:
+def test_verdict_words_equal_those_of_paired_rows(direction: str, factor: float, word: str) -> None:
     question = Question("w", "{}", "m", "s", direction)  # type: ignore[arg-type]
-    (verdict,) = judge_unpaired([row(near(1.0), near(factor), question=question)], ["base", "new"], Options())
+    (verdict,) = judge_unpaired(
+        [row(values_near(1.0), values_near(factor), question=question)], ["base", "new"], Options()
+    )
     assert (verdict.word, verdict.method, verdict.n) == (word, "unpaired", 8)
     assert 0 < verdict.p_mann_whitney <= 1
 
 
 def test_rows_are_corrected_together_and_missing_groups_are_named() -> None:
-    rows = [row(near(1.0), near(1.002)), row(near(1.0), None), row(near(1.0), near(1.0))]
+    rows = [
+        row(values_near(1.0), values_near(1.002)),
+        row(values_near(1.0), None),
+        row(values_near(1.0), values_near(1.0)),
+    ]
     first, missing, _ = judge_unpaired(rows, ["base", "new"], Options(), ranks=False)
     assert first.p_adjusted == pytest.approx(min(1.0, 3 * first.p))
     assert missing.reason == "no measurement of new"
@@ -126,9 +134,12 @@ def test_rows_are_corrected_together_and_missing_groups_are_named() -> None:
 
 
 def test_verdicts_come_row_by_row_in_the_order_of_columns() -> None:
-    rows = [row(near(1.0), near(1.1), near(1.2)), row(near(2.0), near(2.1), near(2.2))]
-    found = judge_unpaired(rows, ["base", "b", "a"], Options())
-    assert [(v.variant, round(v.baseline_mean)) for v in found] == [("b", 1), ("a", 1), ("b", 2), ("a", 2)]
+    rows = [
+        row(values_near(1.0), values_near(1.1), values_near(1.2)),
+        row(values_near(2.0), values_near(2.1), values_near(2.2)),
+    ]
+    verdicts = judge_unpaired(rows, ["base", "b", "a"], Options())
+    assert [(v.variant, round(v.baseline_mean)) for v in verdicts] == [("b", 1), ("a", 1), ("b", 2), ("a", 2)]
 
 
 def test_a_group_is_block_means_where_there_are_several_blocks() -> None:

@@ -16,7 +16,7 @@ NOISE = [0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, -0.0015]
 
 
 def samples(values: dict[str, list[float]], question: Question = TIME) -> pl.DataFrame:
-    """One iteration a block: variant → values by block."""
+    """Samples with one iteration per block, from variant → values by block."""
     rows = [
         (question.workload, question.parameters, question.metric, variant, block, value)
         for variant, of_blocks in values.items()
@@ -25,7 +25,7 @@ def samples(values: dict[str, list[float]], question: Question = TIME) -> pl.Dat
     return pl.DataFrame(rows, schema=["workload", "parameters", "metric", "variant", "block", "value"], orient="row")
 
 
-def one(values: dict[str, list[float]], question: Question = TIME, **options: object) -> Verdict:
+def verdict_of(values: dict[str, list[float]], question: Question = TIME, **options: object) -> Verdict:
     (verdict,) = judge(samples(values, question), [question], ["base", "new"], None, Options(**options))  # type: ignore[arg-type]
     return verdict
 
@@ -41,13 +41,15 @@ BASE = [1.0] * 8
     ("question", "factor", "word"),
     [(TIME, 0.9, "better"), (TIME, 1.1, "worse"), (RATE, 0.9, "worse"), (RATE, 1.1, "better")],
 )
-def test_a_metric_s_direction_decides_what_better_means(question: Question, factor: float, word: str) -> None:
-    assert one({"base": BASE, "new": scaled(factor)}, question).word == word
+def test_the_direction_of_a_metric_decides_between_better_and_worse(
+    question: Question, factor: float, word: str
+) -> None:
+    assert verdict_of({"base": BASE, "new": scaled(factor)}, question).word == word
 
 
 def test_a_narrow_interval_is_equivalent_and_a_wide_one_inconclusive() -> None:
-    assert one({"base": BASE, "new": scaled(1.0)}).word == "equivalent"
-    wide = one({"base": BASE, "new": [1.1, 0.9, 1.05, 0.95, 1.2, 0.8, 1.0, 1.0]})
+    assert verdict_of({"base": BASE, "new": scaled(1.0)}).word == "equivalent"
+    wide = verdict_of({"base": BASE, "new": [1.1, 0.9, 1.05, 0.95, 1.2, 0.8, 1.0, 1.0]})
     assert wide.word == "inconclusive"
     assert wide.detectable > 0.05
     assert wide.blocks_needed is not None
@@ -57,17 +59,17 @@ def test_a_narrow_interval_is_equivalent_and_a_wide_one_inconclusive() -> None:
 @pytest.mark.parametrize(("factor", "word"), [(0.9999, "equivalent"), (1.004, "equivalent"), (0.985, "better")])
 def test_a_significant_difference_inside_the_margin_is_equivalent(factor: float, word: str) -> None:
     blocks = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
-    verdict = one({"base": blocks, "new": [factor * value for value in blocks]})
+    verdict = verdict_of({"base": blocks, "new": [factor * value for value in blocks]})
     assert verdict.p < 0.01
     assert verdict.word == word
 
 
-def test_the_margin_is_the_experiment_s() -> None:
-    assert one({"base": BASE, "new": scaled(1.0)}, delta=0.0001).word == "inconclusive"
+def test_the_margin_comes_from_the_experiment() -> None:
+    assert verdict_of({"base": BASE, "new": scaled(1.0)}, delta=0.0001).word == "inconclusive"
 
 
 def test_too_few_blocks_are_inconclusive_and_name_the_needed_number() -> None:
-    verdict = one({"base": [1.0] * 5, "new": [2.0, 2.01, 2.02, 2.0, 2.0]})
+    verdict = verdict_of({"base": [1.0] * 5, "new": [2.0, 2.01, 2.02, 2.0, 2.0]})
     assert verdict.word == "inconclusive"
     assert "6 can" in verdict.reason
 
@@ -79,7 +81,7 @@ def test_a_gap_excludes_its_block() -> None:
 
 
 def test_a_missing_variant_is_unknown_not_zero() -> None:
-    verdict = one({"base": BASE})
+    verdict = verdict_of({"base": BASE})
     assert verdict.word == "inconclusive"
     assert verdict.reason == "no measurement of new"
     assert isnan(verdict.ratio)
@@ -87,7 +89,7 @@ def test_a_missing_variant_is_unknown_not_zero() -> None:
 
 
 def test_a_value_of_zero_has_a_reason() -> None:
-    assert "has no ratio" in one({"base": BASE, "new": [0.0] * 8}).reason
+    assert "has no ratio" in verdict_of({"base": BASE, "new": [0.0] * 8}).reason
 
 
 def test_iterations_do_not_count_as_blocks() -> None:
@@ -141,7 +143,7 @@ def test_false_alarms_stay_within_alpha(kind: str) -> None:
     rng, alarms, campaigns = np.random.default_rng(17), 0, 600
     for _ in range(campaigns):
         values = {name: draw(kind, rng, 8).tolist() for name in ("base", "new")}
-        alarms += one(values).word in ("better", "worse")
+        alarms += verdict_of(values).word in ("better", "worse")
     assert alarms / campaigns <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / campaigns)
 
 
@@ -149,7 +151,7 @@ def test_false_alarms_stay_within_alpha(kind: str) -> None:
 def test_intervals_have_nominal_coverage_of_the_true_ratio(kind: str) -> None:
     rng, covered, campaigns = np.random.default_rng(23), 0, 600
     for _ in range(campaigns):
-        verdict = one({"base": draw(kind, rng, 8).tolist(), "new": (1.03 * draw(kind, rng, 8)).tolist()})
+        verdict = verdict_of({"base": draw(kind, rng, 8).tolist(), "new": (1.03 * draw(kind, rng, 8)).tolist()})
         covered += verdict.low <= 1.03 <= verdict.high
     assert 0.93 <= covered / campaigns <= 0.985
 
@@ -190,4 +192,4 @@ def test_a_change_inside_the_control_s_interval_is_marked(control: list[float], 
 
 
 def test_without_a_control_there_is_no_noise_band() -> None:
-    assert not one({"base": BASE, "new": scaled(0.96)}).in_noise_band
+    assert not verdict_of({"base": BASE, "new": scaled(0.96)}).in_noise_band

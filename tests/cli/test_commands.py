@@ -145,8 +145,8 @@ def test_resume_continues_a_run_after_kill_9(tmp_path: Path) -> None:
     wait_for_trials(tmp_path / "s.sqlite", 3)
     running.kill()
     running.wait()
-    held = trials(tmp_path / "s.sqlite")
-    assert 3 <= held < 15
+    recorded = trials(tmp_path / "s.sqlite")
+    assert 3 <= recorded < 15
     done = schedlab("run", path, "--store", tmp_path / "s.sqlite", "--resume")
     assert done.returncode == 0, done.stderr
     assert trials(tmp_path / "s.sqlite") == 15
@@ -216,8 +216,8 @@ def test_a_normal_end_puts_tunables_back(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "s.sqlite") as store:
         tables = "trial JOIN cell ON cell.id = cell_id JOIN output ON trial_id = trial.id"
         query = f"SELECT DISTINCT variant, stdout FROM {tables}"
-        seen = dict(store.execute(query).fetchall())
-    assert seen == {"base": before, "control": before, "changed": "9\n"}
+        values = dict(store.execute(query).fetchall())
+    assert values == {"base": before, "control": before, "changed": "9\n"}
     assert STAT_INTERVAL.read_text() == before
 
 

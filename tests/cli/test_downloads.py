@@ -21,15 +21,15 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApt]:
     """A machine with an empty cache, and an apt that offers a kernel."""
     if shutil.which("dpkg-deb") is None:
         pytest.skip("dpkg-deb is not installed: no Debian package can be made here")
-    made = FakeApt(tmp_path / "apt")
-    made.add("6.12.9+deb12", "6.12.9-1~bpo12+1")
-    monkeypatch.setenv("PATH", made.path())
+    apt_stub = FakeApt(tmp_path / "apt")
+    apt_stub.add("6.12.9+deb12", "6.12.9-1~bpo12+1")
+    monkeypatch.setenv("PATH", apt_stub.path())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SCHEDLAB_STORE", str(tmp_path / "store.sqlite"))
     monkeypatch.setenv("COLUMNS", "200")
     machines.image.cache_clear()
     machines.offered.cache_clear()
-    yield made
+    yield apt_stub
     machines.image.cache_clear()
     machines.offered.cache_clear()
 

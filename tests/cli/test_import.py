@@ -186,8 +186,8 @@ def test_runs_lists_imports_and_says_that_they_have_no_experiment_file(folder: P
 
 def test_estimates_ignore_imported_runs(folder: Path) -> None:
     engine = imported(folder, folder / "before.log")
-    made = plan(parse(TWO_VARIANTS, "test.toml"), 1)
-    assert estimate(made, engine) == estimate(made, None)
+    run_plan = plan(parse(TWO_VARIANTS, "test.toml"), 1)
+    assert estimate(run_plan, engine) == estimate(run_plan, None)
 
 
 def test_the_output_fits_80_columns(folder: Path) -> None:

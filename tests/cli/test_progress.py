@@ -20,17 +20,17 @@ def test_from_the_second_stage_on_the_time_left_comes_from_the_trials(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    made, out = plan(experiment, 1), io.StringIO()
+    run_plan, out = plan(experiment, 1), io.StringIO()
     guess = Estimate(7200, "a guess")
-    with shown(Console(file=out, width=100, force_terminal=False), made, guess) as tell:
-        for trial in made.trials:
+    with shown(Console(file=out, width=100, force_terminal=False), run_plan, guess) as tell:
+        for trial in run_plan.trials:
             tell(trial, None)
             clock[0] += 3
             tell(trial, Measurement("failed", clock[0], 3.0, reason="no\nuse"))
     lines = [line for line in out.getvalue().splitlines() if not line.startswith("failed:")]
-    first = next(trial for trial in made.trials if trial.phase != "warmup")
-    left = 3 * (len(made.trials) - first.index)
+    first = next(trial for trial in run_plan.trials if trial.phase != "warmup")
+    left = 3 * (len(run_plan.trials) - first.index)
     assert lines[0].endswith("about 2 h 0 min (a guess)"), lines
     assert lines[1] == "warm-up"
     assert lines[2] == f"block {first.block}, about {format_time(left)} left"
-    assert sum(line.startswith("failed:") for line in out.getvalue().splitlines()) == len(made.trials)
+    assert sum(line.startswith("failed:") for line in out.getvalue().splitlines()) == len(run_plan.trials)

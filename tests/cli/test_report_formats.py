@@ -54,11 +54,11 @@ def counted(trial: Trial) -> Measurement:
 
 
 def tree(*columns: str, workload: str = "tbench") -> Import:
-    held = [
+    series = [
         Series(name, workload, "throughput", "MB/s", "higher", {"clients": 4}, (i + 1) * np.array([1.0, 1.1]), "log")
         for i, name in enumerate(columns)
     ]  # fmt: skip
-    return Import("mmtests", "results", columns, tuple(held))
+    return Import("mmtests", "results", columns, tuple(series))
 
 
 def test_a_counter_that_the_baseline_lacks_is_shown_in_every_format(

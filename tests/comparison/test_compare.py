@@ -27,10 +27,10 @@ Run = Callable[..., tuple[int, object]]
 
 
 def series(column: str, values: list[float], clients: int = 4, block: int = 1, **fields) -> Series:
-    made = Series(
+    series_of_column = Series(
         column, "tbench", "throughput", "MB/s", "higher", {"clients": clients}, np.array(values), "log", "", block
     )
-    return replace(made, **fields)
+    return replace(series_of_column, **fields)
 
 
 OLD, NEW = [100.0, 101.0, 99.0, 100.5, 98.8], [110.0, 111.5, 109.0, 108.9]
@@ -46,16 +46,21 @@ def one_row(engine: Engine, *words: str):
 
 def test_imported_columns_are_judged_as_unpaired_groups(engine: Engine) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))])
-    found = one_row(engine, "old", "new")
-    (verdict,) = found.verdicts
+    comparison = one_row(engine, "old", "new")
+    (verdict,) = comparison.verdicts
     # Independent of the code under test: scipy's own Welch test on the logarithms.
     expected = ttest_ind(np.log(NEW), np.log(OLD), equal_var=False)
     interval = expected.confidence_interval(0.95)
     assert verdict.p == pytest.approx(expected.pvalue, rel=1e-9)
     assert (verdict.low, verdict.high) == pytest.approx((exp(interval.low), exp(interval.high)), rel=1e-9)
     assert verdict.ratio == pytest.approx(exp(np.mean(np.log(NEW)) - np.mean(np.log(OLD))))
-    assert (verdict.word, verdict.method, found.paired, found.baseline) == ("better", "unpaired", False, "old")
-    assert {str(warning.kind) for warning in found.warnings} >= {"unpaired", "pooled-samples"}
+    assert (verdict.word, verdict.method, comparison.paired, comparison.baseline) == (
+        "better",
+        "unpaired",
+        False,
+        "old",
+    )
+    assert {str(warning.kind) for warning in comparison.warnings} >= {"unpaired", "pooled-samples"}
 
 
 def test_each_of_several_blocks_counts_once_for_any_number_of_samples(engine: Engine) -> None:
@@ -66,9 +71,9 @@ def test_each_of_several_blocks_counts_once_for_any_number_of_samples(engine: En
         ]
 
     record_imports(engine, [imported(*side("old", 100), *side("new", 102))])
-    found = one_row(engine, "old", "new")
-    assert found.verdicts[0].n == 2
-    assert "pooled-samples" not in {str(warning.kind) for warning in found.warnings}
+    comparison = one_row(engine, "old", "new")
+    assert comparison.verdicts[0].n == 2
+    assert "pooled-samples" not in {str(warning.kind) for warning in comparison.warnings}
 
 
 def test_variants_of_one_run_are_paired_by_block(run_script: Run, engine: Engine) -> None:
@@ -76,11 +81,11 @@ def test_variants_of_one_run_are_paired_by_block(run_script: Run, engine: Engine
         return (1 + trial.block) * (1.02 if trial.variant.name == "changed" else 1.0)
 
     run_id, _ = run_script(script)
-    found = one_row(engine, f"{run_id}:base", f"{run_id}:changed")
-    assert found.paired
-    assert [column.name for column in found.columns] == ["base", "changed"]
+    comparison = one_row(engine, f"{run_id}:base", f"{run_id}:changed")
+    assert comparison.paired
+    assert [column.name for column in comparison.columns] == ["base", "changed"]
     # Blocks differ by a factor of up to nine; only pairing removes that.
-    assert [(v.word, round(v.ratio, 6), v.n) for v in found.verdicts] == [("worse", 1.02, 8)] * 2
+    assert [(v.word, round(v.ratio, 6), v.n) for v in comparison.verdicts] == [("worse", 1.02, 8)] * 2
 
 
 def test_two_measured_runs_are_unpaired_with_distinct_names_and_their_own_warnings(
@@ -92,12 +97,12 @@ def test_two_measured_runs_are_unpaired_with_distinct_names_and_their_own_warnin
 
     first, _ = run_script(script)
     second, _ = run_script(lambda trial: 1.2 * (1 + 0.001 * (trial.index * 7919 % 11)), seed=2)
-    found = one_row(engine, str(first), str(second))
-    assert [column.name for column in found.columns] == ["1:base", "2:base"]
-    assert [v.word for v in found.verdicts] == ["worse", "worse"]
-    assert any(w.seen.startswith("run 1: the A/A control") for w in found.warnings)
-    assert found.notes == ("not compared: 1:changed", "not compared: 2:changed")
-    assert not any(str(w.kind) == "other-machines" for w in found.warnings)
+    comparison = one_row(engine, str(first), str(second))
+    assert [column.name for column in comparison.columns] == ["1:base", "2:base"]
+    assert [v.word for v in comparison.verdicts] == ["worse", "worse"]
+    assert any(w.seen.startswith("run 1: the A/A control") for w in comparison.warnings)
+    assert comparison.notes == ("not compared: 1:changed", "not compared: 2:changed")
+    assert not any(str(w.kind) == "other-machines" for w in comparison.warnings)
 
 
 def test_warnings_name_differences_of_machines_and_kinds(run_script: Run, engine: Engine) -> None:
@@ -117,14 +122,14 @@ def test_warnings_name_differences_of_machines_and_kinds(run_script: Run, engine
 
 
 def test_a_sequential_run_that_ended_early_is_not_incomplete(run_script: Run, engine: Engine) -> None:
-    looks = TWO_VARIANTS.replace("blocks = 8", 'blocks = 20\nstopping = "sequential"\nlooks = 2')
+    sequential = TWO_VARIANTS.replace("blocks = 8", 'blocks = 20\nstopping = "sequential"\nlooks = 2')
     slow = {"base": 1.0, "control": 1.0, "changed": 2.0}
-    run_script(lambda trial: slow[trial.variant.name] * (1 + 0.001 * (trial.index * 7919 % 13)), looks)
-    run_script(lambda trial: 1.0 + 0.001 * (trial.index * 7919 % 11), looks, seed=3)
+    run_script(lambda trial: slow[trial.variant.name] * (1 + 0.001 * (trial.index * 7919 % 13)), sequential)
+    run_script(lambda trial: 1.0 + 0.001 * (trial.index * 7919 % 11), sequential, seed=3)
     for words in (("1:base", "1:changed"), ("1:changed", "2")):
-        found = one_row(engine, *words)
-        assert {v.word for v in found.verdicts} <= {"worse", "better"}
-        assert not any(str(warning.kind) == "incomplete" for warning in found.warnings)
+        comparison = one_row(engine, *words)
+        assert {v.word for v in comparison.verdicts} <= {"worse", "better"}
+        assert not any(str(warning.kind) == "incomplete" for warning in comparison.warnings)
 
 
 def test_the_bootstrap_interval_uses_iterations(run_script: Run, engine: Engine) -> None:
@@ -140,20 +145,20 @@ def test_a_row_of_another_unit_is_not_compared_and_its_samples_are_left_out(engi
         engine,
         [imported(series("old", OLD), series("new", NEW, unit="GB/s"), series("old", OLD, 8), series("new", NEW, 8))],
     )
-    found = one_row(engine, "old", "new")
-    assert [v.question.parameters for v in found.verdicts] == ['{"clients":8}']
-    assert [u.reason for u in found.unmatched] == ["new has it in GB/s, not MB/s"]
-    side_by_side = columns(engine, found.columns)
+    comparison = one_row(engine, "old", "new")
+    assert [v.question.parameters for v in comparison.verdicts] == ['{"clients":8}']
+    assert [u.reason for u in comparison.unmatched] == ["new has it in GB/s, not MB/s"]
+    side_by_side = columns(engine, comparison.columns)
     assert [[cell is None for cell in row.samples] for row in side_by_side.rows] == [[False, True], [False, False]]
 
 
 def test_a_column_is_corrected_over_its_own_rows(engine: Engine) -> None:
     many = [series(name, values, clients) for clients in range(1, 9) for name, values in (("a", OLD), ("b", NEW))]
     record_imports(engine, [imported(*many, series("c", NEW, 1))])
-    found = one_row(engine, "a", "b", "c")
-    (of_c,) = [v for v in found.verdicts if v.variant == "c"]
+    comparison = one_row(engine, "a", "b", "c")
+    (of_c,) = [v for v in comparison.verdicts if v.variant == "c"]
     assert of_c.p_adjusted == of_c.p
-    assert len(found.unmatched) == 7
+    assert len(comparison.unmatched) == 7
 
 
 def test_a_run_compared_with_itself_alone_or_without_common_rows_is_refused(engine: Engine) -> None:
@@ -186,9 +191,9 @@ def test_imports_with_the_same_name_get_distinct_names(engine: Engine) -> None:
     assert [c.name for c in one_row(engine, "1", "3", "2").columns] == ["1:old", "3:old", "new"]
     (memory, runs) = read_into_memory([imported(series("new", OLD))])
     aside = [replace(column, store=memory) for run in runs for column in variants_of(run)]
-    found = compare(engine, [*select(engine, "2"), *aside])
-    assert [c.name for c in found.columns] == ["2:new", "new"]
-    assert found.verdicts[0].word == "worse"
+    comparison = compare(engine, [*select(engine, "2"), *aside])
+    assert [c.name for c in comparison.columns] == ["2:new", "new"]
+    assert comparison.verdicts[0].word == "worse"
 
 
 def test_the_newest_import_is_compared_with_all_that_share_its_rows_oldest_first(

@@ -68,9 +68,9 @@ def test_tables_of_a_switch_extend_and_override_those_of_the_baseline() -> None:
 
 
 def test_the_plan_contains_the_expanded_variants_and_the_store_their_switches() -> None:
-    made = plan(parse(SWITCHES, "f"), seed=1)
-    assert len(made.variants) == 9  # with the control
-    layout = describe(made).factorial
+    run_plan = plan(parse(SWITCHES, "f"), seed=1)
+    assert len(run_plan.variants) == 9  # with the control
+    layout = describe(run_plan).factorial
     assert layout is not None
     assert layout.switches == ("batch", "slice", "one-cpu")
     assert layout.runs["batch+one-cpu"] == (True, False, True)
@@ -83,8 +83,8 @@ def test_the_plan_contains_the_expanded_variants_and_the_store_their_switches() 
 )
 def test_a_generator_keeps_the_half_with_the_baseline(generator: str, kept: set[str]) -> None:
     """By hand: c is on when exactly one of a and b is; d when an odd number of a, b and c is."""
-    made = table(3 if generator[0] == "c" else 4, generator)
-    assert {name.replace("+", "") for name in runs(made, "")} == kept
+    expanded = table(3 if generator[0] == "c" else 4, generator)
+    assert {name.replace("+", "") for name in runs(expanded, "")} == kept
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_resolutions_are_those_of_the_textbook(count: int, generators: tuple[str
 
 @given(st.integers(3, 6), st.data())
 def test_a_fraction_is_balanced_and_its_switches_uncorrelated(count: int, data: st.DataObject) -> None:
-    others = [chr(97 + i) for i in range(count - 1)]
-    word = data.draw(st.lists(st.sampled_from(others), min_size=2, unique=True))
-    made = list(runs(table(count, f"{chr(96 + count)} = {'*'.join(word)}"), "base").values())
-    assert len(made) == 2 ** (count - 1)
+    base_switches = [chr(97 + i) for i in range(count - 1)]
+    word = data.draw(st.lists(st.sampled_from(base_switches), min_size=2, unique=True))
+    settings = list(runs(table(count, f"{chr(96 + count)} = {'*'.join(word)}"), "base").values())
+    assert len(settings) == 2 ** (count - 1)
     for i, k in combinations(range(count), 2):
-        pairs = [(run[i], run[k]) for run in made]
-        assert {pairs.count(pair) for pair in product((False, True), repeat=2)} == {len(made) // 4}
+        pairs = [(run[i], run[k]) for run in settings]
+        assert {pairs.count(pair) for pair in product((False, True), repeat=2)} == {len(settings) // 4}
 
 
 @pytest.mark.parametrize(

@@ -59,14 +59,14 @@ def test_a_slice_lies_between_a_tenth_and_a_hundred_milliseconds(value: str, ok:
         assert "outside the range of a slice, 0.1ms to 100ms" in error_of(text)
 
 
-@pytest.mark.parametrize("given", ['"scx_rusty --slice-us 5000"', '["scx_rusty", "--slice-us", "5000"]'])
-def test_a_sched_ext_scheduler_is_a_line_or_a_list_of_words(given: str) -> None:
-    variant = parse(with_line(f"sched_ext = {given}", "[[variant]]"), "f").variant[0]
+@pytest.mark.parametrize("command", ['"scx_rusty --slice-us 5000"', '["scx_rusty", "--slice-us", "5000"]'])
+def test_a_sched_ext_scheduler_is_a_line_or_a_list_of_words(command: str) -> None:
+    variant = parse(with_line(f"sched_ext = {command}", "[[variant]]"), "f").variant[0]
     assert variant.sched_ext == ("scx_rusty", "--slice-us", "5000")
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("command", "words"),
     [
         ('""', "is empty: name the program"),
         ("[]", "is empty: name the program"),
@@ -77,8 +77,8 @@ def test_a_sched_ext_scheduler_is_a_line_or_a_list_of_words(given: str) -> None:
         ('"scx_rusty \\u0000"', "contains a NUL byte"),
     ],
 )
-def test_an_invalid_sched_ext_command_is_refused_with_its_line(given: str, words: str) -> None:
-    message = error_of(with_line(f"sched_ext = {given}", "[[variant]]"))
+def test_an_invalid_sched_ext_command_is_refused_with_its_line(command: str, words: str) -> None:
+    message = error_of(with_line(f"sched_ext = {command}", "[[variant]]"))
     assert "file.toml:10: variant[1].sched_ext: " in message
     assert words in message
 
@@ -86,8 +86,8 @@ def test_an_invalid_sched_ext_command_is_refused_with_its_line(given: str, words
 def test_a_sched_ext_scheduler_may_be_a_switch() -> None:
     switches = '[factorial]\nswitches = { ext = { sched_ext = "scx_rusty" }, nice = { nice = 1 } }\n'
     base = TWO_VARIANTS.replace('[[variant]]\nname = "changed"\nnice = 1\n', "")
-    made = parse(base + switches, "f").variant
-    assert {variant.name: variant.sched_ext for variant in made} == {
+    variants = parse(base + switches, "f").variant
+    assert {variant.name: variant.sched_ext for variant in variants} == {
         "base": None, "ext": ("scx_rusty",), "nice": None, "ext+nice": ("scx_rusty",),
     }  # fmt: skip
 
@@ -240,13 +240,13 @@ def test_a_stack_names_variants_once_and_at_least_two(stack: str, words: str) ->
 
 
 def test_interim_analyses_are_equally_spaced_and_end_with_the_last_block() -> None:
-    def looks(lines: str) -> tuple[int, ...]:
+    def analyses(lines: str) -> tuple[int, ...]:
         return parse(TWO_VARIANTS.replace("blocks = 8", lines), "f").design.look_blocks
 
-    assert looks("blocks = 8") == ()
-    assert looks('blocks = 20\nstopping = "sequential"') == (5, 10, 15, 20)
-    assert looks('blocks = 8\nstopping = "sequential"\nlooks = 3') == (3, 6, 8)
-    assert looks('blocks = 2\nstopping = "sequential"') == (1, 2)
+    assert analyses("blocks = 8") == ()
+    assert analyses('blocks = 20\nstopping = "sequential"') == (5, 10, 15, 20)
+    assert analyses('blocks = 8\nstopping = "sequential"\nlooks = 3') == (3, 6, 8)
+    assert analyses('blocks = 2\nstopping = "sequential"') == (1, 2)
 
 
 @pytest.mark.parametrize(

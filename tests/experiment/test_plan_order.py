@@ -15,15 +15,15 @@ from schedlab.experiment.size import quick
 from tests.conftest import TWO_VARIANTS
 
 
-def order(made: Plan, block: int) -> list[str]:
-    return [f"{t.variant.name}:{t.row.parameters['groups']}" for t in made.trials if t.block == block]
+def order(run_plan: Plan, block: int) -> list[str]:
+    return [f"{t.variant.name}:{t.row.parameters['groups']}" for t in run_plan.trials if t.block == block]
 
 
 def test_the_order_of_a_known_seed_never_changes(experiment: Experiment) -> None:
-    made = plan(experiment, seed=7)
-    assert order(made, 0) == ["base:1", "base:4", "control:1", "control:4", "changed:1", "changed:4"]
+    run_plan = plan(experiment, seed=7)
+    assert order(run_plan, 0) == ["base:1", "base:4", "control:1", "control:4", "changed:1", "changed:4"]
     # From coreutils: printf "7/1/variant/0" | sha256sum, and so on, sorted.
-    assert [order(made, block) for block in (1, 2, 3)] == [
+    assert [order(run_plan, block) for block in (1, 2, 3)] == [
         ["base:4", "base:1", "control:4", "control:1", "changed:4", "changed:1"],
         ["control:4", "control:1", "base:4", "base:1", "changed:4", "changed:1"],
         ["changed:4", "changed:1", "control:4", "control:1", "base:4", "base:1"],
@@ -31,14 +31,14 @@ def test_the_order_of_a_known_seed_never_changes(experiment: Experiment) -> None
 
 
 def test_every_block_contains_every_cell_once(experiment: Experiment) -> None:
-    made = plan(experiment, seed=3)
+    run_plan = plan(experiment, seed=3)
     for block in range(1, 9):
-        assert sorted(order(made, block)) == sorted(order(made, 0))
+        assert sorted(order(run_plan, block)) == sorted(order(run_plan, 0))
 
 
 def test_in_a_block_each_variant_is_put_in_place_once(experiment: Experiment) -> None:
-    made = plan(experiment, seed=3)
-    for _, trials in groupby(made.trials, key=lambda trial: trial.block):
+    run_plan = plan(experiment, seed=3)
+    for _, trials in groupby(run_plan.trials, key=lambda trial: trial.block):
         placed = [name for name, _ in groupby(trials, key=lambda trial: trial.variant.name)]
         assert len(placed) == 3 == len(set(placed))
 
@@ -53,16 +53,16 @@ def test_rows_come_in_the_same_order_for_every_variant_of_a_block(experiment: Ex
 
 def test_interleaved_rows_alternate_the_variants_within_a_row() -> None:
     experiment = parse(TWO_VARIANTS.replace("[design]", '[design]\ninterleave = "rows"'), "f")
-    made = plan(experiment, seed=3)
+    run_plan = plan(experiment, seed=3)
     for block in range(1, 9):
-        assert [len(list(g)) for _, g in groupby(order(made, block), key=lambda cell: cell.split(":")[1])] == [3, 3]
-        assert sorted(order(made, block)) == sorted(order(made, 0))
+        assert [len(list(g)) for _, g in groupby(order(run_plan, block), key=lambda cell: cell.split(":")[1])] == [3, 3]
+        assert sorted(order(run_plan, block)) == sorted(order(run_plan, 0))
 
 
 def test_the_warm_up_comes_first_and_belongs_to_no_block(experiment: Experiment) -> None:
-    made = plan(experiment, seed=1)
-    assert [trial.phase for trial in made.trials] == ["warmup"] * 6 + ["measure"] * 48
-    assert [trial.index for trial in made.trials] == list(range(54))
+    run_plan = plan(experiment, seed=1)
+    assert [trial.phase for trial in run_plan.trials] == ["warmup"] * 6 + ["measure"] * 48
+    assert [trial.index for trial in run_plan.trials] == list(range(54))
 
 
 def test_the_control_is_the_baseline_under_another_name(experiment: Experiment) -> None:
@@ -72,8 +72,8 @@ def test_the_control_is_the_baseline_under_another_name(experiment: Experiment) 
 
 
 def test_a_design_without_control_has_no_control() -> None:
-    made = plan(parse(TWO_VARIANTS.replace("[design]", "[design]\ncontrol = false"), "f"), seed=1)
-    assert [variant.name for variant in made.variants] == ["base", "changed"]
+    run_plan = plan(parse(TWO_VARIANTS.replace("[design]", "[design]\ncontrol = false"), "f"), seed=1)
+    assert [variant.name for variant in run_plan.variants] == ["base", "changed"]
 
 
 def test_quick_has_the_fewest_blocks_for_a_verdict(experiment: Experiment) -> None:
@@ -88,8 +88,8 @@ def test_quick_has_the_fewest_blocks_for_a_verdict(experiment: Experiment) -> No
 
 
 def test_quick_parameters_replace_the_others() -> None:
-    made = plan(parse(TWO_VARIANTS + "quick = { groups = 1, loops = 5 }\n", "f"), seed=1, quick=True)
-    assert [dict(row.parameters) for row in made.rows] == [{"groups": 1, "loops": 5}]
+    run_plan = plan(parse(TWO_VARIANTS + "quick = { groups = 1, loops = 5 }\n", "f"), seed=1, quick=True)
+    assert [dict(row.parameters) for row in run_plan.rows] == [{"groups": 1, "loops": 5}]
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 50), st.integers(1, 20))

@@ -42,14 +42,14 @@ def built(tmp_path: Path) -> Tree:
         cpu, node = "sys/devices/system/cpu", "sys/devices/system/node"
         content = {f"{cpu}/online": f"0-{sum(map(len, map(_cpus, cores))) - 1}"}
         for number, package in enumerate(packages):
-            content |= {f"{cpu}/cpu{one}/topology/physical_package_id": str(number) for one in _cpus(package)}
+            content |= {f"{cpu}/cpu{member}/topology/physical_package_id": str(number) for member in _cpus(package)}
         for core in cores:
-            for one in _cpus(core):
-                content[f"{cpu}/cpu{one}/topology/core_cpus_list"] = core
-                content |= _cache(f"{cpu}/cpu{one}/cache/index2", 2, "512K", core)
+            for member in _cpus(core):
+                content[f"{cpu}/cpu{member}/topology/core_cpus_list"] = core
+                content |= _cache(f"{cpu}/cpu{member}/cache/index2", 2, "512K", core)
         for cache in caches:
-            for one in _cpus(cache):
-                content |= _cache(f"{cpu}/cpu{one}/cache/index3", 3, "8192K", cache)
+            for member in _cpus(cache):
+                content |= _cache(f"{cpu}/cpu{member}/cache/index3", 3, "8192K", cache)
         for number, cpus in enumerate(nodes):
             content[f"{node}/node{number}/cpulist"] = cpus
             content[f"{node}/node{number}/distance"] = (distances or ["10"])[number]

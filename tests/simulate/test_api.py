@@ -40,18 +40,18 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def hackbench(**more: Any) -> Any:
-    given = {"machine": "laptop-4", "parameters": {"groups": 1, "fds": 4, "loops": 20}}
-    return schedlab.simulate("hackbench", **(given | more))
+    arguments = {"machine": "laptop-4", "parameters": {"groups": 1, "fds": 4, "loops": 20}}
+    return schedlab.simulate("hackbench", **(arguments | more))
 
 
 @pytest.mark.parametrize("name", native_names())
 def test_every_native_program_yields_all_of_its_workloads_metrics(name: str) -> None:
     done = schedlab.simulate(name, machine="laptop-4", kernel="linux-5.14", parameters=SMALL[name])
     assert done.ends["end"].to_list() == ["finished"]
-    made = program(name, SMALL[name], 4)
-    assert made.adapter is not None
-    measured = {metric.spec.name: metric.value for metric in made.metrics(done.outcomes[0])}
-    judged = {spec.name for spec in made.adapter.metrics if spec.judged}
+    native = program(name, SMALL[name], 4)
+    assert native.adapter is not None
+    measured = {metric.spec.name: metric.value for metric in native.metrics(done.outcomes[0])}
+    judged = {spec.name for spec in native.adapter.metrics if spec.judged}
     assert judged <= measured.keys()
     assert all(value > 0 for metric, value in measured.items() if metric in judged)
 
@@ -81,9 +81,9 @@ def test_frames_begin_with_the_arguments() -> None:
 
 
 def test_the_frames_do_not_depend_on_the_number_of_threads() -> None:
-    one, four = hackbench(seeds=range(4), workers=1), hackbench(seeds=range(4), workers=4)
+    serial, parallel = hackbench(seeds=range(4), workers=1), hackbench(seeds=range(4), workers=4)
     for name in ("metrics", "counters", "ledger", "latencies", "histograms", "tasks", "ends", "samples"):
-        assert getattr(one, name).equals(getattr(four, name)), name
+        assert getattr(serial, name).equals(getattr(parallel, name)), name
 
 
 def test_another_seed_gives_another_outcome() -> None:
@@ -121,8 +121,8 @@ def test_tunables_and_attributes_have_their_effect() -> None:
 
 
 def test_a_program_file_gives_the_outcome_of_its_workload(tmp_path: Path) -> None:
-    made = program("hackbench", {"groups": 1, "fds": 4, "loops": 20}, 4)
-    (tmp_path / "program.json").write_text(made.text)
+    native = program("hackbench", {"groups": 1, "fds": 4, "loops": 20}, 4)
+    (tmp_path / "program.json").write_text(native.text)
     from_file = schedlab.simulate(tmp_path / "program.json", machine="laptop-4")
     assert from_file.ends["digest"].equals(hackbench().ends["digest"])
 
@@ -139,7 +139,7 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "words"),
+    ("arguments", "kind", "words"),
     [
         ({"machine": "laptop-5"}, errors.ModelError, "did you mean 'laptop-4'"),
         ({"kernel": "linux-2.2"}, errors.ModelError, "linux-5.14"),
@@ -158,9 +158,11 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
         ({"seed": 1, "seeds": [2]}, errors.SettingRefused, "not both"),
     ],
 )
-def test_invalid_arguments_are_refused_with_a_message(given: dict[str, Any], kind: type[Exception], words: str) -> None:
+def test_invalid_arguments_are_refused_with_a_message(
+    arguments: dict[str, Any], kind: type[Exception], words: str
+) -> None:
     with pytest.raises(kind) as caught:
-        hackbench(**given)
+        hackbench(**arguments)
     assert words in str(caught.value)
 
 

@@ -55,9 +55,9 @@ def test_contended_locks_are_shown() -> None:
 
 
 def test_the_output_depends_on_the_arguments_and_the_seed() -> None:
-    one, again, other = (schedlab(*SMALL, "--seed", seed, "--format", "json").stdout for seed in ("1", "1", "2"))
-    assert one == again
-    assert json.loads(one)["digest"] != json.loads(other)["digest"]
+    first, again, other = (schedlab(*SMALL, "--seed", seed, "--format", "json").stdout for seed in ("1", "1", "2"))
+    assert first == again
+    assert json.loads(first)["digest"] != json.loads(other)["digest"]
 
 
 def test_settings_reach_the_simulation() -> None:

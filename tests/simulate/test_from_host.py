@@ -17,11 +17,16 @@ from tests.simulate.conftest import Tree
 def test_a_recorded_virtual_machine_is_read_without_remarks(recorded: Callable[[str], Path]) -> None:
     # lscpu of the same machine: 1 socket, 2 cores, 1 thread each, L2 2 MiB (2 instances), L3 32 MiB (1 instance).
     text = machine_file(recorded("kvm-2"), "guest")
-    made = tomllib.loads(text)
-    assert (made["name"], made["sockets"], made["nodes_per_socket"], made["caches_per_node"]) == ("guest", 1, 1, 1)
-    assert (made["cores_per_cache"], made["threads_per_core"]) == (2, 1)
-    assert (made["private_kib"], made["llc_kib"]) == (1024, 32 * 1024)
-    assert "distances" not in made
+    machine = tomllib.loads(text)
+    assert (machine["name"], machine["sockets"], machine["nodes_per_socket"], machine["caches_per_node"]) == (
+        "guest",
+        1,
+        1,
+        1,
+    )
+    assert (machine["cores_per_cache"], machine["threads_per_core"]) == (2, 1)
+    assert (machine["private_kib"], machine["llc_kib"]) == (1024, 32 * 1024)
+    assert "distances" not in machine
 
 
 def test_costs_are_those_of_the_nearest_shipped_machine_and_marked(recorded: Callable[[str], Path]) -> None:
@@ -34,8 +39,8 @@ def test_costs_are_those_of_the_nearest_shipped_machine_and_marked(recorded: Cal
 
 
 def test_properties_that_sysfs_lacks_are_copied(recorded: Callable[[str], Path]) -> None:
-    made, nearest = tomllib.loads(machine_file(recorded("kvm-2"))), models.machine("laptop-4").data
-    assert made.keys() | {"threads_per_core", "numbering"} == nearest.keys() | {"threads_per_core", "numbering"}
+    machine, nearest = tomllib.loads(machine_file(recorded("kvm-2"))), models.machine("laptop-4").data
+    assert machine.keys() | {"threads_per_core", "numbering"} == nearest.keys() | {"threads_per_core", "numbering"}
 
 
 def test_two_epycs_of_four_dies_each_keep_dies_complexes_and_siblings(built: Tree) -> None:

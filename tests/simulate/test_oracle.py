@@ -51,11 +51,11 @@ def test_shares_switches_and_wakeups_are_those_of_the_real_kernel(
     disturbed: list[str | None] = []
     # No longer than enough can still be had.
     while len(real) < ENOUGH and len(real) + len(disturbed) < TRIES and len(disturbed) <= TRIES - FEWEST:
-        seen = by_schedload(file)
-        if seen.disturbed is None:
-            real.append(seen)
+        trial = by_schedload(file)
+        if trial.disturbed is None:
+            real.append(trial)
         else:
-            disturbed.append(seen.disturbed)
+            disturbed.append(trial.disturbed)
     if len(real) < FEWEST:
         tried = f"{len(real)} of {len(real) + len(disturbed)} trials had the machine to themselves"
         pytest.skip(f"{request.node.name}: {tried}: {disturbed[-1]}")
@@ -114,7 +114,7 @@ def test_a_neighbour_is_seen_and_the_trial_itself_is_not() -> None:
     burn = [sys.executable, "-c", "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"]
     before = Machine.now()
     subprocess.run(burn, check=True)
-    own = Machine.now()
+    now = Machine.now()
     other = subprocess.Popen([*burn[:2], burn[2].replace("0.5", "60")])
     try:
         time.sleep(1)
@@ -123,8 +123,8 @@ def test_a_neighbour_is_seen_and_the_trial_itself_is_not() -> None:
         other.kill()
         other.wait()
     assert other.pid in {pid for pid, _ in after.processes}
-    assert others(own, after) > 0
-    assert os.getpid() not in {pid for pid, _ in own.processes} | {pid for pid, _ in before.processes}
+    assert others(now, after) > 0
+    assert os.getpid() not in {pid for pid, _ in now.processes} | {pid for pid, _ in before.processes}
 
 
 def test_a_disturbed_trial_is_repeated_and_never_judged() -> None:
@@ -142,6 +142,6 @@ def test_figures_are_held_to_three_and_fifteen_percent() -> None:
     assert not Row("share", (0.5,), (0.5151,), 0.03).within
     assert not Row("share", (0.5,), (0.4849,), 0.03).within
     real = Seen({"a": 0.5, "b": 0.5}, 1.0, 1000, 2000, 2)
-    found = {row.what: row for row in rows([real], [Seen({"a": 0.52, "b": 0.48}, 1.0, 40, 1800, 2)])}
-    assert [what for what, row in found.items() if not row.within] == ["share of a", "share of b"]
-    assert found["wakeups/s"].limit is None, "80 wake-ups are too few to be held to a limit"
+    by_figure = {row.what: row for row in rows([real], [Seen({"a": 0.52, "b": 0.48}, 1.0, 40, 1800, 2)])}
+    assert [what for what, row in by_figure.items() if not row.within] == ["share of a", "share of b"]
+    assert by_figure["wakeups/s"].limit is None, "80 wake-ups are too few to be held to a limit"

@@ -34,8 +34,8 @@ def run(*words: str) -> Any:
 
 
 def simulated(machine: str = "i7-3770", **more: Any) -> Any:
-    given = {"machine": machine, "parameters": {"groups": 1, "fds": 4, "loops": 20}, "tunables": {}}
-    return schedlab.simulate("hackbench", **(given | more))
+    arguments = {"machine": machine, "parameters": {"groups": 1, "fds": 4, "loops": 20}, "tunables": {}}
+    return schedlab.simulate("hackbench", **(arguments | more))
 
 
 @pytest.mark.parametrize(("kernel", "version"), [("linux-4.5", 15), ("linux-5.14", 15), ("linux-6.12", 16)])
@@ -47,8 +47,8 @@ def test_the_hosts_reader_reads_the_simulated_file(kernel: str, version: int) ->
     counters = json.loads(run("--kernel", kernel, *ON, "--format", "json").stdout)["counters"]
     wakeups = sum(value for name, value in counters.items() if name.startswith("wakeups."))
     assert sum(reading["schedstat.ttwu_count"].values()) == wakeups > 0
-    gone = sum(reading["schedstat.pcount"].values()) + sum(reading["schedstat.sched_goidle"].values())
-    assert gone == counters["switches"]
+    departures = sum(reading["schedstat.pcount"].values()) + sum(reading["schedstat.sched_goidle"].values())
+    assert departures == counters["switches"]
     # Two levels: siblings and the cache. The columns of new-idle balancing depend on the version.
     results = [reading[f"schedstat.domain{level}.newidle.lb_nobusyg"].values() for level in (0, 1)]
     assert sum(map(sum, results)) == counters["newidle_balance.balanced"]
@@ -162,16 +162,16 @@ loops = 10
 
 
 def test_a_run_stores_the_counters_under_the_names_of_a_host_while_they_are_on(engine: Engine) -> None:
-    made = plan(parse(EXPERIMENT, "x.toml"), 1)
-    target = choose("sim:i7-3770/linux-4.5", made.experiment)
-    assert not target.missing_requirements(made)
+    run_plan = plan(parse(EXPERIMENT, "x.toml"), 1)
+    target = choose("sim:i7-3770/linux-4.5", run_plan.experiment)
+    assert not target.missing_requirements(run_plan)
     results = target.fingerprint()
     new = writing.NewRun(
-        plan=made, target=target.name, kind=target.kind, quick=False, experiment_file=EXPERIMENT,
+        plan=run_plan, target=target.name, kind=target.kind, quick=False, experiment_file=EXPERIMENT,
         experiment_path="x.toml", fingerprint=results, fingerprint_hash=target.fingerprint_hash(results),
     )  # fmt: skip
     run_id = writing.begin(engine, new)
-    execute(made, target, engine, run_id, lambda trial, measurement: None)
+    execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
     with engine.connect() as connection:
         rows = connection.execute(
             text("select variant, counters from trial join cell on cell.id = cell_id where run_id = :run"),

@@ -78,20 +78,21 @@ Run = Callable[..., int]
 def run(engine: Engine) -> Run:
     """Runs a plan on its target and stores it; returns the run's number."""
 
-    def go(made: Plan, text: str = TWO_KERNELS, spec: str | None = None) -> int:
-        target = choose(spec, made.experiment)
-        require_runnable(made, target)
-        run_id = begin(engine, made, target, text)
-        execute(made, target, engine, run_id, lambda trial, measurement: None)
+    def go(run_plan: Plan, text: str = TWO_KERNELS, spec: str | None = None) -> int:
+        target = choose(spec, run_plan.experiment)
+        require_runnable(run_plan, target)
+        run_id = begin(engine, run_plan, target, text)
+        execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
         return run_id
 
     return go
 
 
-def begin(engine: Engine, made: Plan, target: Any, source: str) -> int:
+def begin(engine: Engine, run_plan: Plan, target: Any, source: str) -> int:
     results = target.fingerprint()
     new = writing.NewRun(
-        plan=made, target=target.name, kind=target.kind, quick=False, experiment_file=source, experiment_path="x.toml",
+        plan=run_plan, target=target.name, kind=target.kind, quick=False,
+        experiment_file=source, experiment_path="x.toml",
         fingerprint=results, fingerprint_hash=target.fingerprint_hash(results),
     )  # fmt: skip
     return writing.begin(engine, new)
@@ -113,9 +114,9 @@ def figures(engine: Engine, run_id: int) -> list[Any]:
 
 
 def test_the_same_file_and_seed_give_the_same_figures_and_another_seed_others(engine: Engine, run: Run) -> None:
-    one, again, other = run(planned()), run(planned()), run(planned(seed=8))
-    assert figures(engine, one) == figures(engine, again)
-    assert figures(engine, one) != figures(engine, other)
+    first, again, other = run(planned()), run(planned()), run(planned(seed=8))
+    assert figures(engine, first) == figures(engine, again)
+    assert figures(engine, first) != figures(engine, other)
 
 
 def test_simulations_do_not_wait_for_the_pause(run: Run) -> None:
@@ -172,29 +173,29 @@ def test_simulations_have_no_diagnostics_of_drift(engine: Engine, run: Run) -> N
 
 
 def test_a_resumed_run_has_the_figures_of_an_uninterrupted_run(engine: Engine, run: Run) -> None:
-    made, target = planned(), choose(None, planned().experiment)
-    run_id = begin(engine, made, target, TWO_KERNELS)
+    run_plan, target = planned(), choose(None, planned().experiment)
+    run_id = begin(engine, run_plan, target, TWO_KERNELS)
 
     def stop(trial: Any, measurement: Any) -> None:
         if trial.index == 20 and measurement is None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        execute(made, target, engine, run_id, stop)
-    execute(made, target, engine, run_id, lambda trial, measurement: None)
+        execute(run_plan, target, engine, run_id, stop)
+    execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
     whole = run(planned())
     with engine.connect() as connection:
         query = "select count(*) from trial join cell on cell.id = cell_id where run_id = :run and superseded = 0"
-        assert connection.execute(text(query), {"run": run_id}).scalar() == len(made.trials)
+        assert connection.execute(text(query), {"run": run_id}).scalar() == len(run_plan.trials)
     assert set(figures(engine, whole)) == set(figures(engine, run_id))
 
 
 def test_estimates_come_from_runs_on_the_same_target(engine: Engine, run: Run) -> None:
-    made = planned()
-    run(made)
-    target = choose(None, made.experiment)
-    assert estimate(made, engine, target.name, virtual=True).basis == "from earlier runs"
-    assert estimate(made, engine, "host").basis.startswith("a guess")
+    run_plan = planned()
+    run(run_plan)
+    target = choose(None, run_plan.experiment)
+    assert estimate(run_plan, engine, target.name, virtual=True).basis == "from earlier runs"
+    assert estimate(run_plan, engine, "host").basis.startswith("a guess")
 
 
 @pytest.mark.parametrize(
@@ -223,8 +224,8 @@ def obstacles(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
     for old, new in changed.items():
         assert old in source
         source = source.replace(old, new)
-    made = planned(source)
-    return [str(obstacle) for obstacle in choose(spec, made.experiment).missing_requirements(made)]
+    run_plan = planned(source)
+    return [str(obstacle) for obstacle in choose(spec, run_plan.experiment).missing_requirements(run_plan)]
 
 
 @pytest.mark.parametrize(
@@ -290,8 +291,8 @@ def test_a_trial_beyond_its_timeout_of_virtual_time_is_a_timeout(engine: Engine,
 
 
 def test_the_host_refuses_attributes_that_need_another_kernel() -> None:
-    made = planned()
-    message = [str(obstacle) for obstacle in host_missing(made, System())]
+    run_plan = planned()
+    message = [str(obstacle) for obstacle in host_missing(run_plan, System())]
     assert any("sets kernel" in line and "sim:MACHINE" in line for line in message)
 
 
@@ -324,10 +325,10 @@ def test_an_invalid_target_table_is_refused(table: str, words: str) -> None:
 
 
 def test_the_fingerprint_changes_with_the_machine_the_kernels_and_nothing_else() -> None:
-    made = planned()
+    run_plan = planned()
 
     def hashed(machine: str, kernel: str | None = None) -> str:
-        target = Simulator(models.machine(machine), kernel and models.kernel(kernel), made.variants)
+        target = Simulator(models.machine(machine), kernel and models.kernel(kernel), run_plan.variants)
         return target.fingerprint_hash(target.fingerprint())
 
     assert hashed("laptop-4") == hashed("laptop-4", "linux-6.12")
@@ -383,8 +384,8 @@ def test_perf_stat_of_messaging_is_simulated_as_hackbench(
 
 
 def test_numa_counters_have_the_names_of_a_hosts_vmstat(run: Run, engine: Engine) -> None:
-    made = planned(NUMA)
-    counted = {row[1]: json.loads(row[5]) for row in figures(engine, run(made, NUMA))}
+    run_plan = planned(NUMA)
+    counted = {row[1]: json.loads(row[5]) for row in figures(engine, run(run_plan, NUMA))}
     off, on, old = (counted[name] for name in ("off", "on", "old"))
     names = {"vmstat.numa_pte_updates", "vmstat.numa_hint_faults", "vmstat.numa_hint_faults_local"}
     assert all(off[name] == 0 for name in names)
@@ -428,8 +429,8 @@ walks = 100
 
 
 def test_a_tool_is_simulated_with_the_options_of_its_equivalent() -> None:
-    made = planned()
-    tool = next(row for row in made.rows if row.use == "hackbench-rt-tests")
+    run_plan = planned()
+    tool = next(row for row in run_plan.rows if row.use == "hackbench-rt-tests")
     results = row_program(tool, models.machine("laptop-4"))
     # 1 group of 20 senders and 20 receivers, the tool's default, that each pass 5 messages to each.
     assert [group["count"] for group in results.program.data["groups"]] == [20, 20]

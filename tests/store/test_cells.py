@@ -60,8 +60,8 @@ def measure(trial: Trial, chance: Random) -> Measurement:
 def recorded_run(engine: Engine, iterations: int, seed: int) -> tuple[int, list[Recorded]]:
     """A run with failed trials, a torn block that was measured again, and trials of another run in between."""
     text = TWO_VARIANTS.replace("blocks = 8", f"blocks = 3\niterations = {iterations}")
-    made, chance = plan(parse(text, "f"), 1), Random(seed)
-    run_id, other = begin(engine, made, text), begin(engine, made, text)
+    run_plan, chance = plan(parse(text, "f"), 1), Random(seed)
+    run_id, other = begin(engine, run_plan, text), begin(engine, run_plan, text)
     recorded: dict[int, Recorded] = {}
 
     def record(trial: Trial) -> None:
@@ -70,12 +70,12 @@ def recorded_run(engine: Engine, iterations: int, seed: int) -> tuple[int, list[
         if chance.random() < 0.1 and trial.index not in writing.done(engine, other):
             writing.record(engine, other, trial, measure(trial, Random(trial.index)))
 
-    torn = next(trial.index for trial in made.trials if trial.block == 2) + 1
-    for trial in made.trials[: torn + 1]:
+    torn = next(trial.index for trial in run_plan.trials if trial.block == 2) + 1
+    for trial in run_plan.trials[: torn + 1]:
         record(trial)
-    again = {trial.index for trial in made.trials[: torn + 1] if trial.block in (0, 2)}
+    again = {trial.index for trial in run_plan.trials[: torn + 1] if trial.block in (0, 2)}
     writing.supersede(engine, run_id, again)
-    for trial in made.trials:
+    for trial in run_plan.trials:
         if trial.index in again or trial.index > torn:
             record(trial)
     return run_id, [recorded[index] for index in sorted(recorded)]
@@ -84,7 +84,7 @@ def recorded_run(engine: Engine, iterations: int, seed: int) -> tuple[int, list[
 Case = tuple[Run, list[Recorded]]
 
 
-@pytest.fixture(params=[(1, 1), (4, 2), (60, 3)], ids=lambda given: f"{given[0]} iterations")
+@pytest.fixture(params=[(1, 1), (4, 2), (60, 3)], ids=lambda sizes: f"{sizes[0]} iterations")
 def case(request: pytest.FixtureRequest, engine: Engine) -> Case:
     run_id, recorded = recorded_run(engine, *request.param)
     return reading.run(engine, run_id), recorded
@@ -177,9 +177,9 @@ def test_conditions_counters_and_failures_are_those_of_the_single_trials(engine:
 
 def test_equal_counters_of_a_cell_are_counted_once_each(engine: Engine) -> None:
     text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 3")
-    made = plan(parse(text, "f"), 1)
-    run_id = begin(engine, made, text)
-    for trial in [trial for trial in made.trials if trial.phase == "measure"][:3]:
+    run_plan = plan(parse(text, "f"), 1)
+    run_id = begin(engine, run_plan, text)
+    for trial in [trial for trial in run_plan.trials if trial.phase == "measure"][:3]:
         writing.record(engine, run_id, trial, Measurement("ok", 1.0, 1.0, counters={"forks": 7.0}))
     assert reading.counters(engine, run_id).select("counter", "value").rows() == [("forks", 7.0)]
 

@@ -20,25 +20,25 @@ TABLES = Import("printed tables", "mail.txt", tables=(Table("mmtests", "tbench",
 def test_the_same_samples_are_recognised_whatever_their_source(engine: Engine) -> None:
     assert duplicates(engine, [FOUND]) == []
     (run_id,) = record_imports(engine, [FOUND])
-    assert [(found.run_id, found.name) for found in duplicates(engine, [replace(FOUND, source="elsewhere")])] == [
-        (run_id, "base")
-    ]
+    assert [
+        (duplicate.run_id, duplicate.name) for duplicate in duplicates(engine, [replace(FOUND, source="elsewhere")])
+    ] == [(run_id, "base")]
 
 
 def test_other_values_columns_or_rows_are_new(engine: Engine) -> None:
     record_imports(engine, [FOUND])
-    others = [
+    changed_imports = [
         replace(FOUND, series=(replace(ONE, values=np.array([1.0, 2.6])), TWO)),
         replace(FOUND, series=(ONE,)),
         replace(FOUND, series=(ONE, TWO, replace(TWO, block=3))),
         replace(FOUND, columns=("new",), series=(replace(ONE, column="new"), replace(TWO, column="new"))),
         replace(FOUND, series=(replace(ONE, direction="lower"), TWO)),
     ]
-    assert [duplicates(engine, [other]) for other in others] == [[], [], [], [], []]
+    assert [duplicates(engine, [other]) for other in changed_imports] == [[], [], [], [], []]
 
 
 def test_the_same_tables_are_recognised_and_other_tables_are_new(engine: Engine) -> None:
     (run_id,) = record_imports(engine, [TABLES])
-    assert [(found.run_id, found.name) for found in duplicates(engine, [TABLES])] == [(run_id, "mail.txt")]
+    assert [(duplicate.run_id, duplicate.name) for duplicate in duplicates(engine, [TABLES])] == [(run_id, "mail.txt")]
     more = replace(TABLES, tables=(*TABLES.tables, *TABLES.tables))
     assert duplicates(engine, [more]) == []

@@ -65,24 +65,24 @@ def test_each_column_of_samples_is_a_run_and_is_read_exactly(engine: Engine) -> 
 
 def test_an_imported_run_has_its_kind_and_blocks(engine: Engine) -> None:
     old, _ = record_imports(engine, [TREE])
-    found = findings(engine, old)
-    assert (found.run.kind, found.run.state, found.run.design.blocks, found.paired) == (
+    result = findings(engine, old)
+    assert (result.run.kind, result.run.state, result.run.design.blocks, result.paired) == (
         "imported",
         "complete",
         2,
         False,
     )
-    means = {(row["metric"], row["block"]): row["value"] for row in found.values.iter_rows(named=True)}
+    means = {(row["metric"], row["block"]): row["value"] for row in result.values.iter_rows(named=True)}
     assert means == {("throughput", 1): 2.5, ("throughput", 2): 3.0, ("latency", 1): 9.0}
 
 
 def test_printed_tables_are_read_completely(engine: Engine) -> None:
     (run_id,) = record_imports(engine, [Import("mail", "mail.txt", tables=(TABLE, TABLE))])
     assert printed_tables(engine, run_id) == (TABLE, TABLE)
-    found = findings(engine, run_id)
-    assert [column.name for column in found.columns] == ["vanilla", "patched"]
-    assert found.printed == (TABLE, TABLE)
-    assert found.verdicts == []
+    result = findings(engine, run_id)
+    assert [column.name for column in result.columns] == ["vanilla", "patched"]
+    assert result.printed == (TABLE, TABLE)
+    assert result.verdicts == []
 
 
 def test_a_failed_import_stores_nothing(engine: Engine) -> None:

@@ -32,10 +32,10 @@ def block_values(engine: Engine, run_id: int) -> pl.DataFrame:
 
 
 def test_values_and_samples_are_read_exactly(engine: Engine, experiment: Experiment) -> None:
-    made = plan(experiment, 1)
-    run_id = begin(engine, made)
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
     samples = [0.1, 4.25, 1e-9, 7.0]
-    writing.record(engine, run_id, made.trials[6], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0, samples)]))
+    writing.record(engine, run_id, run_plan.trials[6], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0, samples)]))
     s = schema.samples.c
     with engine.connect() as connection:
         ((name, count, data),) = connection.execute(select(s.name, s.count, s.data))
@@ -46,9 +46,9 @@ def test_values_and_samples_are_read_exactly(engine: Engine, experiment: Experim
 
 def test_iterations_of_a_block_are_averaged(engine: Engine) -> None:
     text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 3")
-    made = plan(parse(text, "f"), 1)
-    run_id = begin(engine, made, text)
-    cell = [trial for trial in made.trials if trial.phase == "measure"][:3]
+    run_plan = plan(parse(text, "f"), 1)
+    run_id = begin(engine, run_plan, text)
+    cell = [trial for trial in run_plan.trials if trial.phase == "measure"][:3]
     for trial, value in zip(cell, (1.0, 2.0, 6.0), strict=True):
         writing.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, [Metric(LATENCY, value)]))
     assert block_values(engine, run_id).select("value", "iterations").rows() == [(3.0, 3)]
@@ -56,9 +56,9 @@ def test_iterations_of_a_block_are_averaged(engine: Engine) -> None:
 
 def test_an_iteration_without_a_value_leaves_a_gap_in_its_cell(engine: Engine) -> None:
     text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 4")
-    made = plan(parse(text, "f"), 1)
-    run_id = begin(engine, made, text)
-    trials = [trial for trial in made.trials if trial.phase == "measure"][:4]
+    run_plan = plan(parse(text, "f"), 1)
+    run_id = begin(engine, run_plan, text)
+    trials = [trial for trial in run_plan.trials if trial.phase == "measure"][:4]
     measurements = [
         Measurement("failed", 1.0, 2.0, reason="no memory"),
         Measurement("ok", 1.0, 2.0, [Metric(LATENCY, -inf), Metric(RATE, 5.0)]),
@@ -74,18 +74,18 @@ def test_an_iteration_without_a_value_leaves_a_gap_in_its_cell(engine: Engine) -
 
 
 def test_a_value_that_is_not_a_number_is_refused(engine: Engine, experiment: Experiment) -> None:
-    made = plan(experiment, 1)
-    run_id = begin(engine, made)
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
     with pytest.raises(ValueError, match=r"latency .* is not a number"):
-        writing.record(engine, run_id, made.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, nan)]))
+        writing.record(engine, run_id, run_plan.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, nan)]))
     assert writing.done(engine, run_id) == set()
 
 
 def test_warm_up_and_failed_trials_are_kept_but_not_analysed(engine: Engine, experiment: Experiment) -> None:
-    made = plan(experiment, 1)
-    run_id = begin(engine, made)
-    writing.record(engine, run_id, made.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0)]))
-    writing.record(engine, run_id, made.trials[6], Measurement("timeout", 1.0, 2.0, reason="too long"))
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
+    writing.record(engine, run_id, run_plan.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0)]))
+    writing.record(engine, run_id, run_plan.trials[6], Measurement("timeout", 1.0, 2.0, reason="too long"))
     assert len(block_values(engine, run_id)) == 0
     assert writing.done(engine, run_id) == {0, 6}
     assert reading.failures(engine, run_id)["reason"].to_list() == ["too long"]
@@ -94,9 +94,9 @@ def test_warm_up_and_failed_trials_are_kept_but_not_analysed(engine: Engine, exp
 def test_conditions_are_weighted_by_duration_and_null_where_not_observed(
     engine: Engine, experiment: Experiment
 ) -> None:
-    made = plan(experiment, 1)
-    run_id = begin(engine, made)
-    trials = [trial for trial in made.trials if trial.variant.name == "base"]
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
+    trials = [trial for trial in run_plan.trials if trial.variant.name == "base"]
     for trial, seconds, steal in zip(trials, (100.0, 1.0, 3.0), (50.0, 4.0, 8.0), strict=False):
         conditions = Conditions(load=0.5, steal_percent=steal, clocksource="tsc")
         writing.record(engine, run_id, trial, Measurement("ok", 1.0, seconds, conditions=conditions))
@@ -107,20 +107,20 @@ def test_conditions_are_weighted_by_duration_and_null_where_not_observed(
 
 
 def test_a_trial_cannot_be_recorded_twice(engine: Engine, experiment: Experiment) -> None:
-    made = plan(experiment, 1)
-    run_id = begin(engine, made)
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
     good = Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0)])
-    writing.record(engine, run_id, made.trials[0], good)
+    writing.record(engine, run_id, run_plan.trials[0], good)
     with pytest.raises(Exception, match="UNIQUE"):
-        writing.record(engine, run_id, made.trials[0], good)
+        writing.record(engine, run_id, run_plan.trials[0], good)
     assert writing.done(engine, run_id) == {0}
 
 
 def test_a_long_output_keeps_both_ends(engine: Engine, experiment: Experiment) -> None:
-    made = plan(experiment, 1)
-    run_id = begin(engine, made)
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
     printed = "BEGIN" + "x" * 3_000_000 + "END"
-    writing.record(engine, run_id, made.trials[0], Measurement("failed", 1.0, 2.0, reason="r", stdout=printed))
+    writing.record(engine, run_id, run_plan.trials[0], Measurement("failed", 1.0, 2.0, reason="r", stdout=printed))
     kept = next(reading.failed_outputs(engine, run_id))
     assert "BEGIN" in kept
     assert "END" in kept
@@ -133,12 +133,12 @@ def test_packed_values_are_unpacked_exactly(values: list[float]) -> None:
 
 
 def test_counters_are_means_over_the_trials_of_a_block(engine: Engine, experiment: Experiment) -> None:
-    made = plan(experiment, 1)
-    run_id = begin(engine, made)
-    in_block = [trial for trial in made.trials if trial.phase == "measure" and trial.block == 1][:2]
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
+    in_block = [trial for trial in run_plan.trials if trial.phase == "measure" and trial.block == 1][:2]
     for trial, counted in zip(in_block, ({"forks": 3, "steal_ms": 0.5}, {}), strict=True):
         writing.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, counters=counted))
-    failed = next(trial for trial in made.trials if trial.block == 2)
+    failed = next(trial for trial in run_plan.trials if trial.block == 2)
     writing.record(engine, run_id, failed, Measurement("failed", 1.0, 2.0, counters={"forks": 99}))
     counters = reading.counters(engine, run_id)
     name, row = in_block[0].variant.name, in_block[0].row
