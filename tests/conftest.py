@@ -1,4 +1,4 @@
-"""What tests of several folders share."""
+"""Fixtures that tests of several folders share."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from schedlab.store import writing
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Script, Scripted
 
-# A shell that starts the tests in the background has SIGINT ignored, which every program that a test starts inherits.
+# A shell ignores SIGINT in background jobs, and every program that a test starts inherits the ignored signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No test asserts wall time, and a busy machine is no mistake.
+# No test asserts wall time, so a slow example on a busy machine is not a failure.
 settings.register_profile("schedlab", deadline=None)
 settings.load_profile("schedlab")
 
@@ -85,7 +85,7 @@ def engine(tmp_path: Path) -> Engine:
 
 @pytest.fixture
 def run_script(engine: Engine) -> Callable[..., tuple[int, Scripted]]:
-    """Takes an experiment text and a script through the real pipeline; the run's number and the target."""
+    """Function that runs a script through the real pipeline and returns the run's number and the target."""
 
     def run(script: Script, text: str = TWO_VARIANTS, seed: int = 1, quick: bool = False) -> tuple[int, Scripted]:
         run_plan = plan(parse(text, "test.toml"), seed, quick=quick)

@@ -54,7 +54,7 @@ def edges(root: Path = ROOT) -> Edges:
 
 
 def cycle(graph: Edges) -> list[str]:
-    """Return the packages of a cycle in order, the first one again at the end; empty for an acyclic graph."""
+    """Return the packages of a cycle in order, with the first package repeated last; empty for an acyclic graph."""
     finished: set[str] = set()
 
     def visit(package: str, path: list[str]) -> list[str]:
@@ -88,7 +88,7 @@ def test_lower_layers_do_not_import_higher_layers() -> None:
     assert not wrong, "a lower layer imports a higher layer:\n" + "\n".join(wrong)
 
 
-def test_a_cycle_is_found_and_named() -> None:
+def test_a_cycle_is_detected_and_named() -> None:
     graph = {("a", "b"): "", ("b", "c"): "", ("c", "b"): "", ("a", "d"): ""}
     assert cycle(graph) == ["b", "c", "b"]
     assert cycle({edge: "" for edge in graph if edge != ("c", "b")}) == []

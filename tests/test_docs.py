@@ -1,4 +1,4 @@
-"""The documentation says what the code does."""
+"""Generated reference pages are current, and links between pages resolve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reference() -> dict[str, str]:
     return pages
 
 
-def test_the_reference_is_that_of_the_code() -> None:
+def test_the_reference_pages_are_current() -> None:
     for name, text in reference().items():
         written = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
         assert written == text, f"docs/reference/{name} is old: run docs/make_reference.py"
@@ -31,7 +31,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def test_links_between_pages_resolve(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -8,7 +8,7 @@ from schedlab import kinds
 from schedlab.workloads.registry import adapter, names
 
 
-def test_every_unit_of_the_metrics_of_workloads_is_speed() -> None:
+def test_every_metric_of_a_workload_has_a_unit_of_speed_or_counts_events() -> None:
     units = {spec.unit for name in names() for spec in adapter(name).metrics}
     assert {unit for unit in units if not kinds.is_speed(unit)} <= {"events"}
 

@@ -1,4 +1,4 @@
-"""Locks on files: exclusive, shared, without waiting, and gone with their holder."""
+"""Locks on files: exclusive, shared, non-blocking, and released when the holder closes the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's scratch folder: kept while the run lives, and removed by the next run after a kill."""
+"""A run's scratch folder exists while the run lives; the next run removes the folders of killed runs."""
 
 from __future__ import annotations
 

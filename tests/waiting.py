@@ -1,4 +1,4 @@
-"""Waiting for what another process does."""
+"""Wait for an effect of another process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def eventually(condition: Callable[[], object], what: str = "did not happen", seconds: float = 100.0) -> None:
-    """Poll until it holds; the limit only bounds a failing test, which then says ``what``."""
+    """Poll until ``condition`` is true. After ``seconds`` fail with the message ``what``."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, what

@@ -69,7 +69,7 @@ def test_main_effects_and_interactions_of_three_switches_have_verdicts() -> None
 
 
 def test_a_half_fraction_of_three_names_its_aliases() -> None:
-    """C = −AB, resolution III: every main effect is aliased with the interaction of the other two (textbook 2^(3−1))."""
+    """C = −AB, resolution III: the alias of every main effect is the interaction of the other two (2^(3−1))."""
     design = layout("ABC", {"C": "AB"})
     assert len(design.runs) == 4
     assert "base" in design.runs

@@ -1,4 +1,4 @@
-"""The command line in this process: the same entry point, arguments and exit codes, many times faster."""
+"""Run the command line in this process: same entry point, arguments and exit codes, without the start of Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Done:
 
     @property
     def words(self) -> str:
-        """What went to stderr, as one line."""
+        """Standard error as one line."""
         return " ".join(self.err.split())
 
 
@@ -30,7 +30,7 @@ Schedlab = Callable[..., Done]
 
 
 def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
-    """A function that runs the command line with these arguments."""
+    """Return a function that runs the command line with its arguments."""
 
     def schedlab(*arguments: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["schedlab", *map(str, arguments)])
@@ -40,7 +40,7 @@ def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         except SystemExit as end:
             code = end.code
         finally:
-            gc.enable()  # a command's process is short and does without
+            gc.enable()  # commands disable garbage collection, which would affect later tests
         captured = capsys.readouterr()
         return Done(int(str(code or 0)), captured.out, captured.err)
 

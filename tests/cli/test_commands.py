@@ -114,7 +114,7 @@ def test_a_locked_or_absent_tunable_is_a_refusal_before_the_first_trial(tmp_path
     assert not (tmp_path / "s.sqlite").exists()
 
 
-def test_the_migration_cost_experiment_runs_on_a_tree_of_files_and_is_labelled(tmp_path: Path) -> None:
+def test_the_migration_cost_experiment_runs_with_sysroot_and_is_labelled(tmp_path: Path) -> None:
     build_fake_tree(tmp_path / "tree", kernel="6.18.0")
     file = tmp_path / "tree/sys/kernel/debug/sched/migration_cost_ns"
     before = file.read_text()
@@ -129,7 +129,7 @@ def test_the_migration_cost_experiment_runs_on_a_tree_of_files_and_is_labelled(t
     assert file.read_text() == before
 
 
-def test_a_store_of_another_version_is_left_alone(tmp_path: Path) -> None:
+def test_a_store_of_another_version_is_not_changed(tmp_path: Path) -> None:
     schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
     with sqlite3.connect(tmp_path / "s.sqlite") as store:
         store.execute("UPDATE schedlab_store SET version = 99")
@@ -179,7 +179,7 @@ def trials(store: Path) -> int:
 
 
 def wait_for_trials(store: Path, number: int) -> None:
-    """Poll until the store contains that many; the limit only bounds a failing test."""
+    """Poll until the store contains ``number`` trials. The time limit only bounds a failing test."""
     end = time.monotonic() + 60
     while trials(store) < number:
         assert time.monotonic() < end
@@ -200,7 +200,7 @@ def interrupted_run(tmp_path: Path, how: signal.Signals) -> tuple[int, str]:
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while STAT_INTERVAL.read_text().strip() != other:
-        assert time.monotonic() < end, "the variant was never put in place"
+        assert time.monotonic() < end, "the variant was never applied"
         time.sleep(0.01)
     running.send_signal(how)
     return running.wait(60), STAT_INTERVAL.read_text().strip()
@@ -208,7 +208,7 @@ def interrupted_run(tmp_path: Path, how: signal.Signals) -> tuple[int, str]:
 
 @needs_root
 @pytest.mark.root
-def test_a_normal_end_puts_tunables_back(tmp_path: Path) -> None:
+def test_a_normal_end_restores_tunables(tmp_path: Path) -> None:
     before = STAT_INTERVAL.read_text()
     path = small(tmp_path, variant='tunables = { "vm.stat_interval" = 9 }', run="cat /proc/sys/vm/stat_interval")
     done = schedlab("run", path, "--store", tmp_path / "s.sqlite")
@@ -224,14 +224,14 @@ def test_a_normal_end_puts_tunables_back(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.root
 @pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_ctrl_c_and_sigterm_put_tunables_back(tmp_path: Path, how: signal.Signals, status: int) -> None:
+def test_ctrl_c_and_sigterm_restore_tunables(tmp_path: Path, how: signal.Signals, status: int) -> None:
     before = STAT_INTERVAL.read_text().strip()
     assert interrupted_run(tmp_path, how) == (status, before)
 
 
 @needs_root
 @pytest.mark.root
-def test_after_kill_9_the_next_start_puts_tunables_back(tmp_path: Path) -> None:
+def test_after_kill_9_the_next_start_restores_tunables(tmp_path: Path) -> None:
     before = STAT_INTERVAL.read_text().strip()
     status, left = interrupted_run(tmp_path, signal.SIGKILL)
     assert status == -signal.SIGKILL
@@ -256,7 +256,7 @@ def test_tunables_are_listed_and_shown_with_every_place(tmp_path: Path) -> None:
     assert "sched.migration_cost_ns" in unknown.stderr
 
 
-def test_workloads_doctor_and_completion_answer() -> None:
+def test_workloads_doctor_and_completion_run() -> None:
     assert "hackbench" in schedlab("workloads").stdout
     assert "groups" in schedlab("workloads", "hackbench").stdout
     assert schedlab("workloads", "hackbensh").returncode == 2
@@ -275,7 +275,7 @@ def test_the_installed_command_runs() -> None:
     assert shutil.which(str(installed))
 
 
-def test_counters_are_kept_with_a_run_and_shown_on_request(tmp_path: Path) -> None:
+def test_counters_are_stored_with_a_run_and_shown_on_request(tmp_path: Path) -> None:
     run = "sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done'"
     schedlab("run", small(tmp_path, run=run), "--store", tmp_path / "s.sqlite")
     assert "Counters" not in schedlab("report", "--store", tmp_path / "s.sqlite").stdout
@@ -315,7 +315,7 @@ def test_a_second_run_on_the_machine_is_refused_and_names_the_first(tmp_path: Pa
 
 @needs_root
 @pytest.mark.root
-def test_a_value_that_somebody_else_changes_ends_the_run_and_is_left_alone(tmp_path: Path) -> None:
+def test_a_tunable_that_another_process_changes_ends_the_run_and_is_not_restored(tmp_path: Path) -> None:
     before = STAT_INTERVAL.read_text()
     path = small(tmp_path, blocks=50, variant='tunables = { "vm.stat_interval" = 7 }', run="sleep 0.1")
     command = [sys.executable, "-m", "schedlab", "run", str(path), "--store", str(tmp_path / "s.sqlite")]
@@ -323,7 +323,7 @@ def test_a_value_that_somebody_else_changes_ends_the_run_and_is_left_alone(tmp_p
     try:
         end = time.monotonic() + 60
         while STAT_INTERVAL.read_text().strip() != "7":
-            assert time.monotonic() < end, "the variant was never put in place"
+            assert time.monotonic() < end, "the variant was never applied"
             time.sleep(0.01)
         STAT_INTERVAL.write_text("11\n")
         _, error = running.communicate(timeout=60)
@@ -372,7 +372,7 @@ def test_a_store_may_have_any_name(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).exists()
 
 
-def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path: Path) -> None:
+def test_names_that_look_like_markup_are_printed_verbatim(tmp_path: Path) -> None:
     path = small(tmp_path, run="sh -c 'echo [/foo] >&2; exit 1'")
     path.write_text(path.read_text().replace('"changed"', '"x[bold]y"'))
     done = schedlab("run", path, "--store", tmp_path / "s.sqlite")
@@ -382,7 +382,7 @@ def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path: Path) -> 
     assert "x[bold]y" in schedlab("run", path, "--dry-run", "--store", tmp_path / "s.sqlite").stdout
 
 
-def test_a_reader_that_ends_early_is_not_a_failure(tmp_path: Path) -> None:
+def test_a_reader_that_closes_the_pipe_early_is_not_a_failure(tmp_path: Path) -> None:
     line = f"{sys.executable} -m schedlab tunables list --all | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "0", done.stderr

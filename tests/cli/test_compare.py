@@ -27,7 +27,7 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return runner(monkeypatch, capsys)
 
 
-def wobbling(factor: float) -> Callable[[Trial], float]:
+def noisy(factor: float) -> Callable[[Trial], float]:
     return lambda trial: factor * (1 + 0.001 * ((trial.index * 7919) % 13))
 
 
@@ -46,8 +46,8 @@ def hackbench_tree(folder: Path, *names: str) -> Path:
 def test_two_runs_are_compared_and_a_regression_can_exit_with_1(
     schedlab: Schedlab, run_script: Callable[..., object], engine: Engine
 ) -> None:
-    run_script(wobbling(1.0))
-    run_script(wobbling(1.2), seed=2)
+    run_script(noisy(1.0))
+    run_script(noisy(1.2), seed=2)
     done = schedlab("compare", "1", "2", "--store", engine.url.database)
     assert done.code == 0
     assert done.out.splitlines()[0] == "2:base against 1:base [scripted]"
@@ -59,7 +59,7 @@ def test_two_runs_are_compared_and_a_regression_can_exit_with_1(
 
 
 def test_variants_of_one_run_are_paired(schedlab: Schedlab, run_script: Callable[..., object], engine: Engine) -> None:
-    run_script(wobbling(1.0))
+    run_script(noisy(1.0))
     output = json.loads(
         schedlab("compare", "test:changed", "1:base", "--store", engine.url.database, "--format", "json").out
     )
@@ -67,7 +67,7 @@ def test_variants_of_one_run_are_paired(schedlab: Schedlab, run_script: Callable
     assert {row["method"] for row in output["rows"]} == {"paired"}
 
 
-def test_a_path_with_several_runs_brings_all_and_needs_no_store(schedlab: Schedlab, tmp_path: Path) -> None:
+def test_a_path_with_several_runs_selects_all_of_them_and_needs_no_store(schedlab: Schedlab, tmp_path: Path) -> None:
     tree = hackbench_tree(tmp_path / "work", "base", "new", "newer")
     output = json.loads(schedlab("compare", tree, "--store", tmp_path / "none.sqlite", "--format", "json").out)
     assert [column["name"] for column in output["columns"]] == ["base", "new", "newer"]
@@ -97,7 +97,7 @@ def test_rows_without_a_match_are_listed_with_the_reason(schedlab: Schedlab, tmp
     assert "Not compared throughout hackbench-process-pipes time at groups=4: new has groups=1" in flat
 
 
-def test_a_word_that_names_a_path_and_a_run_is_refused(
+def test_an_argument_that_names_a_path_and_a_run_is_refused(
     schedlab: Schedlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = hackbench_tree(tmp_path / "work", "base", "new")
@@ -148,9 +148,9 @@ def test_runs_that_cannot_be_compared_are_refused(
     schedlab: Schedlab, run_script: Callable[..., object], engine: Engine
 ) -> None:
     small = TWO_VARIANTS.replace("blocks = 8", "blocks = 2")
-    run_script(wobbling(1.0), small)
-    run_script(wobbling(1.0), small.replace("groups = [1, 4]", "groups = 16").replace('"test"', '"other"'))
-    run_script(wobbling(1.0), small)
+    run_script(noisy(1.0), small)
+    run_script(noisy(1.0), small.replace("groups = [1, 4]", "groups = 16").replace('"test"', '"other"'))
+    run_script(noisy(1.0), small)
     for words, what in REFUSED.items():
         for form in (["text"], ["mmtests", "--stars", "none"]):
             done = schedlab("compare", *words, "--store", engine.url.database, "--format", *form)

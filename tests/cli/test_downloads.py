@@ -1,4 +1,4 @@
-"""Commands that only show a plan download no kernel, and list the downloads of a run."""
+"""Commands that only show a plan list the downloads of a run and download no kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGE = "kernel debian-6.12: linux-image-6.12.9+deb12-cloud-amd64 6.12.9-1~bpo
 
 @pytest.fixture
 def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApt]:
-    """A machine with an empty cache, and an apt that offers a kernel."""
+    """Machine with an empty cache and an apt stub that offers a kernel."""
     if shutil.which("dpkg-deb") is None:
         pytest.skip("dpkg-deb is not installed: no Debian package can be made here")
     apt_stub = FakeApt(tmp_path / "apt")

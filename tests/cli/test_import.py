@@ -163,7 +163,7 @@ def test_the_baseline_is_the_first_run(folder: Path) -> None:
     assert [run.name for run in reversed(reading.runs(engine))] == ["after", "before"]
 
 
-def test_a_direction_of_the_user_replaces_that_of_the_reader(folder: Path) -> None:
+def test_a_direction_of_the_user_overrides_the_reader(folder: Path) -> None:
     lines = [f"{column},game,score,points,lower,{value}" for column, value in (("base", 1), ("patched", 2))]
     (folder / "score.csv").write_text("\n".join(["column,workload,metric,unit,direction,value", *lines]) + "\n")
     engine = imported(folder, folder / "score.csv")
@@ -173,7 +173,7 @@ def test_a_direction_of_the_user_replaces_that_of_the_reader(folder: Path) -> No
     assert results["tables"][0]["rows"][0]["direction"] == "higher"
 
 
-def test_runs_lists_imports_and_says_that_they_have_no_experiment_file(folder: Path) -> None:
+def test_the_list_of_runs_contains_imports_without_experiment_file(folder: Path) -> None:
     imported(folder, folder / "before.log", folder / "after.log")
     listed = schedlab("runs", "--store", folder / "store.sqlite").output
     assert [line.split()[:6] for line in listed.splitlines()[1:]] == [
@@ -239,7 +239,7 @@ def test_an_error_ends_the_process_with_a_message_and_its_exit_code(folder: Path
     assert "error: standard input:1: is empty" in ended.stderr
 
 
-def test_a_table_of_unknown_layout_is_read_by_the_stated_one(folder: Path) -> None:
+def test_a_table_of_unknown_layout_is_read_by_the_stated_layout(folder: Path) -> None:
     mail = folder / "mail.txt"
     mail.write_text("ops a second:\n\n        base     new\nread     100     110\nwrite    200     190\n")
     problem = refused(schedlab("import", mail, "--to", folder / "store.sqlite"))

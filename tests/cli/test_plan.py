@@ -32,7 +32,7 @@ def plan(*arguments: object) -> Result:
 
 
 def scatter(trial: Trial) -> float:
-    """Blocks with a common deviation of 5 %, and iterations with a deviation of 2 %."""
+    """Value of a trial: a deviation of 5 % shared by its block and a deviation of 2 % of its own iteration."""
     luck = np.random.default_rng(trial.block).normal(0, 0.05)
     return float(np.exp(luck + np.random.default_rng(1000 + trial.index).normal(0, 0.02)))
 
@@ -81,7 +81,7 @@ def test_the_noise_of_a_run_gives_iterations_and_blocks(pilot: Path) -> None:
     row = output["from"]["rows"][0]
     assert row["within"] == pytest.approx(0.02, rel=0.3)
     assert row["between"] == pytest.approx(0.05, rel=0.5)
-    # The common deviation of a block is not in the ratio: sqrt(2 · 0.02² / 3) = 0.0163 comes from iterations alone.
+    # The deviation of a block cancels in the ratio: sqrt(2 · 0.02² / 3) = 0.0163 comes from iterations alone.
     assert row["of_ratio"] == pytest.approx(0.0163, rel=0.4)
     assert output["from"]["effect"] == 0.01
     assert output["from"]["as_in_file"]["iterations"] == 3
@@ -105,7 +105,7 @@ def test_rows_that_the_run_did_not_measure_are_named(pilot: Path) -> None:
     assert "hackbench groups=1 time" in output
 
 
-def test_a_run_of_other_rows_alone_is_refused(pilot: Path) -> None:
+def test_a_run_without_rows_of_the_experiment_is_refused(pilot: Path) -> None:
     pilot.write_text(PILOT.replace("groups = [1, 4]", "groups = 16"))
     with pytest.raises(SchedlabError, match="cannot size this experiment"):
         plan(pilot, "--from", 1)

@@ -47,7 +47,7 @@ def store(tmp_path: Path, run_script: Callable[..., object]) -> Path:
 
 
 def counted(trial: Trial) -> Measurement:
-    """A counter that only the changed variant has, and a counter of all variants."""
+    """Measurement with a counter of all variants and a counter of the changed variant only."""
     counters = {"forks": 100.0 + trial.index} | ({"schedstat.odd_one": 7.0} if trial.variant.name == "changed" else {})
     specs = [spec for spec in adapter(trial.row.use).metrics if spec.name in trial.row.judged]
     return Measurement("ok", 0, 1, [Metric(spec, 1.0) for spec in specs], counters=counters)
@@ -141,7 +141,7 @@ def test_the_control_of_the_mmtests_view_is_labelled_and_stars_are_verdicts(sche
     assert "control (A/A)" in output
     means = [line for line in output.splitlines() if line.startswith("Amean")]
     assert len(means) == 2
-    # The control's figure is in parentheses, that of the changed variant between asterisks.
+    # The control's figure is in parentheses; the changed variant's figure is between asterisks.
     assert all(line.count("(") == 2 and line.count("*") == 2 for line in means)
     assert "[scripted]" in output
     plain = schedlab("report", "--store", store, "--format", "mmtests", "--stars", "none").out
@@ -199,7 +199,7 @@ def test_options_that_a_format_would_ignore_are_refused(schedlab: Schedlab, stor
         assert f"{option[0]}: has no meaning for {form}" in done.words
 
 
-def test_a_file_is_replaced_completely_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report"
     path.write_text("old")
     path.chmod(0o640)
@@ -226,7 +226,7 @@ def test_a_link_is_followed_and_a_device_is_written_directly(tmp_path: Path) -> 
 
 
 def on_a_terminal(*arguments: object, env: dict[str, str]) -> str:
-    """The output of the command on a terminal of 90 columns."""
+    """Return the output of the command on a terminal of 90 columns."""
     ours, theirs = pty.openpty()
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
     process = subprocess.Popen(

@@ -48,7 +48,7 @@ def test_imported_columns_are_judged_as_unpaired_groups(engine: Engine) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))])
     comparison = one_row(engine, "old", "new")
     (verdict,) = comparison.verdicts
-    # Independent of the code under test: scipy's own Welch test on the logarithms.
+    # Independent reference: scipy's Welch test on the logarithms.
     expected = ttest_ind(np.log(NEW), np.log(OLD), equal_var=False)
     interval = expected.confidence_interval(0.95)
     assert verdict.p == pytest.approx(expected.pvalue, rel=1e-9)
@@ -84,11 +84,11 @@ def test_variants_of_one_run_are_paired_by_block(run_script: Run, engine: Engine
     comparison = one_row(engine, f"{run_id}:base", f"{run_id}:changed")
     assert comparison.paired
     assert [column.name for column in comparison.columns] == ["base", "changed"]
-    # Blocks differ by a factor of up to nine; only pairing removes that.
+    # Blocks differ by a factor of up to nine; only pairing removes this difference.
     assert [(v.word, round(v.ratio, 6), v.n) for v in comparison.verdicts] == [("worse", 1.02, 8)] * 2
 
 
-def test_two_measured_runs_are_unpaired_with_distinct_names_and_their_own_warnings(
+def test_two_measured_runs_are_unpaired_with_distinct_names_and_the_warnings_of_each_run(
     run_script: Run, engine: Engine
 ) -> None:
     def script(trial: Trial) -> float:

@@ -1,4 +1,4 @@
-"""A factorial becomes variants: every combination or a fraction of them, always with the baseline."""
+"""A factorial expands to variants: every combination or a fraction of them, always with the baseline."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ use = "hackbench"
 
 
 def table(count: int, *generators: str) -> FactorialTable:
-    """Switches a, b, c, … that set nothing."""
+    """Factorial of switches a, b, c, … without settings."""
     return FactorialTable.model_validate(
         {"switches": {chr(97 + i): {} for i in range(count)}, "generators": list(generators)}
     )
@@ -82,7 +82,7 @@ def test_the_plan_contains_the_expanded_variants_and_the_store_their_switches() 
     [("c = a*b", {"", "ac", "bc", "ab"}), ("d = a*b*c", {"", "ad", "bd", "cd", "ab", "ac", "bc", "abcd"})],
 )
 def test_a_generator_keeps_the_half_with_the_baseline(generator: str, kept: set[str]) -> None:
-    """By hand: c is on when exactly one of a and b is; d when an odd number of a, b and c is."""
+    """Compare with fractions by hand: c = a xor b, and d = a xor b xor c."""
     expanded = table(3 if generator[0] == "c" else 4, generator)
     assert {name.replace("+", "") for name in runs(expanded, "")} == kept
 
@@ -99,7 +99,7 @@ def test_a_generator_keeps_the_half_with_the_baseline(generator: str, kept: set[
         (7, ("d = a*b", "e = a*c", "f = b*c", "g = a*b*c"), 3),
     ],
 )
-def test_resolutions_are_those_of_the_textbook(count: int, generators: tuple[str, ...], expected: int | None) -> None:
+def test_resolutions_equal_the_textbook(count: int, generators: tuple[str, ...], expected: int | None) -> None:
     """Box, Hunter & Hunter 1978, table 12.15: 2^(3-1), 2^(5-2) and 2^(7-4) III, 2^(4-1) and 2^(6-2) IV, 2^(5-1) V."""
     assert resolution(table(count, *generators)) == expected
 
@@ -152,6 +152,6 @@ def test_generators_that_confound_two_switches_are_refused() -> None:
     assert "their effects are confounded" in error_of(text)
 
 
-def test_a_mistake_elsewhere_is_reported_together_with_those_of_the_factorial() -> None:
+def test_mistakes_in_the_factorial_and_elsewhere_are_reported_together() -> None:
     message = error_of(SWITCHES.replace('slice = "100ms"', "").replace('"hackbench"', '"hackbensh"'))
     assert len(message.splitlines()) == 2

@@ -107,11 +107,11 @@ def test_an_empty_list_is_refused() -> None:
     assert "file.toml:18: workload[1].groups: is an empty list" in error_of(TWO_VARIANTS.replace("[1, 4]", "[]"))
 
 
-def test_no_variant_at_all_is_refused() -> None:
+def test_an_experiment_without_variants_is_refused() -> None:
     assert "variant: is missing" in error_of('[experiment]\nname = "x"\n[[workload]]\nuse = "hackbench"\n')
 
 
-def test_two_variants_of_one_name_are_refused_at_the_second() -> None:
+def test_a_repeated_name_of_a_variant_is_refused_with_the_line_of_the_second() -> None:
     message = error_of(TWO_VARIANTS.replace('"changed"', '"base"'))
     assert message == "file.toml:13: variant[2].name: two variants are called 'base'"
 

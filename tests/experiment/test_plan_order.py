@@ -1,4 +1,4 @@
-"""The order of trials is a contract: the same experiment and seed give the same order on every machine, always."""
+"""The order of trials is a contract: experiment and seed determine the order on every machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_block_contains_every_cell_once(experiment: Experiment) -> None:
         assert sorted(order(run_plan, block)) == sorted(order(run_plan, 0))
 
 
-def test_in_a_block_each_variant_is_put_in_place_once(experiment: Experiment) -> None:
+def test_in_a_block_each_variant_is_applied_once(experiment: Experiment) -> None:
     run_plan = plan(experiment, seed=3)
     for _, trials in groupby(run_plan.trials, key=lambda trial: trial.block):
         placed = [name for name, _ in groupby(trials, key=lambda trial: trial.variant.name)]
@@ -77,7 +77,7 @@ def test_a_design_without_control_has_no_control() -> None:
 
 
 def test_quick_has_the_fewest_blocks_for_a_verdict(experiment: Experiment) -> None:
-    # Two rows, Holm: the smallest adjusted p with n blocks is 2 · 2 / 2^n, which 7 blocks bring below 0.05.
+    # Holm over two rows: the smallest adjusted p of n blocks is 2 · 2 / 2^n, which is below 0.05 from 7 blocks on.
     assert quick(experiment).design.blocks == 7
     assert (
         quick(

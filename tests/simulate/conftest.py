@@ -1,4 +1,4 @@
-"""Trees of files in place of sysfs: recorded with ``grep -r .`` on a real machine, or built from a description."""
+"""Replacements of sysfs: trees recorded with ``grep -r .`` on a real machine, or built from a description."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Tree = Callable[..., Path]
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Callable[[str], Path]:
-    """A tree recorded from a real machine, by its name."""
+    """Function that unpacks the recorded tree of a real machine by name."""
 
     def unpack(name: str) -> Path:
         for line in (TREES / f"{name}.txt").read_text(encoding="utf-8").splitlines():
@@ -29,7 +29,7 @@ def recorded(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def built(tmp_path: Path) -> Tree:
-    """A tree from sets of CPUs: packages, nodes, caches, cores (as CPU lists), and distances."""
+    """Function that builds a tree from CPU lists of packages, nodes, caches and cores, and from distances."""
 
     def build(
         packages: list[str],

@@ -102,8 +102,8 @@ def test_samples_and_histograms_contain_every_observation() -> None:
 
 
 def test_tunables_and_attributes_have_their_effect() -> None:
-    # Two always-runnable tasks of one CPU under CFS run for half of the latency at a time: 16 ms against 128 ms make
-    # about eight times as many preemptions, less what ticks of 4 ms round the short ones up.
+    # Two always-runnable tasks of one CPU under CFS run for half of the latency at a time. A latency of 16 ms instead
+    # of 128 ms makes up to eight times as many preemptions; ticks of 4 ms lengthen the short slices.
     def preemptions(latency: str) -> int:
         values = {"sched.latency_ns": latency, "sched.min_granularity_ns": "0.5ms"}
         done = schedlab.simulate(
@@ -133,7 +133,7 @@ def test_a_horizon_ends_a_simulation() -> None:
 
 
 def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
-    # Two jobs for each CPU: make puts 2 × 16 tokens into its job server before anything else.
+    # Two jobs for each CPU: make first writes 2 × 16 tokens into its job server.
     (make,) = program("kernbench-native", {}, 16).data["groups"]
     assert make["body"][0]["loop"]["repeat"] == {"count": 32}
 
@@ -184,7 +184,7 @@ def test_a_custom_machine_is_read_from_its_file(tmp_path: Path) -> None:
 
 
 def test_a_deadlock_names_the_waiting_tasks(tmp_path: Path) -> None:
-    # Each task waits for the semaphore that the other one raises afterwards.
+    # Each task waits for the semaphore that the other task raises after its own wait.
     def group(name: str, awaited: str, raised: str) -> dict[str, Any]:
         return {"name": name, "count": 1, "body": [{"down": {"semaphore": awaited}}, {"up": {"semaphore": raised}}]}
 

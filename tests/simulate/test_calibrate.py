@@ -36,7 +36,7 @@ def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path
         if not line.startswith("#"):
             key = line.split(" = ")[0]
             assert "measured: median of 1" in message or "copied from" in message, line
-            # Noise may exceed a difference, but then the file says so.
+            # Noise may exceed a difference; the file then states the noise.
             assert key not in MEASURED or "measured" in message or "noise" in message, line
             message = ""
     for key, cost in machine.data["costs"].items():

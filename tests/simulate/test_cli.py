@@ -27,7 +27,7 @@ def test_text_is_labelled_and_has_metrics_ledger_latencies_and_counters() -> Non
     assert "no kernel was measured" in output
     for part in ("metric", "where all CPUs' time went", "distribution", "counter"):
         assert f"\n{part}" in output
-    # The first line may contain words to copy, and is not folded.
+    # The first line may contain a command to copy, so it is not wrapped.
     assert all(len(line) <= 80 for line in output.splitlines()[1:])
 
 
@@ -45,7 +45,7 @@ def test_contended_locks_are_shown() -> None:
     words = ("simulate", "pgbench-native", "mode=rw", "scale=1", "clients=8", "duration=1", "warmup=0")
     output = json.loads(schedlab(*words, "--machine", "laptop-4", "--format", "json").stdout)
     locks = {lock["name"]: lock for lock in output["locks"]}
-    # One branch, whose row every transaction locks: eight clients wait for each other.
+    # Every transaction locks the row of the only branch, so eight clients wait for each other.
     row = locks["branch"]
     assert row["locks"] == 1
     assert 0 < row["contended"] <= row["acquired"]
@@ -65,7 +65,7 @@ def test_settings_reach_the_simulation() -> None:
     output = json.loads(schedlab(*SMALL, *settings, "--format", "json").stdout)
     assert output["tunables"] == {"sched.migration_cost_ns": 100_000}
     assert output["command_line"] == "nohz_full=5"
-    # Messages are passed on one CPU alone; the main task, which creates the others, is on the first.
+    # Messages are passed on a single CPU; the main task, which creates the other tasks, is on the first CPU.
     assert [cpu for cpu, accounts in enumerate(output["ledger"]["cpus"]) if accounts["message_lines"]] == [3]
 
 

@@ -29,7 +29,7 @@ def test_a_recorded_virtual_machine_is_read_without_remarks(recorded: Callable[[
     assert "distances" not in machine
 
 
-def test_costs_are_those_of_the_nearest_shipped_machine_and_marked(recorded: Callable[[str], Path]) -> None:
+def test_costs_are_copied_from_the_nearest_shipped_machine_and_marked(recorded: Callable[[str], Path]) -> None:
     text = machine_file(recorded("kvm-2"))
     assert tomllib.loads(text)["costs"] == models.machine("laptop-4").data["costs"]
     assert "[costs] # laptop-4's, all of them" in text
@@ -44,8 +44,8 @@ def test_properties_that_sysfs_lacks_are_copied(recorded: Callable[[str], Path])
 
 
 def test_two_epycs_of_four_dies_each_keep_dies_complexes_and_siblings(built: Tree) -> None:
-    # EPYC 7451: 24 cores in 4 dies of 2 core complexes of 3 cores; Linux numbers all first threads first. Distances as
-    # AMD's firmware reports them: 16 within a package, 32 between packages.
+    # EPYC 7451: 24 cores in 4 dies of 2 core complexes of 3 cores; Linux numbers all first threads first. AMD's
+    # firmware reports the distances 16 within a package and 32 between packages.
     die = [f"{6 * d}-{6 * d + 5},{48 + 6 * d}-{48 + 6 * d + 5}" for d in range(8)]
     complexes = [f"{3 * c}-{3 * c + 2},{48 + 3 * c}-{48 + 3 * c + 2}" for c in range(16)]
     rows = [" ".join("10" if a == b else "16" if a // 4 == b // 4 else "32" for b in range(8)) for a in range(8)]
@@ -87,7 +87,7 @@ def test_a_tree_without_topology_is_refused_with_its_path(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", models.machine_names())
 def test_every_shipped_machine_can_be_made_from_its_own_topology(name: str, built: Tree) -> None:
-    """A tree with the numbering of the model gives the same counts and numbering, without a remark."""
+    """Read a tree with the numbering of the model: counts and numbering are equal, and there is no remark."""
     data = models.machine(name).data
     threads, cores = data.get("threads_per_core", 1), models.machine(name).cpus // data.get("threads_per_core", 1)
     split = data.get("numbering", "adjacent") == "split"

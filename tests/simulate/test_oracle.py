@@ -1,4 +1,4 @@
-"""The kernel of this machine as oracle: one file of rt-app on it and on the simulator, with as many CPUs."""
+"""Compare the simulator with the kernel of this machine: the same rt-app file on both, with equal numbers of CPUs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from benches.oracle.trials import NAMES, SCHEDLOAD, Seen, by_schedload, by_simul
 
 SECONDS = 2
 FEWEST, ENOUGH, TRIES = 3, 4, 8
-"""Undisturbed trials that are needed, and that are enough, of so many at most."""
+"""Fewest undisturbed trials for a comparison, number of trials after which the test stops, and most trials."""
 
-# Where the scheduler puts unpinned tasks on a crowded machine ("placement") the bench shows: the model balances by sums
-# of weights where a kernel has averages over time, and is not expected to keep the limits there.
+# The bench shows the placement of unpinned tasks on an overloaded machine ("placement"), which has no limits here: the
+# model balances by sums of weights, the kernel by averages over time.
 JUDGED = ("weights", "periodic", "handoff", "semaphores", "mixed")
 
 
 def _eevdf() -> str | None:
-    """Why the kernel model of today is no model of this machine's kernel, or None."""
+    """Return why this machine cannot be compared with the kernel model, or None."""
     if sys.platform != "linux":
         return "no Linux"
     major, minor = map(int, platform.release().split(".")[:2])
@@ -39,7 +39,7 @@ def _eevdf() -> str | None:
 
 @pytest.mark.verify
 @pytest.mark.parametrize("name", JUDGED)
-def test_shares_switches_and_wakeups_are_those_of_the_real_kernel(
+def test_shares_switches_and_wakeups_agree_with_the_real_kernel(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     if why := _eevdf():
@@ -49,7 +49,7 @@ def test_shares_switches_and_wakeups_are_those_of_the_real_kernel(
     simulated = [by_simulator(file, machine(tmp_path), seed) for seed in range(3)]
     real: list[Seen] = []
     disturbed: list[str | None] = []
-    # No longer than enough can still be had.
+    # Stop when too few trials remain to reach FEWEST.
     while len(real) < ENOUGH and len(real) + len(disturbed) < TRIES and len(disturbed) <= TRIES - FEWEST:
         trial = by_schedload(file)
         if trial.disturbed is None:
@@ -64,8 +64,8 @@ def test_shares_switches_and_wakeups_are_those_of_the_real_kernel(
     assert not off, "\n".join(f"{row.what}: {row.real} real, {row.simulated} simulated" for row in off)
 
 
-def test_an_rt_app_that_would_pass_over_events_is_not_compared_by_them(tmp_path: Path) -> None:
-    # Debian's rt-app 1.0 knows no semaphores, says nothing, and let threads run free that wait for each other here.
+def test_files_with_events_that_rt_app_does_not_know_are_recognised(tmp_path: Path) -> None:
+    # Debian's rt-app 1.0 ignores semaphores without a message, so threads that should wait for each other run freely.
     old, new = tmp_path / "old", tmp_path / "new"
     events = b"\0lock\0unlock\0wait\0signal\0sync\0sleep\0run\0timer\0"
     old.write_bytes(b"\x7fELF" + events)
@@ -75,13 +75,13 @@ def test_an_rt_app_that_would_pass_over_events_is_not_compared_by_them(tmp_path:
     assert all(not unknown_events(name, new) for name in NAMES)
 
 
-def test_rt_app_computes_what_a_file_asks_for_in_loops_of_its_own() -> None:
+def test_run_times_of_a_file_are_converted_to_loops_of_rt_app() -> None:
     task = {"cpus": [0], "run": 1000, "run1": 200, "runtime": 500, "sleep": 300}
-    # 29.4 ns a loop: told 29, rt-app would compute 1.4 % too long.
+    # A loop takes 29.4 ns. With a calibration of 29 ns rt-app would compute 1.4 % too long.
     assert in_loops(task, 29.4) == task | {"run": 34_014, "run1": 6_803}
 
 
-def test_a_figure_is_shown_off_by_runs_that_agree_and_not_by_ones_that_scatter() -> None:
+def test_a_deviation_is_significant_for_consistent_runs_and_not_for_scattered_runs() -> None:
     assert Row("share", (0.50, 0.501, 0.499), (0.52,), 0.03).shown_off(1)
     assert not Row("share", (0.50, 0.501, 0.499), (0.52,), 0.03).shown_off(30)
     assert Row("share", (0.50, 0.501, 0.499), (0.55,), 0.03).shown_off(30)
@@ -90,27 +90,28 @@ def test_a_figure_is_shown_off_by_runs_that_agree_and_not_by_ones_that_scatter()
     assert not Row("wakeups/s", (10.0, 10.1, 9.9), (20.0,), None).shown_off(1)
 
 
-def test_a_trial_counts_only_if_it_was_alone_and_the_cpus_kept_their_speed() -> None:
+def test_a_trial_with_other_load_or_a_changed_cpu_speed_is_disturbed() -> None:
     assert disturbance(OTHERS, 1000, 1000 * (1 + 0.99 * SPEED)) is None
     assert "others" in (disturbance(OTHERS + 0.001, 1000, 1000) or "")
     assert "speed" in (disturbance(0, 1000, 979) or "")
 
 
-def test_what_others_took_is_what_their_processes_used_and_the_hypervisor_stole(
+def test_other_load_is_the_cpu_time_of_other_processes_and_stolen_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("os.sysconf", lambda name: 100)
     before = Machine({(1, 0): 5.0, (7, 3): 1.0, (8, 3): 4.0}, stolen=1, clock=0)
-    # Two CPUs for 10 s: one process used 0.5 s, one that is new 0.3 s, one has ended; two ticks of 10 ms are forgiven.
+    # Two CPUs for 10 s: an old process used 0.5 s, a new process 0.3 s, and a process has ended. Two ticks of 10 ms are
+    # tolerated.
     assert others(before, Machine({(1, 0): 5.0, (7, 3): 1.5, (9, 5): 0.3}, 1, 10)) == pytest.approx(0.78 / 20)
-    # The same number, started later, is another process.
+    # A process with the same number and a later start is a different process.
     assert others(before, Machine({(1, 0): 5.0, (7, 4): 0.1}, 1, 10)) == pytest.approx(0.08 / 20)
     assert others(before, Machine({(1, 0): 5.0}, 3, 10)) == pytest.approx(1.98 / 20)
     assert others(before, Machine(before.processes, 1, 10)) == 0
 
 
-def test_a_neighbour_is_seen_and_the_trial_itself_is_not() -> None:
+def test_other_load_includes_other_processes_and_excludes_the_trial() -> None:
     burn = [sys.executable, "-c", "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"]
     before = Machine.now()
     subprocess.run(burn, check=True)
@@ -137,11 +138,11 @@ def test_a_disturbed_trial_is_repeated_and_never_judged() -> None:
         undisturbed(lambda: next(script), 3)
 
 
-def test_figures_are_held_to_three_and_fifteen_percent() -> None:
+def test_the_limits_are_3_and_15_percent() -> None:
     assert Row("share", (0.5,), (0.5149,), 0.03).within
     assert not Row("share", (0.5,), (0.5151,), 0.03).within
     assert not Row("share", (0.5,), (0.4849,), 0.03).within
     real = Seen({"a": 0.5, "b": 0.5}, 1.0, 1000, 2000, 2)
     by_figure = {row.what: row for row in rows([real], [Seen({"a": 0.52, "b": 0.48}, 1.0, 40, 1800, 2)])}
     assert [what for what, row in by_figure.items() if not row.within] == ["share of a", "share of b"]
-    assert by_figure["wakeups/s"].limit is None, "80 wake-ups are too few to be held to a limit"
+    assert by_figure["wakeups/s"].limit is None, "80 wake-ups are too few for a limit"

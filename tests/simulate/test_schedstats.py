@@ -56,7 +56,7 @@ def test_the_hosts_reader_reads_the_simulated_file(kernel: str, version: int) ->
     assert sum(map(sum, busy)) == counters["busy_balance.balanced"]
 
 
-def test_version_17_is_read_too(tmp_path: Path) -> None:
+def test_version_17_is_read(tmp_path: Path) -> None:
     newer = tmp_path / "linux-6.14.toml"
     old = models.kernel("linux-6.12").text
     newer.write_text(old.replace("version = 16", "version = 17").replace('"linux-6.12"', '"linux-6.14"'))
@@ -130,7 +130,7 @@ def test_frames_have_the_counters_by_cpu_and_mark_partial_ones() -> None:
     assert done.schedstat["tunables"].unique().to_list() == ['{"kernel.sched_schedstats":1}']
     wakeups = done.schedstat.filter(counter="schedstat.ttwu_count").group_by("seed").agg(pl.col("value").sum())
     by_task = done.tasks.filter(tunables='{"kernel.sched_schedstats":1}').group_by("seed").agg(pl.col("wakeups").sum())
-    # The main task is woken too, and is in no frame.
+    # The main task is woken too, but no frame contains it.
     assert (wakeups.sort("seed")["value"] > by_task.sort("seed")["wakeups"]).all()
     part = simulated(changes=[("0.4ms", "kernel.sched_schedstats", 1)])
     assert part.outcomes[0]["schedstats"]["state"] == "partly"

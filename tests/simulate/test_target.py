@@ -76,7 +76,7 @@ Run = Callable[..., int]
 
 @pytest.fixture
 def run(engine: Engine) -> Run:
-    """Runs a plan on its target and stores it; returns the run's number."""
+    """Function that runs a plan on its target, stores the run and returns its number."""
 
     def go(run_plan: Plan, text: str = TWO_KERNELS, spec: str | None = None) -> int:
         target = choose(spec, run_plan.experiment)
@@ -162,7 +162,7 @@ def test_every_report_says_that_the_figures_are_simulated(engine: Engine, run: R
     assert any("simulated, not measured" in note for note in results.run.notes)
 
 
-def test_the_control_is_the_baseline_to_the_last_digit(engine: Engine, run: Run) -> None:
+def test_the_control_equals_the_baseline_exactly(engine: Engine, run: Run) -> None:
     results = findings(engine, run(planned()))
     assert {verdict.ratio for verdict in results.verdicts if verdict.control} == {1.0}
 
@@ -219,7 +219,7 @@ def test_examples_of_the_host_run_here_unchanged(name: str) -> None:
     assert not target.missing_requirements(plan(experiment, 1))
 
 
-def obstacles(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
+def missing_requirements(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
     source = TWO_KERNELS
     for old, new in changed.items():
         assert old in source
@@ -246,14 +246,14 @@ def obstacles(changed: dict[str, str], spec: str = "sim:laptop-4") -> list[str]:
 def test_missing_features_of_the_simulated_machine_are_reported_before_the_first_trial(
     old: str, new: str, words: list[str]
 ) -> None:
-    (message,) = obstacles({old: new})
+    (message,) = missing_requirements({old: new})
     assert all(word in message for word in words), message
 
 
 def test_a_fault_of_several_variants_is_reported_once() -> None:
     setting = 'tunables = { "kernel.sched_autogroup_enabled" = 1 }'
     old = 'tunables = { "kernel.sched_wakeup_granularity_ns" = "2ms" }'
-    (message,) = obstacles({'slice = "3ms"': setting, old: setting, 'kernel = "linux-5.14"': ""})
+    (message,) = missing_requirements({'slice = "3ms"': setting, old: setting, 'kernel = "linux-5.14"': ""})
     assert "'cfs', 'eevdf'" in message
     assert "no shipped kernel model has it" in message
 
@@ -432,6 +432,6 @@ def test_a_tool_is_simulated_with_the_options_of_its_equivalent() -> None:
     run_plan = planned()
     tool = next(row for row in run_plan.rows if row.use == "hackbench-rt-tests")
     results = row_program(tool, models.machine("laptop-4"))
-    # 1 group of 20 senders and 20 receivers, the tool's default, that each pass 5 messages to each.
+    # The tool's default is 1 group of 20 senders and 20 receivers. Each sender passes 5 messages to each receiver.
     assert [group["count"] for group in results.program.data["groups"]] == [20, 20]
     assert "'hackbench'" in results.note

@@ -33,7 +33,7 @@ def read(path: Path) -> Any:
 
 
 def of_kind(trace: Any, kind: str) -> list[tuple[int, Any]]:
-    """(CPU, event) of the kernel's events of a kind, ordered by time."""
+    """Return (CPU, event) of the kernel's events of a kind, ordered by time."""
     events = [
         (packet.ftrace_events.cpu, event)
         for packet in trace.packet
@@ -44,7 +44,7 @@ def of_kind(trace: Any, kind: str) -> list[tuple[int, Any]]:
 
 
 def unknown(message: Any) -> list[int]:
-    """The numbers of undefined fields, anywhere in a message."""
+    """Return the numbers of undefined fields at any depth of a message."""
     results = [field.field_number for field in UnknownFieldSet(message)]
     for field, value in message.ListFields():
         if field.message_type is not None:
@@ -86,7 +86,7 @@ def test_slices_sum_to_the_busy_time_and_all_fields_are_defined(tmp_path: Path) 
 
 
 def kernel_slices(trace: Any) -> dict[int, list[tuple[int, int]]]:
-    """Slices by CPU, from the name of the track."""
+    """Return slices by CPU; the name of a track contains its CPU."""
     named = {p.track_descriptor.uuid: p.track_descriptor.name for p in trace.packet if p.HasField("track_descriptor")}
     track_of: dict[int, str] = {}
     begun: dict[int, int] = {}
@@ -160,7 +160,7 @@ def test_memory_does_not_grow_with_the_timeline(tmp_path: Path) -> None:
 
     (short, small), (long, large) = peak_kib("100ms"), peak_kib("2s")
     assert large > 15 * small
-    # In memory the timeline would take at least its size in the file.
+    # A timeline in memory would take at least its size in the file.
     assert (long - short) * 1024 < (large - small) / 4
     assert large - small > 4 << 20, "the difference is large enough to be seen"
 

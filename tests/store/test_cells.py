@@ -1,4 +1,4 @@
-"""Samples are read by cell: failures, repeated blocks and trials of other runs neither hide values nor mix them up."""
+"""Reading samples by cell excludes failures, repeated blocks and trials of other runs, and nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDER = ["block", "variant", "workload", "parameters", "metric"]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A trial and its measurement."""
+    """Trial with its measurement."""
 
     trial: Trial
     measurement: Measurement
@@ -58,7 +58,7 @@ def measure(trial: Trial, chance: Random) -> Measurement:
 
 
 def recorded_run(engine: Engine, iterations: int, seed: int) -> tuple[int, list[Recorded]]:
-    """A run with failed trials, a torn block that was measured again, and trials of another run in between."""
+    """Record a run with failed trials and a repeated block, interleaved with trials of another run."""
     text = TWO_VARIANTS.replace("blocks = 8", f"blocks = 3\niterations = {iterations}")
     run_plan, chance = plan(parse(text, "f"), 1), Random(seed)
     run_id, other = begin(engine, run_plan, text), begin(engine, run_plan, text)
@@ -91,7 +91,7 @@ def case(request: pytest.FixtureRequest, engine: Engine) -> Case:
 
 
 def lines(recorded: list[Recorded], variant: str) -> list[tuple[object, ...]]:
-    """All values of a variant that count, in the order of the plan."""
+    """Return the analysed values of a variant in the order of the plan."""
     return [
         (
             each.trial.block, each.trial.index, each.trial.iteration, each.trial.row.label,
@@ -125,7 +125,7 @@ def test_samples_of_a_row_are_complete_and_blocks_in_order(engine: Engine, case:
         rows = defaultdict(list)
         for line in lines(recorded, variant):
             rows[line[3:6]].append((line[0], line[6], line[1], line[8]))
-        # Within a block the samples of one unit stand together.
+        # Within a block, samples are grouped by unit.
         expected = {row: [value for *_, value in sorted(values, key=_unit_order)] for row, values in rows.items()}
         for cells in (read_cells(engine, run), read_cells(engine, run, {variant})):
             assert {row: values.tolist() for row, values in samples_by_row(cells, variant).items()} == expected
@@ -144,7 +144,7 @@ def test_the_sample_table_has_every_value_in_the_order_of_the_plan(engine: Engin
     assert set(frame["unit"]) == {"us", "ms"}
 
 
-def test_conditions_counters_and_failures_are_those_of_the_single_trials(engine: Engine, case: Case) -> None:
+def test_conditions_counters_and_failures_agree_with_the_single_trials(engine: Engine, case: Case) -> None:
     run, recorded = case
     conditions = {row["variant"]: row for row in reading.conditions(engine, run.id).iter_rows(named=True)}
     assert conditions.keys() == set(run.design.variants)

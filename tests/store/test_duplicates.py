@@ -1,4 +1,4 @@
-"""An import that is stored already is recognised; an import that differs in anything is new."""
+"""A repeated import is recognised; an import with any difference is new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that is of another version, damaged or no store is refused with a clear message and left as it is."""
+"""Stores of other versions, damaged files and other files are refused with a clear message and not changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_new_store_is_created_with_its_folder_and_opened_again(tmp_path: Path)
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
 
 
-def test_runs_that_begin_together_share_a_new_store(tmp_path: Path) -> None:
+def test_runs_that_start_at_the_same_time_share_a_new_store(tmp_path: Path) -> None:
     together = Barrier(8)
 
     def run(_: int) -> None:
@@ -45,7 +45,7 @@ def test_a_reader_does_not_create_a_missing_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "words"), [(VERSION + 1, "or a newer one"), (0, "keep it for that schedlab")])
-def test_another_version_is_refused_and_left_alone(tmp_path: Path, version: int, words: str) -> None:
+def test_another_version_is_refused_and_not_changed(tmp_path: Path, version: int, words: str) -> None:
     path = tmp_path / "store.sqlite"
     open_store(path, create=True).dispose()
     with sqlite3.connect(path) as connection:
@@ -57,7 +57,7 @@ def test_another_version_is_refused_and_left_alone(tmp_path: Path, version: int,
     assert sorted(sqlite3.connect(path).iterdump()) == before
 
 
-def test_a_store_without_a_column_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_store_that_lacks_a_column_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     open_store(path, create=True).dispose()
     with sqlite3.connect(path) as store:
@@ -66,14 +66,14 @@ def test_a_store_without_a_column_is_refused_and_left_alone(tmp_path: Path) -> N
         open_store(path, create=True)
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(b"not a database at all, but long enough to look at\n" * 100)
     assert "is damaged or no SQLite file" in error_of(path)
     assert path.read_bytes().startswith(b"not a database")
 
 
-def test_a_cut_off_store_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_truncated_store_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     open_store(path, create=True).dispose()
     content = path.read_bytes()
@@ -85,7 +85,7 @@ def test_a_cut_off_store_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_somebody_else_s_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE cats (name TEXT)")

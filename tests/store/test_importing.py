@@ -1,4 +1,4 @@
-"""Imports are read as they were stored: samples of every column, and printed tables. A failed import stores nothing."""
+"""Stored imports: samples of every column and printed tables are read exactly. A failed import stores nothing."""
 
 from __future__ import annotations
 

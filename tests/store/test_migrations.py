@@ -66,7 +66,7 @@ PLAN = plan(parse(TEXT, "f"), 1)
 
 
 def value_of(trial: Trial) -> float:
-    """The value that a trial measured."""
+    """Return the value that a trial measured."""
     return 1.0 + trial.index
 
 

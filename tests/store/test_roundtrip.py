@@ -1,4 +1,4 @@
-"""Trials are read as they were written: values, samples, output, failures, conditions, counters."""
+"""Round trip of trials: values, samples, output, failures, conditions and counters are read as written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RATE = MetricSpec("rate", "op/s", "higher")
 
 
 def block_values(engine: Engine, run_id: int) -> pl.DataFrame:
-    """The block means of a run."""
+    """Return the block means of a run."""
     return average_blocks(read_cells(engine, reading.run(engine, run_id)))
 
 
