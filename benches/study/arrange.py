@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.experiment.plan import permutation
+from schedlab.experiment.seeds import permutation
 
 Floats = NDArray[np.float64]
 Orders = NDArray[np.bool_]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import CONTROL, Plan, permutation, plan
+from schedlab.experiment.plan import CONTROL, Plan, plan
+from schedlab.experiment.seeds import permutation
 from schedlab.experiment.size import quick
 from tests.conftest import TWO_VARIANTS
 

@@ -19,6 +19,7 @@ from schedlab.execution.estimate import estimate
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.plan import Plan, plan
+from schedlab.experiment.seeds import simulation_seed
 from schedlab.findings import findings
 from schedlab.report import data
 from schedlab.report.build import build
@@ -29,7 +30,7 @@ from schedlab.store.columns import unpack
 from schedlab.targets.host.requirements import missing_requirements as host_missing
 from schedlab.targets.selection import UnknownTarget, choose, table_of
 from schedlab.targets.sim import Simulator
-from schedlab.targets.sim.cases import row_program, seed_of
+from schedlab.targets.sim.cases import row_program
 from schedlab.tunables import System
 from schedlab.workloads import registry
 from schedlab.workloads.native import Native
@@ -128,7 +129,7 @@ def test_simulations_do_not_wait_for_the_pause(run: Run) -> None:
 
 def test_the_seed_of_a_block_is_derived_by_sha_256() -> None:
     # As documented in docs/simulator.md.
-    assert seed_of(7, 3, 1) == int(sha256(b"7/3/simulation/1").hexdigest()[:16], 16)
+    assert simulation_seed(7, 3, 1) == int(sha256(b"7/3/simulation/1").hexdigest()[:16], 16)
 
 
 def test_every_trial_can_be_simulated_again_by_its_command(engine: Engine, run: Run) -> None:

@@ -17,7 +17,8 @@ from sqlalchemy import Engine
 from schedlab.errors import CannotRunHere
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
-from schedlab.experiment.plan import Plan, Trial, permutation, plan
+from schedlab.experiment.plan import Plan, Trial, plan
+from schedlab.experiment.seeds import permutation
 from schedlab.measurement import Measurement
 from schedlab.observe.fingerprint import _sched_ext
 from schedlab.store import reading

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Literal
 
 from schedlab.experiment.model import Experiment, Variant
 from schedlab.experiment.rows import Row, combinations
+from schedlab.experiment.seeds import permutation
 from schedlab.workloads.registry import adapter
 
 CONTROL = "control"
@@ -82,11 +82,6 @@ def variants(experiment: Experiment) -> tuple[Variant, ...]:
         return (baseline, *others)
     control = baseline.model_copy(update={"name": CONTROL, "description": "the baseline measured a second time"})
     return (baseline, control, *others)
-
-
-def permutation(seed: int, block: int, kind: str, length: int) -> list[int]:
-    """Return the order of ``length`` elements of one kind in one block, which depends on the seed alone."""
-    return sorted(range(length), key=lambda i: sha256(f"{seed}/{block}/{kind}/{i}".encode()).digest())
 
 
 def plan(experiment: Experiment, seed: int, *, quick: bool = False) -> Plan:

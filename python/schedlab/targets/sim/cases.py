@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Trial
 from schedlab.experiment.rows import Row
+from schedlab.experiment.seeds import simulation_seed
 from schedlab.simulation import models
 from schedlab.simulation.errors import ProgramError
 from schedlab.simulation.models import Model
@@ -39,11 +39,6 @@ class RowProgram:
         if self.metrics is None:
             return ""
         return f"{self.adapter.name} is simulated as the native program {self.program.name!r}"
-
-
-def seed_of(seed: int, block: int, iteration: int) -> int:
-    """Derive the simulation's seed from the run's."""
-    return int.from_bytes(sha256(f"{seed}/{block}/simulation/{iteration}".encode()).digest()[:8], "big")
 
 
 def row_program(row: Row, machine: Model) -> RowProgram:
@@ -81,7 +76,7 @@ def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_
     variant = trial.variant
     kernel = kernel_of(variant, target_kernel)
     settings = Settings(
-        seed=seed_of(seed, trial.block, trial.iteration),
+        seed=simulation_seed(seed, trial.block, trial.iteration),
         tunables=numbers(variant.tunables.values()),
         command_line=variant.cmdline or "",
         horizon_ns=round(trial.row.timeout * 1e9),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from hashlib import sha256
 from itertools import groupby
 
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan
+from schedlab.experiment.seeds import guest_seed
 from schedlab.experiment.topology import DEFAULT, Topology
 from schedlab.kernels import debian, pvh
 from schedlab.kernels.build_cache import BUILT, KernelGap
@@ -113,14 +113,6 @@ def memory_mib(table: TargetTable, variant: Variant | None = None) -> int:
     return (variant.memory_mib if variant is not None else None) or table.memory_mib or MEMORY_MIB
 
 
-def seed_of(seed: int, block: int) -> int:
-    """Return the guest's seed in a block: the first 63 bits of the SHA-256 of ``"{seed}/{block}/guest"``.
-
-    All variants of a block have the same seed, so that they are compared under the same draws (common random numbers).
-    """
-    return int.from_bytes(sha256(f"{seed}/{block}/guest".encode()).digest()[:8], "big") >> 1
-
-
 def own_command_line(table: TargetTable, variant: Variant) -> str:
     """Return the boot parameters from the experiment file."""
     return " ".join(part for part in (table.cmdline, variant.cmdline) if part)
@@ -144,7 +136,7 @@ def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu
         distances=distances_of(table, variant),
         accel=accel_of(table),
         command_line=own_command_line(table, variant),
-        seed=seed_of(seed, block) if table.deterministic else None,
+        seed=guest_seed(seed, block) if table.deterministic else None,
         host_files=table.host_files,
     )
 

@@ -1,0 +1,28 @@
+"""Random seeds of a run: everything that is drawn at random derives from the run's seed.
+
+Each derivation hashes the run's seed, the block and a purpose with SHA-256, so that draws for different purposes are
+independent, and a draw does not depend on which others were made before it.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+
+def _digest(*parts: object) -> bytes:
+    return sha256("/".join(map(str, parts)).encode()).digest()
+
+
+def permutation(seed: int, block: int, kind: str, length: int) -> list[int]:
+    """Return the order of ``length`` elements of one kind in one block, which depends on the seed alone."""
+    return sorted(range(length), key=lambda i: _digest(seed, block, kind, i))
+
+
+def simulation_seed(seed: int, block: int, iteration: int) -> int:
+    """Return the 64-bit seed of a simulated trial. All variants of a block share it (common random numbers)."""
+    return int.from_bytes(_digest(seed, block, "simulation", iteration)[:8], "big")
+
+
+def guest_seed(seed: int, block: int) -> int:
+    """Return the 63-bit seed of a deterministic guest. All variants of a block share it (common random numbers)."""
+    return int.from_bytes(_digest(seed, block, "guest")[:8], "big") >> 1
