@@ -1,4 +1,4 @@
-//! Event queues compared: what the choice in `time/` rests on.
+//! Comparison of event queues: the reason for the choice in `time/`.
 //!
 //! The classic hold model (Jones, "An Empirical Comparison of Priority-Queue and Event-Set Implementations", CACM 29,
 //! 1986): take the earliest event, plan it anew at a random distance. `cargo bench -p schedlab-sim --bench queues`
@@ -20,7 +20,7 @@ trait Queue {
     fn next(&mut self) -> (u64, u32);
 }
 
-/// The standard binary heap with packed keys.
+/// Binary heap of the standard library, with packed keys.
 #[derive(Default)]
 struct Binary {
     heap: BinaryHeap<Reverse<u128>>,
@@ -39,7 +39,7 @@ impl Queue for Binary {
     }
 }
 
-/// The simulator's timers: a short sorted array, and a heap for what does not fit.
+/// Timers of the simulator: a short sorted array, and a heap for the timers that do not fit.
 impl Queue for Timers {
     fn plan(&mut self, at: u64, owner: u32) {
         self.arm(at, owner);
@@ -51,7 +51,7 @@ impl Queue for Timers {
     }
 }
 
-/// The simulator's agenda, where each owner has one slot and planning replaces.
+/// Agenda of the simulator: each owner has one slot, and planning replaces its event.
 impl Queue for Agenda {
     fn plan(&mut self, at: u64, owner: u32) {
         self.set(owner as usize, at);

@@ -1,27 +1,28 @@
-//! How fast the simulator is: rates per second of CPU time, one core.
+//! Speed of the simulator: rates per second of CPU time on one core.
 //!
-//! `cargo bench -p schedlab-sim --bench speed [-- NAME]` prints a line for each case, with its bar where there is one; with
-//! `DETAIL` in the environment also what happened in each run, with the digest of its outcome. With `MS` in the environment
-//! each case runs once, for so many simulated milliseconds: for tools that count instructions, as
+//! `cargo bench -p schedlab-sim --bench speed [-- NAME]` prints a line for each case, with its target rate if it has
+//! one. `DETAIL` in the environment adds the counters and the digest of each run. With `MS` in the environment each case
+//! runs once, for `MS` simulated milliseconds: for tools that count instructions, as
 //! `MS=200 valgrind --tool=callgrind target/release/deps/speed-* sleepers-128`.
 //!
-//! How far from the limit: a binary heap with packed keys alone does 28 to 42 million events a second here, the agenda 95
-//! to 160 million (`benches/queues.rs`); the simulator does 3 to 8, as busy as the machine's other guests are. What repeats
-//! exactly is instructions (callgrind; of a run of 300 ms without those of one of 150 on 128 CPUs, of 1,200 and 600 on 16):
-//! a cycle of a sleeper, two events and its share of ticks, takes 2,090 under CFS and 2,730 under EEVDF on 16 CPUs, which
-//! pulls a task in every third cycle when a CPU becomes idle; 2,150 and 3,150 on 128. Under CFS planning and telling events
-//! apart is a fifth of it, taking the program's steps and its draws a fifth, waking with the choice of a CPU more than a
-//! fifth, switching with caches and latencies a sixth, accounting a tenth, the policy a twelfth. EEVDF's way through the
-//! code just fills a first-level cache of 32 KiB, so that what is rare had better be out of line.
+//! Distance from the limit: a binary heap with packed keys alone handles 28 to 42 million events per second, the agenda 95
+//! to 160 million (`benches/queues.rs`). The simulator handles 3 to 8 million, depending on the load of the machine.
+//! Instruction counts repeat exactly (callgrind; a run of 300 ms minus a run of 150 ms on 128 CPUs, 1,200 minus 600 ms on
+//! 16 CPUs). A cycle of a sleeper, which has two events and its share of ticks, takes 2,090 instructions under CFS and
+//! 2,730 under EEVDF on 16 CPUs, and 2,150 and 3,150 on 128 CPUs. EEVDF on 16 CPUs pulls a task in every third cycle when a
+//! CPU becomes idle. Shares under CFS: planning and dispatching events a fifth, the program's steps and random numbers a
+//! fifth, wake-ups with the choice of a CPU more than a fifth, switches with caches and latencies a sixth, accounting a
+//! tenth, the policy a twelfth. The code path of EEVDF just fits a first-level cache of 32 KiB, so that rare code should be
+//! out of line.
 //!
-//! A simulated second of the sleepers on 128 CPUs has 367,000 cycles. Ten of them in a second are 7.9 thousand million
-//! instructions under CFS and 11.6 under EEVDF; this code has a little over two in a clock cycle, so they take about 3.7
-//! and 5.5 GHz of an undisturbed CPU. The time is where the instructions are (samples of a CPU clock): no function
-//! stands out. What was tried and did not pay: `lto = "fat"` and `target-cpu=x86-64-v3` (under 1 % of the instructions
-//! each); inserting into queues without branches (a fifth fewer wrong guesses by cachegrind, but some 60 more
-//! instructions a cycle: slower); fetching the lines of the next event, of some fifteen that have left a first-level
-//! cache of 48 KiB, while the present one is worked on (an event's waiting is 8 % of its time, and finding out who is
-//! next 10 % more instructions: slower).
+//! A simulated second of the sleepers on 128 CPUs has 367,000 cycles. Ten simulated seconds per second need 7.9e9
+//! instructions under CFS and 11.6e9 under EEVDF. The code retires slightly more than two instructions per clock cycle, so
+//! that this takes about 3.7 and 5.5 GHz of an undisturbed CPU. Samples of a CPU clock have the same distribution as the
+//! instructions: no function dominates. Measured alternatives without benefit: `lto = "fat"` and `target-cpu=x86-64-v3`
+//! (less than 1 % of the instructions each); insertion into queues without branches (a fifth fewer mispredictions by
+//! cachegrind, but about 60 more instructions per cycle: slower); prefetching the cache lines of the next event, of which
+//! about fifteen have left a first-level cache of 48 KiB (memory stalls are 8 % of the time, but finding the next event
+//! takes 10 % more instructions: slower).
 #![allow(clippy::print_stdout, missing_docs, reason = "a bench prints its rates")]
 
 use std::time::Duration;
@@ -34,7 +35,7 @@ use schedlab_workload::program::{
 };
 use schedlab_workload::{Plan, program::SCHEMA};
 
-/// CPU time that each case runs for at least.
+/// Minimum CPU time of each case.
 const LEAST: Duration = Duration::from_millis(1500);
 
 fn main() {
@@ -122,7 +123,7 @@ fn sleepers(tasks: u32, ms: u64) -> Program {
     program(tasks, ms, body)
 }
 
-/// Tasks that always run.
+/// Tasks that never sleep.
 fn busy(tasks: u32, ms: u64) -> Program {
     program(tasks, ms, vec![compute(100_000_000u64), count("cycles", 1u64)])
 }
@@ -144,7 +145,7 @@ fn program(tasks: u32, ms: u64, body: Vec<Op>) -> Program {
     }
 }
 
-/// How long each case is to be simulated once, where the environment says so.
+/// Simulated duration of each case in ms from the environment variable `MS`.
 fn only_ms() -> Option<u64> {
     std::env::var("MS").ok().map(|ms| ms.parse().expect("MS is a whole number of milliseconds"))
 }
@@ -161,7 +162,7 @@ fn measure(cpus: u32, kernel_name: &str, program: &Program, rate: impl Fn(&Outco
     measure_hz(cpus, 250, kernel_name, program, rate)
 }
 
-/// The best of a few runs: others on the machine only ever make it slower.
+/// Best rate of several runs: other load on the machine can only slow a run.
 fn measure_hz(
     cpus: u32,
     hz: u32,

@@ -1,5 +1,5 @@
-//! NUMA balancing, with expectations worked out by hand. On the xeon CPUs 0–11 and 24–35 are node 0, the others node 1; a
-//! tick is 4 ms; a hinting fault costs 1200 ns, marking a MiB 2500 ns, moving a page 4000 ns.
+//! NUMA balancing, with expectations computed by hand. CPUs 0–11 and 24–35 of the Xeon are node 0, all others node 1. The
+//! tick period is 4 ms. A hinting fault costs 1200 ns, marking 1 MiB 2500 ns, and moving a page 4000 ns.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ fn program(groups: Vec<TaskGroup>, bytes: u64, scope: Scope, window_ms: u64) -> 
     }
 }
 
-/// A task that fills `mib` MiB on node 0, goes to `cpus` and walks it there until the window closes.
+/// A task that fills `mib` MiB on node 0, then moves to `cpus` and walks the memory there until the window closes.
 fn walker(mib: u64, cpus: &[&[u32]], window_ms: u64) -> Program {
     let mut body = vec![on(&[0]), touch(mib * MIB)];
     body.extend(cpus.iter().map(|cpus| on(cpus)));
@@ -54,7 +54,7 @@ fn walker(mib: u64, cpus: &[&[u32]], window_ms: u64) -> Program {
     program(vec![group("a", 1, Mode::Process, body)], mib * MIB, Scope::Task, window_ms)
 }
 
-/// Without a footprint, so that a process has nothing but its region.
+/// A configuration without cache footprints, so that a process has no memory besides its region.
 fn config(tunables: &[(&str, i64)]) -> Config {
     let bare = Attributes { footprint_kib: Some(0), ..Attributes::default() };
     Config {
@@ -64,7 +64,7 @@ fn config(tunables: &[(&str, i64)]) -> Config {
     }
 }
 
-/// A delay and a least period of 100 ms.
+/// A scan delay and a minimum scan period of 100 ms.
 const QUICK: [(&str, i64); 2] =
     [("sched.numa_balancing.scan_delay_ms", 100), ("sched.numa_balancing.scan_period_min_ms", 100)];
 
@@ -77,15 +77,19 @@ fn run(kernel_name: &str, program: Program, config: Config) -> Outcome {
     run_on(machine("xeon-e5-2670v3").unwrap(), kernel_name, program, config)
 }
 
-/// Marked, faulted, of these locally, moved.
+/// Numbers of marked pages, hinting faults, local hinting faults and migrated pages.
 fn pages(counters: &Counters) -> [u64; 4] {
-    let it = counters;
-    [it.numa_pte_updates, it.numa_hint_faults, it.numa_hint_faults_local, it.numa_pages_migrated]
+    [
+        counters.numa_pte_updates,
+        counters.numa_hint_faults,
+        counters.numa_hint_faults_local,
+        counters.numa_pages_migrated,
+    ]
 }
 
 #[test]
 fn the_first_scan_is_at_the_first_tick_after_scan_delay_of_run_time() {
-    // The task runs half of the time, so the run time is not the time since its birth.
+    // The task runs half of the time, so that its run time differs from its age.
     let half = || {
         let body =
             vec![touch(MIB), within_window(vec![compute(700_000u64), Op::Sleep { ns: (700_000u64).into() }])];
@@ -102,10 +106,10 @@ fn the_first_scan_is_at_the_first_tick_after_scan_delay_of_run_time() {
             let middle = before.midpoint(after);
             if at(middle).counters.numa_scans == 0 { before = middle } else { after = middle }
         }
-        // The tick of its CPU that is the first to find more than the delay, and all before found less.
+        // The scan is at the first tick of the task's CPU after `delay` of run time.
         let (scanned, not_yet) = (at(after), at(before));
         assert_eq!(scanned.counters.ticks, not_yet.counters.ticks + 1);
-        // Of its run time are also the 1500 ns of the tick itself.
+        // The run time includes the 1500 ns of the tick.
         let ran = not_yet.tasks[0].ran_ns + 1500;
         assert!((delay * MS..(delay + 4) * MS).contains(&ran), "delay {delay} ms: ran {ran} ns");
     }
@@ -113,8 +117,8 @@ fn the_first_scan_is_at_the_first_tick_after_scan_delay_of_run_time() {
 
 #[test]
 fn a_page_moves_after_two_faults_from_a_node_and_not_after_one() {
-    // Bound to node 1, 256 pages on node 0. Scans when it has run 100, 208 and 316 ms: the delay, then a period of 100 ms
-    // (the least, for nothing is local) and two ticks.
+    // The task is bound to node 1, its 256 pages are on node 0. Scans after 100, 208 and 316 ms of run time: the delay,
+    // then the minimum period of 100 ms (no fault is local) and two ticks.
     let after = |window_ms| run("linux-4.5", walker(1, &[&[12]], window_ms), config(&QUICK));
     let (none, one, two, three) = (after(90), after(150), after(250), after(350));
     assert_eq!(pages(&none.counters), [0, 0, 0, 0]);
@@ -129,18 +133,25 @@ fn a_page_moves_after_two_faults_from_a_node_and_not_after_one() {
     assert_eq!(costs(&one), [2500, 256 * 1200, 0]);
     assert_eq!(costs(&two), [2 * 2500, 512 * 1200, 256 * 4000]);
     assert_eq!(costs(&three), [3 * 2500, 768 * 1200, 256 * 4000]);
-    // It wanted to go to its memory, but may not.
+    // The task prefers node 0, but its affinity excludes that node.
     assert!(two.counters.numa_task_stayed > 0 && two.counters.numa_task_migrated == 0);
 }
 
 #[test]
 fn a_page_does_not_move_when_its_faults_come_from_alternating_nodes() {
-    // Scans after 100, 208, 316 and 454 ms of run time (the last period is three tenths longer, for the second pass's
-    // faults were local). The task changes sides between them: after about 150, 258 and 385 ms, a walk being 0.93 ms.
+    // Scans after 100, 208, 316 and 454 ms of run time. The last period is three tenths longer, because the faults of the
+    // second pass were local. The task changes its node between the scans, after about 150, 258 and 385 ms. A walk takes
+    // 0.93 ms.
     let walks = |number: u64| times(number, vec![touch(MIB), compute(900_000u64)]);
-    let side = |cpu: u32, number| vec![on(&[cpu]), walks(number)];
-    let body =
-        [vec![on(&[0]), touch(MIB)], side(12, 161), side(0, 116), side(12, 137), side(0, 130)].concat();
+    let walks_on = |cpu: u32, number| vec![on(&[cpu]), walks(number)];
+    let body = [
+        vec![on(&[0]), touch(MIB)],
+        walks_on(12, 161),
+        walks_on(0, 116),
+        walks_on(12, 137),
+        walks_on(0, 130),
+    ]
+    .concat();
     let alternating = program(vec![group("a", 1, Mode::Process, body)], MIB, Scope::Task, 0);
     let outcome = run("linux-4.5", alternating, config(&QUICK));
     let [marked, faults, local, moved] = pages(&outcome.counters);
@@ -149,34 +160,42 @@ fn a_page_does_not_move_when_its_faults_come_from_alternating_nodes() {
 }
 
 #[test]
-fn newer_kernels_spare_private_pages_that_are_local_already() {
+fn newer_kernels_do_not_mark_private_pages_that_are_local() {
     let local = |kernel_name| pages(&run(kernel_name, walker(1, &[], 250), config(&QUICK)).counters);
     assert_eq!(local("linux-4.5"), [512, 512, 512, 0]);
     assert_eq!(local("linux-5.14"), [0; 4]);
     let remote = |kernel_name| pages(&run(kernel_name, walker(1, &[&[12]], 350), config(&QUICK)).counters);
-    assert_eq!(remote("linux-5.14"), [512, 512, 0, 256], "until they have been moved");
+    assert_eq!(remote("linux-5.14"), [512, 512, 0, 256], "pages are marked until they have been moved");
     assert_eq!(remote("linux-6.12"), [512, 512, 0, 256]);
 }
 
 #[test]
 fn a_task_on_the_wrong_node_goes_to_its_memory_and_stays_there() {
-    // 2048 pages on node 0, the task on CPU 12 and free to go. The first pass's faults tell at the second scan.
+    // 2048 pages on node 0; the task starts on CPU 12 and may run anywhere. The second scan evaluates the faults of the first
+    // pass.
     let after = |window_ms| run("linux-4.5", walker(8, &[&[12], &[]], window_ms), config(&QUICK));
-    let (before, behind) = (after(180), after(2000));
+    let (before, moved_task) = (after(180), after(2000));
     assert_eq!((before.counters.numa_task_migrated, pages(&before.counters)), (0, [2048, 2048, 0, 0]));
-    let [marked, faults, local, moved] = pages(&behind.counters);
-    assert_eq!((behind.counters.numa_task_migrated, behind.counters.numa_task_stayed, moved), (1, 0, 0));
-    assert_eq!((marked, local), (faults, faults - 2048), "all but the first pass's faults are local");
-    // Looking at 24 CPUs, and the move: 600 + 24 × 25 + 400.
-    assert_eq!(behind.ledger.total(Account::NumaPlace), 1600);
+    let [marked, faults, local, moved] = pages(&moved_task.counters);
+    assert_eq!(
+        (moved_task.counters.numa_task_migrated, moved_task.counters.numa_task_stayed, moved),
+        (1, 0, 0)
+    );
+    assert_eq!(
+        (marked, local),
+        (faults, faults - 2048),
+        "all faults except those of the first pass are local"
+    );
+    // Scanning 24 CPUs and moving one task: 600 + 24 × 25 + 400.
+    assert_eq!(moved_task.ledger.total(Account::NumaPlace), 1600);
     let off = run("linux-4.5", walker(8, &[&[12], &[]], 2000), config(&[("kernel.numa_balancing", 0)]));
     let remote = |outcome: &Outcome| outcome.ledger.total(Account::Remote);
-    assert!(remote(&behind) * 5 < remote(&off), "{} {}", remote(&behind), remote(&off));
+    assert!(remote(&moved_task) * 5 < remote(&off), "{} {}", remote(&moved_task), remote(&off));
 }
 
 #[test]
-fn two_tasks_on_each_others_nodes_change_places() {
-    // Nothing else is idle that they may use.
+fn two_tasks_on_each_others_nodes_swap_their_cpus() {
+    // The tasks may use only these two CPUs, so that there is no idle CPU.
     let body = |home: u32, away: u32| {
         let walk = within_window(vec![touch(4 * MIB), compute(100_000u64)]);
         vec![on(&[home]), touch(4 * MIB), on(&[away]), on(&[0, 12]), walk]
@@ -199,8 +218,8 @@ fn threads_share_a_scan_and_processes_do_not() {
 }
 
 #[test]
-fn a_process_has_marked_those_pages_of_a_shared_region_that_it_has_touched_itself() {
-    // 256 pages that a fills; b touches 64 of them.
+fn a_scan_marks_only_the_pages_of_a_shared_region_that_its_process_has_touched() {
+    // Process a fills 256 pages; process b touches 64 of them.
     let walk = |bytes| within_window(vec![touch(bytes), compute(100_000u64)]);
     let groups = vec![
         group("a", 1, Mode::Process, vec![touch(MIB), walk(MIB)]),
@@ -214,9 +233,9 @@ fn a_process_has_marked_those_pages_of_a_shared_region_that_it_has_touched_itsel
 }
 
 #[test]
-fn a_scan_marks_scan_size_and_the_next_goes_on_behind_it() {
-    // 8 MiB in scans of 2 MiB: four windows, so a period of a quarter of 100 ms, with two ticks and 32 × 5 µs: scans after
-    // 100, 133, 166 and 199 ms of run time. Without a granule left over, so the fourth ends the pass.
+fn a_scan_marks_scan_size_pages_and_the_next_scan_continues_there() {
+    // 8 MiB in scans of 2 MiB are four windows. The period is a quarter of 100 ms, plus two ticks and 32 × 5 µs: scans after
+    // 100, 133, 166 and 199 ms of run time. No granule is left over, so that the fourth scan ends the pass.
     let tunables = [&QUICK[..], &[("sched.numa_balancing.scan_size_mb", 2)]].concat();
     let after = |window_ms| run("linux-4.5", walker(8, &[&[12]], window_ms), config(&tunables)).counters;
     for (window_ms, scans) in [(120, 1), (150, 2), (185, 3), (220, 4)] {
@@ -226,7 +245,7 @@ fn a_scan_marks_scan_size_and_the_next_goes_on_behind_it() {
 }
 
 #[test]
-fn off_and_on_one_node_a_machine_is_what_it_is_without_the_mechanism() {
+fn without_effect_when_off_and_on_a_machine_with_one_node() {
     let busy = || walker(8, &[&[12], &[]], 300);
     let off = run("linux-5.14", busy(), config(&[("kernel.numa_balancing", 0)]));
     let mut without = kernel("linux-5.14").unwrap();
@@ -235,38 +254,38 @@ fn off_and_on_one_node_a_machine_is_what_it_is_without_the_mechanism() {
     let bare = Config { tunables: Vec::new(), ..config(&[]) };
     let plain = Simulation::new(xeon, without, Plan::new(busy()).unwrap(), bare).unwrap().run().unwrap();
     assert_eq!(pages(&off.counters), [0; 4]);
-    assert!(off == plain, "the same to the byte");
-    let one = |on| {
+    assert!(off == plain, "the outcomes must be equal");
+    let single_node = |on| {
         let tunables = [("kernel.numa_balancing", on), ("sched.numa_balancing.scan_delay_ms", 0)];
         run_on(machine("i7-3770").unwrap(), "linux-4.5", walker(1, &[&[1]], 100), config(&tunables))
     };
-    assert!(one(0) == one(1), "one node has nothing to balance");
+    assert!(single_node(0) == single_node(1), "a single node needs no NUMA balancing");
 }
 
 #[test]
-fn it_is_switched_while_the_machine_runs() {
+fn numa_balancing_can_be_switched_while_the_machine_runs() {
     let change =
         |at_ms: u64, value| Change { at_ns: at_ms * MS, tunable: "kernel.numa_balancing".to_owned(), value };
     let with = |first, changes| {
         let tunables = [&QUICK[..], &[("kernel.numa_balancing", first)]].concat();
         run("linux-4.5", walker(1, &[&[12]], 600), Config { changes, ..config(&tunables) }).counters
     };
-    // On at 300 ms: the task has run for longer than the delay, so it is scanned at the next tick; three scans until 600 ms.
+    // On at 300 ms: the task has run for longer than the delay, so that the next tick scans; three scans until 600 ms.
     assert_eq!(with(0, vec![change(300, 1)]).numa_scans, 3);
-    // Off at 150 ms, after one scan: nothing moves any more.
+    // Off at 150 ms, after one scan: no page moves after that.
     assert_eq!(pages(&with(1, vec![change(150, 0)])), [256, 256, 0, 0]);
     assert_eq!(pages(&with(1, vec![change(10, 0)])), [0; 4]);
 }
 
 #[test]
-fn memory_that_is_bound_to_a_node_is_not_scanned() {
+fn memory_bound_to_a_node_is_not_scanned() {
     let bound = Attributes { memory_node: Some(0), ..Attributes::default() };
     let config = Config { groups: BTreeMap::from([("a".to_owned(), bound)]), ..config(&QUICK) };
     assert_eq!(pages(&run("linux-4.5", walker(1, &[&[12]], 350), config).counters), [0; 4]);
 }
 
 #[test]
-fn short_tasks_pay_for_nothing_and_long_remote_ones_gain() {
+fn a_scan_delay_saves_short_tasks_the_cost_and_long_remote_tasks_gain() {
     // Images that fill 4 MiB and compute 20 ms, one after the other.
     let image = Image::Work { ns: (20 * MS).into(), bytes: (4 * MIB).into() };
     let body = vec![times(20u64, vec![fork(vec![Op::Exec { image }]), wait_all()])];
@@ -279,7 +298,7 @@ fn short_tasks_pay_for_nothing_and_long_remote_ones_gain() {
     let (off, at_once, slow) = (with(short(), 0, 1000), with(short(), 1, 0), with(short(), 1, 1000));
     assert!(elapsed(&at_once) > elapsed(&off) * 102 / 100, "{} {}", elapsed(&at_once), elapsed(&off));
     assert_eq!((elapsed(&slow), slow.counters.numa_pte_updates), (elapsed(&off), 0));
-    // 64 MiB, more than the caches hold, walked 600 times on the wrong node.
+    // 64 MiB, which is more than the capacity of the caches, walked 600 times on the wrong node.
     let long = || {
         let body = vec![on(&[0]), touch(64 * MIB), on(&[12]), on(&[]), times(600u64, vec![touch(64 * MIB)])];
         program(vec![group("a", 1, Mode::Process, body)], 64 * MIB, Scope::Task, 0)

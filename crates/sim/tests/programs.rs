@@ -26,8 +26,8 @@ fn simulate(program: Program, machine_name: &str, kernel_name: &str) -> Outcome 
     simulation.run().unwrap_or_else(|error| panic!("{machine_name}, {kernel_name}: {error}"))
 }
 
-/// Runs a program on two machines under every kernel, and on the machine of its time under the oldest; what must hold for
-/// every run.
+/// Runs a program under every kernel on two machines, and under Linux 2.5.59 on `numa-q-16`. Every run must finish, give
+/// each metric a positive value, and account all CPU time.
 fn everywhere(program: Result<Program, schedlab_workload::ParameterError>) {
     let program = program.unwrap();
     for machine_name in ["laptop-4", "xeon-e5-2670v3", "numa-q-16"] {
@@ -71,7 +71,7 @@ fn pipetest_runs() {
 #[test]
 fn streams_run() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
-        // Under 2.5.59 a receiver waits on its sender's CPU until another one pulls it: its caches are cold after some 25 ms.
+        // Under 2.5.59 a receiver waits on its sender's CPU until another CPU pulls it: its caches are cold after some 25 ms.
         let parameters = Stream {
             protocol,
             size: 1024,

@@ -1,4 +1,4 @@
-//! Workloads of rt-app in virtual time.
+//! Simulation of rt-app workloads.
 
 use schedlab_sim::{Config, Outcome, SimError, Simulation, kernel, machine};
 use schedlab_workload::{Plan, rtapp};
@@ -11,12 +11,12 @@ fn simulate(text: &str, kernel_name: &str) -> Result<Outcome, SimError> {
 }
 
 fn metric(outcome: &Outcome, name: &str) -> f64 {
-    let found = outcome.metrics.iter().find(|metric| metric.name == name);
-    found.and_then(|metric| metric.value).unwrap_or_else(|| panic!("{name} in {:?}", outcome.metrics))
+    let measured = outcome.metrics.iter().find(|metric| metric.name == name);
+    measured.and_then(|metric| metric.value).unwrap_or_else(|| panic!("{name} in {:?}", outcome.metrics))
 }
 
 #[test]
-fn nice_values_set_by_a_task_share_a_cpu_by_their_weights() {
+fn tasks_share_a_cpu_by_the_weights_of_their_nice_values() {
     // Weights 1024 and 335 (`sched_prio_to_weight` of the kernel): 75.3 % for the first.
     let text = r#"{"global": {"duration": 3}, "tasks": {
         "fast": {"cpus": [1], "run": 500}, "slow": {"cpus": [1], "priority": 5, "run": 500}}}"#;
@@ -30,7 +30,7 @@ fn nice_values_set_by_a_task_share_a_cpu_by_their_weights() {
 }
 
 #[test]
-fn timers_keep_their_period_whatever_runs_before() {
+fn timers_keep_their_period_independently_of_the_preceding_run() {
     let text = r#"{"tasks": {"t": {"loop": 100, "run": 3000, "timer": {"ref": "unique", "period": 10000}}}}"#;
     let outcome = simulate(text, "linux-6.12").unwrap();
     assert_eq!((metric(&outcome, "t.loops"), metric(&outcome, "t.missed")), (100.0, 0.0));
@@ -38,7 +38,7 @@ fn timers_keep_their_period_whatever_runs_before() {
     let slack = metric(&outcome, "t.slack_p50");
     assert!(
         (6_800.0..7_000.0).contains(&slack),
-        "10 ms less 3 ms of run and the cost of waking up: {slack} us"
+        "10 ms minus 3 ms of run and the cost of the wake-up: {slack} us"
     );
     // The default timer slack of 50 us (prctl(2), PR_SET_TIMERSLACK) is part of it.
     let wakeup = metric(&outcome, "t.wakeup_p50");
@@ -46,7 +46,7 @@ fn timers_keep_their_period_whatever_runs_before() {
 }
 
 #[test]
-fn a_real_time_task_keeps_ordinary_ones_off_its_cpu() {
+fn a_real_time_task_keeps_ordinary_tasks_off_its_cpu() {
     let text = r#"{"global": {"duration": 1}, "tasks": {
         "rt": {"cpus": [0], "policy": "SCHED_FIFO", "runtime": 320},
         "other": {"cpus": [0], "delay": 100000, "run": 100}}}"#;
@@ -68,7 +68,7 @@ fn tasks_drive_each_other_by_conditions_and_suspension() {
 }
 
 #[test]
-fn phases_move_a_task_to_their_cpus() {
+fn a_phase_moves_its_task_to_the_cpus_of_the_phase() {
     let text = r#"{"tasks": {"t": {"loop": 10, "phases": {
         "one": {"cpus": [0], "run": 100}, "two": {"cpus": [3], "priority": 4, "run": 100}, "three": {"run": 100}}}}}"#;
     let outcome = simulate(text, "linux-6.12").unwrap();
@@ -76,10 +76,10 @@ fn phases_move_a_task_to_their_cpus() {
 }
 
 #[test]
-fn two_that_sync_on_one_cpu_switch_as_often_as_under_a_real_kernel() {
-    // One turn of both: each signal has the signaller preempted by the one it wakes, which finds the lock held and sleeps;
-    // the release of the lock preempts a second time, and who then comes back has been signalled and need not sleep. rt-app
-    // on Linux 6.18, 2576 turns: 2.02 voluntary and 2.02 involuntary switches each.
+fn two_tasks_that_sync_on_one_cpu_switch_as_often_as_under_a_real_kernel() {
+    // One turn of both tasks: the woken task preempts the signaller, finds the lock taken, and sleeps. The release of the
+    // lock preempts the signaller again. When the signaller continues, it has been signalled and does not sleep. rt-app on
+    // Linux 6.18, 2576 turns: 2.02 voluntary and 2.02 involuntary switches per turn.
     let text = r#"{"global": {"duration": 1}, "tasks": {
         "ping": {"cpus": [0], "lock": "m", "sync": {"ref": "c", "mutex": "m"}, "unlock": "m", "run": 200},
         "pong": {"cpus": [0], "lock": "m", "sync": {"ref": "c", "mutex": "m"}, "unlock": "m", "run": 100}}}"#;
@@ -94,14 +94,14 @@ fn two_that_sync_on_one_cpu_switch_as_often_as_under_a_real_kernel() {
 }
 
 #[test]
-fn who_is_never_resumed_is_reported() {
+fn a_task_that_is_never_resumed_is_reported_as_a_deadlock() {
     let text = r#"{"tasks": {"t": {"loop": 1, "suspend": ""}}}"#;
     let error = simulate(text, "linux-6.12").unwrap_err().to_string();
     assert!(error.contains("deadlock") && error.contains("condition `t`"), "{error}");
 }
 
 #[test]
-fn what_is_not_simulated_is_refused() {
+fn unsupported_attributes_are_refused() {
     let deadline = r#"{"tasks": {"t": {"loop": 1, "run": 1, "policy": "SCHED_DEADLINE", "dl-runtime": 5}}}"#;
     assert!(simulate(deadline, "linux-6.12").unwrap_err().to_string().contains("SCHED_DEADLINE"));
     let group = r#"{"tasks": {"t": {"loop": 1, "run": 1, "taskgroup": "/tg"}}}"#;

@@ -1,4 +1,4 @@
-//! Scheduler statistics: what they count, what they cost, and that they do neither while they are off.
+//! Scheduler statistics: their counts and their costs, and that they have neither while they are off.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,9 @@ fn program(groups: Vec<TaskGroup>, resources: Resources) -> Program {
 }
 
 fn hackbench() -> Program {
-    let it = Hackbench { groups: 2, fds: 5, loops: 20, channel: Carrier::Pipe, ..Hackbench::default() };
-    it.program().unwrap()
+    let parameters =
+        Hackbench { groups: 2, fds: 5, loops: 20, channel: Carrier::Pipe, ..Hackbench::default() };
+    parameters.program().unwrap()
 }
 
 /// Tasks that compute and sleep, more than there are CPUs, so that balancing has something to do.
@@ -70,7 +71,7 @@ fn domains(outcome: &Outcome, of: impl Fn(&DomainCounts) -> u64) -> u64 {
     report(outcome).cpus.iter().flat_map(|cpu| &cpu.domains).map(|domain| of(&domain.counts)).sum()
 }
 
-/// Counts by itself what the statistics are said to count.
+/// Observer that counts the same events as the statistics.
 #[derive(Default)]
 struct Counting {
     names: BTreeMap<u32, String>,
@@ -98,7 +99,7 @@ impl Observer for Counting {
 
     fn woken(&mut self, at: u64, cpu: usize, task: u32, target: usize, _: bool) {
         let name = self.names.get(&task).cloned().unwrap_or_default();
-        // What has just been made has not slept.
+        // The first wake-up of a new task is not counted.
         if self.created.get(&name) == Some(&at) {
             return;
         }
@@ -122,78 +123,101 @@ impl Observer for Counting {
 }
 
 #[test]
-fn counters_are_the_counted_events() {
+fn statistics_match_the_events_that_an_observer_counts() {
     let cases = [("xeon-e5-2670v3", hackbench()), ("i7-3770", crowd(21, 40)), ("kunpeng920", crowd(150, 8))];
-    let mut ever_refused = 0;
+    let mut total_refused = 0;
     for ((machine_name, program), kernel_name) in
         cases.iter().flat_map(|case| KERNELS.map(|kernel_name| (case, kernel_name)))
     {
         let case = format!("{machine_name} {kernel_name}");
-        let mut seen = Counting::default();
+        let mut counting = Counting::default();
         let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
         let costs = machine.costs.clone();
-        let outcome = simulation(machine, kernel, program.clone(), on()).run_observed(&mut seen).unwrap();
+        let outcome = simulation(machine, kernel, program.clone(), on()).run_observed(&mut counting).unwrap();
         let counters = &outcome.counters;
         assert_eq!(report(&outcome).throughout, Throughout::On);
         // Runqueues.
-        assert_eq!(cpus(&outcome, |it| it.ttwu_count), seen.wakeups, "{case}");
-        assert_eq!(counters.wakeups.iter().sum::<u64>(), seen.wakeups, "{case}");
-        assert_eq!(cpus(&outcome, |it| it.ttwu_local), seen.local, "{case}");
-        assert_eq!(cpus(&outcome, |it| it.pcount), seen.runs, "{case}");
-        assert_eq!(cpus(&outcome, |it| it.sched_goidle), seen.idle, "{case}");
-        assert_eq!(counters.switches, seen.runs + seen.idle, "{case}");
-        assert!(cpus(&outcome, |it| it.sched_count) >= counters.switches, "{case}");
-        // Domains; all CPUs are in the widest one.
-        assert_eq!(domains(&outcome, |it| it.ttwu_wake_remote), seen.wakeups - seen.local, "{case}");
-        assert_eq!(domains(&outcome, |it| it.ttwu_move_affine), counters.wake_affine, "{case}");
-        let pushed = domains(&outcome, |it| it.alb_pushed);
+        assert_eq!(cpus(&outcome, |counts| counts.ttwu_count), counting.wakeups, "{case}");
+        assert_eq!(counters.wakeups.iter().sum::<u64>(), counting.wakeups, "{case}");
+        assert_eq!(cpus(&outcome, |counts| counts.ttwu_local), counting.local, "{case}");
+        assert_eq!(cpus(&outcome, |counts| counts.pcount), counting.runs, "{case}");
+        assert_eq!(cpus(&outcome, |counts| counts.sched_goidle), counting.idle, "{case}");
+        assert_eq!(counters.switches, counting.runs + counting.idle, "{case}");
+        assert!(cpus(&outcome, |counts| counts.sched_count) >= counters.switches, "{case}");
+        // Domains; the widest domain contains all CPUs.
+        assert_eq!(
+            domains(&outcome, |counts| counts.ttwu_wake_remote),
+            counting.wakeups - counting.local,
+            "{case}"
+        );
+        assert_eq!(domains(&outcome, |counts| counts.ttwu_move_affine), counters.wake_affine, "{case}");
+        let pushed = domains(&outcome, |counts| counts.alb_pushed);
         let kinds = [counters.busy_balance, counters.idle_balance, counters.newidle_balance];
         let mut gained = 0;
         for (kind, counted) in kinds.into_iter().enumerate() {
             let sum = |of: fn(&schedlab_sim::schedstats::PassCounts) -> u64| {
-                domains(&outcome, |it| of(&it.passes[kind]))
+                domains(&outcome, |counts| of(&counts.passes[kind]))
             };
-            // Active balancing is the idle CPUs' alone, and each try counts as a failed pass there.
+            // Only idle CPUs do active balancing, and each attempt counts as a failed pass.
             let pushed = if kind == 1 { pushed } else { 0 };
-            assert_eq!(sum(|it| it.lb_failed) - pushed, counted.failed, "{case} {kind}");
+            assert_eq!(sum(|counts| counts.lb_failed) - pushed, counted.failed, "{case} {kind}");
             let acted = counted.calls - counted.balanced;
-            assert_eq!(sum(|it| it.lb_count) - sum(|it| it.lb_balanced), acted, "{case} {kind}");
-            assert!(sum(|it| it.lb_count) >= counted.calls, "{case} {kind}: looks left to others count too");
-            assert_eq!(sum(|it| it.lb_nobusyg), counted.balanced, "{case} {kind}");
-            gained += sum(|it| it.lb_gained);
+            assert_eq!(
+                sum(|counts| counts.lb_count) - sum(|counts| counts.lb_balanced),
+                acted,
+                "{case} {kind}"
+            );
+            assert!(
+                sum(|counts| counts.lb_count) >= counted.calls,
+                "{case} {kind}: passes left to other CPUs count too"
+            );
+            assert_eq!(sum(|counts| counts.lb_nobusyg), counted.balanced, "{case} {kind}");
+            gained += sum(|counts| counts.lb_gained);
         }
         let moved: u64 = kinds.iter().map(|kind| kind.moved).sum();
         assert_eq!(gained + pushed, moved, "{case}");
         assert_eq!(counters.balance_migrations.iter().sum::<u64>(), moved, "{case}");
         // Tasks.
         for task in &outcome.tasks {
-            let it = task.statistics.as_ref().expect("every task has done something");
+            let counts = task.statistics.as_ref().expect("every task has run");
             let name = &task.name;
-            assert_eq!(it.nr_wakeups, seen.wakeups_of.get(name).copied().unwrap_or(0), "{case} {name}");
-            assert_eq!(it.nr_wakeups, task.wakeups.0, "{case} {name}");
-            assert_eq!(it.nr_wakeups_local + it.nr_wakeups_remote, it.nr_wakeups, "{case} {name}");
-            assert!(it.nr_wakeups_affine <= it.nr_wakeups_affine_attempts, "{case} {name}");
-            assert_eq!(it.wait_count, seen.runs_of[name], "{case} {name}");
-            assert!(it.wait_max_ns <= it.wait_sum_ns && it.sleep_max_ns <= it.sum_sleep_runtime_ns, "{case}");
+            assert_eq!(
+                counts.nr_wakeups,
+                counting.wakeups_of.get(name).copied().unwrap_or(0),
+                "{case} {name}"
+            );
+            assert_eq!(counts.nr_wakeups, task.wakeups.0, "{case} {name}");
+            assert_eq!(
+                counts.nr_wakeups_local + counts.nr_wakeups_remote,
+                counts.nr_wakeups,
+                "{case} {name}"
+            );
+            assert!(counts.nr_wakeups_affine <= counts.nr_wakeups_affine_attempts, "{case} {name}");
+            assert_eq!(counts.wait_count, counting.runs_of[name], "{case} {name}");
+            assert!(
+                counts.wait_max_ns <= counts.wait_sum_ns
+                    && counts.sleep_max_ns <= counts.sum_sleep_runtime_ns,
+                "{case}"
+            );
         }
         let refused: u64 =
             outcome.tasks.iter().map(|task| task.statistics.unwrap().nr_failed_migrations_hot).sum();
         let hot: u64 = kinds.iter().map(|kind| kind.hot).sum();
-        // The main task, which no report tells of, is refused while it creates the others.
+        // Some refused migrations are of the main task, which has no report.
         assert!(refused <= hot, "{case}: {refused} of {hot}");
-        ever_refused += refused;
-        // What it cost.
+        total_refused += refused;
+        // Costs.
         let remote = counters.schedstat_remote_updates;
         let local = counters.schedstat_updates - remote;
         let due = local * u64::from(costs.stats_local) + remote * u64::from(costs.stats_remote);
-        assert_eq!((outcome.ledger.total(Account::Schedstats), seen.spent), (due, due), "{case}");
+        assert_eq!((outcome.ledger.total(Account::Schedstats), counting.spent), (due, due), "{case}");
         assert!(local > 0 && remote > 0, "{case}");
     }
-    assert!(ever_refused > 20);
+    assert!(total_refused > 20);
 }
 
 #[test]
-fn off_is_the_default_and_nothing_moves_nor_costs() {
+fn off_is_the_default_and_has_no_counts_and_no_costs() {
     for kernel_name in KERNELS {
         let plain = run("xeon-e5-2670v3", kernel_name, hackbench(), Config::default());
         let off = Config { command_line: "schedstats=disable".to_owned(), ..Config::default() };
@@ -208,7 +232,7 @@ fn off_is_the_default_and_nothing_moves_nor_costs() {
 }
 
 #[test]
-fn statistics_that_cost_nothing_change_nothing() {
+fn statistics_without_costs_do_not_change_the_course_of_events() {
     let mut free = machine("xeon-e5-2670v3").unwrap();
     (free.costs.stats_local, free.costs.stats_remote) = (0, 0);
     for kernel_name in KERNELS {
@@ -225,7 +249,7 @@ fn on_cpu(cpu: usize) -> Attributes {
     Attributes { cpus: Some([cpu].into_iter().collect::<CpuMask>()), ..Attributes::default() }
 }
 
-/// On a machine without a tick in the time that these programs take.
+/// Runs a program on a machine whose first tick is after the program's end.
 fn quiet(program: Program, groups: [(&str, usize); 2]) -> Outcome {
     let mut machine = machine("xeon-e5-2670v3").unwrap();
     machine.hz = 1;
@@ -238,31 +262,37 @@ fn quiet(program: Program, groups: [(&str, usize); 2]) -> Outcome {
     outcome
 }
 
-/// Updates, remote ones, ledger and wake-ups that one outcome has more than the other.
-fn more(few: &Outcome, many: &Outcome) -> (u64, u64, u64, u64) {
+/// Differences of two outcomes in updates, remote updates, cost in ns, and wake-ups.
+fn difference(few: &Outcome, many: &Outcome) -> (u64, u64, u64, u64) {
     let of = |outcome: &Outcome| {
-        let it = &outcome.counters;
+        let counters = &outcome.counters;
         let cost = outcome.ledger.total(Account::Schedstats);
-        (it.schedstat_updates, it.schedstat_remote_updates, cost, it.wakeups.iter().sum::<u64>())
+        (
+            counters.schedstat_updates,
+            counters.schedstat_remote_updates,
+            cost,
+            counters.wakeups.iter().sum::<u64>(),
+        )
     };
     let (few, many) = (of(few), of(many));
     (many.0 - few.0, many.1 - few.1, many.2 - few.2, many.3 - few.3)
 }
 
 #[test]
-fn a_task_that_sleeps_on_its_own_cpu_costs_eight_local_updates_a_time() {
+fn each_sleep_of_a_bound_task_costs_eight_local_updates() {
     let sleeper = |loops: u64| {
         let body = vec![times(loops, vec![compute(10_000u64), Op::Sleep { ns: 100_000u64.into() }])];
         program(vec![group("a", 1, Mode::Process, body)], Resources::default())
     };
     let (few, many) = (quiet(sleeper(10), [("a", 3), ("-", 0)]), quiet(sleeper(20), [("a", 3), ("-", 0)]));
-    // It falls asleep (its line), schedule() (the queue's), idle (the queue's); the timer wakes it: ttwu (the queue's and
-    // its line), enqueue (its line); schedule() (the queue's), switch (its line). All by CPU 3: 8 × 2 ns.
-    assert_eq!(more(&few, &many), (10 * 8, 0, 10 * 8 * 2, 10));
+    // Sleep: the task's line. schedule() and idle: two updates of the queue's line. The timer's wake-up: the queue's line
+    // and the task's line. Enqueue: the task's line. schedule(): the queue's line. Switch: the task's line. All updates
+    // are by CPU 3: 8 × 2 ns.
+    assert_eq!(difference(&few, &many), (10 * 8, 0, 10 * 8 * 2, 10));
 }
 
 #[test]
-fn a_wake_up_across_sockets_costs_nine_updates_two_of_them_remote() {
+fn a_wake_up_across_sockets_costs_nine_updates_of_which_two_are_remote() {
     let pair = |messages: u64| {
         let mut resources = Resources::default();
         let mut channel = channels("talk", ChannelKind::Unix, 2);
@@ -272,18 +302,18 @@ fn a_wake_up_across_sockets_costs_nine_updates_two_of_them_remote() {
         let b = vec![times(messages, vec![receive(at("talk", 0u64), 8u64), send(at("talk", 1u64), 8u64)])];
         program(vec![group("a", 1, Mode::Process, a), group("b", 1, Mode::Process, b)], resources)
     };
-    // CPUs 0 to 11 are one socket's first siblings, 12 to 23 the other's.
+    // CPUs 0 to 11 are the first siblings of one socket, 12 to 23 those of the other socket.
     let (few, many) = (quiet(pair(10), [("a", 3), ("b", 15)]), quiet(pair(20), [("a", 3), ("b", 15)]));
-    // 10 round trips more are 20 wake-ups. Each, by the waker: its queue's line and its domain's, the sleeper's line, which
-    // the sleeper's CPU wrote last (remote), and the same again (enqueue). The waker falls asleep: its own line, then
-    // schedule() and idle (the queue's). On the sleeper's CPU: schedule() (the queue's), the switch: the task's line, which the
-    // waker wrote last (remote). 7 × 2 ns and 2 × 60 ns.
-    assert_eq!(more(&few, &many), (20 * 9, 20 * 2, 20 * (7 * 2 + 2 * 60), 20));
+    // 10 more round trips are 20 wake-ups. Each wake-up by the waker: the lines of its queue and of its domain, the
+    // sleeper's line, which the sleeper's CPU wrote last (remote), and the same line again (enqueue). The waker sleeps: its
+    // task's line, then the queue's line for schedule() and for idle. On the sleeper's CPU: the queue's line for
+    // schedule(), and for the switch the task's line, which the waker wrote last (remote). 7 × 2 ns and 2 × 60 ns.
+    assert_eq!(difference(&few, &many), (20 * 9, 20 * 2, 20 * (7 * 2 + 2 * 60), 20));
 }
 
 #[test]
-fn flipped_while_the_machine_runs_they_count_just_the_part_between() {
-    // Without costs the course of events is the same in all runs, so that the parts sum to the whole.
+fn statistics_switched_on_and_off_count_only_the_time_between() {
+    // Without costs the course of events is equal in all runs, so that the counts of the parts sum to those of a full run.
     let mut free = machine("i7-3770").unwrap();
     (free.costs.stats_local, free.costs.stats_remote) = (0, 0);
     for kernel_name in KERNELS {
@@ -300,45 +330,44 @@ fn flipped_while_the_machine_runs_they_count_just_the_part_between() {
             };
             simulation(free.clone(), kernel(kernel_name).unwrap(), crowd(21, 60), config).run().unwrap()
         };
-        let whole = of(true, &[]);
+        let full = of(true, &[]);
         let (first, second) = (10 * MS + 7, 30 * MS + 11);
-        assert!(whole.end_ns > 40 * MS);
+        assert!(full.end_ns > 40 * MS);
         let parts =
             [of(true, &[(first, 0)]), of(false, &[(first, 1), (second, 0)]), of(false, &[(second, 1)])];
         let counts: [fn(&CpuCounts) -> u64; 5] = [
-            |it| it.ttwu_count,
-            |it| it.ttwu_local,
-            |it| it.sched_count,
-            |it| it.sched_goidle,
-            |it| it.pcount,
+            |counts| counts.ttwu_count,
+            |counts| counts.ttwu_local,
+            |counts| counts.sched_count,
+            |counts| counts.sched_goidle,
+            |counts| counts.pcount,
         ];
         for count in counts {
             let each: Vec<u64> = parts.iter().map(|part| cpus(part, count)).collect();
-            assert_eq!(each.iter().sum::<u64>(), cpus(&whole, count), "{kernel_name}: {each:?}");
+            assert_eq!(each.iter().sum::<u64>(), cpus(&full, count), "{kernel_name}: {each:?}");
         }
-        for count in
-            [(|it| it.passes.iter().map(|pass| pass.lb_count).sum()) as fn(&DomainCounts) -> u64, |it| {
-                it.ttwu_wake_remote
-            }]
-        {
+        for count in [
+            (|counts| counts.passes.iter().map(|pass| pass.lb_count).sum()) as fn(&DomainCounts) -> u64,
+            |counts| counts.ttwu_wake_remote,
+        ] {
             let each: u64 = parts.iter().map(|part| domains(part, count)).sum();
-            assert_eq!(each, domains(&whole, count), "{kernel_name}");
+            assert_eq!(each, domains(&full, count), "{kernel_name}");
         }
-        assert!(parts.iter().all(|part| cpus(part, |it| it.ttwu_count) > 50), "{kernel_name}");
-        // What straddles a flip is not counted, and nothing is longer than the part.
+        assert!(parts.iter().all(|part| cpus(part, |counts| counts.ttwu_count) > 50), "{kernel_name}");
+        // A wait across a switch is not counted, so that no wait is longer than its part.
         let waited = |outcome: &Outcome| -> u64 {
-            outcome.tasks.iter().map(|it| it.statistics.unwrap_or_default().wait_sum_ns).sum()
+            outcome.tasks.iter().map(|task| task.statistics.unwrap_or_default().wait_sum_ns).sum()
         };
         let sum: u64 = parts.iter().map(waited).sum();
-        let whole = waited(&whole);
-        assert!(sum <= whole && sum * 10 > whole * 8, "{kernel_name}: {sum} of {whole}");
+        let total = waited(&full);
+        assert!(sum <= total && sum * 10 > total * 8, "{kernel_name}: {sum} of {total}");
         for task in &parts[1].tasks {
-            let it = task.statistics.unwrap_or_default();
-            assert!(it.wait_max_ns.max(it.sleep_max_ns) <= second - first);
+            let counts = task.statistics.unwrap_or_default();
+            assert!(counts.wait_max_ns.max(counts.sleep_max_ns) <= second - first);
         }
-        let told: Vec<_> = parts.iter().map(|part| report(part).throughout).collect();
+        let throughout: Vec<_> = parts.iter().map(|part| report(part).throughout).collect();
         let partly = |at_end| Throughout::Partly { at_end };
-        assert_eq!(told, [partly(false), partly(false), partly(true)]);
+        assert_eq!(throughout, [partly(false), partly(false), partly(true)]);
     }
 }
 
@@ -346,25 +375,31 @@ fn flipped_while_the_machine_runs_they_count_just_the_part_between() {
 fn run_wait_and_sleep_sum_to_a_tasks_life() {
     for kernel_name in KERNELS {
         for (machine_name, program) in [("laptop-4", crowd(9, 30)), ("xeon-e5-2670v3", hackbench())] {
-            let mut seen = Counting::default();
+            let mut counting = Counting::default();
             let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
-            let outcome = simulation(machine, kernel, program, on()).run_observed(&mut seen).unwrap();
+            let outcome = simulation(machine, kernel, program, on()).run_observed(&mut counting).unwrap();
             for task in &outcome.tasks {
-                let it = task.statistics.unwrap();
-                let life = seen.ended[&task.name] - seen.created[&task.name];
-                let sum = task.ran_ns + it.wait_sum_ns + it.sum_sleep_runtime_ns;
-                // CPUs know of each other a few microseconds early or late, at each wake-up at most.
-                let slack = 20_000 + 500 * it.nr_wakeups;
-                assert!(sum.abs_diff(life) <= slack, "{kernel_name} {}: {sum} of {life}, {it:?}", task.name);
+                let counts = task.statistics.unwrap();
+                let life = counting.ended[&task.name] - counting.created[&task.name];
+                let sum = task.ran_ns + counts.wait_sum_ns + counts.sum_sleep_runtime_ns;
+                // The clocks of two CPUs differ by a few microseconds at each wake-up.
+                let slack = 20_000 + 500 * counts.nr_wakeups;
+                assert!(
+                    sum.abs_diff(life) <= slack,
+                    "{kernel_name} {}: {sum} of {life}, {counts:?}",
+                    task.name
+                );
             }
             let (ran, waited): (u64, u64) = outcome
                 .tasks
                 .iter()
                 .map(|task| (task.ran_ns, task.statistics.unwrap().wait_sum_ns))
                 .fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
-            // The machine's sums have the main task besides.
-            let (all_ran, all_waited) =
-                (cpus(&outcome, |it| it.rq_cpu_time_ns), cpus(&outcome, |it| it.run_delay_ns));
+            // The machine's sums include the main task.
+            let (all_ran, all_waited) = (
+                cpus(&outcome, |counts| counts.rq_cpu_time_ns),
+                cpus(&outcome, |counts| counts.run_delay_ns),
+            );
             assert!(
                 all_ran >= ran && all_waited >= waited,
                 "{kernel_name}: {all_ran} {ran} {all_waited} {waited}"
@@ -375,7 +410,7 @@ fn run_wait_and_sleep_sum_to_a_tasks_life() {
 }
 
 #[test]
-fn a_kernel_from_before_has_no_switch_and_says_so() {
+fn an_old_kernel_has_no_switch_and_names_kernels_that_have_it() {
     let refused = |config| {
         let plan = Plan::new(hackbench()).unwrap();
         Simulation::new(machine("numa-q-16").unwrap(), kernel("linux-2.5.59").unwrap(), plan, config)
@@ -389,11 +424,11 @@ fn a_kernel_from_before_has_no_switch_and_says_so() {
 }
 
 #[test]
-fn a_kernel_model_says_how_it_shows_them_or_is_refused() {
+fn a_kernel_model_without_a_valid_format_of_the_statistics_is_refused() {
     let text = include_str!("../models/kernels/linux-6.12.toml");
     let error = |text: &str| Kernel::from_toml(text).unwrap_err().to_string();
     let older = text.replace("version = 16", "version = 14");
-    assert!(error(&older).contains("version 14 is none of 15, 16, 17"), "{}", error(&older));
+    assert!(error(&older).contains("version 14 is not 15, 16 or 17"), "{}", error(&older));
     let table = |line: &&str| {
         ["[schedstats]", "version", "statistics_in_entity"].iter().any(|key| line.starts_with(key))
     };
@@ -420,7 +455,7 @@ fn the_files_have_the_layouts_of_the_kernels_versions() {
         let of_domains: Vec<_> = lines.iter().filter(|line| line[0].starts_with("domain")).collect();
         assert_eq!(of_domains.len(), 48 * 3);
         assert!(of_domains.iter().all(|line| line.len() == 1 + fields), "{version}");
-        // CPU 0 and its sibling 24; its socket; everything.
+        // CPU 0 and its sibling 24; its socket; all CPUs.
         let mask = |level: usize| of_domains[level][if version == 17 { 2 } else { 1 }];
         assert_eq!([mask(0), mask(1), mask(2)], ["0000,01000001", "000f,ff000fff", "ffff,ffffffff"]);
         if version == 17 {
@@ -435,20 +470,20 @@ fn a_tasks_file_has_its_statistics_only_while_they_are_on() {
     let layout = report(&outcome).layout;
     let task = &outcome.tasks[3];
     let text = task.file(4, &layout, true);
-    let it = task.statistics.unwrap();
+    let counts = task.statistics.unwrap();
     let rule = "-".repeat(67);
     assert!(text.starts_with(&format!("{} (4, #threads: 1)\n{rule}\n", task.name)));
-    let waits = format!("{:<45}:{:>21}\n", "se.statistics.wait_count", it.wait_count);
+    let waits = format!("{:<45}:{:>21}\n", "se.statistics.wait_count", counts.wait_count);
     assert!(text.contains(&waits), "{text}");
-    let (ms, ns) = (it.wait_sum_ns / 1_000_000, it.wait_sum_ns % 1_000_000);
+    let (ms, ns) = (counts.wait_sum_ns / 1_000_000, counts.wait_sum_ns % 1_000_000);
     assert!(text.contains(&format!("{:<45}:{ms:>14}.{ns:06}\n", "se.statistics.wait_sum")), "{text}");
     let off = task.file(4, &layout, false);
     assert!(!off.contains("wait") && off.contains("nr_switches"), "{off}");
 }
 
 #[test]
-fn a_tasks_file_tells_how_many_threads_its_process_has() {
-    // Threads are of the first process, which has one of its own.
+fn a_tasks_file_contains_the_number_of_threads_of_its_process() {
+    // Threads belong to the main task's process, which has one more thread.
     let group = |name, tasks, mode| group(name, tasks, mode, vec![compute(1000u64)]);
     let groups = vec![group("thread", 4, Mode::Thread), group("process", 2, Mode::Process)];
     let outcome = run("laptop-4", "linux-6.12", program(groups, Resources::default()), on());

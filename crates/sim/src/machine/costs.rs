@@ -1,14 +1,14 @@
-//! What things cost on a machine, in nanoseconds.
+//! Costs of operations on a machine, in nanoseconds.
 
 use serde::{Deserialize, Serialize};
 
 use super::Distance;
 
-/// A cost that depends on how far apart two CPUs, or a CPU and memory, are.
+/// Cost that depends on the distance between two CPUs, or between a CPU and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByDistance {
-    /// The same core: the CPU itself or its SMT sibling.
+    /// Same core: the CPU itself or its SMT sibling.
     pub core: u32,
     /// Another core under the same last-level cache.
     pub llc: u32,
@@ -21,16 +21,16 @@ pub struct ByDistance {
 }
 
 impl ByDistance {
-    /// The cost at a distance.
+    /// Cost at a distance.
     #[inline]
     pub fn at(&self, distance: Distance) -> u64 {
-        // Distances come as chance has it: they are better looked up than told apart by a jump.
+        // A table lookup: branches on random distances are mispredicted.
         let each = [self.core, self.llc, self.node, self.near, self.far];
         each[distance as usize].into()
     }
 }
 
-/// The cost table of a machine. All times in nanoseconds, sizes in KiB, rates in MiB/s.
+/// Cost table of a machine. All times in nanoseconds, sizes in KiB, rates in MiB/s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
@@ -40,41 +40,41 @@ pub struct Costs {
     pub clock_read: u32,
     /// An atomic operation on a line of this core.
     pub atomic: u32,
-    /// A look for the next task to run.
+    /// Picking the next task to run.
     pub schedule: u32,
-    /// Changing from one task to another, with registers and address space, caches warm.
+    /// Switching from one task to another, with registers and address space, caches warm.
     pub switch: u32,
     /// Making a task runnable, by the distance from the waking CPU to the task's runqueue.
     pub wakeup: ByDistance,
-    /// From an IPI's sending to its arrival.
+    /// Time from the sending of an IPI to its arrival.
     pub ipi: ByDistance,
     /// Handling an IPI.
     pub ipi_handler: u32,
     /// The scheduler tick.
     pub tick: u32,
-    /// A timer interrupt that wakes somebody.
+    /// A timer interrupt that wakes a task.
     pub timer_irq: u32,
-    /// Taking a contended or remote runqueue lock over, by distance.
+    /// Taking over a contended or remote runqueue lock, by distance.
     pub lock_handoff: ByDistance,
-    /// How long a runqueue lock is held by a wake-up or a pull.
+    /// Hold time of a runqueue lock by a wake-up or a pull.
     pub lock_hold: u32,
-    /// Looking at one CPU in the search for an idle one.
+    /// Checking one CPU in the search for an idle CPU.
     pub idle_scan_cpu: u32,
-    /// A balancing pass, whatever its width.
+    /// A balancing pass, without the costs per CPU and per task.
     pub balance_base: u32,
-    /// A balancing pass, per CPU that is scanned.
+    /// A balancing pass, per scanned CPU.
     pub balance_cpu: u32,
     /// Moving one task in a balancing pass.
     pub balance_move: u32,
-    /// Bringing 1 KiB into the core's private caches in order, by where it comes from.
+    /// Sequential fetch of 1 KiB into the core's private caches, by the distance of its source.
     pub refill_kib: ByDistance,
-    /// Accesses at random places cost so many percent of those in order: nothing is fetched ahead.
+    /// Cost of random accesses in percent of sequential accesses: there is no prefetching.
     pub random_percent: u32,
-    /// Walking 1 KiB that lies in the private caches.
+    /// Walking 1 KiB in the private caches.
     pub touch_kib: u32,
-    /// Fetching one line that another CPU has written.
+    /// Fetching a cache line that another CPU has written.
     pub line: ByDistance,
-    /// Throughput of a CPU whose SMT sibling is busy, in percent of what it has alone.
+    /// Throughput of a CPU whose SMT sibling is busy, in percent of its throughput with an idle sibling.
     pub smt_percent: u32,
     /// Memory bandwidth of a node.
     pub node_bandwidth_mib: u32,
@@ -110,9 +110,9 @@ pub struct Costs {
     pub nanosleep: u32,
     /// Copying 1 KiB between user space and kernel, caches warm.
     pub copy_kib: u32,
-    /// A pipe's read or write beyond the system call and the copy.
+    /// Read or write of a pipe, without the system call and the copy.
     pub pipe: u32,
-    /// A Unix socket's read or write, likewise.
+    /// Read or write of a Unix socket, without the system call and the copy.
     pub unix: u32,
     /// A TCP send over loopback, with the softirq's work up to the receiver's queue.
     pub tcp_send: u32,
@@ -122,12 +122,12 @@ pub struct Costs {
     pub udp_send: u32,
     /// A UDP receive.
     pub udp_receive: u32,
-    /// Private footprint of a task that is not known from the program: stack, code, kernel structures, in KiB.
+    /// Private footprint of a task in KiB that the program does not describe: stack, code, kernel structures.
     pub footprint_kib: u32,
 }
 
 impl Costs {
-    /// The first of the costs, by name, that is above `most`.
+    /// Name of the first cost above `most`.
     pub(super) fn beyond(&self, most: u32) -> Option<String> {
         fn exceeds(value: &toml::Value, most: i64) -> bool {
             match value {

@@ -1,17 +1,16 @@
-//! Scheduling domains: the sets of CPUs within which load is balanced, from narrow to wide.
+//! Scheduling domains: sets of CPUs within which load is balanced, from narrow to wide.
 //!
 //! ```text
 //! NUMA ≤ 21   {0 … 47}      groups: node 0 | node 1
 //! MC          {0 … 11, 24 … 35}   groups: core 0 | core 1 | …
 //! SMT         {0, 24}       groups: CPU 0 | CPU 24
 //! ```
-//! A level whose span is that of the level below is left out, as the kernel does
-//! (Documentation/scheduler/sched-domains.rst). Groups are disjoint here, also where the kernel's of a NUMA level
-//! overlap.
+//! A level with the same span as the level below is left out, as in the kernel
+//! (Documentation/scheduler/sched-domains.rst). Groups are disjoint. In the kernel, groups of a NUMA level may overlap.
 
 use super::{CpuMask, Machine, Topology};
 
-/// What the CPUs of a domain share.
+/// Level of a domain: the resource that its CPUs share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DomainKind {
     /// A core.
@@ -24,25 +23,25 @@ pub enum DomainKind {
     Numa(u32),
 }
 
-/// A domain; CPUs with the same span share it.
+/// Scheduling domain. All CPUs with the same span at a level share it.
 #[derive(Debug, Clone)]
 pub struct Domain {
-    /// What its CPUs share.
+    /// Level of the domain.
     pub kind: DomainKind,
-    /// Its CPUs.
+    /// CPUs of the domain.
     pub span: CpuMask,
-    /// Number of its CPUs.
+    /// Number of CPUs of the domain.
     pub weight: u32,
-    /// The spans of the level below that it is made of.
+    /// Groups of the domain: the spans of the level below.
     pub groups: Vec<CpuMask>,
 }
 
 /// Domains of all CPUs.
 #[derive(Debug, Clone)]
 pub struct Domains {
-    /// All different domains.
+    /// All distinct domains.
     pub all: Vec<Domain>,
-    /// For each CPU its domains' positions in `all`, narrow to wide.
+    /// For each CPU the indices of its domains in `all`, from narrow to wide.
     pub of_cpu: Vec<Vec<u16>>,
 }
 
@@ -73,9 +72,10 @@ impl Domains {
         domains
     }
 
+    /// Adds the domain `span` to a CPU. Creates the domain with groups from `below` unless another CPU has it.
     fn add(&mut self, cpu: usize, kind: DomainKind, span: CpuMask, below: &[CpuMask]) {
-        let known = self.all.iter().position(|domain| domain.span == span && domain.kind == kind);
-        let position = known.unwrap_or_else(|| {
+        let position = self.all.iter().position(|domain| domain.span == span && domain.kind == kind);
+        let position = position.unwrap_or_else(|| {
             let (mut left, mut groups) = (span, Vec::new());
             while let Some(first) = left.lowest() {
                 let group = below[first].and(&left);
@@ -89,14 +89,15 @@ impl Domains {
     }
 }
 
+/// CPUs that share a resource of `kind` with a CPU.
 fn span(machine: &Machine, topology: &Topology, kind: DomainKind, cpu: usize) -> CpuMask {
     match kind {
         DomainKind::Smt => *topology.core_cpus(topology.core(cpu)),
         DomainKind::Cache => *topology.cache_cpus(topology.cache(cpu)),
         DomainKind::Node => *topology.node_cpus(topology.node(cpu)),
         DomainKind::Numa(distance) => {
-            let own = topology.node(cpu);
-            let within = |node: &usize| machine.node_distance(own, *node) <= distance;
+            let local = topology.node(cpu);
+            let within = |node: &usize| machine.node_distance(local, *node) <= distance;
             let nodes = (0..machine.nodes()).filter(within);
             nodes.fold(CpuMask::EMPTY, |span, node| span.or(topology.node_cpus(node)))
         }
@@ -116,12 +117,12 @@ mod tests {
     }
 
     #[test]
-    fn each_machine_has_the_levels_that_its_shape_gives() {
+    fn the_levels_of_each_shipped_machine_follow_from_its_topology() {
         use DomainKind::{Cache, Node, Numa, Smt};
         assert_eq!(levels("laptop-4"), [(Cache, 4, 4)]);
         assert_eq!(levels("i7-3770"), [(Smt, 2, 2), (Cache, 8, 4)]);
         assert_eq!(levels("xeon-e5-2670v3"), [(Smt, 2, 2), (Cache, 24, 12), (Numa(21), 48, 2)]);
-        // Caches are private on a quad, so its CPUs first meet in their node.
+        // The CPUs of a quad have private caches, so their lowest domain is the node.
         assert_eq!(levels("numa-q-16"), [(Node, 4, 4), (Numa(20), 16, 4)]);
         let kunpeng = levels("kunpeng920");
         assert_eq!(kunpeng.first(), Some(&(Cache, 32, 32)));

@@ -2,20 +2,20 @@
 
 use crate::time::MAX_SLOTS;
 
-/// Most CPUs of a machine: the agenda needs a slot for each and one for itself.
+/// Maximum number of CPUs of a machine: the agenda needs a slot for each CPU and one for the timers.
 pub const MAX_CPUS: usize = MAX_SLOTS - 1;
 
 const WORDS: usize = MAX_SLOTS / 64;
 
-/// A set of CPUs of fixed size; all operations are a few word operations.
+/// Set of CPUs of fixed size. Each operation takes a few word operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CpuMask(pub(super) [u64; WORDS]);
 
 impl CpuMask {
-    /// No CPU.
+    /// The empty set.
     pub const EMPTY: Self = Self([0; WORDS]);
 
-    /// CPUs `0..count`.
+    /// Set of the CPUs `0..count`.
     pub fn first_cpus(count: usize) -> Self {
         (0..count).collect()
     }
@@ -26,14 +26,14 @@ impl CpuMask {
         self.0[cpu / 64] |= 1 << (cpu % 64);
     }
 
-    /// Adds a CPU or takes it out, without a branch.
+    /// Adds a CPU if `there`, else removes it, without a branch.
     #[inline]
     pub fn put(&mut self, cpu: usize, there: bool) {
         let word = &mut self.0[cpu / 64];
         *word = *word & !(1 << (cpu % 64)) | u64::from(there) << (cpu % 64);
     }
 
-    /// Takes a CPU out.
+    /// Removes a CPU.
     #[inline]
     pub fn remove(&mut self, cpu: usize) {
         self.0[cpu / 64] &= !(1 << (cpu % 64));
@@ -51,7 +51,7 @@ impl CpuMask {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there is no CPU.
+    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
@@ -80,7 +80,7 @@ impl CpuMask {
         Self(words)
     }
 
-    /// Whether a CPU is in both sets.
+    /// Whether the sets have a common CPU.
     #[inline]
     pub fn meets(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
@@ -92,13 +92,13 @@ impl CpuMask {
         self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones() as usize).sum()
     }
 
-    /// The lowest CPU.
+    /// Lowest CPU of the set.
     #[inline]
     pub fn lowest(&self) -> Option<usize> {
         self.0.iter().position(|word| *word != 0).map(|at| at * 64 + self.0[at].trailing_zeros() as usize)
     }
 
-    /// The first CPU in both sets from `start` on, wrapping around.
+    /// First CPU in both sets from `start` on, wrapping around.
     #[inline]
     pub fn first_common_from(&self, other: &Self, start: usize) -> Option<usize> {
         let (word, bit) = (start / 64, start % 64);

@@ -1,4 +1,4 @@
-//! Machines as data, and what is derived from them.
+//! Machine models: their definitions in TOML, and the topology and domains derived from them.
 //!
 //! ```text
 //! machine
@@ -12,9 +12,8 @@
 //! │   └── node 1 …
 //! └── socket 1 …
 //! ```
-//! Nodes are numbered through the sockets, caches through the nodes, cores through the caches. CPU numbers are either
-//! core by core (`adjacent`: siblings next to each other) or all first siblings before all second ones (`split`, as
-//! firmware of x86 machines does).
+//! Nodes, caches and cores are numbered through the machine. CPUs are numbered either core by core (`adjacent`) or all
+//! first siblings before all second siblings (`split`, as in the firmware of x86 machines).
 
 mod costs;
 mod domains;
@@ -44,20 +43,20 @@ pub fn machine_names() -> impl Iterator<Item = &'static str> + Clone {
     MACHINES.names()
 }
 
-/// A shipped machine.
+/// Returns the shipped machine with a name.
 pub fn machine(name: &str) -> Result<Machine, SimError> {
     Machine::from_toml(MACHINES.text(name)?)
 }
 
-/// A machine as its TOML file defines it.
+/// Definition of a machine, as in its TOML file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Name, such as `kunpeng920`.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Description in one sentence.
     pub about: String,
-    /// Sockets.
+    /// Number of sockets.
     pub sockets: u32,
     /// NUMA nodes per socket.
     pub nodes_per_socket: u32,
@@ -66,30 +65,30 @@ pub struct Machine {
     /// Cores per last-level cache.
     pub cores_per_cache: u32,
     /// SMT threads per core.
-    #[serde(default = "one")]
+    #[serde(default = "single_thread")]
     pub threads_per_core: u32,
     /// Order of CPU numbers.
     #[serde(default)]
     pub numbering: Numbering,
-    /// Distances between nodes as in the firmware's SLIT, 10 being local; empty: 20 to every other node.
+    /// Distances between nodes as in the firmware's SLIT, with 10 for local memory. If empty, every other node is at 20.
     #[serde(default)]
     pub distances: Vec<Vec<u32>>,
     /// Ticks per second.
     pub hz: u32,
-    /// Clock in MHz; for conversion between cycles and nanoseconds.
+    /// Clock frequency in MHz, for conversion between cycles and nanoseconds.
     pub mhz: u32,
     /// Memory per node in MiB.
     pub memory_mib: u64,
-    /// Private caches of a core (last private level), in KiB.
+    /// Size of a core's last private cache level in KiB.
     pub private_kib: u32,
-    /// A last-level cache, in KiB.
+    /// Size of a last-level cache in KiB.
     pub llc_kib: u32,
-    /// Idle CPUs watch a word of memory (`mwait`), so that waking one takes a write instead of an interrupt.
+    /// Whether idle CPUs wait with `mwait`, so that a memory write wakes them instead of an interrupt.
     #[serde(default)]
     pub mwait: bool,
-    /// Exit latency by how long a CPU has been idle; the first entry begins at 0.
+    /// Idle states by the duration of idleness; the first state begins at 0.
     pub idle: Vec<IdleState>,
-    /// What things cost.
+    /// Costs of operations.
     pub costs: Costs,
 }
 
@@ -100,35 +99,38 @@ pub enum Numbering {
     /// SMT siblings have neighbouring numbers.
     #[default]
     Adjacent,
-    /// All first siblings, then all second ones.
+    /// All first siblings are numbered before all second siblings.
     Split,
 }
 
-/// A depth of idleness.
+/// Idle state of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdleState {
     /// A CPU idle for at least this long is in this state.
     pub after_ns: u64,
-    /// Time to leave it.
+    /// Exit latency of the state in ns.
     pub exit_ns: u32,
 }
 
-/// What a single thing may cost: a second, or as many KiB or MiB/s. Sums of a few such costs are small numbers still.
+/// Maximum of a single cost: one second, or 10^9 KiB or MiB/s. Sums of a few such costs do not overflow.
 const MOST_COST: u32 = 1_000_000_000;
 
-/// Most nodes: as many as kernels are built for on large machines (`NODES_SHIFT`, 6 by default on x86-64).
+/// Maximum number of nodes: that of kernels for large machines (`NODES_SHIFT`, 6 by default on x86-64).
 const MAX_NODES: usize = 64;
 
-/// Most memory of a node, in MiB: 4 PiB, so that all nodes' pages can be counted.
+/// Maximum memory of a node in MiB: 4 PiB, so that the number of all nodes' pages does not overflow.
 const MOST_MEMORY_MIB: u64 = 1 << 32;
 
-fn one() -> u32 {
+fn single_thread() -> u32 {
     1
 }
 
 impl Machine {
-    /// Reads a machine from TOML; the error says where it is wrong.
+    /// Reads and checks a machine definition in TOML.
+    ///
+    /// # Errors
+    /// An error names the wrong line or field.
     pub fn from_toml(text: &str) -> Result<Self, SimError> {
         let machine: Self = toml::from_str(text)
             .map_err(|error| SimError::Definition { what: "machine", reason: error.to_string() })?;
@@ -154,7 +156,7 @@ impl Machine {
         (self.sockets as usize).saturating_mul(self.nodes_per_socket as usize)
     }
 
-    /// Refuses a machine that cannot be simulated, naming the field.
+    /// Returns an error that names the wrong field if the machine cannot be simulated.
     pub fn check(&self) -> Result<(), SimError> {
         let wrong = |field: &str, reason: String| {
             Err(SimError::Machine { machine: self.name.clone(), field: field.to_owned(), reason })
@@ -200,7 +202,7 @@ impl Machine {
             return wrong(&format!("costs.{field}"), format!("is more than {MOST_COST}"));
         }
         if self.costs.syscall == 0 {
-            let reason = "is at least 1: else a task that only calls the kernel stays at one moment for ever";
+            let reason = "is at least 1: otherwise a loop of system calls takes no virtual time";
             return wrong("costs.syscall", reason.to_owned());
         }
         if u64::from(self.costs.tick) * u64::from(self.hz) >= SECOND {
@@ -208,7 +210,7 @@ impl Machine {
             return wrong("costs.tick", reason);
         }
         if self.idle.iter().any(|state| state.exit_ns > MOST_COST || state.after_ns >= NEVER) {
-            return wrong("idle", format!("exit_ns is at most {MOST_COST}, after_ns less than {NEVER}"));
+            return wrong("idle", format!("exit_ns must be at most {MOST_COST}, after_ns less than {NEVER}"));
         }
         if !(1..=100).contains(&self.costs.smt_percent) {
             return wrong(
@@ -217,12 +219,12 @@ impl Machine {
             );
         }
         if self.costs.node_bandwidth_mib == 0 || self.costs.random_percent == 0 {
-            return wrong("costs", "node_bandwidth_mib and random_percent are at least 1".to_owned());
+            return wrong("costs", "node_bandwidth_mib and random_percent must be at least 1".to_owned());
         }
         if self.idle.first().is_none_or(|state| state.after_ns != 0)
             || !self.idle.is_sorted_by_key(|state| state.after_ns)
         {
-            return wrong("idle", "states begin at after_ns = 0 and ascend".to_owned());
+            return wrong("idle", "after_ns of the states must begin at 0 and ascend".to_owned());
         }
         self.check_distances()
     }
@@ -230,15 +232,15 @@ impl Machine {
     fn check_distances(&self) -> Result<(), SimError> {
         let (nodes, rows) = (self.nodes(), &self.distances);
         let square = rows.len() == nodes && rows.iter().all(|row| row.len() == nodes);
-        let right = |from: usize, to: usize| (rows[from][to] == 10) == (from == to) && rows[from][to] >= 10;
-        if rows.is_empty() || (square && (0..nodes).all(|from| (0..nodes).all(|to| right(from, to)))) {
+        let valid = |from: usize, to: usize| (rows[from][to] == 10) == (from == to) && rows[from][to] >= 10;
+        if rows.is_empty() || (square && (0..nodes).all(|from| (0..nodes).all(|to| valid(from, to)))) {
             return Ok(());
         }
         let reason = format!("needs {nodes} rows of {nodes} numbers: 10 on the diagonal, more elsewhere");
         Err(SimError::Machine { machine: self.name.clone(), field: "distances".to_owned(), reason })
     }
 
-    /// Distance between two nodes, 10 being local.
+    /// Distance between two nodes; 10 for the same node.
     pub fn node_distance(&self, from: usize, to: usize) -> u32 {
         match self.distances.get(from) {
             Some(row) => row[to],

@@ -1,44 +1,47 @@
-//! Sets of CPUs that lie close together.
+//! Sets of CPUs with neighbouring numbers.
 
 use std::ops::{Deref, Range};
 
 use super::CpuMask;
 
-/// A set of CPUs that knows which of its words hold any. Domains and caches of large machines are a word or two of sixteen,
-/// and every wake-up and balancing pass asks for what a changing set has in common with them.
+/// Set of CPUs that skips its empty words.
+///
+/// Domains and caches of large machines use one or two of sixteen words. Every wake-up and balancing pass intersects them
+/// with a changing set, so that skipping the other words saves time.
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     mask: CpuMask,
+    /// Smallest range of words that contains all CPUs.
     words: Range<usize>,
-    /// The only word that holds any, if there is only one.
+    /// Index of the only word with CPUs, if there is only one.
     only: Option<u8>,
-    /// All of them, if they are neighbours.
+    /// Range of the CPUs if their numbers are consecutive, else empty.
     dense: Range<usize>,
 }
 
 impl Span {
     pub fn new(mask: CpuMask) -> Self {
-        let held = |word: &u64| *word != 0;
-        let first = mask.0.iter().position(held).unwrap_or(0);
-        let last = mask.0.iter().rposition(held).map_or(0, |last| last + 1);
+        let occupied = |word: &u64| *word != 0;
+        let first = mask.0.iter().position(occupied).unwrap_or(0);
+        let last = mask.0.iter().rposition(occupied).map_or(0, |last| last + 1);
         let only = (first + 1 == last).then_some(first as u8);
         let dense = mask.lowest().map_or(0..0, |lowest| lowest..lowest + mask.count());
         let dense = if mask.count_between(dense.start, dense.end) == dense.len() { dense } else { 0..0 };
         Self { mask, words: first..last, only, dense }
     }
 
-    /// The set as it is.
+    /// The set as a mask.
     pub fn mask(&self) -> &CpuMask {
         &self.mask
     }
 
-    /// What it has in common with another set, as positions and words.
+    /// Intersection with another set, as indices and words.
     #[inline]
     fn both<'a>(&'a self, other: &'a CpuMask) -> impl Iterator<Item = (usize, u64)> + 'a {
         self.words.clone().map(|at| (at, self.mask.0[at] & other.0[at]))
     }
 
-    /// Whether a CPU is in both sets.
+    /// Whether the sets have a common CPU.
     #[inline]
     pub fn meets(&self, other: &CpuMask) -> bool {
         self.both(other).any(|(_, word)| word != 0)
@@ -50,14 +53,14 @@ impl Span {
         self.both(other).map(|(_, word)| word.count_ones() as usize).sum()
     }
 
-    /// The lowest CPU in both sets.
+    /// Lowest CPU in both sets.
     #[inline]
     pub fn first_common(&self, other: &CpuMask) -> Option<usize> {
         let (at, word) = self.both(other).find(|(_, word)| *word != 0)?;
         Some(at * 64 + word.trailing_zeros() as usize)
     }
 
-    /// The first CPU in both sets from `start` on, wrapping around.
+    /// First CPU in both sets from `start` on, wrapping around.
     #[inline(always)]
     pub fn first_common_from(&self, other: &CpuMask, start: usize) -> Option<usize> {
         if let Some(at) = self.only.map(usize::from).filter(|at| *at == start / 64) {
@@ -66,11 +69,12 @@ impl Span {
             let word = if later != 0 { later } else { both };
             return (word != 0).then(|| at * 64 + word.trailing_zeros() as usize);
         }
-        self.first_common_from_far(other, start)
+        self.first_common_in_words(other, start)
     }
 
+    /// [`Span::first_common_from`] for sets of several words. Out of line, so that the common case is inlined.
     #[inline(never)]
-    fn first_common_from_far(&self, other: &CpuMask, start: usize) -> Option<usize> {
+    fn first_common_in_words(&self, other: &CpuMask, start: usize) -> Option<usize> {
         let from = self.both(other).find_map(|(at, word)| {
             let word = match at.cmp(&(start / 64)) {
                 std::cmp::Ordering::Less => 0,
@@ -82,7 +86,7 @@ impl Span {
         from.or_else(|| self.first_common(other))
     }
 
-    /// How many of its CPUs lie between `start` and `cpu`, going up and around.
+    /// Number of CPUs of the set from `start` up to `cpu`, exclusive, wrapping around.
     #[inline]
     pub fn rank(&self, start: usize, cpu: usize) -> usize {
         if self.dense.contains(&start) && self.dense.contains(&cpu) {
@@ -129,19 +133,19 @@ mod tests {
         #[test]
         fn spans_behave_like_sets(
             low in 0..MAX_CPUS, width in prop_oneof![1..30usize, 1..200usize], dense in any::<bool>(),
-            near in any::<bool>(), a in prop::collection::btree_set(0..200usize, 0..40),
+            nearby in any::<bool>(), a in prop::collection::btree_set(0..200usize, 0..40),
             b in prop::collection::btree_set(0..MAX_CPUS, 0..600), start in 0..MAX_CPUS, cpu in 0..MAX_CPUS,
         ) {
             let within = |each: usize| (low + each % width).min(MAX_CPUS - 1);
-            let (start, cpu) = if near { (within(start), within(cpu)) } else { (start, cpu) };
+            let (start, cpu) = if nearby { (within(start), within(cpu)) } else { (start, cpu) };
             let a: BTreeSet<usize> = a.into_iter().map(within).collect();
             let a = if dense { (low..(low + width).min(MAX_CPUS)).collect() } else { a };
             let (span, y) = (Span::new(a.iter().copied().collect()), b.iter().copied().collect::<CpuMask>());
             let both: BTreeSet<_> = a.intersection(&b).copied().collect();
             prop_assert_eq!((span.common(&y), span.meets(&y)), (both.len(), !both.is_empty()));
-            let mut seen = BTreeSet::new();
-            span.each_common(&y, |cpu| assert!(seen.insert(cpu)));
-            prop_assert_eq!(&seen, &both);
+            let mut visited = BTreeSet::new();
+            span.each_common(&y, |cpu| assert!(visited.insert(cpu)));
+            prop_assert_eq!(&visited, &both);
             prop_assert_eq!(span.first_common(&y), both.first().copied());
             let next = both.range(start..).chain(both.range(..start)).next().copied();
             prop_assert_eq!(span.first_common_from(&y, start), next);

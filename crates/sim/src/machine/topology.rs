@@ -1,20 +1,20 @@
-//! Where each CPU is.
+//! Topology of a machine: core, cache, node and socket of each CPU, and the distances between them.
 
 use super::{CpuMask, Machine, Numbering};
 
-/// How far apart two CPUs are, by what they share.
+/// Distance between two CPUs: the smallest unit that they share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Distance {
-    /// A core: the CPU itself or an SMT sibling.
+    /// The core: the CPU itself or an SMT sibling.
     Core,
-    /// A last-level cache.
+    /// The last-level cache.
     Llc,
-    /// A NUMA node.
+    /// The NUMA node.
     Node,
-    /// A socket.
+    /// The socket.
     Near,
-    /// Only the machine.
+    /// Only the machine: the CPUs are in different sockets.
     Far,
 }
 
@@ -30,7 +30,7 @@ impl Distance {
     }
 }
 
-/// Place of a CPU; numbers count through the machine.
+/// Place of a CPU. Cores, caches, nodes and sockets are numbered through the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
     pub core: u16,
@@ -39,7 +39,7 @@ pub(crate) struct Place {
     pub socket: u16,
 }
 
-/// Places of all CPUs, and the sets that share something.
+/// Places of all CPUs, and the CPUs of each core, cache and node.
 #[derive(Debug, Clone)]
 pub struct Topology {
     pub(crate) places: Vec<Place>,
@@ -47,12 +47,12 @@ pub struct Topology {
     pub(crate) caches: Vec<CpuMask>,
     pub(crate) nodes: Vec<CpuMask>,
     pub(crate) threads: usize,
-    /// By from-node × nodes + to-node: the class of the distance from a CPU of one to memory of the other.
+    /// Distance from a CPU of node `from` to memory of node `to`, at index `from * nodes + to`.
     memory: Vec<Distance>,
 }
 
 impl Topology {
-    /// Works out the topology of a machine that has passed its check.
+    /// Derives the topology of a machine that has passed [`Machine::check`].
     pub fn new(machine: &Machine) -> Self {
         let threads = machine.threads_per_core as usize;
         let cores = machine.cpus() / threads;
@@ -95,7 +95,7 @@ impl Topology {
         self.places.len()
     }
 
-    /// How far apart two CPUs are.
+    /// Distance between two CPUs.
     #[inline]
     pub fn distance(&self, a: usize, b: usize) -> Distance {
         let (a, b) = (&self.places[a], &self.places[b]);
@@ -112,7 +112,7 @@ impl Topology {
         }
     }
 
-    /// How far a node's memory is from a CPU; the node's own is [`Distance::Node`].
+    /// Distance from a CPU to the memory of a node; [`Distance::Node`] for local memory.
     #[inline]
     pub fn memory_distance(&self, cpu: usize, node: usize) -> Distance {
         self.memory[usize::from(self.places[cpu].node) * self.nodes.len() + node]
@@ -175,7 +175,7 @@ mod tests {
     use crate::machine::machine;
 
     #[test]
-    fn a_xeons_siblings_are_half_the_machine_apart() {
+    fn split_numbering_puts_siblings_half_of_the_cpus_apart() {
         let topology = Topology::new(&machine("xeon-e5-2670v3").unwrap());
         assert_eq!(topology.cpus(), 48);
         assert_eq!(topology.core_cpus(0).iter().collect::<Vec<_>>(), [0, 24]);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kunpengs_sockets_have_two_nodes() {
+    fn nodes_of_one_socket_are_nearer_than_nodes_of_two() {
         let topology = Topology::new(&machine("kunpeng920").unwrap());
         let distances = [1, 31, 32, 64].map(|cpu| topology.distance(0, cpu));
         assert_eq!(distances, [Distance::Llc, Distance::Llc, Distance::Near, Distance::Far]);
