@@ -88,6 +88,7 @@ impl<'c> Tasks<'c> {
     }
 
     /// All entries, including entries of dead tasks.
+    #[cfg(debug_assertions)]
     pub fn iter(&self) -> impl Iterator<Item = (TaskIx, &Task)> {
         self.table.iter().enumerate().map(|(at, task)| (at as TaskIx, task))
     }
