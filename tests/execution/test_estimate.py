@@ -1,4 +1,4 @@
-"""Time estimates of plans whose machines boot."""
+"""Time estimates of plans for targets that boot a kernel."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ def build_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     BuildCache.of().name("stack", records)
 
 
-def made(more: str = "") -> Plan:
+def new_plan(more: str = "") -> Plan:
     return plan(parse(FILE.format(more=more), "f"), 1)
 
 
 def test_each_variant_with_a_kernel_boots_once_a_block() -> None:
-    booted = boots(made(), made().experiment.target)
+    booted = boots(new_plan(), new_plan().experiment.target)
     assert booted is not None
     assert (booted.count, booted.seconds, booted.waits) == (6, pytest.approx(3 * (SMALL + LARGE)), True)
-    host = made().experiment.target.model_copy(update={"kind": "host"})
-    assert boots(made(), host) is None
+    host = new_plan().experiment.target.model_copy(update={"kind": "host"})
+    assert boots(new_plan(), host) is None
 
 
 def test_an_estimate_includes_boots_and_the_pauses_of_guests() -> None:
-    experiment = made()
+    experiment = new_plan()
     booted = boots(experiment, experiment.experiment.target)
     without = estimate(experiment, None, "vm", virtual=True)
     estimated = estimate(experiment, None, "vm", virtual=True, boots=booted)
@@ -80,13 +80,13 @@ def test_an_estimate_includes_boots_and_the_pauses_of_guests() -> None:
     assert estimated.basis.endswith("; 6 boots of 7 s each by a guess")
     single = estimate(experiment, None, "vm", virtual=True, boots=Boots(1, 7.0, waits=False))
     assert single.basis.endswith("; 1 boot of 7 s by a guess")
-    counted = boots(made("deterministic = true"), made("deterministic = true").experiment.target)
+    counted = boots(new_plan("deterministic = true"), new_plan("deterministic = true").experiment.target)
     assert counted is not None
     assert not counted.waits
 
 
 def test_a_boot_is_estimated_by_its_typical_time_in_earlier_runs(engine: Engine) -> None:
-    experiment = made()
+    experiment = new_plan()
     run_id = writing.begin(engine, writing.NewRun(experiment, "vm", "real", False, "", "f", {}, ""))
     with engine.connect() as connection:
         now = float(connection.exec_driver_sql("select started from run").scalar_one())

@@ -38,37 +38,37 @@ def test_a_stopped_run_is_judged_at_its_interim_analysis_and_is_not_incomplete(
     run_script: RunScript, engine: Engine
 ) -> None:
     run_id, _ = run_script(lambda t: noise(t) * (1.1 if t.variant.name == "changed" else 1.0), SEQUENTIAL)
-    found = findings(engine, run_id)
-    assert found.course is not None
-    assert (found.course.taken, found.course.blocks, found.course.stopped) == (2, 8, True)
-    (changed,) = [verdict for verdict in found.verdicts if not verdict.control]
+    result = findings(engine, run_id)
+    assert result.course is not None
+    assert (result.course.taken, result.course.blocks, result.course.stopped) == (2, 8, True)
+    (changed,) = [verdict for verdict in result.verdicts if not verdict.control]
     assert (changed.word, changed.decided, changed.n) == ("worse", 8, 8)
     # 2 (1 − Φ(2.511)), the second of three interim analyses in the published table.
     assert changed.level == pytest.approx(0.0120, abs=2e-4)
-    assert found.notes[0].startswith("stopped after block 8 of 12, at interim analysis 2 of 3")
-    assert Kind.INCOMPLETE not in {warning.kind for warning in found.warnings}
+    assert result.notes[0].startswith("stopped after block 8 of 12, at interim analysis 2 of 3")
+    assert Kind.INCOMPLETE not in {warning.kind for warning in result.warnings}
 
 
 def test_an_interrupted_sequential_run_is_judged_by_its_last_interim_analysis(engine: Engine) -> None:
-    made = plan(parse(SEQUENTIAL, "f"), 1)
+    run_plan = plan(parse(SEQUENTIAL, "f"), 1)
 
     def script(trial: Trial) -> float:
         if trial.block == 6:
             raise KeyboardInterrupt
         return noise(trial)
 
-    run_id = begin(engine, made, SEQUENTIAL)
+    run_id = begin(engine, run_plan, SEQUENTIAL)
     with pytest.raises(KeyboardInterrupt):
-        execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
-    found = findings(engine, run_id)
-    assert {verdict.n for verdict in found.verdicts} == {4}
-    assert "the run goes on" in found.notes[0]
-    assert Kind.INCOMPLETE in {warning.kind for warning in found.warnings}
+        execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
+    result = findings(engine, run_id)
+    assert {verdict.n for verdict in result.verdicts} == {4}
+    assert "the run goes on" in result.notes[0]
+    assert Kind.INCOMPLETE in {warning.kind for warning in result.warnings}
 
 
-def test_a_fixed_run_has_no_course(run_script: RunScript, engine: Engine) -> None:
-    found = findings(engine, run_script(noise)[0])
-    assert (found.course, found.attribution, found.effects, found.notes) == (None, (), (), ())
+def test_a_fixed_run_has_no_interim_analyses(run_script: RunScript, engine: Engine) -> None:
+    result = findings(engine, run_script(noise)[0])
+    assert (result.course, result.attribution, result.effects, result.notes) == (None, (), (), ())
 
 
 STACK = """
@@ -141,11 +141,11 @@ def test_effects_of_a_factorial_are_attributed_to_the_switch_with_the_effect(
     def script(trial: Trial) -> float:
         return noise(trial) * (0.8 if trial.variant.slice else 1.0)
 
-    found = findings(engine, run_script(script, FACTORIAL)[0])
-    assert [(effect.name, effect.word) for effect in found.effects] == [
+    result = findings(engine, run_script(script, FACTORIAL)[0])
+    assert [(effect.name, effect.word) for effect in result.effects] == [
         ("batch", "equivalent"), ("slice", "better"), ("batch × slice", "equivalent"),
     ]  # fmt: skip
-    assert found.effects[1].ratio == pytest.approx(0.8, rel=0.01)
+    assert result.effects[1].ratio == pytest.approx(0.8, rel=0.01)
 
 
 def test_the_bootstrap_resamples_the_stored_iterations(run_script: RunScript, engine: Engine) -> None:

@@ -43,7 +43,7 @@ def test_trials_run_in_the_plan_s_order_each_under_its_variant(run_script: RunSc
         assert before == after.variant.name
 
 
-def test_a_planted_regression_is_worse_and_the_control_is_not(run_script: RunScript, engine: Engine) -> None:
+def test_a_scripted_regression_is_worse_and_the_control_is_not(run_script: RunScript, engine: Engine) -> None:
     run_id, _ = run_script(lambda t: noisy(t) * (1.05 if t.variant.name == "changed" else 1.0))
     words = {(v.variant, v.question.parameters): v.word for v in findings(engine, run_id).verdicts}
     assert words[("changed", '{"groups":1}')] == "worse"
@@ -67,50 +67,50 @@ def test_a_failed_trial_is_recorded_and_the_run_continues(run_script: RunScript,
 def test_an_interrupt_ends_the_session_and_resume_repeats_warm_up_and_torn_block(
     engine: Engine, experiment: Experiment
 ) -> None:
-    made = plan(experiment, 1)
+    run_plan = plan(experiment, 1)
 
     def script(trial: Trial) -> float:
         if trial.index == 20:
             raise KeyboardInterrupt
         return 1.0
 
-    target, run_id = Scripted(script), begin(engine, made)
+    target, run_id = Scripted(script), begin(engine, run_plan)
     with pytest.raises(KeyboardInterrupt):
-        execute(made, target, engine, run_id, lambda trial, measurement: None)
+        execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
     assert target.closed
     assert reading.run(engine, run_id).state == "interrupted"
     assert writing.done(engine, run_id) == set(range(20))
     again = Scripted(noisy)
-    execute(made, again, engine, run_id, lambda trial, measurement: None)
+    execute(run_plan, again, engine, run_id, lambda trial, measurement: None)
     # Trials 0 to 5 are the warm-up, trials 18 to 23 the interrupted block.
     assert [entry.index for entry in again.log if isinstance(entry, Trial)] == [*range(6), *range(18, 54)]
     run = reading.run(engine, run_id)
     assert (run.state, run.recorded) == ("complete", 54)
     assert run.notes == ["interrupted after 20 trials; the warm-up and block 3 had to be measured again"]
     with engine.connect() as connection:
-        kept = connection.exec_driver_sql(
+        counts = connection.exec_driver_sql(
             "SELECT count(*), sum(superseded) FROM trial JOIN cell ON cell.id = cell_id"
         ).one()
-    assert tuple(kept) == (62, 8)
+    assert tuple(counts) == (62, 8)
 
 
 def test_a_warm_up_of_a_target_that_does_not_cool_down_is_repeated_only_when_torn(
     engine: Engine, experiment: Experiment
 ) -> None:
     def resumed(torn_at: int) -> tuple[list[int], list[str]]:
-        made = plan(experiment, 1)
+        run_plan = plan(experiment, 1)
 
         def script(trial: Trial) -> float:
             if trial.index == torn_at:
                 raise KeyboardInterrupt
             return 1.0
 
-        run_id = begin(engine, made)
+        run_id = begin(engine, run_plan)
         with pytest.raises(KeyboardInterrupt):
-            execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
+            execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
         again = Scripted(noisy)
         again.warms = False
-        execute(made, again, engine, run_id, lambda trial, measurement: None)
+        execute(run_plan, again, engine, run_id, lambda trial, measurement: None)
         return [entry.index for entry in again.log if isinstance(entry, Trial)], reading.run(engine, run_id).notes
 
     # Trials 0 to 5 are the warm-up, 18 to 23 a block.
@@ -127,20 +127,20 @@ def test_a_complete_run_has_nothing_to_resume(run_script: RunScript, engine: Eng
 
 
 def test_each_trial_is_committed_before_the_next_begins(engine: Engine, experiment: Experiment) -> None:
-    made = plan(experiment, 1)
-    run_id = begin(engine, made)
-    seen: list[int] = []
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
+    stored: list[int] = []
 
     def script(trial: Trial) -> float:
-        seen.append(len(writing.done(engine, run_id)))
+        stored.append(len(writing.done(engine, run_id)))
         return 1.0
 
-    execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
-    assert seen == list(range(54))
+    execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
+    assert stored == list(range(54))
 
 
 def test_kill_9_loses_at_most_the_running_trial(tmp_path: Path) -> None:
-    """A process is killed in its tenth trial; the store contains the nine trials before."""
+    """A process killed in its tenth trial leaves the nine earlier trials in the store."""
     program = textwrap.dedent("""
         import os, signal, sys
         from pathlib import Path
@@ -174,7 +174,7 @@ def test_kill_9_loses_at_most_the_running_trial(tmp_path: Path) -> None:
     assert reading.run(engine, 1).state == "running"
 
 
-def test_a_plan_that_cannot_run_is_refused_with_every_reason_before_anything_starts(experiment: Experiment) -> None:
+def test_a_plan_that_cannot_run_is_refused_with_every_reason_before_the_first_trial(experiment: Experiment) -> None:
     target = Scripted(
         noisy,
         [MissingRequirement("tunable 'a'", "locked down", "use a VM"), MissingRequirement("workload 'b'", "no tool")],
@@ -187,7 +187,7 @@ def test_a_plan_that_cannot_run_is_refused_with_every_reason_before_anything_sta
 
 
 class Lacking(Scripted):
-    """A target that needs a download; ``hidden`` requirements are known only after the download."""
+    """A target that needs a download. It reports its ``hidden`` requirements only after the download."""
 
     hidden: Sequence[MissingRequirement] = ()
 
@@ -216,22 +216,22 @@ def test_nothing_is_downloaded_when_another_requirement_is_missing(experiment: E
 
 
 def test_doubtful_boot_parameters_are_warnings_of_the_report(engine: Engine, experiment: Experiment) -> None:
-    made, target = plan(experiment, 1), Scripted(noisy)
+    run_plan, target = plan(experiment, 1), Scripted(noisy)
     target.notes = [f"{PARAMETERS}variant 'changed': not checked: a.b=1", "schedstats are off"]
-    run_id = begin(engine, made)
-    execute(made, target, engine, run_id, lambda trial, measurement: None)
+    run_id = begin(engine, run_plan)
+    execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
     (warning,) = [each for each in findings(engine, run_id).warnings if each.kind == "boot-parameters"]
     assert warning.seen == "variant 'changed': not checked: a.b=1"
     assert "kernel-parameters.txt" in warning.todo
 
 
-def test_the_pause_is_after_putting_a_variant_in_place_and_before_its_trial(
+def test_the_pause_follows_the_setup_of_a_variant_and_precedes_its_trial(
     engine: Engine, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     design = experiment.design.model_copy(update={"pause": 11.0, "blocks": 2})
-    made = plan(experiment.model_copy(update={"design": design}), seed=3)
+    run_plan = plan(experiment.model_copy(update={"design": design}), seed=3)
     target = Scripted(lambda trial: 1.0)
     monkeypatch.setattr(time, "sleep", lambda seconds: target.log.append(f"slept {seconds:g} s"))
-    run_id = begin(engine, made)
-    execute(made, target, engine, run_id, lambda trial, measurement: None)
-    assert target.log == [step for trial in made.trials for step in (trial.variant.name, "slept 11 s", trial)]
+    run_id = begin(engine, run_plan)
+    execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
+    assert target.log == [step for trial in run_plan.trials for step in (trial.variant.name, "slept 11 s", trial)]

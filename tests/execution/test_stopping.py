@@ -1,4 +1,4 @@
-"""A sequential run ends at the first interim analysis that decides every row, also after an interruption."""
+"""A sequential run ends at the first interim analysis that decides every row, even after an interruption."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS, begin
 
 SEQUENTIAL = TWO_VARIANTS.replace("blocks = 8", 'blocks = 12\nstopping = "sequential"\nlooks = 3\n')
-"""Two rows: six trials a block after six of warm-up; interim analyses after blocks 4, 8 and 12."""
+"""Two rows: six trials a block after a warm-up of six trials; interim analyses after blocks 4, 8 and 12."""
 
 RunScript = Callable[..., tuple[int, Scripted]]
 
@@ -49,7 +49,7 @@ def test_two_clear_rows_need_more_than_eight_blocks(run_script: RunScript, engin
 
 
 ONE_ROW = SEQUENTIAL.replace("groups = [1, 4]", "groups = 1")
-"""Three trials a block after three of warm-up."""
+"""One row: three trials a block after a warm-up of three trials."""
 
 
 def test_one_clear_row_stops_at_the_second_interim_analysis_of_three(run_script: RunScript, engine: Engine) -> None:
@@ -63,7 +63,7 @@ def test_one_clear_row_stops_at_the_second_interim_analysis_of_three(run_script:
     assert [entry.block for entry in target.log if isinstance(entry, Trial)][-1] == 8
 
 
-def test_an_unclear_row_runs_to_the_end(run_script: RunScript, engine: Engine) -> None:
+def test_a_run_with_an_undecided_row_does_not_stop_early(run_script: RunScript, engine: Engine) -> None:
     run_id, _ = run_script(unclear, SEQUENTIAL)
     run = reading.run(engine, run_id)
     assert (run.recorded, run.notes) == (run.planned, [])
@@ -82,37 +82,37 @@ def test_a_run_with_a_single_variant_never_stops(run_script: RunScript, engine: 
     assert run.recorded == run.planned
 
 
-def interrupted(engine: Engine, made: Plan, at: int) -> int:
+def interrupted(engine: Engine, run_plan: Plan, at: int) -> int:
     def script(trial: Trial) -> float:
         if trial.index == at:
             raise KeyboardInterrupt
         return clear(trial)
 
-    run_id = begin(engine, made, ONE_ROW)
+    run_id = begin(engine, run_plan, ONE_ROW)
     with pytest.raises(KeyboardInterrupt):
-        execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
+        execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
     return run_id
 
 
 @pytest.mark.parametrize("at", [1, 3, 10, 15, 16, 24, 26])
 def test_an_interrupted_run_stops_at_the_block_of_an_uninterrupted_run(engine: Engine, at: int) -> None:
-    """Interruptions in the warm-up, between and within blocks, around the first interim analysis, at the end."""
-    made = plan(parse(ONE_ROW, "f"), 1)
-    run_id = interrupted(engine, made, at)
-    execute(made, Scripted(clear), engine, run_id, lambda trial, measurement: None)
+    """Interrupt in the warm-up, between and within blocks, around the first interim analysis, and at the end."""
+    run_plan = plan(parse(ONE_ROW, "f"), 1)
+    run_id = interrupted(engine, run_plan, at)
+    execute(run_plan, Scripted(clear), engine, run_id, lambda trial, measurement: None)
     run = reading.run(engine, run_id)
     assert (run.state, run.recorded) == ("complete", 3 + 8 * 3)
     assert any(note.startswith("stopped after block 8 of 12") for note in run.notes)
 
 
 def test_a_run_killed_before_its_interim_analysis_stops_when_it_is_resumed(engine: Engine) -> None:
-    made = plan(parse(ONE_ROW, "f"), 1)
-    run_id = begin(engine, made, ONE_ROW)
+    run_plan = plan(parse(ONE_ROW, "f"), 1)
+    run_id = begin(engine, run_plan, ONE_ROW)
     first = Scripted(clear)
-    for trial in made.trials[: 3 + 8 * 3]:
+    for trial in run_plan.trials[: 3 + 8 * 3]:
         writing.record(engine, run_id, trial, first.run(trial))
     again = Scripted(clear)
-    execute(made, again, engine, run_id, lambda trial, measurement: None)
+    execute(run_plan, again, engine, run_id, lambda trial, measurement: None)
     assert again.log == []
     run = reading.run(engine, run_id)
     assert run.state == "complete"

@@ -1,4 +1,4 @@
-"""A built series that several tests share, and a builder for others."""
+"""A built series that several tests share, and a builder for other series."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Builder:
         series = open_series(str(tree), patches, commits, self.folder / "cache")
         path = self.folder / "fragment"
         path.write_text(fragment)
-        made = recipe("tinyconfig", [path])
-        request = Request(series.source, series.changes, made, series.name, 2, timeout, None, again)
+        configuration = recipe("tinyconfig", [path])
+        request = Request(series.source, series.changes, configuration, series.name, 2, timeout, None, again)
         return build(request, self.cache, lambda step: None)
 
     def log(self, outcome: Outcome) -> str:
-        """The log of a prefix."""
+        """Return the build log of a prefix."""
         return (self.cache.place(outcome.record.key) / "log").read_text()
 
 
@@ -80,7 +80,7 @@ class Series:
 
 @pytest.fixture(scope="session")
 def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
-    """A series that is built once; tests only read it, or build it again."""
+    """A series that is built once. Tests only read the series or build it again."""
     folder = tmp_path_factory.mktemp("series")
     repository = repository_with_series(folder / "linux")
     before = contents(repository.folder)
@@ -89,6 +89,6 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file below a folder, with its bytes and its modification time."""
+    """Return every file below a folder, with its bytes and its modification time."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}

@@ -1,4 +1,4 @@
-"""Stand-ins for the results of a distribution and a kernel build: images with a real boot header, packages, an apt."""
+"""Stand-ins for files of a distribution and a kernel build: images with a real boot header, packages, and apt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schedlab.kernels.bzimage import checksum
 
 
 def bzimage(release: str, payload: bytes = b"") -> bytes:
-    """Bytes with the header of a bzImage; ``payload`` is the packed kernel."""
+    """Return bytes with the header of a bzImage. ``payload`` is the packed kernel."""
     head = bytearray(0x400)
     head[0x1F1] = 1
     head[0x24C:0x250] = len(payload).to_bytes(4, "little")
@@ -23,12 +23,12 @@ def bzimage(release: str, payload: bytes = b"") -> bytes:
 
 
 def kernel(*names: str) -> bytes:
-    """Bytes that look like an unpacked kernel with these boot parameters."""
+    """Return bytes that look like an unpacked kernel with these boot parameters."""
     return b"\x7fELF" + b"".join(b"\0" + name.encode() for name in names) + b"\0" * 8
 
 
 def built_tree(folder: Path, release: str) -> Path:
-    """A folder that looks like a built kernel tree."""
+    """Write a folder that looks like a built kernel tree, and return its path."""
     for name in ("arch/x86/boot", "include/config"):
         (folder / name).mkdir(parents=True)
     (folder / "arch/x86/boot/bzImage").write_bytes(bzimage(release))
@@ -42,8 +42,8 @@ class FakeApt:
 
     def __init__(self, folder: Path) -> None:
         self.programs, self.pool, self.log = folder / "bin", folder / "pool", folder / "log"
-        for made in (self.programs, self.pool):
-            made.mkdir(parents=True)
+        for new_folder in (self.programs, self.pool):
+            new_folder.mkdir(parents=True)
         self.log.touch()
         self._program("apt-cache", f'case $1 in pkgnames) cat "{folder}/names";; show) cat "{folder}/show";; esac')
         self._program("apt-get", f'shift 2; echo "$1" >>"{self.log}"; cp "{self.pool}/$1.deb" .')
@@ -52,7 +52,7 @@ class FakeApt:
         self.stanzas.touch()
 
     def add(self, release: str, version: str, *, sha256: str | None = None) -> Path:
-        """Publish the cloud kernel of a release, if given with a wrong checksum in the lists."""
+        """Publish the cloud kernel of a release. ``sha256`` replaces the right checksum in the lists."""
         package = f"linux-image-{release}-cloud-amd64"
         root = self.pool / f"{package}={version}"
         (root / "DEBIAN").mkdir(parents=True)
@@ -70,7 +70,7 @@ class FakeApt:
         return archive
 
     def path(self) -> str:
-        """``$PATH`` with these programs before all others."""
+        """``$PATH`` with these programs before all other programs."""
         return f"{self.programs}:{os.environ['PATH']}"
 
     def _program(self, name: str, script: str) -> None:

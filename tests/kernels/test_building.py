@@ -24,7 +24,7 @@ def states(outcomes: list[Outcome]) -> dict[str, str]:
     return {outcome.prefix.name: outcome.state for outcome in outcomes}
 
 
-def test_each_prefix_is_built_and_one_that_does_not_compile_is_a_gap_with_its_first_error(series: Series) -> None:
+def test_each_prefix_is_built_and_a_compile_error_makes_a_gap_with_its_first_error(series: Series) -> None:
     assert states(series.outcomes) == {"base": "built", "01": "built", "02": "gap", "03": "built"}
     gap = series.outcomes[2].record
     assert gap.reason.startswith("make bzImage failed: kernel/core.c:3:")
@@ -42,7 +42,7 @@ def test_a_prefix_contains_its_patches_and_its_release_names_it(series: Series) 
     assert has_cost == [False, True, True]
 
 
-def test_only_what_a_patch_changes_is_compiled_again(series: Series) -> None:
+def test_only_files_that_a_patch_changes_are_compiled_again(series: Series) -> None:
     compiled = [
         [line.split()[1] for line in series.builder.log(outcome).splitlines() if line.startswith("  CC")]
         for outcome in series.outcomes
@@ -64,7 +64,7 @@ def test_the_users_tree_and_its_git_are_only_read_and_no_copy_is_left(series: Se
     assert not list((series.builder.cache.folder / "work").glob("[!.]*"))
 
 
-def test_a_longer_series_builds_only_its_new_end(series: Series, tmp_path: Path) -> None:
+def test_a_longer_series_builds_only_its_new_patches(series: Series, tmp_path: Path) -> None:
     first = series.repository.git("rev-parse", "HEAD~2")
     builder = Builder(tmp_path)
     assert states(builder(series.repository.folder, commits=f"{series.repository.base}..{first}")) == {
@@ -107,10 +107,12 @@ def test_unmet_options_of_a_fragment_are_reported(series: Series) -> None:
     assert "CONFIG_HZ=100" not in config
 
 
-def test_another_fragment_is_another_kernel(series: Series, builder: Builder) -> None:
-    one, other = (builder(series.repository.folder, fragment=text) for text in ("CONFIG_HZ=250\n", "CONFIG_HZ=300\n"))
-    assert one[0].record.key != other[0].record.key
-    assert other[0].state == "built"
+def test_a_different_fragment_gives_a_different_kernel(series: Series, builder: Builder) -> None:
+    first, second = (
+        builder(series.repository.folder, fragment=text) for text in ("CONFIG_HZ=250\n", "CONFIG_HZ=300\n")
+    )
+    assert first[0].record.key != second[0].record.key
+    assert second[0].state == "built"
 
 
 def test_a_build_that_hangs_is_a_gap_with_its_last_line_and_is_retried(builder: Builder) -> None:
@@ -168,7 +170,7 @@ def test_built_names_resolve_to_images_or_to_the_reason_of_a_gap(series: Series)
         images.resolve("built:windows", cache_folder=cache_folder)
 
 
-def test_uncommitted_changes_are_not_built_and_noted(tmp_path: Path) -> None:
+def test_uncommitted_changes_are_noted_and_not_built(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "linux")
     assert open_series(str(repository.folder), None, None, tmp_path).source.notes == []
     (repository.folder / "kernel/fair.c").write_text("int fair;\n")
@@ -176,7 +178,9 @@ def test_uncommitted_changes_are_not_built_and_noted(tmp_path: Path) -> None:
     assert notes == [f"{repository.folder} has changes that are not committed: they are not built"]
 
 
-def test_without_a_compiler_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch, builder: Builder) -> None:
+def test_without_a_compiler_the_error_names_the_packages_to_install(
+    monkeypatch: pytest.MonkeyPatch, builder: Builder
+) -> None:
     tree = tiny_tree(builder.folder / "linux")
     monkeypatch.setenv("PATH", str(builder.folder))
     with pytest.raises(CannotRunHere, match=r"no make, gcc, flex, bison, bc\n.*apt-get install bc bison"):
@@ -184,13 +188,13 @@ def test_without_a_compiler_the_error_names_what_to_install(monkeypatch: pytest.
 
 
 def left_over(tree: Path) -> list[str]:
-    """Processes that still work for a build of this tree's cache."""
+    """Return processes that still run for a build in this tree's cache."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if f"{tree.parent}/cache" in line]
 
 
 @pytest.mark.parametrize("ending", ["INT", "TERM", "KILL"])
-def test_an_interrupted_build_leaves_no_process_and_keeps_what_was_built(tmp_path: Path, ending: str) -> None:
+def test_an_interrupted_build_leaves_no_process_and_keeps_finished_kernels(tmp_path: Path, ending: str) -> None:
     repository = Repository(tmp_path / "linux")
     slow = MAKEFILE.replace("@echo 'Kernel:", "@touch $(O)/linking; sleep 600; echo 'Kernel:")
     (repository.folder / "Makefile").write_text(slow)

@@ -1,4 +1,4 @@
-"""Unpacking the kernel in an image of any format, with a reason for a failure."""
+"""Unpacking the kernel from an image of any compression format. A failure gives its reason."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def length() -> bytes:
     ],
     ids=["gzip", "bzip2", "xz", "lzma"],
 )
-def test_python_unpacks_what_it_can(tmp_path: Path, payload: bytes) -> None:
+def test_python_unpacks_the_formats_of_its_standard_library(tmp_path: Path, payload: bytes) -> None:
     assert unpacked(*written(tmp_path, payload)) == KERNEL
 
 

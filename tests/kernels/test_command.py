@@ -20,7 +20,9 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return runner(monkeypatch, capsys)
 
 
-def test_a_series_with_a_gap_is_built_reported_and_written_to_a_file(schedlab: Schedlab, tmp_path: Path) -> None:
+def test_a_series_with_a_patch_that_does_not_build_is_reported_and_written_to_a_file(
+    schedlab: Schedlab, tmp_path: Path
+) -> None:
     repository = repository_with_series(tmp_path / "linux")
     file = tmp_path / "stack.toml"
     words = ("kernels", "build", repository.folder, "--range", f"{repository.base}..", "--name", "stack")

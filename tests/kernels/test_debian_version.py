@@ -1,4 +1,4 @@
-"""The order of Debian's versions: by its policy, and compared with dpkg where it is installed."""
+"""The order of Debian versions, by Debian's policy and compared with dpkg if dpkg is installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RISING = [
     "6.1.27~rc1-1", "6.1.27-1~bpo11+1", "6.1.27-1", "6.1.27-1+b1", "6.1.27a-1", "6.1.27+x-1", "6.1.172-1", "6.12.9-1",
     "6.12.10-1~deb12u1", "6.12.10-1", "1:6.1-1",
 ]  # fmt: skip
-VERSIONS = st.text(st.sampled_from("019a~+."), max_size=5).map(lambda rest: f"6{rest}")
+VERSIONS = st.text(st.sampled_from("019a~+."), max_size=5).map(lambda suffix: f"6{suffix}")
 
 
 @pytest.mark.parametrize("at", range(len(RISING) - 1))
@@ -30,11 +30,11 @@ def test_a_missing_revision_equals_revision_0() -> None:
 
 
 @settings(max_examples=60)
-@given(one=VERSIONS, other=VERSIONS, revisions=st.tuples(VERSIONS, VERSIONS) | st.none())
-def test_dpkg_agrees(one: str, other: str, revisions: tuple[str, str] | None) -> None:
+@given(first=VERSIONS, second=VERSIONS, revisions=st.tuples(VERSIONS, VERSIONS) | st.none())
+def test_dpkg_agrees(first: str, second: str, revisions: tuple[str, str] | None) -> None:
     if shutil.which("dpkg") is None:
         pytest.skip("dpkg is not installed: nothing to compare with")
     if revisions is not None:
-        one, other = f"{one}-{revisions[0]}", f"{other}-{revisions[1]}"
-    relation = {-1: "lt", 0: "eq", 1: "gt"}[compare_versions(one, other)]
-    assert subprocess.run(["dpkg", "--compare-versions", one, relation, other], check=False).returncode == 0
+        first, second = f"{first}-{revisions[0]}", f"{second}-{revisions[1]}"
+    relation = {-1: "lt", 0: "eq", 1: "gt"}[compare_versions(first, second)]
+    assert subprocess.run(["dpkg", "--compare-versions", first, relation, second], check=False).returncode == 0

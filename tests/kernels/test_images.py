@@ -1,4 +1,4 @@
-"""Kernel images by name. apt is a stand-in that records its calls, over real packages."""
+"""Kernel images by name. A stand-in for apt serves real packages and records its calls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_series_resolves_to_its_newest_release_only(apt: FakeApt) -> None:
     assert image.sha256 == bzimage.checksum(image.path)
 
 
-def test_a_release_can_be_named(apt: FakeApt) -> None:
+def test_a_release_can_be_requested_by_name(apt: FakeApt) -> None:
     assert fetched("debian-6.1.0-9").release == "6.1.0-9-cloud-amd64"
     assert images.resolve("debian-6.1.0-9-cloud-amd64").release == "6.1.0-9-cloud-amd64"
 
@@ -119,8 +119,13 @@ def test_without_apt_the_error_names_missing_programs_and_alternatives(
     messages = str(refused.value)
     assert "debian-6.12: this kernel is not in the cache" in messages
     assert "there is no apt here to fetch it with (no apt-get, apt-cache, dpkg-deb)" in messages
-    for other in ("the path of a bzImage", "tree:FOLDER", "a kernel in the cache: debian-6.1.0-48", "/kernels/debian"):
-        assert other in messages
+    for alternative in (
+        "the path of a bzImage",
+        "tree:FOLDER",
+        "a kernel in the cache: debian-6.1.0-48",
+        "/kernels/debian",
+    ):
+        assert alternative in messages
 
 
 def test_the_release_comes_from_the_header_and_the_configuration_from_the_same_folder(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Names of boot parameters in a kernel: existing names are found, misspelt names are not."""
+"""Names of boot parameters in a kernel: existing names are found, and misspelt names are not found."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_name_is_found_with_dashes_or_underscores_and_before_an_equals_sign(na
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "suggestion"),
     [
         ("workqueu.power_efficient", "workqueue.power_efficient"),
         ("orkqueue.power_efficient", "workqueue.power_efficient"),
@@ -36,12 +36,12 @@ def test_a_name_is_found_with_dashes_or_underscores_and_before_an_equals_sign(na
         ("workqueue.*", None),
     ],
 )
-def test_a_missing_name_is_not_found_and_a_similar_name_is_suggested(name: str, meant: str | None) -> None:
+def test_a_similar_name_is_suggested_for_a_missing_name(name: str, suggestion: str | None) -> None:
     assert Names(KERNEL).lacks(name)
-    assert Names(KERNEL).similar(name) == meant
+    assert Names(KERNEL).similar(name) == suggestion
 
 
-def test_a_kernel_that_cannot_be_unpacked_lacks_no_name() -> None:
+def test_no_name_counts_as_missing_in_a_kernel_that_cannot_be_unpacked() -> None:
     assert not Names(None, "no zstd").lacks("workqueu.power_efficient")
 
 
@@ -51,11 +51,11 @@ def test_debian_s_kernels_have_documented_names(release: str) -> None:
     names = Names.of(machines.image(release))
     if names.kernel is None:
         pytest.skip(names.why_not)
-    # A module, a module whose name differs from its file, two names without a module, and one without a file in /sys.
+    # A module; a module whose name differs from its file; two names without a module; a name without a file in /sys.
     for name in (
         "workqueue.power_efficient", "rcutree.use_softirq", "iommu.strict", "printk.devkmsg", "cgroup.memory"
     ):  # fmt: skip
         assert not names.lacks(name), name
-    for wrong in ("workqueu.power_efficient", "workqueue.power_eficient", "rcu_tree.use_softirq", "cgroups.memory"):
-        assert names.lacks(wrong), wrong
+    for misspelt in ("workqueu.power_efficient", "workqueue.power_eficient", "rcu_tree.use_softirq", "cgroups.memory"):
+        assert names.lacks(misspelt), misspelt
     assert names.advice("workqueu.power_efficient") == "is workqueue.power_efficient meant?"

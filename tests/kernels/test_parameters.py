@@ -20,7 +20,7 @@ will be passed to user space.
 
 
 @pytest.mark.parametrize(
-    ("given", "wrong"),
+    ("cmdline", "ignored"),
     [
         ("schedstats=enable nohz_full=1 console=ttyS0", []),
         ("isolcpu=1", ["isolcpu=1"]),
@@ -29,8 +29,8 @@ will be passed to user space.
         ("", []),
     ],
 )
-def test_unknown_words_are_found_in_the_log(given: str, wrong: list[str]) -> None:
-    assert not_understood(LOG, given) == wrong
+def test_unknown_words_are_found_in_the_log(cmdline: str, ignored: list[str]) -> None:
+    assert not_understood(LOG, cmdline) == ignored
 
 
 def test_a_truncated_list_in_the_log_is_read_to_its_end() -> None:

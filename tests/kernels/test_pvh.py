@@ -1,4 +1,4 @@
-"""Kernels with an entry for virtual machines are recognised, and written once."""
+"""Kernels with a PVH entry for virtual machines are recognised, and unpacked once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def note(owner: bytes, kind: int) -> bytes:
 
 
 def elf(*notes: bytes, bits: int = 2) -> bytes:
-    """A kernel with one note segment after its header."""
+    """Return a kernel with one note segment after its header."""
     content = b"".join(notes)
     head = bytearray(64)
     head[:5] = b"\x7fELF" + bytes([bits])
@@ -94,11 +94,11 @@ def test_only_plain_emulated_guests_use_the_entry(tmp_path: Path, monkeypatch: p
     kernel_image = image(tmp_path, elf(ENTRY))
     monkeypatch.setattr(qemu, "version", lambda: "7.2.22 (Debian)")
 
-    def entered(**more: object) -> bool:
+    def uses_entry(**more: object) -> bool:
         return machines.enters(TargetTable(kind="vm", kernel="k", **({"accel": "tcg"} | more)), kernel_image)
 
-    assert entered()
-    assert not entered(deterministic=True)
-    assert not entered(accel="kvm")
+    assert uses_entry()
+    assert not uses_entry(deterministic=True)
+    assert not uses_entry(accel="kvm")
     monkeypatch.setattr(qemu, "version", lambda: "3.1.0")
-    assert not entered()
+    assert not uses_entry()

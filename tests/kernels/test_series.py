@@ -39,16 +39,16 @@ diff --git a/kernel/core.c b/kernel/core.c
 
 
 def mail(subject: str, body: str, encoding: str = "8bit") -> bytes:
-    """A message of a mailbox, as git and mail archives write it."""
+    """Return a message of a mailbox, as git and mail archives write messages."""
     raw = body.encode()
-    sent = {
+    encoded = {
         "8bit": raw,
         "quoted-printable": quopri.encodestring(raw),
         "base64": base64.encodebytes(raw),
     }[encoding]
     head = f"From somebody@example.org Thu Jan  1 00:00:00 1970\nFrom: A B <a@example.org>\nSubject: {subject}\n"
     kind = f'Content-Type: text/plain; charset="utf-8"\nContent-Transfer-Encoding: {encoding}\n\n'
-    return (head + kind).encode() + sent + b"\n"
+    return (head + kind).encode() + encoded + b"\n"
 
 
 def applied(folder: Path, changes: list[series.Change]) -> str:
@@ -72,7 +72,7 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
     assert applied(tmp_path / "linux", changes) == BOTH
 
 
-def test_quilts_list_gives_order_omissions_and_strip_levels(tmp_path: Path) -> None:
+def test_the_quilt_series_file_gives_order_omissions_and_strip_levels(tmp_path: Path) -> None:
     (tmp_path / "series").write_text("# later first\nreturn.patch\n\n cost.patch -p0 # without a/ and b/\n#bad.patch\n")
     (tmp_path / "return.patch").write_text(RETURN)
     (tmp_path / "cost.patch").write_text(COST.replace(" a/", " ").replace(" b/", " "))
@@ -83,7 +83,7 @@ def test_quilts_list_gives_order_omissions_and_strip_levels(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("encoding", ["8bit", "quoted-printable", "base64"])
-def test_a_mailbox_is_a_series_whatever_its_order_encoding_and_replies(tmp_path: Path, encoding: str) -> None:
+def test_a_mailbox_in_any_order_or_encoding_and_with_replies_is_a_series(tmp_path: Path, encoding: str) -> None:
     mails = [
         mail("[PATCH v2 0/2] Two changes", "About.\n"),
         mail("[PATCH v2 2/2] sched: return two", f"Because.\n\nFrom here on.\n---\n{RETURN}-- \n2.39.5\n", encoding),
@@ -97,7 +97,7 @@ def test_a_mailbox_is_a_series_whatever_its_order_encoding_and_replies(tmp_path:
     assert applied(tmp_path / "linux", changes) == BOTH
 
 
-def test_a_single_patch_is_a_series_of_one(tmp_path: Path) -> None:
+def test_a_single_patch_is_a_series_of_one_patch(tmp_path: Path) -> None:
     path = tmp_path / "cost.patch"
     path.write_text(COST)
     assert [change.title for change in series.read(path)] == ["cost"]
@@ -129,7 +129,7 @@ def test_a_merge_is_one_step_with_all_its_changes(tmp_path: Path) -> None:
     assert applied(tmp_path / "copy", changes) == BOTH
 
 
-def test_a_linked_work_tree_and_a_bare_repository_are_sources_too(tmp_path: Path) -> None:
+def test_a_linked_work_tree_and_a_bare_repository_are_sources(tmp_path: Path) -> None:
     repository = repository_with_series(tmp_path / "linux")
     repository.git("worktree", "add", "-q", str(tmp_path / "linked"), "HEAD~3")
     repository.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
@@ -219,6 +219,8 @@ def test_fragments_override_a_whole_configuration(tmp_path: Path) -> None:
     base, fragment = tmp_path / "config", tmp_path / "fragment"
     base.write_text("CONFIG_SMP=y\nCONFIG_HZ=250\n")
     fragment.write_text("# CONFIG_SMP is not set\nCONFIG_NUMA=n\n")
-    made = recipe(str(base), [fragment])
-    assert made.merged(made.base) == "CONFIG_HZ=250\n# CONFIG_SMP is not set\n# CONFIG_NUMA is not set\n"
-    assert made.unmet("CONFIG_HZ=250\n", tmp_path) == []
+    configuration = recipe(str(base), [fragment])
+    assert (
+        configuration.merged(configuration.base) == "CONFIG_HZ=250\n# CONFIG_SMP is not set\n# CONFIG_NUMA is not set\n"
+    )
+    assert configuration.unmet("CONFIG_HZ=250\n", tmp_path) == []

@@ -1,4 +1,4 @@
-"""A tree that builds like a kernel's, but fast: Makefile, Kconfig, ``O=``, real objects, an image with a header."""
+"""A source tree that builds like a kernel, but fast: Makefile, Kconfig, ``O=``, objects, an image with a header."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OPTIONS = ("TINY", "SMP", "HZ", "NUMA", "SERIAL_8250_CONSOLE")
 
 
 def tiny_tree(folder: Path) -> Path:
-    """An unpacked source."""
+    """Write the source tree into a folder and return the folder."""
     (folder / "kernel").mkdir(parents=True)
     (folder / "Makefile").write_text(MAKEFILE)
     (folder / "Kconfig").write_text("".join(f"config {name}\n\tbool\n" for name in OPTIONS))
@@ -91,16 +91,16 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def patches(self, folder: Path) -> Path:
-        """The output of ``git format-patch`` for the commits after the base."""
+        """Write the output of ``git format-patch`` for the commits after the base, and return its folder."""
         folder.mkdir()
         self.git("format-patch", "-q", "--cover-letter", "-o", str(folder), self.base)
         return folder
 
 
 def repository_with_series(folder: Path) -> Repository:
-    """Three commits after the base: a changed default, a commit that does not compile, and its correction."""
-    made = Repository(folder)
-    made.commit("sched/fair: cost more", fair=FAIR.replace("500000", "5000000"))
-    made.commit("sched: return what is not there", core=CORE.replace("1;", "nothing;"))
-    made.commit("sched: return two", core=CORE.replace("1;", "2;"))
-    return made
+    """Return a repository with three commits: a changed default, a commit that does not compile, and its correction."""
+    repository = Repository(folder)
+    repository.commit("sched/fair: cost more", fair=FAIR.replace("500000", "5000000"))
+    repository.commit("sched: return what is not there", core=CORE.replace("1;", "nothing;"))
+    repository.commit("sched: return two", core=CORE.replace("1;", "2;"))
+    return repository

@@ -13,7 +13,7 @@ def snapshot(busy: float, steal: float, *frequencies: int) -> Snapshot:
     return Snapshot(CpuTime(busy, steal), 0.5, 1, frequencies, "tsc")
 
 
-def test_steal_and_others_are_shares_of_all_cpus_time() -> None:
+def test_steal_and_other_processes_are_shares_of_the_time_of_all_cpus() -> None:
     result = between(snapshot(100, 10), snapshot(103, 10.5), [], elapsed=2.0, own=2.5, cpus=2)
     assert result.steal_percent == 12.5
     assert result.other_percent == 12.5
@@ -32,12 +32,17 @@ def test_a_tree_with_cpufreq_is_read(tmp_path: Path) -> None:
     policy = tmp_path / "sys/devices/system/cpu/cpu0/cpufreq"
     policy.mkdir(parents=True)
     (policy / "scaling_cur_freq").write_text("2500000\n")
-    seen = Watch(tmp_path).snapshot()
-    assert (seen.cpu.steal, seen.load, seen.running, seen.frequencies) == (0.2, 1.5, 3, (2_500_000,))
-    assert seen.clocksource == "unknown"
+    snapshot_read = Watch(tmp_path).snapshot()
+    assert (snapshot_read.cpu.steal, snapshot_read.load, snapshot_read.running, snapshot_read.frequencies) == (
+        0.2,
+        1.5,
+        3,
+        (2_500_000,),
+    )
+    assert snapshot_read.clocksource == "unknown"
 
 
-def test_the_real_machine_has_a_fingerprint_whose_hash_stays() -> None:
+def test_the_fingerprint_of_the_real_machine_has_a_stable_hash() -> None:
     first, second = take(), take()
     assert stable_hash(first) == stable_hash(second)
     assert first["topology"]["cpus"] >= 1

@@ -42,7 +42,7 @@ def journals(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def real() -> Iterator[System]:
-    """The running kernel, for one test of the machine at a time. Its values are put back after the test."""
+    """The running kernel, for one test at a time. Its values are put back after the test."""
     if os.geteuid() != 0:
         pytest.skip(f"needs root to write {', '.join(REAL)}")
     system = System()
@@ -61,12 +61,12 @@ def real() -> Iterator[System]:
 
 
 def currents(system: System, names: tuple[str, ...] = REAL) -> dict[str, str | None]:
-    """The current values, by name."""
+    """Return the current values, by name."""
     return {name: getattr(system.resolve(name), "current", None) for name in names}
 
 
 def file_of(system: System, name: str) -> Path:
-    """The tunable's (first) file."""
+    """Return the first file of a tunable."""
     here = system.resolve(name)
     assert isinstance(here, Available), here
     return here.paths[0]

@@ -43,12 +43,12 @@ def build_fake_tree(
 ) -> System:
     """Fill `path` with the files of a kernel and return a System for it, as root.
 
-    `values` sets tunables (by any name, as an experiment file would) to other values than their defaults.
-    `missing` leaves tunables out although the version has them, `without_config` says that the kernel is built
-    without these options and leaves out what needs them.
+    `values` sets tunables, by any name that an experiment file may use, to other values than their defaults.
+    `missing` leaves out tunables of the version. `without_config` builds the kernel without these options, and leaves
+    out the tunables that need them.
     """
     version = KernelVersion.parse(kernel)
-    given = {lookup(name).name: lookup(name).parse(value) for name, value in (values or {}).items()}
+    settings = {lookup(name).name: lookup(name).parse(value) for name, value in (values or {}).items()}
     left_out = {lookup(name).name for name in missing}
     features: dict[str, list[str]] = {}
     options: set[str] = set()
@@ -57,7 +57,7 @@ def build_fake_tree(
         options |= needs
         if tunable.name in left_out or needs & set(without_config):
             continue
-        value = given.get(tunable.name, _default(tunable, version))
+        value = settings.get(tunable.name, _default(tunable, version))
         for place in tunable.places_in(version):
             if tunable.kind is Kind.FEATURE:
                 features.setdefault(place.where, []).append(value)

@@ -29,33 +29,33 @@ def test_every_tunable_has_a_summary_and_a_source(tunable: Tunable):
 
 @EVERY
 def test_places_of_one_kind_do_not_overlap(tunable: Tunable):
-    for one, other in combinations(tunable.places, 2):
-        assert one.kind is not other.kind or not one.range.overlaps(other.range), f"{one} and {other}"
+    for first, second in combinations(tunable.places, 2):
+        assert first.kind is not second.kind or not first.range.overlaps(second.range), f"{first} and {second}"
 
 
 @EVERY
 def test_defaults_are_valid_values_with_disjoint_ranges(tunable: Tunable):
     for default in tunable.defaults:
         assert tunable.parse(default.value) == default.value
-    for one, other in combinations(tunable.defaults, 2):
-        assert not one.range.overlaps(other.range)
+    for first, second in combinations(tunable.defaults, 2):
+        assert not first.range.overlaps(second.range)
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 def test_no_file_of_a_kernel_belongs_to_two_tunables(version: KernelVersion):
-    seen: dict[tuple[str, str], str] = {}
+    owners: dict[tuple[str, str], str] = {}
     for tunable in catalogue().values():
         for place in tunable.places_in(version):
             key = (place.text, place.codec if tunable.kind is Kind.FEATURE else "")
-            assert key not in seen, f"{place.text}: {seen.get(key)} and {tunable.name}"
-            seen[key] = tunable.name
+            assert key not in owners, f"{place.text}: {owners.get(key)} and {tunable.name}"
+            owners[key] = tunable.name
 
 
-def test_every_name_means_one_tunable():
-    seen = {name: name for name in catalogue()}
+def test_every_name_belongs_to_one_tunable():
+    owners = {name: name for name in catalogue()}
     for tunable in catalogue().values():
         for name in names_of(tunable):
-            assert seen.setdefault(name, tunable.name) == tunable.name, name
+            assert owners.setdefault(name, tunable.name) == tunable.name, name
 
 
 @pytest.mark.parametrize(

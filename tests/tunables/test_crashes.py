@@ -1,4 +1,4 @@
-"""The next start puts the original values back, at whatever point the run died."""
+"""The next start puts the original values back, for any point at which the run died."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def machine() -> Iterator[tuple[System, Path]]:
     folder = Path(tempfile.mkdtemp())
     try:
         names = [*VALUES, "sched.features.RUN_TO_PARITY"]
-        whole = build_fake_tree(folder / "whole", cpus=2)
-        needed = {p for name in names for p in getattr(whole.resolve(name), "paths", ())}
+        full_tree = build_fake_tree(folder / "whole", cpus=2)
+        needed = {p for name in names for p in getattr(full_tree.resolve(name), "paths", ())}
         needed |= {folder / "whole/proc/sys/kernel" / name for name in ("osrelease", "hostname", "random/boot_id")}
         for path in needed:
             copy = folder / "root" / path.relative_to(folder / "whole")
@@ -134,7 +134,7 @@ def test_a_start_that_dies_in_recovery_leaves_the_rest_to_the_next_start(
 @settings(max_examples=20, deadline=None)
 @given(moves=st.lists(VARIANTS, min_size=1, max_size=3), lives=st.integers(0, 8), after=st.booleans())
 def test_the_printed_script_names_the_same_originals(moves: list[dict[str, object]], lives: int, after: bool):
-    """The text of the script contains the values that recovery writes."""
+    """The script contains the values that recovery writes."""
     with machine() as (system, journals):
         journal = Journal.open(journals, "r", replace(system, files=Mortal(lives, after=after)))
         with suppress(Crash):

@@ -1,7 +1,7 @@
-"""debugfs on the running kernel: mounted only while it is needed; lockdown differs from absence.
+"""debugfs on the running kernel is mounted only while a run needs it, and lockdown differs from absence.
 
-Each test is a process in a mount namespace of its own, without debugfs, so that neither the machine's own mount nor
-another test makes a difference.
+Each test runs a process in a new mount namespace without debugfs, so that neither the machine's mount nor another test
+changes the result.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ with system.debugfs():
 """
 
 
-def alone(folder: Path, code: str) -> Any:
-    """Run the code and return the JSON that it prints; skip the test where it may not mount."""
+def run_in_namespace(folder: Path, code: str) -> Any:
+    """Run the code in a new mount namespace and return the JSON it prints. Skip the test if mounting is refused."""
     if os.geteuid() != 0:
         pytest.skip("mounting debugfs needs root")
     if shutil.which("unshare") is None:
@@ -46,14 +46,14 @@ def alone(folder: Path, code: str) -> Any:
     if "unshare failed" in done.stderr:
         pytest.skip(f"no mount namespace: {done.stderr.strip()}")
     assert done.stdout, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
-    if said == "cannot":
+    reported = json.loads(done.stdout.splitlines()[-1])
+    if reported == "cannot":
         pytest.skip("debugfs cannot be mounted here")
-    return said
+    return reported
 
 
-def test_debugfs_is_mounted_while_it_is_needed(tmp_path: Path):
-    said = alone(
+def test_debugfs_is_mounted_only_during_its_use(tmp_path: Path):
+    reported = run_in_namespace(
         tmp_path,
         """
 seen = [mounts.source()]
@@ -66,11 +66,11 @@ seen.append(mounts.source())
 print(json.dumps(seen))
 """,
     )
-    assert said == [None, "schedlab", "schedlab", "schedlab", None]
+    assert reported == [None, "schedlab", "schedlab", "schedlab", None]
 
 
 def test_a_mount_that_another_run_needs_stays(tmp_path: Path):
-    said = alone(
+    reported = run_in_namespace(
         tmp_path,
         """
 read, write = os.pipe()
@@ -88,11 +88,11 @@ status = os.waitpid(child, 0)[1]
 print(json.dumps([between, status]))
 """,
     )
-    assert said == ["schedlab", 0]
+    assert reported == ["schedlab", 0]
 
 
-def test_somebody_elses_mount_stays(tmp_path: Path):
-    said = alone(
+def test_the_mount_of_another_user_stays(tmp_path: Path):
+    reported = run_in_namespace(
         tmp_path,
         """
 import subprocess
@@ -103,11 +103,11 @@ recover(journals, system)
 print(json.dumps([inside, mounts.source()]))
 """,
     )
-    assert said == ["none", "none"]
+    assert reported == ["none", "none"]
 
 
 def test_the_next_start_unmounts_the_debugfs_of_a_killed_run(tmp_path: Path):
-    said = alone(
+    reported = run_in_namespace(
         tmp_path,
         """
 if (child := os.fork()) == 0:
@@ -119,11 +119,11 @@ recover(journals, system)
 print(json.dumps([left, mounts.source()]))
 """,
     )
-    assert said == ["schedlab", None]
+    assert reported == ["schedlab", None]
 
 
 def test_lockdown_differs_from_absence_and_from_no_mount(tmp_path: Path):
-    said = alone(
+    reported = run_in_namespace(
         tmp_path,
         """
 seen = {"unmounted": system.resolve("sched.migration_cost_ns").unmounted}
@@ -134,16 +134,16 @@ with system.debugfs():
 print(json.dumps(seen))
 """,
     )
-    assert said["unmounted"] is True
-    if not said["exists"]:
-        pytest.skip(f"this kernel has no scheduler knobs in debugfs: {said['why']}")
-    assert said["here"] in {"Available", "Refused"}
-    assert said["here"] == "Available" or "lock" in said["why"]
-    assert said["old"] in {"Available", "Absent", "Refused"}
+    assert reported["unmounted"] is True
+    if not reported["exists"]:
+        pytest.skip(f"this kernel has no scheduler knobs in debugfs: {reported['why']}")
+    assert reported["here"] in {"Available", "Refused"}
+    assert reported["here"] == "Available" or "lock" in reported["why"]
+    assert reported["old"] in {"Available", "Absent", "Refused"}
 
 
 def test_the_journal_mounts_debugfs_and_unmounts_it_after_the_undo(tmp_path: Path):
-    said = alone(
+    reported = run_in_namespace(
         tmp_path,
         """
 with Journal.open(journals, "run", system) as journal:
@@ -155,4 +155,4 @@ with system.debugfs():
 print(json.dumps([inside, mounts.source(), getattr(after, "current", None) != "8"]))
 """,
     )
-    assert said == ["schedlab", None, True]
+    assert reported == ["schedlab", None, True]

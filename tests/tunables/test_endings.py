@@ -1,4 +1,4 @@
-"""The sysctls of the running kernel are put back at each kind of end of a run."""
+"""The sysctls of the running kernel are put back after every kind of end of a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ except Interrupted as ended:
 
 
 def start(journals: Path) -> subprocess.Popen[str]:
-    """A run that has set the other values and waits for its child process."""
+    """Start a run that sets the changed values and waits for its child process."""
     code = RUN.replace("{values!r}", repr(OTHER_VALUES))
     run = subprocess.Popen([sys.executable, "-c", code, journals], stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
@@ -89,10 +89,10 @@ def test_values_are_back_after_a_signal_and_the_child_is_reaped(real: System, jo
     run = start(journals)
     assert currents(real) == CHANGED
     run.send_signal(signum)
-    said = run.communicate(timeout=10)[0].splitlines()
+    lines = run.communicate(timeout=10)[0].splitlines()
     assert run.returncode == 128 + signum
-    assert said[1] == f"interrupted by {signum.name}"
-    child = int(said[0].removeprefix("reaped "))
+    assert lines[1] == f"interrupted by {signum.name}"
+    child = int(lines[0].removeprefix("reaped "))
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
     assert currents(real) == before
@@ -120,7 +120,7 @@ def test_values_are_back_after_kill_9_and_the_next_start(real: System, journals:
 
 @pytest.mark.root
 def test_values_are_put_back_when_the_journal_was_never_closed(real: System, journals: Path):
-    """The last resort: an exit without leaving the block."""
+    """The exit handler restores the values if the program ends without leaving the block."""
     before = currents(real)
     code = (
         "import sys; from pathlib import Path; from schedlab.tunables import Journal, System\n"
@@ -132,7 +132,7 @@ def test_values_are_put_back_when_the_journal_was_never_closed(real: System, jou
 
 
 @pytest.mark.root
-def test_a_sysctl_that_somebody_else_changed_is_left_alone(real: System, journals: Path):
+def test_a_sysctl_that_another_user_changed_is_left_alone(real: System, journals: Path):
     with Journal.open(journals, "run", real) as journal:
         journal.put(OTHER_VALUES)
         file_of(real, "vm.stat_interval").write_text("3\n")

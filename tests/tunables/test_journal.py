@@ -1,4 +1,4 @@
-"""Setting tunables through the journal: the writes, their order, and putting values back."""
+"""Setting tunables through the journal: the writes, their order, and the undo."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Recording(PlainFiles):
 
 
 def snapshot(system: System) -> dict[str, str]:
-    """The text of every file of the tree."""
+    """Return the text of every file of the tree."""
     files = (p for p in system.root.rglob("*") if p.is_file() and p.suffix != ".gz")
     # Compared by words: a rewritten list of features may differ in a trailing blank.
     return {str(p): " ".join(p.read_text().split()) for p in files}
@@ -147,7 +147,7 @@ def test_apply_adds_values_and_keeps_the_first_original(fake: System, journals: 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
 def test_a_failing_write_undoes_the_whole_move(fake: System, journals: Path, k: int):
-    """The writes before a failing one are undone, back to the state of the previous variant."""
+    """Writes before the failing write are undone, back to the state of the previous variant."""
 
     def on_write(path: Path, text: str) -> None:
         if armed and len(files.writes) == k + 1:
@@ -204,7 +204,7 @@ def test_tunables_that_bound_each_other_are_written_in_a_valid_order(fake: Syste
     assert snapshot(fake) == before
 
 
-def test_a_value_that_somebody_else_changed_is_left_alone_and_reported(fake: System, journals: Path):
+def test_a_value_that_another_user_changed_is_left_alone_and_reported(fake: System, journals: Path):
     with Journal.open(journals, "r", fake) as journal:
         journal.put(A)
         file_of(fake, "vm.stat_interval").write_text("42\n")
@@ -216,11 +216,11 @@ def test_a_value_that_somebody_else_changed_is_left_alone_and_reported(fake: Sys
     assert [(o.name, o.original, o.current) for o in left] == [("vm.stat_interval", "1", "42")]
     assert "left at 42, somebody else changed it from 5; before the run it was 1" in str(left[0])
     assert file_of(fake, "sched.migration_cost_ns").read_text() == "500000\n"
-    kept = list((journals / "left-alone").iterdir())
-    assert len(kept) == 1, "the originals stay on record"
+    records = list((journals / "left-alone").iterdir())
+    assert len(records) == 1, "the originals stay on record"
 
 
-def test_a_value_that_somebody_else_changed_is_left_alone_when_its_variant_ends(fake: System, journals: Path):
+def test_a_value_that_another_user_changed_is_left_alone_when_its_variant_ends(fake: System, journals: Path):
     with Journal.open(journals, "r", fake) as journal:
         journal.put(A)
         file_of(fake, "vm.stat_interval").write_text("42\n")
@@ -249,7 +249,7 @@ def test_a_value_that_the_kernel_adapts_is_put_back(fake: System, journals: Path
     assert file.read_text() == "12345\n"
 
 
-def test_files_that_another_tunable_makes_appear_are_written_after_it(tmp_path: Path, journals: Path):
+def test_files_that_appear_with_another_tunable_are_written_after_that_tunable(tmp_path: Path, journals: Path):
     system = build_fake_tree(tmp_path / "root", missing=["sched.domain.imbalance_pct"], cpus=1, domains=("MC",))
     domain = tmp_path / "root/sys/kernel/debug/sched/domains/cpu0/domain0/imbalance_pct"
 

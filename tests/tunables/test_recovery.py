@@ -32,7 +32,7 @@ from .test_journal import A, B, snapshot
 
 
 def dead(system: System, journals: Path, *moves: dict[str, object]) -> Path:
-    """The journal of a run that was killed after these moves."""
+    """Return the journal of a run that was killed after these moves."""
     journal = Journal.open(journals, "killed", system)
     for wanted in moves or (A, B):
         journal.put(wanted)
@@ -42,7 +42,7 @@ def dead(system: System, journals: Path, *moves: dict[str, object]) -> Path:
     return path
 
 
-def test_a_dead_runs_values_are_put_back_and_a_live_runs_are_not(fake: System, journals: Path):
+def test_values_of_a_dead_run_are_put_back_and_values_of_a_live_run_stay(fake: System, journals: Path):
     before = snapshot(fake)
     dead(fake, journals)
     with Journal.open(journals, "alive", fake) as live:
@@ -79,7 +79,7 @@ def test_recovery_without_a_folder_or_journals_does_nothing(fake: System, tmp_pa
     assert sorted(p.name for p in tmp_path.iterdir()) == ["root"]
 
 
-def test_somebody_elses_value_is_left_alone_once(fake: System, journals: Path):
+def test_a_value_of_another_user_is_left_alone_once(fake: System, journals: Path):
     dead(fake, journals)
     file_of(fake, "vm.stat_interval").write_text("42\n")
     outcomes = recover(journals, fake)
@@ -94,13 +94,13 @@ def test_a_deleted_file_has_nothing_to_put_back(fake: System, journals: Path):
     path = file_of(fake, "sched.preempt")
     dead(fake, journals)
     path.unlink()
-    gone = [o for o in recover(journals, fake) if isinstance(o, LeftAlone)]
-    assert [o.name for o in gone] == ["sched.preempt"]
-    assert "gone" in gone[0].reason
+    left_alone = [o for o in recover(journals, fake) if isinstance(o, LeftAlone)]
+    assert [o.name for o in left_alone] == ["sched.preempt"]
+    assert "gone" in left_alone[0].reason
 
 
 def test_after_a_reboot_nothing_is_written(fake: System, journals: Path):
-    """The kernel has forgotten the run's values; an equal value was set by somebody else."""
+    """A reboot discards the run's values, so that an equal value comes from another user."""
     dead(fake, journals, {"vm.stat_interval": 5, "sched.nr_migrate": 8})
     file_of(fake, "sched.nr_migrate").write_text("32\n")
     (fake.root / "proc/sys/kernel/random/boot_id").write_text("another-boot\n")
@@ -124,8 +124,8 @@ def test_another_machines_journal_in_a_shared_directory_is_not_touched(journals:
 def test_a_line_cut_off_by_a_power_loss_is_not_damage(fake: System, journals: Path):
     before = snapshot(fake)
     path = dead(fake, journals)
-    whole = path.read_bytes()
-    path.write_bytes(whole + b'{"record":"write","n":12,"na')
+    journal = path.read_bytes()
+    path.write_bytes(journal + b'{"record":"write","n":12,"na')
     assert all(isinstance(o, Restored) for o in recover(journals, fake))
     assert snapshot(fake) == before
 
@@ -186,20 +186,20 @@ def test_the_next_start_tries_failed_values_again(fake: System, journals: Path):
     file = file_of(fake, "sched.nr_migrate")
 
     class Broken(type(fake.files)):  # type: ignore[misc]
-        def write(self, path: Path, *rest: object) -> None:
+        def write(self, path: Path, *arguments: object) -> None:
             if path == file:
                 raise OSError(errno.EIO, "Input/output error")
-            super().write(path, *rest)
+            super().write(path, *arguments)
 
     outcomes = recover(journals, System(fake.root, uid=0, files=Broken()))
     assert sorted(type(o).__name__ for o in outcomes) == ["Failed", "Restored"]
-    file_of(fake, "vm.stat_interval").write_text("2\n")  # somebody's own wish now, and no longer ours
+    file_of(fake, "vm.stat_interval").write_text("2\n")  # another user has changed the value
     assert [o.name for o in recover(journals, fake)] == ["sched.nr_migrate"]
     assert file.read_text() == "32\n"
     assert file_of(fake, "vm.stat_interval").read_text() == "2\n"
 
 
-def test_journals_are_private_and_in_the_usual_place(fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch):
+def test_journals_are_private_and_in_the_default_folder(fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch):
     path = dead(fake, journals)
     assert stat.S_IMODE(journals.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -212,7 +212,7 @@ def test_journals_are_private_and_in_the_usual_place(fake: System, journals: Pat
 
 
 def test_the_shell_script_undoes_the_same_changes(fake: System, tmp_path: Path):
-    """Plain values, -1 as an unsigned number, booleans as letters; a path with a blank and a quote."""
+    """Cover plain values, -1 as an unsigned number, booleans as letters, and a path with a blank and a quote."""
     journals = tmp_path / "state of Linus' machine"
     wanted = {"vm.stat_interval": 5, "sched.migration_cost_ns": -1, "kernel.watchdog_cpumask": "0"}
     dead(fake, journals, wanted)
@@ -235,7 +235,9 @@ def test_the_shell_script_undoes_the_same_changes(fake: System, tmp_path: Path):
     )
 
 
-def test_the_shell_script_knows_features_and_choices_and_leaves_others_values_alone(fake: System, journals: Path):
+def test_the_shell_script_handles_features_and_choices_and_leaves_values_of_other_users_alone(
+    fake: System, journals: Path
+):
     dead(fake, journals, {"sched.features.PLACE_LAG": False, "sched.preempt": "full", "vm.stat_interval": 5})
     features, preempt = file_of(fake, "sched.features.PLACE_LAG"), file_of(fake, "sched.preempt")
     file_of(fake, "vm.stat_interval").write_text("42\n")
@@ -254,7 +256,7 @@ def test_the_shell_script_without_journals_does_nothing(tmp_path: Path):
 
 
 def test_a_run_killed_in_a_tree_of_files_is_recovered_on_the_real_system(fake: System, journals: Path):
-    """The journal names the tree that it belongs to."""
+    """The journal names its tree of files."""
     before = snapshot(fake)
     code = (
         "import os, signal, sys; from pathlib import Path\n"

@@ -131,7 +131,7 @@ def test_the_lockdown_state_of_the_kernel_is_reported(tmp_path: Path):
     assert "kernel lockdown is at integrity" in here.reason
 
 
-def test_an_ordinary_user_learns_that_root_is_needed(tmp_path: Path):
+def test_an_ordinary_user_is_advised_to_run_as_root(tmp_path: Path):
     build_fake_tree(tmp_path)
     here = System(tmp_path, uid=1000, files=LockedFiles("/debug/", errno.EACCES)).resolve("sched.nr_migrate")
     assert isinstance(here, Refused)

@@ -84,11 +84,13 @@ def test_the_error_for_an_invalid_value_names_the_valid_values(name: str, value:
     assert error.value.allowed in str(error.value)
 
 
-@given(number=st.integers(-(10**12), 10**12), own=st.sampled_from(["ns", "us", "ms", "s", "MiB", "MB/s", "percent"]))
-def test_a_quantity_in_any_unit_is_exact_or_refused(number: int, own: str):
-    for unit in accepted_units(own):
+@given(
+    number=st.integers(-(10**12), 10**12), file_unit=st.sampled_from(["ns", "us", "ms", "s", "MiB", "MB/s", "percent"])
+)
+def test_a_quantity_in_any_unit_is_exact_or_refused(number: int, file_unit: str):
+    for unit in accepted_units(file_unit):
         try:
-            value = quantity(f"{number}{unit}", own)
+            value = quantity(f"{number}{unit}", file_unit)
         except ValueError:
             continue
         back = {
@@ -102,7 +104,7 @@ def test_a_quantity_in_any_unit_is_exact_or_refused(number: int, own: str):
             "KiB": 2**10,
         }
         back |= {"MiB": 2**20, "GiB": 2**30, "MB/s": 1, "GB/s": 1000, "percent": 1, "%": 1}
-        assert value * back[own] == number * back[unit]
+        assert value * back[file_unit] == number * back[unit]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_a_quantity_in_any_unit_is_exact_or_refused(number: int, own: str):
         ("text", "0-1,  4\n", "0-1, 4", "0", "0\n"),
     ],
 )
-def test_a_codec_reads_what_it_wrote(name: str, raw: str, value: str, after: str, shown: str):
+def test_a_codec_reads_its_output_back(name: str, raw: str, value: str, after: str, shown: str):
     how = codec(name)
     assert how.decode(raw) == value
     assert how.emulate(raw, how.encode(after)) == shown

@@ -1,4 +1,4 @@
-"""Fixtures that run adapters for real, as the host target does."""
+"""Fixtures that run adapters and their tools, as the host target does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Measure = Callable[..., dict[str, Metric]]
 
 
 def recorded(name: str) -> Output:
-    """Return the recorded output of a real tool, with invented times."""
+    """Return the recorded output of a tool, with invented times."""
 
     def text(suffix: str) -> str:
         path = OUTPUTS / f"{name}.{suffix}"
@@ -33,7 +33,7 @@ def recorded(name: str) -> Output:
 
 
 def require(use: str) -> None:
-    """Skip the test, with the name of the tool, when a tool of this adapter is missing."""
+    """Skip the test and name the tool if a tool of this adapter is missing."""
     if absent := missing(adapter(use)):
         pytest.skip(f"{use} needs {', '.join(tool.program for tool in absent)}: {install_line(absent)}")
 

@@ -16,10 +16,10 @@ NAMES = ("schedstats", "settings-stack", "vmstat", "migration-cost-pgbench-tbenc
 """One example for each report, in the order of the reports."""
 EXAMPLES = [Path(__file__).parents[2] / "examples" / f"{name}.toml" for name in NAMES]
 QUICK_SECONDS = 330
-"""About five minutes on two CPUs."""
+"""Limit of a quick run: about five minutes on two CPUs."""
 
 
-def test_there_is_one_for_each_report() -> None:
+def test_there_is_one_example_for_each_report() -> None:
     assert all(path.is_file() for path in EXAMPLES)
 
 
@@ -35,7 +35,7 @@ def test_the_whole_experiment_can_reach_a_verdict(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_quick_one_takes_about_five_minutes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quick_experiment_takes_about_five_minutes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
     experiment, _ = load(path)

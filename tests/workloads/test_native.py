@@ -56,7 +56,7 @@ def reported(*metrics: tuple[str, str, float | None]) -> Output:
     return Output(json.dumps({"schema": 1, "metrics": listed}), "", 1.0, 1.0, 0.0, 0)
 
 
-def test_a_metric_of_another_unit_or_without_a_value_is_not_understood() -> None:
+def test_a_metric_of_another_unit_or_without_a_value_is_refused() -> None:
     yielding = adapter("yield")
     parameters = yielding.parameters.model_validate({})
     assert yielding.parse(parameters, reported(("yields", "ops/s", 5.0)))[0].value == 5.0

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not is_possible(), reason="no network namespace 
 
 
 def network_seen(folder: Path) -> str:
-    """Return the network of a command that was started in the folder's network."""
+    """Return the network namespace of a command started in the folder's network."""
     argv = [*inside(folder), "readlink", "/proc/self/ns/net"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 

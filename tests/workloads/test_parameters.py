@@ -21,11 +21,11 @@ def test_the_scale_comes_from_a_share_of_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"scale": 1, "memory_share": "5%"}, {"memory_share": 0.05}, {"memory_share": "90%"}, {"mode": "wo"}]
+    "values", [{"scale": 1, "memory_share": "5%"}, {"memory_share": 0.05}, {"memory_share": "90%"}, {"mode": "wo"}]
 )
-def test_impossible_sizes_are_refused(given: dict[str, object]) -> None:
+def test_impossible_sizes_are_refused(values: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        PgbenchParameters.model_validate(given)
+        PgbenchParameters.model_validate(values)
 
 
 def test_a_database_without_room_is_a_missing_requirement() -> None:

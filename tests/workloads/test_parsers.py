@@ -1,4 +1,4 @@
-"""Parsers return the figures of recorded output, and refuse half of an output."""
+"""Parsers return the figures of recorded output, and refuse truncated output."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_repeated_runs_keep_the_relative_standard_error(name: str, error: float)
     assert values(name)["elapsed-error"] == error
 
 
-def test_one_run_has_no_standard_error() -> None:
+def test_a_single_run_has_no_standard_error() -> None:
     assert "elapsed-error" not in values("perfstat")
 
 

@@ -1,4 +1,4 @@
-"""Servers end with their trial however the trial ends; a server that cannot start is a clear reason."""
+"""Servers end with their trial, for every kind of end. A trial whose server cannot start fails with the reason."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def marked(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def running(name: str, place: Place) -> bool:
-    """Return whether a process of this name runs that this test has started."""
+    """Return whether a process of this name, started by this test, is running."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             text = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
@@ -96,7 +96,7 @@ def test_servers_end_after_a_good_and_after_a_failed_trial(use: str, place: Plac
 
 @contextmanager
 def killed_when(use: str, place: Place, more: dict[str, object], moment: Callable[[], object]) -> Iterator[None]:
-    """Start a run in another process, and kill it with SIGKILL at a moment."""
+    """Start a run in another process, and kill it with SIGKILL when `moment` becomes true."""
     argv = [sys.executable, "-c", RUN, use, str(place.scratch), repr(SMALL[use] | more)]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as run:
         try:
@@ -135,10 +135,10 @@ def test_the_error_of_a_server_is_the_trials_reason(place: Place) -> None:
 @pytest.mark.skipif(not loopback.is_possible(), reason="no network namespace can be made here")
 def test_tbench_runs_while_another_process_has_its_port(place: Place) -> None:
     require("tbench")
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("", tbench.PORT))
-        other.listen()
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", tbench.PORT))
+        listener.listen()
         assert not adapter("tbench").missing_requirements(adapter("tbench").parameters())
         assert trial("tbench", place).status == 0
 
@@ -152,10 +152,10 @@ def test_tbench_without_a_private_network_reports_the_used_port(place: Place, mo
     if loopback.is_taken(tbench.PORT):
         pytest.skip(f"port {tbench.PORT} is taken by another program")
     assert trial("tbench", place).status == 0
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("", tbench.PORT))
-        other.listen()
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", tbench.PORT))
+        listener.listen()
         assert "7003" in workload.missing_requirements(parameters)[0]
         launched = trial("tbench", place)
         assert launched.report is None

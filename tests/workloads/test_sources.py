@@ -14,19 +14,19 @@ from schedlab.workloads.kernbench.adapter import Kernbench, KernbenchParameters
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line
 
 
-def test_a_folder_is_made_once(tmp_path: Path) -> None:
-    made = []
+def test_a_folder_is_created_once(tmp_path: Path) -> None:
+    folders = []
 
     def make(part: Path) -> None:
-        made.append(part)
+        folders.append(part)
         (part / "file").write_text("whole")
 
     for _ in range(2):
         assert (made_once(tmp_path / "a" / "b", make) / "file").read_text() == "whole"
-    assert len(made) == 1
+    assert len(folders) == 1
 
 
-def test_a_folder_that_failed_is_made_the_next_time(tmp_path: Path) -> None:
+def test_a_folder_that_failed_is_created_at_the_next_attempt(tmp_path: Path) -> None:
     def fail(part: Path) -> None:
         (part / "half").touch()
         raise CannotRunHere("no room")

@@ -1,4 +1,4 @@
-"""Files of /proc in trees of files: which counters are returned, left out, and noted."""
+"""Counters from files that stand for /proc: which counters are returned, left out, and noted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_interrupts_are_counted_by_kind_and_cpu_and_devices_are_summed(tmp_path:
     }  # fmt: skip
 
 
-def test_arm_s_numbered_interrupts_between_cpus_have_x86_s_names(tmp_path: Path) -> None:
+def test_numbered_interprocessor_interrupts_of_arm_get_the_names_of_x86(tmp_path: Path) -> None:
     counters, _ = change(tmp_path, *({"proc/interrupts": ARM.format(a=a)} for a in (3, 7)))
     totals = {name: value for name, value in counters.items() if ".cpu" not in name}
     expected = {"interrupts.device": 8, "interrupts.RES": 4, "interrupts.CAL": 4, "interrupts.IPI7": 4}
@@ -73,7 +73,7 @@ def test_softirqs_are_counted_by_kind_and_the_scheduler_s_by_cpu(tmp_path: Path)
     assert counters == expected
 
 
-def test_pressure_is_in_microseconds_without_the_cpu_s_undefined_full(tmp_path: Path) -> None:
+def test_pressure_is_in_microseconds_without_the_undefined_full_pressure_of_cpus(tmp_path: Path) -> None:
     states = [
         {f"proc/pressure/{name}": PRESSURE.format(a=a, b=b) for name in ("cpu", "memory", "io")}
         for a, b in ((10, 0), (17, 2))
@@ -154,7 +154,7 @@ def test_a_file_that_goes_away_during_a_trial_is_noted(tmp_path: Path) -> None:
         assert any(note.startswith("/proc/softirqs could not be read") for note in counters.notes)
 
 
-def test_a_note_is_made_once_however_many_trials_it_concerns(tmp_path: Path) -> None:
+def test_a_note_on_several_trials_is_made_once(tmp_path: Path) -> None:
     write(tmp_path, {"proc/interrupts": INTERRUPTS.format(a=5, b=9)})
     with Counters.open(tmp_path) as counters:
         high = counters.snapshot()

@@ -1,4 +1,4 @@
-"""Histograms of a guest's kernel: migrations across nodes, and functions of kernel workers by CPU."""
+"""Histograms of a guest's kernel: migrations between nodes, and functions of kernel workers by CPU."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Totals:
 
 @pytest.fixture
 def guest(tmp_path: Path) -> Path:
-    """A tree of files with two CPUs, each in its own node."""
+    """A tree of files with two nodes of one CPU each."""
     for cpu in (0, 1):
         node = tmp_path / f"sys/devices/system/node/node{cpu}"
         node.mkdir(parents=True)

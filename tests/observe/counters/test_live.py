@@ -16,7 +16,7 @@ import pytest
 
 from schedlab.observe.counters import Counters
 
-COSTS_MS = 2.0
+LIMIT_MS = 2.0
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def around(counters: Counters, work: Callable[[], object]) -> dict[str, float]:
 
 
 def needed(rises: dict[str, float], counters: Counters, name: str) -> float:
-    """Return the counter; skip the test with the note's reason where this machine lacks it."""
+    """Return the counter. Skip the test with the note's reason if this machine lacks the counter."""
     if name not in rises:
         pytest.skip(f"{name} is not counted here: {counters.notes}")
     return rises[name]
@@ -68,7 +68,7 @@ def test_hopping_between_cpus_is_migrations(counters: Counters) -> None:
 
 
 def ping_pong() -> None:
-    """Pass a byte back and forth 500 times between two processes on one CPU; each pass is a switch."""
+    """Pass a byte back and forth 500 times between two processes on one CPU. Each pass is a context switch."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     (there_out, there_in), (back_out, back_in) = os.pipe(), os.pipe()
     partner = os.fork()
@@ -151,7 +151,7 @@ def test_a_snapshot_costs_less_than_two_milliseconds(counters: Counters) -> None
         begun = time.perf_counter()
         counters.snapshot()
         costs.append(1000 * (time.perf_counter() - begun))
-    assert statistics.median(costs) < COSTS_MS
+    assert statistics.median(costs) < LIMIT_MS
 
 
 def test_all_files_are_closed() -> None:
@@ -161,7 +161,7 @@ def test_all_files_are_closed() -> None:
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
-def test_a_machine_without_schedstats_says_so(counters: Counters) -> None:
+def test_missing_schedstats_are_noted_with_a_remedy(counters: Counters) -> None:
     switch = Path("/proc/sys/kernel/sched_schedstats")
     remarks = counters.notes + counters.remarks(counters.snapshot())
     messages = [note for note in remarks if note.startswith("schedstats")]
@@ -193,10 +193,10 @@ with Counters.open() as counters:
 @pytest.mark.root
 def test_without_privileges_everything_but_migrations_is_counted_with_a_note() -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
+        pytest.skip("only root can become another user")
     paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
     if not paranoid.exists() or int(paranoid.read_text()) <= 0:
-        pytest.skip("this kernel gives perf to all users or to none")
+        pytest.skip("this kernel grants perf to all users, or has no perf")
     done = subprocess.run([sys.executable, "-c", UNPRIVILEGED], capture_output=True, text=True, check=True)
     counters, notes = json.loads(done.stdout)
     assert "cpu-migrations" not in counters

@@ -15,24 +15,24 @@ from schedlab.observe.counters.perf import CpuCounter, Migrations, parse, probe
 NONE: frozenset[str] = frozenset()
 
 
-class Planted(CpuCounter):
+class FakeCounter(CpuCounter):
     """A counter with scripted values by CPU number."""
 
-    says: dict[int, int | None] = {}  # noqa: RUF012
+    counts: dict[int, int | None] = {}  # noqa: RUF012
 
     def __init__(self, cpu: int, event: int) -> None:
         self.cpu = cpu
         self._files = []
 
     def read(self) -> int | None:
-        return self.says.get(self.cpu, 0)
+        return self.counts.get(self.cpu, 0)
 
 
 @pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> type[Planted]:
-    monkeypatch.setattr(perf, "CpuCounter", Planted)
-    monkeypatch.setattr(Planted, "says", {})
-    return Planted
+def counter(monkeypatch: pytest.MonkeyPatch) -> type[FakeCounter]:
+    monkeypatch.setattr(perf, "CpuCounter", FakeCounter)
+    monkeypatch.setattr(FakeCounter, "counts", {})
+    return FakeCounter
 
 
 def online(tmp_path: Path, cpus: str) -> Path:
@@ -41,35 +41,37 @@ def online(tmp_path: Path, cpus: str) -> Path:
     return path
 
 
-def test_migrations_are_summed_over_the_cpus(tmp_path: Path, planted: type[Planted]) -> None:
+def test_migrations_are_summed_over_the_cpus(tmp_path: Path, counter: type[FakeCounter]) -> None:
     events = Migrations(online(tmp_path, "0-2"))
     before = events.read()
-    planted.says = {0: 5, 2: 7}
+    counter.counts = {0: 5, 2: 7}
     assert between(parse(before), parse(events.read()), NONE).values == {"cpu-migrations": 12}
 
 
-def test_a_cpu_that_goes_away_makes_one_trial_s_count_unknown(tmp_path: Path, planted: type[Planted]) -> None:
+def test_a_cpu_that_goes_offline_makes_the_count_of_one_trial_unknown(
+    tmp_path: Path, counter: type[FakeCounter]
+) -> None:
     events = Migrations(online(tmp_path, "0-1"))
     before = events.read()
     online(tmp_path, "0")
     after = events.read()
     assert between(parse(before), parse(after), NONE).dropped == {"cpu-migrations": "lost or gained a CPU"}
-    planted.says = {0: 3}
+    counter.counts = {0: 3}
     assert between(parse(after), parse(events.read()), NONE).values == {"cpu-migrations": 3}
 
 
-def test_a_cpu_that_was_off_and_on_again_gets_a_new_counter(tmp_path: Path, planted: type[Planted]) -> None:
+def test_a_cpu_that_was_off_and_on_again_gets_a_new_counter(tmp_path: Path, counter: type[FakeCounter]) -> None:
     events = Migrations(online(tmp_path, "0-1"))
     before = events.read()
-    planted.says = {1: None}
+    counter.counts = {1: None}
     assert between(parse(before), parse(events.read()), NONE).dropped == {"cpu-migrations": "lost or gained a CPU"}
-    planted.says = {1: 0}
+    counter.counts = {1: 0}
     again = events.read()
-    planted.says = {1: 4}
+    counter.counts = {1: 4}
     assert between(parse(again), parse(events.read()), NONE).values == {"cpu-migrations": 4}
 
 
-def test_no_cpu_at_all_is_not_a_zero() -> None:
+def test_an_empty_list_of_cpus_gives_no_count() -> None:
     assert parse(b"") == {}
 
 
@@ -82,11 +84,11 @@ def test_no_cpu_at_all_is_not_a_zero() -> None:
         (errno.EMFILE, "ulimit -n"),
     ],
 )
-def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, code: int, todo: str) -> None:
-    def refuse(cpu: int, event: int) -> CpuCounter:
+def test_a_refused_event_gives_a_remedy(monkeypatch: pytest.MonkeyPatch, code: int, todo: str) -> None:
+    def raise_error(cpu: int, event: int) -> CpuCounter:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(perf, "CpuCounter", refuse)
+    monkeypatch.setattr(perf, "CpuCounter", raise_error)
     probed = probe(Path("/"))
     assert probed.source is None
     assert todo in probed.notes[0]

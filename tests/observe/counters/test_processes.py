@@ -1,4 +1,4 @@
-"""/proc/PID/sched of a child that has ended and is not reaped yet, and in the layouts of two kernels."""
+"""/proc/PID/sched in the layouts of two kernels, and of a child that has ended and is not yet reaped."""
 
 from __future__ import annotations
 

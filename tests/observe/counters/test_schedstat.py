@@ -1,8 +1,8 @@
-"""/proc/schedstat by version, switched off, not compiled in, unknown.
+"""Counters of /proc/schedstat for each version, and with schedstats off, not compiled in, or of an unknown version.
 
 In the fixtures each field of CPU 0 rises by its number in the kernel's documentation (sched-stats.rst counts from 1 on
-each line), each field of CPU 1 by twice that, so that a sum is 3 × the number; those of domain 1 rise ten times as
-much.
+each line), and each field of CPU 1 by twice its number, so that a sum is 3 × the number. Fields of domain 1 rise ten
+times as much.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def test_fields_that_the_kernel_does_not_count_are_left_out(tmp_path: Path) -> N
     assert len(counters) == 8 + 2 * (33 + 6)
 
 
-def test_switched_off_only_always_counted_fields_are_returned_and_no_zeros(tmp_path: Path) -> None:
+def test_with_schedstats_off_only_always_counted_fields_are_returned(tmp_path: Path) -> None:
     counters, notes = rises(tmp_path, 17, on="0\n")
     assert counters == {"rq_cpu_time_ns": 21, "run_delay_ns": 24, "pcount": 27}
     assert any(note.startswith("schedstats are off: `kernel.sched_schedstats=1` turns them on") for note in notes), (
@@ -102,11 +102,11 @@ def test_switched_off_only_always_counted_fields_are_returned_and_no_zeros(tmp_p
     )
 
 
-def test_switched_on_there_is_no_note(tmp_path: Path) -> None:
+def test_with_schedstats_on_there_is_no_note(tmp_path: Path) -> None:
     assert not [note for note in rises(tmp_path, 17)[1] if "schedstat" in note]
 
 
-def test_a_kernel_from_before_the_switch_always_counts(tmp_path: Path) -> None:
+def test_a_kernel_without_the_switch_always_counts(tmp_path: Path) -> None:
     counters, _ = change(tmp_path, {FILE: fixture(15, "before")}, {FILE: fixture(15, "after")})
     assert counters["schedstat.yld_count"] == 3
 
@@ -147,7 +147,7 @@ def test_a_switch_between_the_snapshots_leaves_only_always_counted_fields(tmp_pa
     assert any("switched on or off during a trial" in note for note in notes), notes
 
 
-def test_a_cpu_that_went_offline_leaves_no_half_counts(tmp_path: Path) -> None:
+def test_a_cpu_that_went_offline_leaves_no_partial_counts(tmp_path: Path) -> None:
     after = fixture(17, "after")
     counters, notes = change(tmp_path, {FILE: fixture(17, "before")}, {FILE: after[: after.index("cpu1")]})
     assert not [name for name in counters if name.startswith("schedstat")]

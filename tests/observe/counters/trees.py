@@ -1,4 +1,4 @@
-"""Trees of files in the place of /proc and /sys, and one delta over them."""
+"""Trees of files that stand for /proc and /sys, and the delta between two states of a tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 
 
 def change(root: Path, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
-    """The delta between two states of a tree, and the notes and remarks."""
+    """Return the delta between two states of a tree, and the notes and remarks."""
     write(root, before)
     with Counters.open(root) as counters:
         first = counters.snapshot()
