@@ -177,7 +177,7 @@ def test_survivors_of_many_failures_are_not_judged(failed: int, word: str) -> No
     failures = {("w", "{}", "new"): (failed, 20)} if failed else {}
     (verdict,) = judge(table, [TIME], ["base", "new"], None, Options(), failures)
     assert (verdict.word, verdict.failed) == (word, failed)
-    assert ("no fair sample" in verdict.reason) == (failed == 2)
+    assert ("not a fair sample" in verdict.reason) == (failed == 2)
 
 
 @pytest.mark.parametrize(

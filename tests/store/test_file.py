@@ -69,7 +69,7 @@ def test_a_store_that_lacks_a_column_is_refused_and_not_changed(tmp_path: Path) 
 def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(b"not a database at all, but long enough to look at\n" * 100)
-    assert "is damaged or no SQLite file" in error_of(path)
+    assert "is damaged or not an SQLite file" in error_of(path)
     assert path.read_bytes().startswith(b"not a database")
 
 
@@ -89,7 +89,7 @@ def test_a_database_of_another_program_is_refused_and_not_changed(tmp_path: Path
     path = tmp_path / "other.sqlite"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE cats (name TEXT)")
-    assert "no schedlab store" in error_of(path)
+    assert "not a schedlab store" in error_of(path)
     assert [row[0] for row in sqlite3.connect(path).execute("SELECT name FROM sqlite_master")] == ["cats"]
 
 

@@ -226,7 +226,7 @@ def test_a_program_hidden_by_the_guest_s_folders_is_refused(tmp_path: Path) -> N
     program.chmod(0o755)
     if not hidden(program):
         pytest.skip(f"{tmp_path} is seen in guests")
-    assert any("is not seen in a guest" in each for each in missing(written(run=str(program))))
+    assert any("is hidden in a guest" in each for each in missing(written(run=str(program))))
     assert hidden(Path("/usr/bin/env")) is None
     assert hidden(Path("/runner/env")) is None
 

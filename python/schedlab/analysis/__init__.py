@@ -1,1 +1,1 @@
-"""How results are judged: data frames in, values out; no files, no clock, no printing."""
+"""Statistics: functions from data frames to values, without files, clock or output."""

@@ -1,7 +1,7 @@
 """Attribution of a stack's effect to its steps: each variant has one change more than the one before.
 
 Every step is a ratio of two variants measured in the same blocks. All steps of a row use the blocks in which each of
-its variants was measured, so that their ratios multiply to the whole exactly.
+its variants was measured, so that their ratios multiply to the stack's ratio exactly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Step(Effect):
 class Attribution:
     """A row's stack, step by step; the known ratios of the steps multiply to ``ratio``.
 
-    ``ratio`` is the whole from the first to the last measured variant over ``n`` blocks, ``low`` and ``high`` are its
+    ``ratio`` is that of the last to the first measured variant over ``n`` blocks, ``low`` and ``high`` are its
     own interval at 1 − alpha. ``gaps`` are the reasons why variants could not be measured.
     """
 
@@ -116,9 +116,9 @@ class _Draft:
             steps.append(
                 Step(**vars(effect) | {"name": "+".join(parts), "parts": parts, "since": since, "until": until})
             )
-        whole = estimate(sum(self.logs.values(), np.zeros(len(self.blocks))), 1 - options.alpha, options.seed)
-        ratio = whole.ratio if self.logs else nan
-        low, high = (whole.low, whole.high) if self.logs else (nan, nan)
+        stack = estimate(sum(self.logs.values(), np.zeros(len(self.blocks))), 1 - options.alpha, options.seed)
+        ratio = stack.ratio if self.logs else nan
+        low, high = (stack.low, stack.high) if self.logs else (nan, nan)
         return Attribution(self.question, self.stack, tuple(steps), len(self.blocks), ratio, low, high, self.gaps)
 
     def _bounds(self) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ Failures = Mapping[tuple[str, str, str], tuple[int, int]]
 """Failed and recorded trials by workload, parameters and variant."""
 
 TOLERATED = 0.05
-"""Share of failed trials above which the other trials of a cell are no fair sample."""
+"""Share of failed trials above which the other trials of a cell are not a fair sample."""
 
 _KEYS = ["workload", "parameters", "metric", "variant"]
 
@@ -83,10 +83,10 @@ def table(cell: Mapping[int, list[float]], blocks: list[int]) -> NDArray[np.floa
 
 
 def failed_too_often(failures: Failures, workload: str, parameters: str, variant: str) -> str:
-    """Return why the trials of a cell are no fair sample; empty if they are."""
+    """Return why the trials of a cell are not a fair sample; empty if they are."""
     failed, recorded = failures.get((workload, parameters, variant), (0, 0))
     if recorded and failed / recorded > TOLERATED:
-        return f"{failed} of {recorded} trials of {variant} failed; the others are no fair sample"
+        return f"{failed} of {recorded} trials of {variant} failed; the others are not a fair sample"
     return ""
 
 

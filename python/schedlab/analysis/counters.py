@@ -1,4 +1,4 @@
-"""Changes of the kernel's counters, which explain verdicts and carry none.
+"""Changes of the kernel's counters. They explain verdicts and are not judged.
 
 A verdict answers a question from before the run, at an error rate corrected for the number of questions. Counters are
 examined afterwards, and there are hundreds of them: their intervals are not corrected for multiplicity, so that some

@@ -97,7 +97,7 @@ def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]
 
 
 def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, options: Options) -> Iterator[Warning]:
-    """A design too small for any verdict. Missing or failed trials have warnings of their own instead."""
+    """A design too small for any verdict. Missing and failed trials have separate warnings."""
     if len(facts.failures) or facts.recorded < facts.planned:
         return
     compared = [verdict for verdict in verdicts if not verdict.control]

@@ -49,7 +49,7 @@ class SwitchEffect(Effect):
 
 
 def contrasts(layout: Layout) -> list[Contrast]:
-    """Return every effect that is not an alias of the mean, main effects first, each with its own aliases.
+    """Return every effect that is not an alias of the mean, main effects first, each with its aliases.
 
     Two effects are aliases when they are on and off in the same variants, or in opposite ones. A group of aliases has
     the name of its main effect, or of its first interaction.

@@ -149,7 +149,7 @@ def summary_test(base: Cell, other: Cell) -> SummaryTest | None:
 
 
 def _moments(cell: Cell) -> tuple[float, float, int] | None:
-    """Return mean, standard deviation of the repeats, and their number; None if one of them is not printed."""
+    """Return mean, standard deviation of the repeats, and their number; None if any of the three is not printed."""
     if cell.value is None or cell.spread_percent is None or cell.n is None or cell.n < 2:
         return None
     spread = abs(cell.value) * cell.spread_percent / 100

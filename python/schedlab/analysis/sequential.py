@@ -106,9 +106,9 @@ def overall(p_values: Sequence[float], looks: Sequence[int], sides: Sides) -> tu
     ``p_values`` are those of the interim analyses so far, ``looks`` the blocks of all planned ones. Levels above one
     half become 1, as nobody tests there. Source: Liu & Anderson 2008.
     """
-    of_level, at_looks = _table(_shares(looks), sides)
+    of_level, at_analyses = _table(_shares(looks), sides)
     sequential = []
-    for p, at_look in zip(p_values, at_looks.T, strict=False):
+    for p, at_look in zip(p_values, at_analyses.T, strict=False):
         z = -float(ndtri(p / sides))
         # Below the table's smallest level the result is that level.
         interpolated = float(sides * ndtr(-np.interp(z, at_look, of_level)))
@@ -122,7 +122,7 @@ def _shares(looks: Sequence[int]) -> tuple[float, ...]:
 
 @lru_cache(maxsize=16)
 def _table(shares: tuple[float, ...], sides: Sides) -> tuple[Floats, Floats]:
-    """Return z of overall levels from one half down to 1e-12, shape (levels,), and their boundaries, (levels, looks).
+    """Return z of overall levels from one half to 1e-12, shape (levels,), and their boundaries, (levels, analyses).
 
     Each boundary rises almost linearly with z: linear interpolation between 200 levels has an error below 1e-4 of α.
     """
@@ -137,7 +137,7 @@ def _spent(alphas: Floats, share: float, sides: Sides) -> Floats:
 
 
 def _boundaries(alphas: Floats, shares: tuple[float, ...], sides: Sides) -> Floats:
-    """Return boundaries for each of several overall levels, shape (levels, looks).
+    """Return boundaries for each of several overall levels, shape (levels, analyses).
 
     The recursion is over the density of the score, a Brownian motion at the shares, on paths that have not reached a
     boundary before (Armitage, McPherson & Rowe 1969).
@@ -146,14 +146,14 @@ def _boundaries(alphas: Floats, shares: tuple[float, ...], sides: Sides) -> Floa
     spent = _spent(alphas, shares[0], sides)
     bounds[:, 0] = -ndtri_exp(spent)
     nodes, density = _first_density(bounds[:, 0] * sqrt(shares[0]), shares[0], sides)
-    for look in range(1, len(shares)):
-        step, now = sqrt(shares[look] - shares[look - 1]), _spent(alphas, shares[look], sides)
+    for analysis in range(1, len(shares)):
+        step, now = sqrt(shares[analysis] - shares[analysis - 1]), _spent(alphas, shares[analysis], sides)
         target = np.exp(now) - np.exp(spent)
-        bound = _solve(nodes, density, step, target, FAR * sqrt(shares[look]))
-        bounds[:, look] = bound / sqrt(shares[look])
+        bound = _solve(nodes, density, step, target, FAR * sqrt(shares[analysis]))
+        bounds[:, analysis] = bound / sqrt(shares[analysis])
         spent = now
-        if look + 1 < len(shares):
-            nodes, density = _next_density(nodes, density, step, bound, shares[look], sides)
+        if analysis + 1 < len(shares):
+            nodes, density = _next_density(nodes, density, step, bound, shares[analysis], sides)
     return bounds
 
 

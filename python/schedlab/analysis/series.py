@@ -133,7 +133,7 @@ def two_modes(values: NDArray[np.float64], alpha: float) -> bool:
     """
     import diptest  # loaded only for reports with enough blocks
 
-    # Tools that print few digits repeat figures; repeated values alone are no modes.
+    # Tools that print few digits repeat figures; repeated values alone are not modes.
     if len(np.unique(values)) < len(values) / 2:
         return False
     _, p = diptest.diptest(values)

@@ -87,15 +87,20 @@ def _intervals(effects: Floats, others: Floats, drawn: Flips, confidence: float)
         return low, high
     sums = drawn.flipped @ effects
     with np.errstate(invalid="ignore", divide="ignore"):
-        one = sums / drawn.sizes[:, None]
-        two = (effects.sum(axis=0) - sums) / (n - drawn.sizes)[:, None]
+        flipped_mean = sums / drawn.sizes[:, None]
+        unflipped_mean = (effects.sum(axis=0) - sums) / (n - drawn.sizes)[:, None]
         students = others * np.sqrt((n - 1) / np.maximum(1 - others**2, 0.0))
-    whole = (drawn.sizes == 0) | (drawn.sizes == n)
+    # A flip of no block or of all blocks has no bound.
+    unbounded = (drawn.sizes == 0) | (drawn.sizes == n)
     for i in range(count):
-        rest = np.delete(students, i, axis=1).max(axis=1, initial=0.0)
-        reach = error[i] * rest if error[i] > 0 else np.zeros(len(rest))
-        above = np.where(whole, inf, np.maximum(np.maximum(one[:, i], two[:, i]), mean[i] + reach))
-        below = np.where(whole, -inf, np.minimum(np.minimum(one[:, i], two[:, i]), mean[i] - reach))
+        largest_other = np.delete(students, i, axis=1).max(axis=1, initial=0.0)
+        reach = error[i] * largest_other if error[i] > 0 else np.zeros(len(largest_other))
+        above = np.where(
+            unbounded, inf, np.maximum(np.maximum(flipped_mean[:, i], unflipped_mean[:, i]), mean[i] + reach)
+        )
+        below = np.where(
+            unbounded, -inf, np.minimum(np.minimum(flipped_mean[:, i], unflipped_mean[:, i]), mean[i] - reach)
+        )
         highest, lowest = np.sort(above)[-k], np.sort(below)[k - 1]
         # The other effects may be so regular that many flips have no bound. Bonferroni's bounds remain then.
         low[i] = lowest if np.isfinite(lowest) else low[i]

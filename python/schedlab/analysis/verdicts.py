@@ -269,19 +269,19 @@ class _Pairs:
     def _test(self, verdict: Verdict, ratios: Floats, blocks: list[int]) -> tuple[Verdict, Evidence]:
         options, before_first = self._options, self._taken is not None and not self._taken.taken
         confidence = 1 - (options.alpha if before_first else self._level)
-        found = estimate(ratios, confidence, options.seed)
-        if found.blocks < 2:
-            return replace(verdict, ratio=found.ratio, reason="fewer than two blocks pair up"), Evidence()
-        low, high = found.low, found.high
+        effect = estimate(ratios, confidence, options.seed)
+        if effect.blocks < 2:
+            return replace(verdict, ratio=effect.ratio, reason="fewer than two blocks pair up"), Evidence()
+        low, high = effect.low, effect.high
         if options.interval == "bootstrap":
             low, high = self._bootstrap(verdict, blocks, confidence)
         verdict = replace(
             verdict,
-            ratio=found.ratio,
+            ratio=effect.ratio,
             low=low,
             high=high,
-            detectable=detectable(found.spread, found.blocks, self._strictest),
-            blocks_needed=blocks_needed(found.spread, options.delta, self._strictest, 1),
+            detectable=detectable(effect.spread, effect.blocks, self._strictest),
+            blocks_needed=blocks_needed(effect.spread, options.delta, self._strictest, 1),
         )
         for name in (self._baseline, verdict.variant):
             question = verdict.question

@@ -159,7 +159,7 @@ def _begin(engine: Engine, request: Request, trial_plan: Plan, source: str, targ
 
 
 def _unfinished(engine: Engine, request: Request) -> reading.Run:
-    """The newest run of this file that is not complete; StoreError when there is none, or it cannot continue here."""
+    """Return the newest incomplete run of this file; StoreError when it does not exist or cannot continue here."""
     experiment, source = load(request.file)
     where, name = str(request.store), experiment.experiment.name
     waiting = [run for run in reading.runs(engine) if run.name == name and run.state != "complete"]

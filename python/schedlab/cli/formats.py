@@ -65,7 +65,7 @@ GivenLayout = Annotated[
 Width = Annotated[
     int | None, typer.Option("--width", min=40, help="text: columns; default the terminal's width, elsewhere 80.")
 ]
-Samples = Annotated[bool, typer.Option("--samples", help="csv: every sample on a line of its own.")]
+Samples = Annotated[bool, typer.Option("--samples", help="csv: one line for each sample.")]
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="NAME", help="Compare with this column instead of the first.")
 ]

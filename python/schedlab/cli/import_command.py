@@ -29,7 +29,7 @@ class ImportFormat(StrEnum):
 
 @dataclass(frozen=True)
 class Statements:
-    """What the user states about the columns, the metrics and the layout of printed tables."""
+    """The user's statements on columns, metrics and the layout of printed tables."""
 
     names: Sequence[str]
     baseline: str | None
@@ -69,7 +69,9 @@ def import_(
         list[str] | None, typer.Option("--higher", metavar="METRIC", help="More of this metric is better.")
     ] = None,
     table: Tables = None,
-    again: Annotated[bool, typer.Option("--again", help="Import what is in the store already once more.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Import results again that the store already contains.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be imported; write nothing.")] = False,
     output: Annotated[
         ImportFormat, typer.Option("--format", help="text for people, json for scripts.")
@@ -106,7 +108,7 @@ def import_(
 
 
 def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> list[Import]:
-    """Return everything in the paths, under the names that the user states; nothing is written before all is read."""
+    """Return the imports of all paths under the names that the user states; write nothing."""
     from schedlab.errors import SchedlabError
     from schedlab.importers import adjust, detect
 

@@ -25,7 +25,7 @@ def build(
         str,
         typer.Option(
             metavar="TARGET",
-            help="A make target, to which the options for guests are added; or the path of a whole .config.",
+            help="A make target, to which the options for guests are added; or the path of a complete .config.",
         ),
     ] = "tinyconfig",
     fragment: Annotated[

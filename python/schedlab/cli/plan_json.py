@@ -34,8 +34,8 @@ def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Seq
         "downloads": list(downloads),
         "blocks_at_least": blocks_at_least(plan),
         "looks": [
-            {"blocks": look.blocks, "first": look.first, "last": look.last, "smallest_p": look.smallest}
-            for look in interim_analyses(plan)
+            {"blocks": each.blocks, "first": each.first, "last": each.last, "smallest_p": each.smallest}
+            for each in interim_analyses(plan)
         ],
         "from": None if sizing is None else _sizing(sizing, design.iterations),
     }

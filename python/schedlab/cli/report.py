@@ -49,7 +49,7 @@ def report(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Show the counters that have this in their name instead, those of single CPUs too; may be repeated, "
+            help="Show instead the counters whose name contains this, also counters of single CPUs; may be repeated, "
             "may hold *.",
         ),
     ] = None,

@@ -46,7 +46,7 @@ def simulate(
             metavar="NAME", help="One of 'schedlab kernels list', or the path of a TOML file; default the newest."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of everything that is left to chance.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulation.")] = 0,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="TUNABLE=VALUE", help="A tunable's value from the start; may be repeated."),

@@ -28,9 +28,9 @@ class ComparisonError(SchedlabError):
 def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[Layout] = ()) -> list[Chosen]:
     """Return the columns for run numbers, names, ``RUN:VARIANT``, or paths of results.
 
-    ``store`` opens the store; it is called only for words that are no path or are ambiguous. ``layouts`` are those of
-    the printed tables in a path. Raises StoreError or ImportProblem for an unknown word, ComparisonError for one that
-    is both a path and a run.
+    ``store`` opens the store; it is called only for words that are not a path or are ambiguous. ``layouts`` are the
+    layouts of the printed tables in a path. Raises StoreError or ImportProblem for an unknown word, ComparisonError
+    for a word that is both a path and a run.
     """
     columns: list[Chosen] = []
     for word in words:

@@ -1,4 +1,4 @@
-"""Checks of every import, whichever reader made it: finite figures, unique rows, text that can be stored and shown."""
+"""Checks of every import, whatever its reader: finite figures, unique rows, text that can be stored and shown."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Unpacked(Protocol):
     """A stream of unpacked bytes."""
 
     def read1(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes, and none at the end."""
+        """Return at most ``size`` bytes; an empty result at the end."""
         ...
 
 
@@ -227,7 +227,7 @@ def _require_text(name: str, raw: bytes) -> None:
     if at >= 0 and _BOMS.get(raw[:2]) != "utf-16":
         for encoding, zeros in _WIDE.items():
             if len(raw) > 1 and not any(raw[zeros]) and all(raw[:2].replace(b"\0", b"")):
-                todo = f"iconv -f {encoding} -t UTF-8 makes UTF-8 of it"
+                todo = f"iconv -f {encoding} -t UTF-8 converts it"
                 raise NotResults(f"is {encoding} without a byte order mark", where=f"{name}:1", todo=todo)
         line = raw.count(b"\n", 0, at) + 1
         raise NotResults(

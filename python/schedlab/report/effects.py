@@ -51,7 +51,7 @@ class Section:
 
 
 def sections(report: Report) -> list[Section]:
-    """Return the tables of all rows, those of a stack first."""
+    """Return the tables of all rows, stacks first."""
     return [_stack(stack, report) for stack in report.stacks] + [_switches(row, report) for row in report.factorials]
 
 

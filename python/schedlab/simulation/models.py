@@ -34,12 +34,12 @@ class Model:
 
     @property
     def name(self) -> str:
-        """Its own name, such as ``kunpeng920``."""
+        """The model's name, such as ``kunpeng920``."""
         return str(self.data["name"])
 
     @property
     def about(self) -> str:
-        """What it is, in a sentence."""
+        """Description in one sentence."""
         return str(self.data["about"])
 
     @property
@@ -78,12 +78,12 @@ def kernels_with(tunable: str) -> list[str]:
 
 
 def machine(name: str | Path) -> Model:
-    """The machine of this name or in this file (``….toml``); ModelError when there is none, or it cannot be."""
+    """Return the machine of this name or in this file (``….toml``); ModelError when it is missing or invalid."""
     return _model("machine", name, lambda text: extension().check_machine(text))
 
 
 def kernel(name: str | Path) -> Model:
-    """The kernel model of this name or in this file (``….toml``); ModelError when there is none, or it cannot be."""
+    """Return the kernel model of this name or in this file (``….toml``); ModelError when it is missing or invalid."""
     return _model("kernel", name, lambda text: extension().check_kernel(text))
 
 

@@ -63,7 +63,7 @@ def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
     """
     if name not in native.names():
         todo = f"programs: {', '.join(native.names())}"
-        what = "is a tool, and the simulator runs programs" if name in registry.names() else "is no workload"
+        what = "is a tool, and the simulator runs programs" if name in registry.names() else "is not a workload"
         raise ProgramError(f"{name!r} {what}", todo=todo)
     adapter = native.adapter(name)
     try:

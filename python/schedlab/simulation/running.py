@@ -23,7 +23,7 @@ Outcome = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Simulation:
-    """The input of a simulation, on which alone its outcome depends."""
+    """The input of a simulation. Its outcome depends on nothing else."""
 
     machine: Model
     kernel: Model
@@ -31,7 +31,7 @@ class Simulation:
     settings: Settings
 
     def check(self) -> None:
-        """Raise the error that would prevent it from beginning, see :mod:`schedlab.simulation.errors`."""
+        """Raise the error that would prevent the simulation from beginning, see :mod:`schedlab.simulation.errors`."""
         extension().check(*self._plain())
 
     def run(self, timeline: Path | None = None) -> Outcome:

@@ -1,4 +1,4 @@
-"""Opening a store: its version is checked before anything is read, and a file that is no store is left as it is.
+"""Opening a store: its version is checked before anything is read, and a file that is not a store is not changed.
 
 This is the only module that depends on SQLite.
 """
@@ -33,7 +33,7 @@ def open_store(path: Path, *, create: bool) -> Engine:
     """Open the store at ``path``; with ``create`` make a missing file.
 
     A store of an earlier version is upgraded in one transaction. Raises StoreError for a missing file (without
-    ``create``), for a file that is no store or is damaged, and for an unknown version; the file is left as it is.
+    ``create``), for a file that is damaged or not a store, and for an unknown version; the file is not changed.
     """
     if not path.exists():
         if not create:
@@ -70,7 +70,7 @@ def explain(error: DatabaseError, path: str) -> StoreError:
             f"cannot be used: {error.orig}", where=path, todo="check its owner, its rights and the space left"
         )
     return StoreError(
-        f"is damaged or no SQLite file ({error.orig})",
+        f"is damaged or not an SQLite file ({error.orig})",
         where=path,
         todo="nothing was overwritten; give another file with --store, or recover it with 'sqlite3 FILE .recover'",
     )
@@ -169,7 +169,7 @@ def _check(engine: Engine, path: Path) -> None:
     inspector = inspect(engine)
     tables = set(inspector.get_table_names())
     if about.name not in tables:
-        raise _refusal("is an SQLite file but no schedlab store", path)
+        raise _refusal("is an SQLite file but not a schedlab store", path)
     stored = _version(engine)
     if stored is None or stored[0] != VERSION:
         content = "no version" if stored is None else f"version {stored[0]}, written by schedlab {stored[1]}"

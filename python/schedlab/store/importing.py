@@ -224,7 +224,7 @@ def _duplicates(connection: Connection, found: Import) -> Iterator[Duplicate]:
 
 
 def _has_series(connection: Connection, run_id: int, of_column: Sequence[Series]) -> bool:
-    """Whether a run has exactly these samples."""
+    """Return whether a run has exactly these samples."""
     c, m, s, t = schema.cell.c, schema.metric.c, schema.samples.c, schema.trial.c
     query = select(c.block, c.workload, c.parameters, m.name, m.unit, m.direction, s.data)
     query = query.select_from(schema.cell.join(schema.metric).join(schema.trial, t.cell_id == c.id))

@@ -58,7 +58,7 @@ def runs(engine: Engine) -> list[Run]:
 
 
 def run(engine: Engine, run_id: int | None) -> Run:
-    """Return the run of this number, or the newest run; StoreError when there is none."""
+    """Return the run of this number, or the newest run; StoreError when it does not exist."""
     query = _runs()
     query = (
         query.order_by(schema.run.c.id.desc()).limit(1) if run_id is None else query.where(schema.run.c.id == run_id)

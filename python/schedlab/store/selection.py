@@ -34,7 +34,7 @@ def one_run(engine: Engine, word: str) -> Run:
     run = select(engine, word)[0].run
     if word not in (str(run.id), run.name):
         raise StoreError(
-            f"{word} is a single variant, which has nothing to compare with",
+            f"{word} is a single variant, and a comparison needs two columns",
             where=str(engine.url.database),
             todo=f"name run {run.id} for all of its variants, or a second column beside it",
         )

@@ -79,7 +79,7 @@ class Native(Adapter[NativeParameters]):
         return [self._metric(reported, spec) for spec in self.metrics if spec.name in expected]
 
     def _metric(self, reported: Mapping[str, Any], spec: MetricSpec) -> Metric:
-        """One metric; NotUnderstood when it is missing, in another unit, or without a value."""
+        """Return one metric; NotUnderstood when it is missing, in another unit, or without a value."""
         if spec.name not in reported:
             raise NotUnderstood(f"schedload's output has no metric {spec.name!r}")
         metric = reported[spec.name]
@@ -108,7 +108,7 @@ def names() -> list[str]:
 
 @cache
 def adapter(name: str) -> Native:
-    """The adapter of a native workload; KeyError when there is none of this name."""
+    """The adapter of a native workload; KeyError for an unknown name."""
     definition = _definitions()[name]
     metrics = [
         MetricSpec(each["name"], each["unit"], each["direction"], each["judged"]) for each in definition["metrics"]

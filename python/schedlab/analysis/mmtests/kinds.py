@@ -27,7 +27,7 @@ class Statistic:
     Attributes:
         template: the name; ``{A}`` becomes A or H by the kind of mean, ``{H}`` becomes H or nothing.
         compute: the formula.
-        spread: whether the figure is a spread, of which lower is better for every metric.
+        spread: whether the figure is a spread; a lower spread is better for every metric.
         main: whether its line can have stars.
         ruled: whether MMTests' rules for stars apply to it.
     """

@@ -51,7 +51,7 @@ class Table:
         width, gain_width: widths of a value and of a gain in the layout.
         lines: operations over rows.
         parameters: names of the parameters in a label with several numbers (``time-4-100``); empty where MMTests has a
-            label of its own, or the label has a single number.
+            own label, or the label has a single number.
     """
 
     workload: str

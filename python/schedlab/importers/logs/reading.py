@@ -59,7 +59,7 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
     ``layouts`` are stated for the tables of a text, so the file is not read as a log.
 
     Raises:
-        NotResults: the file is empty, no text, or of no known format.
+        NotResults: the file is empty, not text, or of no known format.
         ImportProblem: the file cannot be read, or is damaged.
     """
     with opened(file.path) as document:

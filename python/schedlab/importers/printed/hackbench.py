@@ -28,7 +28,7 @@ _TIME = re.compile(r"\s*Time:\s*(?P<seconds>\S.*?)\s*\Z")
 _COMMAND = re.compile(r"(?:^|[\s/#$])hackbench\s+(?:-|\d|pipe|process|thread)")
 _PIPES = re.compile(r"\s(?:-p|--pipe|pipe)\b")
 _LEADING = re.compile(r"(?:results?|hackbench|numbers|times|of|for|on|with the)\b[\s:,-]*", re.IGNORECASE)
-_TODO = "give the whole output; samples are imported whole or not at all"
+_TODO = "give the complete output; samples are imported completely or not at all"
 _LONGEST_HEADING = 90
 _MOST_LINES = 12
 """Lines of a heading that are kept."""

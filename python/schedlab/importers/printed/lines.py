@@ -50,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Part:
-    """What a grammar read up to, not including, the line with index ``end``."""
+    """The result of a grammar, read up to but not including the line with index ``end``."""
 
     end: int
     tables: tuple[Table, ...] = ()
@@ -78,7 +78,7 @@ def is_rule(text: str) -> bool:
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names with a number behind each repeated one."""
+    """Return the names with a number after each repeated name."""
     seen: dict[str, int] = {}
     numbered = []
     for name in names:
@@ -90,7 +90,7 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 def title_above(lines: Sequence[Line], at: int, floor: int) -> str:
     """Return the heading directly above ``lines[at]``, over rules and up to two blank lines; "" if it is a sentence.
 
-    Of a box of facts, the heading is the one that names the benchmark.
+    In a box of facts, the heading is the line that names the benchmark.
     """
     blanks = 0
     for place in range(at - 1, floor - 1, -1):

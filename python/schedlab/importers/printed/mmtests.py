@@ -40,10 +40,10 @@ _CELL = re.compile(
 _NUMBER = re.compile(rf"(?<!\S){_VALUE}(?!\S)", re.IGNORECASE)
 _CHANGE_MARK = re.compile(r"[(*]\s*-?[\d.]+\s*%|\d%\s*[*)]")
 _REST_OF_ROW = re.compile(r"[-\d.\s%()*+naifty]+\Z", re.IGNORECASE)
-"""A line of nothing but cells: the end of a row that a mail program wrapped."""
+"""A line with cells only: the end of a row that a mail program wrapped."""
 _REMARK = re.compile(r"\s*\([^()]*\)\Z")
 _ROW_REMARK = re.compile(r"[*^|\\]*\Z|[<#!/][^%]*\Z|[^\d%*()]*\Z")
-"""What may stand behind the figures of a row."""
+"""Text that may follow the figures of a row."""
 _WIDE = re.compile(r"\S+(?: \S+)*")
 _GAIN_IN_NAME = re.compile(r"\s+%\s?(?:gain|diff|change|improvement)\Z", re.IGNORECASE)
 _HIGHEST_HEADER = 8
@@ -172,7 +172,7 @@ class Reader:
         return _Header(names, (), self.last.corner if names == self.last.names else "", rows[0].at)
 
     def _header_of_bare_rows(self, rows: Sequence[_Row], floor: int) -> _Header | None:
-        """Return the header of rows without changes, of which only the number of columns tells labels from figures."""
+        """Return the header of rows without changes, where only the number of columns separates labels from figures."""
         last = self.last.names
         if last and min(len(row.cells) for row in rows) >= len(last):
             header = self._header_above([_last_cells(row, len(last)) for row in rows], len(last), floor)
@@ -268,7 +268,7 @@ class Reader:
         return Table("mmtests", title.text, workload, header.names, settled, line, baseline), notes
 
     def _placed(self, row: _Row, count: int, zones: Sequence[tuple[int, int]]) -> list[re.Match[str] | None]:
-        """Return the cells of a row by column; cells of a row with too few are placed by what they stand under."""
+        """Return the cells of a row by column; cells of a row with too few are placed by the column name above them."""
         if len(row.cells) == count:
             return list(row.cells)
         ends_text = row.end >= len(self.lines)
@@ -310,7 +310,7 @@ def _zones(rows: Sequence[_Row]) -> list[tuple[int, int]]:
 
 
 def _fields(text: str) -> list[tuple[int, int, str]]:
-    """Return what two or more spaces separate, with positions."""
+    """Return the texts between two or more spaces, with their positions."""
     return [(match.start(), match.end(), match[0]) for match in _WIDE.finditer(text)]
 
 

@@ -26,7 +26,7 @@ _LABEL = re.compile(r"(?P<name>.*?)(?P<dash>[-_ ]?)(?P<number>\d+)\Z")
 _SEVERAL_NUMBERS = re.compile(r"-\d+(?:-\d+)*\Z")
 _UNNAMED = re.compile(r"(?:tput|mb/sec|time)[-_](\d+)", re.IGNORECASE)
 _MAIN_METRICS = frozenset({"", "mb/sec", "tput", "time", "clients", "groups", "threads", "rsec", "procs"})
-"""What MMTests prints before the parameter of a benchmark with a single metric."""
+"""Text that MMTests prints before the parameter of a benchmark with a single metric."""
 _IN_MAIN_UNIT = _MAIN_METRICS | {"send", "recv", "elsp", "syst", "user", "elapsed"}
 _NO_PARAMETERS = frozenset({"", "time", "elapsed", "user", "system", "syst"})
 _OTHER_UNITS = frozenset({"coeffvar", "hcoeffvar", "ops", "percentage", "ratio", "significant"})
@@ -38,7 +38,7 @@ _DIRECTIONS: dict[str, Direction] = {
     "lat": "lower", "time": "lower", "elsp": "lower", "syst": "lower", "user": "lower", "system": "lower",
     "elapsed": "lower", "mb/sec": "higher", "gb/sec": "higher", "tput": "higher", "rsec": "higher", "ops": "higher",
 }  # fmt: skip
-"""Of the metric in front of a label's number, and of operations that are metrics."""
+"""Units of the metric in front of a label's number, and of operations that are metrics."""
 
 _OWN_TITLE = re.compile(
     r"(?P<workload>\S+) (?P<metrics>\S+(?:, \S+)*)(?: by (?P<names>\S+(?:, \S+)+))? "
@@ -51,7 +51,7 @@ _BENCHMARK_NAME = re.compile(r"[A-Za-z][\w.+-]{2,30}")
 
 @dataclass(frozen=True)
 class Title:
-    """What the title of a table says.
+    """The information in a table's title.
 
     Attributes:
         text: the title.
@@ -67,7 +67,7 @@ class Title:
 
 
 def title_of(text: str, columns: Sequence[str]) -> Title:
-    """Return what the title above a table with these columns says."""
+    """Return the information in the title above a table with these columns."""
     if len(columns) > 1 and " " not in text and _is_run_together(text, columns):
         text = ""
     report, named = _OWN_TITLE.match(text), benchmark(text)
@@ -83,7 +83,7 @@ def _is_run_together(title: str, columns: Sequence[str]) -> bool:
 
 
 def name_row(head: str, corner: str, title: Title, bench: Benchmark | None) -> TableRow:
-    """Return a row without cells: what its head says under the header's ``corner`` and the title."""
+    """Return a row without cells, from its head under the header's ``corner`` and the title."""
     operation, _, label = head.partition(" ")
     report = title.report
     parameters = _own_parameters(report, label) if report else None

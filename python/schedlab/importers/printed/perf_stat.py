@@ -26,7 +26,7 @@ _TITLE = re.compile(r"\s*Performance counter stats for (?P<command>.+?)(?: \((?P
 _NUMBER = r"(?:\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
 _SPREAD = r"(?:\(\s*\+-\s*(?P<spread>\d+(?:[.,]\d+)?)\s*%\s*\))"
 _SHARE = r"(?:[\[(]\s*[\d.,]+\s*%\s*[\])])?"
-"""How long a multiplexed counter was enabled."""
+"""The time that a multiplexed counter was enabled."""
 _ELAPSED = re.compile(
     rf"(?P<heading>.*?)(?<![\d.,\w])(?P<value>{_NUMBER})\s*(?:\+-\s*[\d.,]+\s*)?\s*seconds?\s+"
     rf"(?P<what>time elapsed|user|sys)\b\s*{_SPREAD}?"
@@ -63,7 +63,7 @@ _LOWER: dict[str, Direction] = dict.fromkeys(
     ),
     "lower",
 )  # fmt: skip
-"""Events of which less is better for the same work, as in the adapter of ``perf stat``."""
+"""Events for which less is better for the same work, as in the adapter of ``perf stat``."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Tables that are read by the layout that the user states.
 
-Nothing is inferred from words. What the statement leaves open has a fixed default, and what does not fit is refused
+Nothing is inferred from words. Keys that are not stated have fixed defaults, and a table that does not fit is refused
 with its line.
 """
 
@@ -278,7 +278,7 @@ def suspects(
 ) -> Iterator[tuple[int, int]]:
     """Yield the paragraphs outside ``taken`` that may be a table: two lines in them end with two figures.
 
-    Of a paragraph, the lines from the one above the first figures to the last figures are yielded. Where the user has
+    The lines of a paragraph are yielded from the line above the first figures to the last figures. Where the user has
     ``stated`` a layout, one line of figures is enough and the whole paragraph is yielded, so that no row is lost.
     """
     for first, end in _gaps(len(lines), taken):

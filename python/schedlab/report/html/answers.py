@@ -40,14 +40,14 @@ class Answer:
 
 def answers(report: Report, compared: Sequence[Row]) -> list[Answer]:
     """Return an answer for each variant with a verdict, in the order of the columns."""
-    found = []
+    answered = []
     for column in report.columns[1:]:
         of_variant = [row for row in compared if row.variant == column.name]
         if of_variant:
             by_word = [(word, [row for row in of_variant if row.verdict is word]) for word in Word]
             clauses = tuple(Clause(word, len(rows), _remark(word, rows)) for word, rows in by_word if rows)
-            found.append(Answer(column.name, len(of_variant), clauses))
-    return found
+            answered.append(Answer(column.name, len(of_variant), clauses))
+    return answered
 
 
 def _remark(word: Word, rows: Sequence[Row]) -> str:
@@ -69,5 +69,5 @@ def _undetected(rows: Sequence[Row]) -> str:
     reasons = Counter(row.reason for row in rows if row.reason)
     common = reasons.most_common(_REASONS)
     clauses += [f"{counted(count, 'row')}: {reason}" for reason, count in common]
-    rest = sum(reasons.values()) - sum(count for _, count in common)
-    return "; ".join(clauses) + (f"; {rest} more for other reasons" if rest else "")
+    remaining = sum(reasons.values()) - sum(count for _, count in common)
+    return "; ".join(clauses) + (f"; {remaining} more for other reasons" if remaining else "")

@@ -128,7 +128,7 @@ class Fact:
 
     @property
     def differs(self) -> bool:
-        """Whether the runs differ in it."""
+        """Return whether the runs differ in this fact."""
         return len(set(self.values)) > 1
 
 

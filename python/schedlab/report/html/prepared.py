@@ -1,7 +1,7 @@
 """Vega's script and the plot specifications, which are the same in every report and are therefore cached.
 
 Making them takes four seconds of CPU time, more than the rest of a report over 100,000 samples. Their name in the cache
-is a digest of what they are made from.
+is a digest of their inputs.
 """
 
 from __future__ import annotations

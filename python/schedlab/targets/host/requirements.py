@@ -80,5 +80,5 @@ def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
             for name, answer in system.check(real).items():
                 if variants := users.pop(name, None):
                     subject = f"tunable {name!r} (variants {', '.join(variants)})"
-                    remedy = f"'schedlab tunables show {name}' shows all that is known about it"
+                    remedy = f"'schedlab tunables show {name}' shows its entry in the catalogue"
                     yield MissingRequirement(subject, answer.why, remedy)

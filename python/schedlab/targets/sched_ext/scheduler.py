@@ -1,6 +1,6 @@
 """One sched_ext scheduler: the process that loads it and keeps it loaded.
 
-The process runs under ``schedload exec`` in a session of its own: Ctrl-C on the terminal does not reach it, and it ends
+The process runs under ``schedload exec`` in its own session: Ctrl-C on the terminal does not reach it, and it ends
 with schedlab, even after SIGKILL. The kernel removes a scheduler whose process has ended.
 """
 

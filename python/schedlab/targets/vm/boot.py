@@ -1,4 +1,4 @@
-"""One boot: QEMU is started, watched, and ended, whatever happens to schedlab."""
+"""One boot of a guest: QEMU is started, watched and ended, even if schedlab is killed."""
 
 from __future__ import annotations
 

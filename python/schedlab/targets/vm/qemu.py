@@ -116,7 +116,7 @@ def kvm_usable() -> bool:
     """Whether this user may use KVM, on a CPU with hardware virtualisation.
 
     Without ``vmx`` or ``svm`` in /proc/cpuinfo, /dev/kvm belongs to an experiment such as a paravirtual KVM inside a
-    virtual machine. Ordinary kernels have been seen to stop in their boot loader under such a KVM.
+    virtual machine. Ordinary kernels stopped in their boot loader under such a KVM.
     """
     if not os.access(KVM, os.R_OK | os.W_OK):
         return False

@@ -117,11 +117,11 @@ def _faults_of(row: GuestRow) -> Iterator[Fault]:
 
 def _preparation_fault(row: GuestRow) -> Fault:
     """Explain why a workload with a preparation cannot run in a guest, and name an alternative."""
-    seen = "; with host_files a guest sees this machine's files, and can write none" if row.host_files else ""
+    seen = "; with host_files a guest can read this machine's files but not write them" if row.host_files else ""
     native = row.adapter.equivalent(row.parameters)
     instead = f'use = "{native.use}", its native counterpart, runs in guests; or ' if native else ""
     needs = f"needs {row.adapter.prepares}, made on this machine before its trials"
-    return f"{needs}, and a guest is given programs alone{seen}", f"{instead}run it with --target host"
+    return f"{needs}, and a guest receives only programs{seen}", f"{instead}run it with --target host"
 
 
 def _sharing_faults(command: Command) -> Iterator[Fault]:
@@ -132,7 +132,7 @@ def _sharing_faults(command: Command) -> Iterator[Fault]:
             yield f"{name} is not installed on this machine", "install it"
     for path in [*(path for _, path in paths), command.cwd]:
         if path is not None and (folder := hidden(path)):
-            yield f"{path} is not seen in a guest, which has a {folder} of its own", "move it to another folder"
+            yield f"{path} is hidden in a guest, which has its own {folder}", "move it to another folder"
 
 
 def _packing_fault(path: Path) -> Fault | None:
@@ -168,7 +168,7 @@ def _variant_faults(variant: Variant, table: TargetTable) -> Iterator[Fault]:
     own_words = machine.own_command_line(table, variant)
     command_line = qemu.whole_command_line(machine.accel_of(table), table.deterministic, own_words)
     if (length := len(command_line.encode())) > LONGEST:
-        yield f"its kernel command line has {length} bytes, of which a kernel reads {LONGEST}", "make it shorter"
+        yield f"its kernel command line has {length} bytes, and a kernel reads only {LONGEST}", "make it shorter"
 
 
 def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterator[Fault]:

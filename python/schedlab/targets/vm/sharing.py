@@ -51,7 +51,7 @@ def is_in_c(program: str) -> bool:
 def arguments(program: str, in_c: bool, descriptor: int) -> list[str]:
     """Return the command line for a listening socket with this descriptor.
 
-    The daemon shares / without a sandbox of its own, which would need more privileges and exclude nothing more.
+    The daemon shares / without its own sandbox, which would need more privileges and exclude nothing more.
     """
     if in_c:
         options = ["-o", "source=/", "-o", "sandbox=chroot", "-o", "log_level=err", "--rlimit-nofile=0"]

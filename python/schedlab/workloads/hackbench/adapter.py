@@ -38,7 +38,7 @@ class HackbenchRtTests(Adapter[NativeParameters]):
         return [Metric(TIME, float(match[1]))]
 
     def seconds(self, parameters: NativeParameters) -> float:
-        """As long as the native hackbench."""
+        """Return the native hackbench's estimate."""
         return native.adapter("hackbench").seconds(parameters)
 
     def equivalent(self, parameters: NativeParameters) -> Equivalent:

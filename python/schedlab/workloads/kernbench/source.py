@@ -50,7 +50,7 @@ def unpacked(cache: Path) -> Path:
         raise CannotRunHere("there is no kernel source", where=TARBALLS, todo="apt-get install linux-source")
     state = archive.stat()
     name = archive.name.partition(".tar")[0]
-    # An updated package needs a folder of its own.
+    # Each version of the package has its own folder.
     folder = cache / "kernel-source" / f"{name}-{state.st_size}-{int(state.st_mtime)}"
 
     def unpack(part: Path) -> None:

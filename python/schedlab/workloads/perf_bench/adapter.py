@@ -97,7 +97,7 @@ class PerfSchedMessaging(_PerfSched[MessagingParameters]):
         return [Metric(TIME, _total(output))]
 
     def seconds(self, parameters: MessagingParameters) -> float:
-        """As hackbench with 20 file descriptors a group."""
+        """Return the estimate of hackbench with 20 file descriptors a group."""
         return parameters.groups * (400 * parameters.loops * 1.5e-6 + 40 * 60e-6)
 
     def equivalent(self, parameters: MessagingParameters) -> Equivalent:
