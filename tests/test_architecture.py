@@ -21,7 +21,7 @@ LAYERS = (
 """Parts of the intended order. No package imports a later package of its line, even if that makes no cycle."""
 
 Edges = Mapping[tuple[str, str], str]
-"""The first line of code for each pair of an importing and an imported package."""
+"""Pair of importing and imported package → location of the first import."""
 
 
 def package_of(path: Path) -> str:

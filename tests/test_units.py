@@ -12,7 +12,7 @@ from schedlab.cpulist import parse_cpu_list
 from schedlab.units import format_time, parse_share, parse_time_ns
 
 DURATIONS = json.loads(Path(__file__).with_name("durations.json").read_text(encoding="utf-8"))
-"""Texts that the parsers of Python and of Rust (``crates/workload/src/duration.rs``) must read or refuse alike."""
+"""Texts that the parsers of Python and of Rust (``crates/workload/src/duration.rs``) must both read or both refuse."""
 
 
 @pytest.mark.parametrize(("text", "ns"), DURATIONS["accepted"].items())

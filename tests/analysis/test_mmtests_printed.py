@@ -58,7 +58,7 @@ OTHERWISE = {
     *((year, name) for year in ("now", "shared") for name in ("tbench", "netperf-ipv4-udp")),
     ("2016", "wis-sched"),
 }
-"""Tables in which MMTests has something wrong: each has a test of its own."""
+"""Tables with errors of MMTests. Each of these tables has a separate test."""
 
 NEEDS_SHARED = pytest.mark.skipif(
     not SHARED.is_dir(), reason=f"needs the trees of {SHARED.name}, not beside this checkout"

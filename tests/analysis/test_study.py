@@ -24,7 +24,7 @@ from schedlab.experiment.plan import Trial
 from schedlab.store import reading
 
 CAMPAIGNS, BLOCKS, ITERATIONS, SEED = 300, 8, 5, 2
-"""Two standard errors are exceeded by chance once in 40 shares: the seed is one that does not."""
+"""Chance exceeds two standard errors once in 40 shares. No share exceeds them with this seed."""
 
 TIME_BOUND = ("drifting", "AR(1)", "two-level")
 

@@ -22,7 +22,7 @@ def test_a_required_parameter_is_not_a_missing_requirement() -> None:
     assert missing_requirements(adapter("command")) == []
 
 
-def test_doctor_reports_whether_the_kernel_takes_sched_ext_schedulers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_reports_whether_the_kernel_supports_sched_ext(capsys: pytest.CaptureFixture[str]) -> None:
     doctor()
     (output,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("sched_ext")]
     state = Path("/sys/kernel/sched_ext/state")
@@ -46,7 +46,7 @@ def test_doctor_reports_how_guests_boot(capsys: pytest.CaptureFixture[str], monk
     assert output.endswith("apt-get install busybox-static")
 
 
-def test_doctor_reports_whether_guests_can_see_host_files(
+def test_doctor_reports_whether_guests_can_read_host_files(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guests_can_be_booted(monkeypatch)

@@ -28,7 +28,7 @@ FIELDS = {
     "operation", "label", "parameters", "metric", "unit", "direction", "line", "values", "printed_gains",
     "recomputed_gains", "stars", "spreads", "samples", "blocks", "sources",
 }  # fmt: skip
-"""The fields of a row, as docs/importing.md documents them."""
+"""Fields of a row, as documented in docs/importing.md."""
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_columns_can_be_named_by_path_or_renamed(folder: Path) -> None:
         (["--as", "x"], "'x' is not a format", "hackbench"),
     ],
 )
-def test_invalid_options_are_refused_with_the_valid_ones(
+def test_invalid_options_are_refused_with_the_valid_options(
     folder: Path, words: Sequence[str], what: str, todo: str
 ) -> None:
     problem = refused(schedlab("import", folder / "before.log", *words, "--to", folder / "store.sqlite"))

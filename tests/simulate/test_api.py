@@ -219,7 +219,7 @@ def test_a_feature_is_a_flag(value: object, number: int) -> None:
         (("on", "yes", "y", "true", "enable", "enabled", "1", 1, True), 1),
     ],
 )
-def test_every_switch_takes_the_same_words(name: str, words: tuple[object, ...], number: int) -> None:
+def test_every_switch_accepts_the_same_words(name: str, words: tuple[object, ...], number: int) -> None:
     assert [tunable(name, word)[1] for word in words] == [number] * len(words)
 
 

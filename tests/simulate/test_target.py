@@ -226,7 +226,7 @@ def missing_requirements(changed: dict[str, str], spec: str = "sim:laptop-4") ->
         assert old in source
         source = source.replace(old, new)
     run_plan = planned(source)
-    return [str(obstacle) for obstacle in choose(spec, run_plan.experiment).missing_requirements(run_plan)]
+    return [str(requirement) for requirement in choose(spec, run_plan.experiment).missing_requirements(run_plan)]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_constants_of_an_old_kernels_source_are_tunables_of_its_model(engine: En
 
 
 def test_the_host_refuses_a_tunable_that_only_a_simulated_kernel_has() -> None:
-    message = [str(obstacle) for obstacle in host_missing(planned(PATCHES), System())]
+    message = [str(requirement) for requirement in host_missing(planned(PATCHES), System())]
     assert any("sched.d7.05" in line and "sim:MACHINE/linux-2.5.59" in line for line in message)
 
 
@@ -293,7 +293,7 @@ def test_a_trial_beyond_its_timeout_of_virtual_time_is_a_timeout(engine: Engine,
 
 def test_the_host_refuses_attributes_that_need_another_kernel() -> None:
     run_plan = planned()
-    message = [str(obstacle) for obstacle in host_missing(run_plan, System())]
+    message = [str(requirement) for requirement in host_missing(run_plan, System())]
     assert any("sets kernel" in line and "sim:MACHINE" in line for line in message)
 
 

@@ -1,4 +1,4 @@
-//! A run that cannot succeed says why, names the limit, and leaves nothing behind.
+//! A failed run reports the reason, names the exceeded limit, and leaves no processes behind.
 
 mod support;
 
@@ -7,10 +7,10 @@ use std::process::Command;
 
 use support::{Family, SCHEDLOAD, Scratch, children, eventually, is_root, kill, output, start, stderr};
 
-/// A run that does not end by itself within the time of a test.
+/// Arguments of a run that lasts longer than a test.
 const ENDLESS: [&str; 8] = ["hackbench", "-g", "1", "-f", "4", "-l", "100000000", "-p"];
 
-/// Starts an endless run and waits until its eight tasks are at work.
+/// Starts an endless run and waits until its eight tasks exist.
 fn endless(family: &Family) -> std::process::Child {
     let run = start(&mut family.schedload(&ENDLESS));
     eventually("all tasks exist", || children(run.id()).len() == 8);
@@ -61,7 +61,7 @@ fn stop_signals_end_the_run_with_their_exit_status() {
 #[test]
 fn a_limit_on_user_processes_is_named_with_its_value() {
     let (family, scratch) = (Family::new(), Scratch::new());
-    // Somebody without privileges must be able to execute it.
+    // An unprivileged user must be able to execute the program, so it is copied out of the build directory.
     let program = scratch.path("schedload");
     std::fs::copy(SCHEDLOAD, &program).unwrap();
     let mut limited = family.command("prlimit");
@@ -81,7 +81,7 @@ fn a_limit_on_user_processes_is_named_with_its_value() {
 #[test]
 fn a_limit_of_the_pids_control_group_is_named_with_its_value() {
     let Some(group) = PidsGroup::new(20) else {
-        // Without a writable hierarchy the limit cannot be set; the other limit has a test that always runs.
+        // Without a writable hierarchy the limit cannot be set. The test of RLIMIT_NPROC covers the message.
         return;
     };
     for mode in ["-P", "-T"] {
@@ -123,11 +123,11 @@ fn with_limit(limit: &str, arguments: &str) -> Command {
 }
 
 #[test]
-fn too_few_descriptors_are_told_before_the_start_with_the_number_needed() {
+fn too_few_descriptors_are_reported_before_the_start_with_the_needed_number() {
     let output = output(&mut with_limit("-n 64", "hackbench -T -g 2 -f 20 -l 1"));
     assert_eq!(output.status.code(), Some(1));
     let text = stderr(&output);
-    // 40 channels have 80 ends; 16 descriptors are for everything else.
+    // 40 channels have 80 ends; 16 descriptors are reserved for other uses.
     assert!(text.contains("96 file descriptors are needed"), "{text}");
     assert!(text.contains("RLIMIT_NOFILE is 64 and its hard limit 64"), "{text}");
 }
@@ -157,7 +157,7 @@ const CLOSED_PIPE: &str = r#"{
 }"#;
 
 #[test]
-fn a_closed_pipe_is_told_with_the_task_that_met_it() {
+fn a_closed_pipe_is_reported_with_the_task_that_wrote_to_it() {
     let (family, scratch) = (Family::new(), Scratch::new());
     let file = scratch.file("closed.json", &CLOSED_PIPE.replace("MODE", "process"));
     let output = output(&mut family.schedload(&["run", &file]));
@@ -168,7 +168,7 @@ fn a_closed_pipe_is_told_with_the_task_that_met_it() {
 }
 
 #[test]
-fn a_stream_that_ends_too_early_is_told() {
+fn a_stream_that_ends_too_early_is_reported() {
     let (family, scratch) = (Family::new(), Scratch::new());
     let program = CLOSED_PIPE.replace("MODE", "process").replace("1000000000", "0");
     let file = scratch.file("early.json", &program);
@@ -182,7 +182,7 @@ fn a_stream_that_ends_too_early_is_told() {
 }
 
 #[test]
-fn a_failing_thread_ends_the_run_although_others_wait_forever() {
+fn a_failing_thread_ends_the_run_even_if_other_threads_wait_forever() {
     let (family, scratch) = (Family::new(), Scratch::new());
     let program = CLOSED_PIPE.replace("MODE", "thread").replace(
         r#"[{"receive": {"channel": "pipe", "bytes": 1}}]"#,
@@ -197,7 +197,7 @@ fn a_failing_thread_ends_the_run_although_others_wait_forever() {
 }
 
 #[test]
-fn a_command_that_is_not_there_fails_the_run() {
+fn a_command_that_does_not_exist_fails_the_run() {
     let (family, scratch) = (Family::new(), Scratch::new());
     let body = r#"[{"fork": {"body": [{"exec": {"image": {"command": {"argv": ["no-such-command"], "model_ns": 0}}}}]}},
         {"wait": {}}]"#;
@@ -218,7 +218,7 @@ fn a_command_that_is_not_there_fails_the_run() {
 }
 
 #[test]
-fn memory_that_cannot_be_had_is_told_with_the_limits() {
+fn a_failed_allocation_is_reported_with_the_limits() {
     let scratch = Scratch::new();
     let region =
         r#""resources": {"regions": [{"name": "much", "bytes": 1000000000000, "scope": "program"}], "#;

@@ -1,4 +1,4 @@
-//! `schedload exec`: what it passes on, what it applies, and that nothing survives.
+//! `schedload exec`: streams and exit status, attributes, servers, and the end of all processes.
 
 mod support;
 
@@ -10,14 +10,14 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use support::{Family, SCHEDLOAD, Scratch, children, eventually, kill, output, start, stderr, success};
 
-/// `schedload exec OPTIONS -- sh -c SCRIPT`.
+/// Returns the command `schedload exec OPTIONS -- sh -c SCRIPT`.
 fn launch(family: &Family, options: &[&str], script: &str) -> Command {
     let mut command = family.schedload(&["exec"]);
     command.args(options).args(["--", "sh", "-c", script]);
     command
 }
 
-/// Runs with a report; exit status and report.
+/// Runs a script with a report; returns exit status and report.
 fn reported(family: &Family, options: &[&str], script: &str) -> (Option<i32>, Value) {
     let scratch = Scratch::new();
     let report = scratch.path("report.json");
@@ -28,12 +28,12 @@ fn reported(family: &Family, options: &[&str], script: &str) -> (Option<i32>, Va
     (status, serde_json::from_str(&text).expect("one JSON document"))
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free at the time of the call.
 fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
-/// A command with descendants of every kind: in its session, in another, and an orphan.
+/// A script with descendants of every kind: in its session, in another session, and an orphan.
 const SLEEPING_TREE: &str = "sleep 1000 & setsid sleep 1000 & (sleep 1000 &) ; echo up; wait";
 
 #[test]
@@ -61,7 +61,7 @@ fn failures_before_the_command_have_their_own_exit_status() {
 }
 
 #[test]
-fn standard_streams_go_through_untouched() {
+fn standard_streams_are_passed_unchanged() {
     let family = Family::new();
     let scratch = Scratch::new();
     let input = scratch.file("input", "over\n");
@@ -72,7 +72,7 @@ fn standard_streams_go_through_untouched() {
 }
 
 #[test]
-fn a_report_goes_to_an_inherited_descriptor_which_the_command_does_not_get() {
+fn a_report_goes_to_a_descriptor_that_the_command_does_not_inherit() {
     let family = Family::new();
     let script = format!("{SCHEDLOAD} exec --report 7 -- sh -c 'ls /proc/self/fd; exit 5' 7>&1 | tail -n 1");
     let text = success(family.command("sh").args(["-c", &script]));
@@ -104,7 +104,7 @@ fn attributes_are_in_effect_and_reported() {
     assert_eq!(text.lines().last().map(str::trim), Some("4"));
 }
 
-/// The first CPU that this process may use.
+/// Returns the first CPU that this process may use.
 fn first_cpu() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap();
@@ -112,7 +112,7 @@ fn first_cpu() -> String {
 }
 
 #[test]
-fn a_slice_is_in_effect_or_refused_with_the_kernel_that_has_it() {
+fn a_slice_is_in_effect_or_refused_with_the_kernel_that_supports_it() {
     let scratch = Scratch::new();
     let path = scratch.path("report.json");
     let output = output(&mut launch(&Family::new(), &["--report", &path, "--slice", "0.1ms"], "true"));
@@ -164,25 +164,25 @@ fn stop_signals_reach_the_command_and_end_everything() {
 }
 
 #[test]
-fn a_command_has_its_last_words_after_a_stop_signal_and_no_longer() {
+fn a_command_can_clean_up_after_a_stop_signal_within_a_time_limit() {
     for (time, takes, expected) in [("100s", "0.1", "goodbye"), ("10ms", "1000", "")] {
         let family = Family::new();
         let scratch = Scratch::new();
-        let (up, said) = (scratch.path("up"), scratch.path("said"));
-        let leave = format!("sleep {takes}; echo goodbye >{said}; exit 0");
+        let (up, message) = (scratch.path("up"), scratch.path("message"));
+        let leave = format!("sleep {takes}; echo goodbye >{message}; exit 0");
         let script = format!("trap '{leave}' INT; touch {up}; while :; do sleep 0.05; done");
         let mut run = start(&mut launch(&family, &["--last-words", time], &script));
         eventually("the command is up", || fs::exists(&up).unwrap());
         kill(run.id() as i32, "INT");
         assert_eq!(run.wait().unwrap().code(), Some(130));
-        assert_eq!(fs::read_to_string(&said).unwrap_or_default().trim(), expected);
+        assert_eq!(fs::read_to_string(&message).unwrap_or_default().trim(), expected);
         family.assert_gone();
     }
 }
 
 #[test]
-fn nothing_survives_the_sigkill_of_any_one_part() {
-    // The front, the supervisor, the command.
+fn no_process_survives_a_sigkill_of_launcher_supervisor_or_command() {
+    // Depth 0 is the launcher, depth 1 its supervisor, depth 2 the command.
     for depth in 0..3 {
         let family = Family::new();
         let mut run = start(&mut launch(&family, &[], SLEEPING_TREE));
@@ -198,7 +198,7 @@ fn nothing_survives_the_sigkill_of_any_one_part() {
 }
 
 #[test]
-fn nothing_survives_the_process_that_started_the_launcher() {
+fn no_process_survives_the_starter_of_the_launcher() {
     let family = Family::new();
     let script = format!("{SCHEDLOAD} exec -- sh -c '{SLEEPING_TREE}'; echo never");
     let mut starter = start(family.command("sh").args(["-c", &script]));
@@ -209,7 +209,7 @@ fn nothing_survives_the_process_that_started_the_launcher() {
 }
 
 #[test]
-fn a_starter_that_has_died_already_starts_nothing() {
+fn a_launcher_whose_starter_has_ended_starts_nothing() {
     let output = output(&mut launch(&Family::new(), &["--parent", "1"], "echo started"));
     if std::process::id() != 1 {
         assert_eq!(output.status.code(), Some(125));
@@ -217,7 +217,7 @@ fn a_starter_that_has_died_already_starts_nothing() {
     }
 }
 
-/// A server for the tests: python is present wherever the rest of the laboratory runs.
+/// Returns the command of a server for the tests. Python is available because schedlab needs it.
 fn server(port: u16) -> String {
     format!("exec python3 -m http.server {port} --bind 127.0.0.1")
 }
@@ -277,7 +277,7 @@ fn a_socket_in_use_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_server_that_ends_too_early_is_told_with_what_it_wrote() {
+fn a_server_that_ends_too_early_is_reported_with_its_output() {
     let family = Family::new();
     let options = ["--server", "echo no configuration >&2; exit 4", "--ready", "exec:false"];
     let output = output(&mut launch(&family, &options, "echo started"));
@@ -289,7 +289,7 @@ fn a_server_that_ends_too_early_is_told_with_what_it_wrote() {
 }
 
 #[test]
-fn a_server_that_is_never_ready_is_given_up() {
+fn a_server_that_is_never_ready_is_stopped_after_the_timeout() {
     let family = Family::new();
     let options = ["--server", "sleep 1000", "--ready", "exec:false", "--ready-timeout", "200ms"];
     let output = output(&mut launch(&family, &options, "true"));
@@ -322,7 +322,7 @@ fn a_server_that_ignores_its_stop_signal_is_killed() {
 }
 
 #[test]
-fn resources_of_waited_for_descendants_are_counted() {
+fn resources_of_reaped_descendants_are_counted() {
     let script = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 0";
     let (_, report) = reported(&Family::new(), &[], script);
     assert!(report["user_us"].as_u64().is_some_and(|us| us > 10_000), "{report}");
@@ -331,7 +331,7 @@ fn resources_of_waited_for_descendants_are_counted() {
 }
 
 #[test]
-fn servers_without_a_way_to_tell_readiness_are_a_usage_error() {
+fn a_server_without_a_readiness_check_is_a_usage_error() {
     let output = output(&mut launch(&Family::new(), &["--server", "x"], "true"));
     assert_eq!(output.status.code(), Some(125));
     assert!(stderr(&output).contains("each server needs one"), "{}", stderr(&output));

@@ -5,7 +5,7 @@ mod support;
 use serde_json::Value;
 use support::{Family, Scratch, json, metric, output, start, stderr};
 
-/// Small sizes of every program; time-based ones record 60 ms.
+/// Small sizes of every program. Time-based programs record 60 ms.
 const SMALL: [&[&str]; 27] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
     &["pipetest", "--loops", "100"],
@@ -55,7 +55,7 @@ fn every_program_runs_and_reports_the_listed_metrics() {
     let programs = list["programs"].as_array().expect("programs");
     for arguments in SMALL {
         let family = Family::new();
-        // On a busy machine nothing may happen in a short window; then the workload runs again.
+        // On a busy machine a short window may record no events, so the workload is repeated.
         let document = (0..20)
             .map(|_| json(family.schedload(&["--json"]).args(arguments)))
             .find(|document| document["metrics"][0]["value"].as_f64().is_some_and(|value| value > 0.0));
@@ -99,7 +99,7 @@ fn udp_reports_sent_and_received() {
 }
 
 #[test]
-fn everything_sent_over_tcp_is_received() {
+fn all_bytes_sent_over_tcp_are_received() {
     let arguments = ["--json", "stream", "-s", "777", "--bytes", "1000000", "--pairs", "2"];
     let counters = json(&mut Family::new().schedload(&arguments))["counters"].clone();
     // Each pair sends whole messages.
@@ -144,9 +144,9 @@ fn scripts_leave_no_files_behind() {
     };
     let family = Family::new();
     let run = start(&mut family.schedload(&["scripts", "--streams", "1", "--scripts", "2"]));
-    let own = format!("schedload-scripts-{}", run.id());
+    let folder = format!("schedload-scripts-{}", run.id());
     assert!(run.wait_with_output().expect("an end").status.success());
-    assert!(!folders().contains(&own));
+    assert!(!folders().contains(&folder));
     let mut missing = family.schedload(&["scripts"]);
     let refused = output(missing.env("PATH", &scratch.0));
     assert_eq!(refused.status.code(), Some(2));

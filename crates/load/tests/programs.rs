@@ -70,7 +70,7 @@ fn pipetest_prints_a_distribution() {
 }
 
 #[test]
-fn what_show_prints_can_be_run() {
+fn the_output_of_show_can_be_run() {
     let scratch = Scratch::new();
     let family = Family::new();
     let text = success(&mut family.schedload(&["show", "hackbench", "-g", "1", "-f", "2", "-l", "3"]));
@@ -81,7 +81,7 @@ fn what_show_prints_can_be_run() {
 }
 
 #[test]
-fn a_wrong_program_file_is_refused_with_its_name_and_place() {
+fn an_invalid_program_file_is_refused_with_file_name_and_position() {
     let scratch = Scratch::new();
     let family = Family::new();
     let file = scratch.file("bad.json", "{\"schema\": 1,\n \"nam\": \"x\"}");

@@ -1,4 +1,4 @@
-//! `schedload rt-app`: files of rt-app run on the kernel of this machine.
+//! `schedload rt-app` runs files of rt-app on the kernel of this machine.
 
 mod support;
 
@@ -14,8 +14,8 @@ fn run(scratch: &Scratch, text: &str, options: &[&str]) -> Value {
 
 fn metric(document: &Value, name: &str) -> f64 {
     let metrics = document["metrics"].as_array().expect("metrics");
-    let found = metrics.iter().find(|metric| metric["name"] == name);
-    found.and_then(|metric| metric["value"].as_f64()).unwrap_or_else(|| panic!("{name} in {document}"))
+    let metric = metrics.iter().find(|metric| metric["name"] == name);
+    metric.and_then(|metric| metric["value"].as_f64()).unwrap_or_else(|| panic!("{name} in {document}"))
 }
 
 #[test]
@@ -24,16 +24,16 @@ fn every_event_is_performed() {
         "a": {"loop": 3, "run": 10, "runtime": 20, "sleep": 10, "mem": 5000, "iorun": 20000, "yield": "",
               "memrun": {"type": "chase", "size": 65536, "count": 10}, "barrier": "b",
               "timer": {"ref": "unique", "period": 1000}, "sem_post": "s",
-              "lock": "m", "sync": {"ref": "told", "mutex": "m"}, "signal": "told", "unlock": "m",
+              "lock": "m", "sync": {"ref": "turn", "mutex": "m"}, "signal": "turn", "unlock": "m",
               "fork": "child", "policy": "SCHED_BATCH", "priority": 3},
         "b": {"loop": 3, "barrier": "b", "sem_wait": "s", "sleep": 2000, "resume": "c",
-              "lock": "m", "sync": {"ref": "told", "mutex": "m"}, "broad": "told", "unlock": "m"},
+              "lock": "m", "sync": {"ref": "turn", "mutex": "m"}, "broad": "turn", "unlock": "m"},
         "c": {"loop": 2, "suspend": "c"},
         "child": {"instance": 0, "loop": 2, "run": 5, "timer": {"ref": "unique", "period": 100, "mode": "absolute"}}
     }}"#;
     let scratch = Scratch::new();
-    // The condition has a name of its own: one named as a task is what that task's `suspend` waits for, and a signal
-    // may then wake either.
+    // No task is named `turn`: a task's `suspend` waits for the condition with the task's name, so a signal to that
+    // condition may wake either waiter.
     let document = run(&scratch, text, &["--duration", "1"]);
     assert_eq!((metric(&document, "a.loops"), metric(&document, "b.loops")), (3.0, 3.0), "{document}");
     let timers = metric(&document, "child.missed") + metric(&document, "a.missed");
@@ -50,12 +50,12 @@ fn phases_end_by_their_loops_and_are_counted() {
     let scratch = Scratch::new();
     let document = run(&scratch, text, &[]);
     assert_eq!(metric(&document, "t.loops"), 20.0);
-    // Ten periods of 0.5 ms at least for each thread.
+    // Each thread has ten periods of 0.5 ms.
     assert!(metric(&document, "time") >= 0.005, "{document}");
 }
 
 #[test]
-fn a_task_that_waits_forever_is_cut_off_by_the_duration() {
+fn the_duration_ends_a_task_that_waits_forever() {
     let text = r#"{"global": {"duration": 1}, "tasks": {"stuck": {"loop": 1, "suspend": ""},
         "parent": {"loop": 1, "fork": "stuck"}, "busy": {"run": 100, "sleep": 1000}}}"#;
     let scratch = Scratch::new();
@@ -79,7 +79,7 @@ fn a_wrong_file_is_refused_with_the_place() {
 }
 
 #[test]
-fn more_memory_than_there_is_is_refused_before_the_start() {
+fn more_memory_than_available_is_refused_before_the_start() {
     let text = r#"{"global": {"mem_buffer_size": 900000000000000}, "tasks": {"t": {"loop": 1, "mem": 900000000000000}}}"#;
     let scratch = Scratch::new();
     let file = scratch.file("large.json", text);
@@ -89,7 +89,7 @@ fn more_memory_than_there_is_is_refused_before_the_start() {
 }
 
 #[test]
-fn what_the_kernel_refuses_is_the_tasks_failure() {
+fn a_setting_that_the_kernel_refuses_fails_the_task() {
     let text = r#"{"tasks": {"t": {"loop": 1, "run": 1, "cpus": [1023]}}}"#;
     let scratch = Scratch::new();
     let file = scratch.file("cpus.json", text);
@@ -100,7 +100,7 @@ fn what_the_kernel_refuses_is_the_tasks_failure() {
 }
 
 #[test]
-fn the_shown_program_runs_as_the_file_does() {
+fn the_shown_program_is_equivalent_to_the_file() {
     let scratch = Scratch::new();
     let file = scratch.file("w.json", r#"{"tasks": {"t": {"loop": 4, "run": 1, "priority": 2}}}"#);
     let shown = success(&mut Family::new().schedload(&["rt-app", "--show", &file]));
@@ -110,7 +110,7 @@ fn the_shown_program_runs_as_the_file_does() {
 }
 
 /// Two threads that compete for one CPU, with nice values 1 and 6: weights 820 and 272 (`sched_prio_to_weight` of the
-/// kernel), so 75.1 % and 24.9 % of it. rt-app leaves a thread that asks for 0 at the nice value that it inherited.
+/// kernel), so 75.1 % and 24.9 % of the CPU. Neither is 0, which rt-app does not apply to a thread.
 fn competition(scratch: &Scratch) -> String {
     let directory = scratch.path("");
     let text = format!(
@@ -122,25 +122,25 @@ fn competition(scratch: &Scratch) -> String {
     scratch.file("competition.json", &text)
 }
 
-/// Share of the first of two threads that do the same work per loop.
+/// Returns the CPU share of the first of two threads with the same work per loop.
 fn share(fast: f64, slow: f64) -> f64 {
     fast / (fast + slow)
 }
 
-/// The share that a trial finds, which must lie within 0.05 of the one expected. The kernel charges time that the
-/// hypervisor gave to another machine to the thread that was on the CPU, which then waits as if it had had it: a trial
-/// that lost time and disagrees is repeated. None when all five of them did.
+/// Returns the share that a trial measures, which must lie within 0.05 of the expected share. The kernel charges stolen
+/// time to the thread on the CPU, so a trial with stolen time that disagrees is repeated. Returns `None` after five such
+/// trials.
 fn agreed(expected: f64, mut trial: impl FnMut() -> f64) -> Option<f64> {
     (0..5).find_map(|_| {
         let before = stolen_ticks(0);
-        let found = trial();
-        let agrees = (found - expected).abs() < 0.05;
+        let measured = trial();
+        let agrees = (measured - expected).abs() < 0.05;
         // Two ticks of 10 ms move a share of 2 s by less than 0.01.
         assert!(
             agrees || stolen_ticks(0) - before > 2,
-            "{expected:.3} of the CPU was expected, not {found}, with no time stolen"
+            "{expected:.3} of the CPU was expected, not {measured}, with no time stolen"
         );
-        agrees.then_some(found)
+        agrees.then_some(measured)
     })
 }
 
@@ -154,14 +154,14 @@ fn cpu_shares_are_those_of_rt_app() {
         let document = json(&mut Family::new().schedload(&["--json", "rt-app", &file]));
         share(metric(&document, "fast.loops"), metric(&document, "slow.loops"))
     };
-    let Some(own) = agreed(0.751, ours) else {
+    let Some(schedload_share) = agreed(0.751, ours) else {
         println!("skipped cpu_shares_are_those_of_rt_app: the hypervisor took time in each of five trials");
         return;
     };
     let theirs = || {
         let run = Command::new("rt-app").arg(&file).output().expect("rt-app starts");
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-        // A line for each loop, below two of heading.
+        // The log contains one line per loop below two lines of heading.
         let loops = |log: &str| {
             let text = std::fs::read_to_string(scratch.path(log)).expect("rt-app writes a log");
             text.lines().filter(|line| !line.starts_with('#')).count() as f64
@@ -172,7 +172,7 @@ fn cpu_shares_are_those_of_rt_app() {
         println!(
             "skipped the comparison in cpu_shares_are_those_of_rt_app: rt-app is not installed (apt-get install rt-app)"
         );
-    } else if agreed(own, theirs).is_none() {
+    } else if agreed(schedload_share, theirs).is_none() {
         println!(
             "skipped the comparison in cpu_shares_are_those_of_rt_app: the hypervisor took time in each of five trials"
         );
@@ -180,7 +180,7 @@ fn cpu_shares_are_those_of_rt_app() {
 }
 
 #[test]
-fn two_threads_that_sync_take_turns_and_neither_takes_its_own_signal() {
+fn two_threads_that_sync_take_turns_and_neither_receives_its_own_signal() {
     let text = r#"{"global": {"duration": 1}, "tasks": {
         "ping": {"lock": "m", "sync": {"ref": "c", "mutex": "m"}, "unlock": "m", "run": 20},
         "pong": {"lock": "m", "sync": {"ref": "c", "mutex": "m"}, "unlock": "m", "run": 10}}}"#;
@@ -190,8 +190,8 @@ fn two_threads_that_sync_take_turns_and_neither_takes_its_own_signal() {
 }
 
 #[test]
-fn one_signal_ends_one_wait_however_many_wait() {
-    // 40 waiters are more than a futex can tell apart. Each signal lets one of them go on to its end.
+fn each_signal_ends_one_of_many_waits() {
+    // 40 waiters exceed the 32 bits by which a futex distinguishes waiters. Each signal lets one waiter finish.
     let text = r#"{"tasks": {
         "waiter": {"instance": 40, "loop": 1, "lock": "m", "wait": {"ref": "c", "mutex": "m"}, "unlock": "m"},
         "waker": {"loop": 40, "delay": 200000, "lock": "m", "signal": "c", "unlock": "m"}}}"#;
@@ -200,7 +200,7 @@ fn one_signal_ends_one_wait_however_many_wait() {
 }
 
 #[test]
-fn sleeping_for_no_time_is_a_sleep() {
+fn sleeping_for_zero_time_is_a_sleep() {
     let text = r#"{"tasks": {"t": {"loop": 300, "run": 1, "sleep": 0}}}"#;
     let document = run(&Scratch::new(), text, &[]);
     let voluntary = document["counters"]["voluntary_switches"].as_u64();

@@ -1,4 +1,4 @@
-//! Timelines decoded again and compared with the simulation's own counters and ledger.
+//! Decoded timelines agree with the simulation's counters and ledger.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ fn messages(groups: u32, loops: u64) -> Program {
     Hackbench { groups, fds: 4, loops, ..Default::default() }.program().unwrap()
 }
 
-/// The kernel's events by CPU, in order of time as a viewer sorts them.
+/// Returns kernel events by CPU, sorted by time as in a viewer.
 fn events(trace: &Trace) -> BTreeMap<u32, Vec<&Event>> {
     let mut by_cpu: BTreeMap<u32, Vec<&Event>> = BTreeMap::new();
     for packet in &trace.packet {
@@ -48,7 +48,7 @@ fn switches<'e>(events: &[&'e Event]) -> Vec<(u64, &'e SchedSwitch)> {
     events.iter().filter_map(switch).collect()
 }
 
-/// Slices (from, until) of tasks on a CPU, within the simulation; switches must follow from each other.
+/// Returns the slices (from, until) of tasks on a CPU. Each switch must continue the previous one.
 fn slices(switches: &[(u64, &SchedSwitch)], closed: u64) -> Vec<(u64, u64)> {
     let (mut since, mut running, mut slices) = (0, 0, Vec::new());
     for (at, switch) in switches {
@@ -65,7 +65,7 @@ fn slices(switches: &[(u64, &SchedSwitch)], closed: u64) -> Vec<(u64, u64)> {
     slices
 }
 
-/// Slices of kernel work by CPU: (from, until, account's number).
+/// Returns the slices of kernel work by CPU: (from, until, account's number).
 fn work(trace: &Trace) -> BTreeMap<u32, Vec<(u64, u64, u64)>> {
     let mut by_cpu: BTreeMap<u32, Vec<(u64, u64, u64)>> = BTreeMap::new();
     let mut open: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -112,11 +112,12 @@ fn check(trace: &Trace, outcome: &Outcome) {
     assert_eq!(count(|what| matches!(what, What::SchedSwitch(_))), counters.switches);
     assert_eq!(count(|what| matches!(what, What::SchedWaking(_))), counters.wakeups.iter().sum::<u64>());
     assert_eq!(count(|what| matches!(what, What::SchedWakeupNew(_))), counters.forks);
-    // The main task and the kernel's own are there without a fork.
+    // The main task and kernel threads exist without a fork.
     let of_kernel = |what: &What| matches!(what, What::TaskNewtask(new) if new.comm().starts_with("kworker"));
     assert_eq!(count(|what| matches!(what, What::TaskNewtask(_))) - count(of_kernel), counters.forks + 1);
     assert_eq!(count(|what| matches!(what, What::SchedProcessFree(_))), counters.exits);
-    let preempted = |what: &What| matches!(what, What::SchedSwitch(it) if it.prev_state() == PREEMPTED);
+    let preempted =
+        |what: &What| matches!(what, What::SchedSwitch(switch) if switch.prev_state() == PREEMPTED);
     assert_eq!(count(preempted), counters.preemptions);
 }
 
@@ -135,7 +136,7 @@ fn slices_and_wakeups_agree_with_the_ledger_and_the_counters_to_the_nanosecond()
 }
 
 #[test]
-fn children_and_timers_are_told_as_what_they_are() {
+fn children_and_timers_agree_with_the_counters() {
     let program = Forkstorm { exec: true, ..Default::default() }.program().unwrap();
     let horizon = Config { horizon_ns: Some(20 * MS), ..Config::default() };
     let (trace, outcome) = observed("laptop-4", "linux-6.12", program, horizon);
@@ -144,7 +145,7 @@ fn children_and_timers_are_told_as_what_they_are() {
     let mut pids = std::collections::BTreeSet::new();
     for event in events.values().flatten() {
         if let Some(What::TaskNewtask(new)) = &event.what {
-            assert!(pids.insert(new.pid()), "numbers of tasks are not used again");
+            assert!(pids.insert(new.pid()), "numbers of tasks are not reused");
         }
     }
     assert!(pids.len() > 100, "{} tasks", pids.len());
@@ -166,7 +167,7 @@ fn a_horizon_ends_the_timeline_where_it_ends_the_ledger() {
 }
 
 #[test]
-fn a_sleepers_wakeup_is_an_interrupts_and_a_messages_is_its_senders() {
+fn interrupts_wake_sleepers_and_senders_wake_receivers() {
     let wakings = |program, horizon_ns| {
         let config = Config { horizon_ns, ..Config::default() };
         let (trace, _) = observed("laptop-4", "linux-6.12", program, config);
@@ -186,7 +187,7 @@ fn a_sleepers_wakeup_is_an_interrupts_and_a_messages_is_its_senders() {
 }
 
 #[test]
-fn a_tunables_change_is_an_instant_with_its_value() {
+fn a_change_of_a_tunable_is_an_instant_with_its_value() {
     let change = |at_ns, value| Change { at_ns, tunable: "sched.migration_cost_ns".to_owned(), value };
     let config = Config { changes: vec![change(MS, 0), change(2 * MS, 5)], ..Config::default() };
     let (trace, outcome) = observed("laptop-4", "linux-5.14", messages(1, 200), config);
@@ -207,7 +208,7 @@ fn a_tunables_change_is_an_instant_with_its_value() {
     assert_eq!(instants, [(MS, name, Some(0)), (2 * MS, name, Some(5)), end]);
 }
 
-/// Takes so many bytes.
+/// Writer with space for a number of bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -222,7 +223,7 @@ impl Write for Full {
 }
 
 #[test]
-fn the_first_write_that_fails_is_told_at_the_end() {
+fn a_failed_write_is_reported_by_finish() {
     let (machine, kernel) = (machine("laptop-4").unwrap(), kernel("linux-6.12").unwrap());
     for room in [0, 2_000] {
         let mut timeline = Timeline::new(Full(room), &machine, &kernel);

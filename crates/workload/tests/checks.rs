@@ -1,4 +1,4 @@
-//! What is wrong with a program is said before it runs, and where.
+//! Mistakes in a program are reported with their place before the program runs.
 
 use schedlab_workload::library::hackbench::Hackbench;
 use schedlab_workload::program::{
@@ -37,7 +37,7 @@ fn loop_indices_are_checked_by_the_loop_count() {
 }
 
 #[test]
-fn unknown_names_list_the_known_ones() {
+fn an_unknown_name_is_refused_with_the_known_names() {
     assert_eq!(
         refusal(vec![stamp("slott")]),
         "group `third` uses slot `slott`, which the program does not define (defined: slot)"
@@ -51,7 +51,7 @@ fn a_pipe_has_no_backward_direction() {
 }
 
 #[test]
-fn messages_nobody_receives_are_refused() {
+fn messages_without_a_receiver_are_refused() {
     let mut program = with_body(vec![send("lonely", 1u64)]);
     program.resources.channels.push(channels("lonely", ChannelKind::Tcp, 1));
     let error = Plan::new(program).unwrap_err().to_string();
@@ -81,14 +81,14 @@ fn empty_messages_and_choices_without_weight_are_refused() {
 }
 
 #[test]
-fn messages_beyond_all_bounds_are_refused() {
+fn messages_over_the_size_limit_are_refused() {
     assert!(
         refusal(vec![send("data", Expr::random(1u64, u64::MAX))]).contains("over the limit of 1073741824")
     );
 }
 
 #[test]
-fn each_kind_of_channel_has_its_ways_to_receive() {
+fn each_kind_of_channel_supports_certain_ways_to_receive() {
     use schedlab_workload::program::{Direction, Take, receive_by};
     let body = |take| vec![receive_by("data", 1u64, Direction::Forward, take)];
     assert!(refusal(body(Take::WaitAll)).contains("only sockets"));
@@ -107,7 +107,7 @@ fn a_loop_without_count_needs_a_body() {
 }
 
 #[test]
-fn exec_stands_last_and_not_in_a_thread() {
+fn exec_is_the_last_operation_of_a_process() {
     let exec = || Op::Exec { image: Image::Command { argv: vec!["true".to_owned()], model_ns: 0 } };
     assert!(refusal(vec![exec(), Op::Yield]).contains("nothing after an exec"));
     let mut program = with_body(vec![exec()]);
@@ -118,7 +118,7 @@ fn exec_stands_last_and_not_in_a_thread() {
 }
 
 #[test]
-fn loops_nest_only_so_deep() {
+fn the_nesting_of_loops_is_limited() {
     let nested = |depth: u64| (0..depth).fold(vec![Op::Yield], |body, _| vec![times(1u64, body)]);
     assert!(Plan::new(with_body(nested(8))).is_ok());
     assert!(refusal(nested(9)).contains("more than 8 loops"));
@@ -148,7 +148,7 @@ fn documents_of_another_schema_or_with_unknown_keys_are_refused() {
 }
 
 #[test]
-fn sizes_beyond_all_bounds_are_refused_without_overflow() {
+fn sizes_over_the_limit_are_refused_without_overflow() {
     let mut program = with_body(vec![]);
     program.groups[2].count = u32::MAX;
     program.replicas = u32::MAX;

@@ -1,4 +1,4 @@
-//! The steps of a body: control flow, arithmetic, random choices, forks.
+//! Steps of a body: control flow, arithmetic, random choices, forks.
 
 use schedlab_workload::code::Code;
 use schedlab_workload::library::hackbench::Hackbench;
@@ -8,7 +8,7 @@ use schedlab_workload::program::{
 };
 use schedlab_workload::{Cursor, Plan, Step};
 
-/// A program of two replicas with one group of three tasks that run `body`, and eight pipes `p` per replica.
+/// Returns the plan of two replicas, each with eight pipes `p` and a group of three tasks that run `body`.
 fn plan(body: Vec<Op>) -> Plan {
     let base = Hackbench { groups: 2, fds: 1, loops: 1, ..Hackbench::default() }.program().unwrap();
     let mut resources = base.resources.clone();
@@ -31,7 +31,7 @@ fn computed(plan: &Plan, ordinal: u32) -> Vec<u64> {
 }
 
 #[test]
-fn loop_indices_count_up_and_see_outer_loops() {
+fn loop_indices_count_up_and_include_outer_loops() {
     let inner = times(2u64, vec![compute(Expr::loop_index(1) * 10u64 + Expr::loop_index(0))]);
     assert_eq!(computed(&plan(vec![times(3u64, vec![inner])]), 0), [0, 1, 10, 11, 20, 21]);
 }
@@ -47,7 +47,7 @@ fn a_named_value_is_drawn_once_for_its_body() {
 }
 
 #[test]
-fn a_caller_can_take_over_the_rest_of_a_burst() {
+fn more_returns_the_rest_of_a_burst() {
     let plan = plan(vec![times(5u64, vec![send(at("p", Expr::loop_index(0)), 1u64)]), compute(7u64)]);
     let code = Code::new(&plan, plan.task(0));
     let mut cursor = Cursor::new(&code, 100);
@@ -66,7 +66,7 @@ fn a_loop_with_count_zero_is_skipped() {
 }
 
 #[test]
-fn expressions_know_task_and_replica() {
+fn expressions_can_use_the_numbers_of_task_and_replica() {
     let body = vec![compute(Expr::replica() * 100u64 + Expr::task())];
     let plan = plan(body);
     let all: Vec<u64> = plan.tasks().flat_map(|task| computed(&plan, task.ordinal)).collect();
@@ -80,7 +80,7 @@ fn arithmetic_saturates() {
 }
 
 #[test]
-fn a_burst_has_the_steps_of_the_loop_it_stands_for() {
+fn a_burst_has_the_steps_of_its_loop() {
     let message = |index: Expr| send(at("p", index), Expr::loop_index(1) + 1u64);
     let burst = times(2u64, vec![times(3u64, vec![message(Expr::loop_index(0) * 2u64 + 1u64)])]);
     // A second operation in the body keeps the loop from being flattened into a burst.
@@ -93,7 +93,7 @@ fn a_burst_has_the_steps_of_the_loop_it_stands_for() {
 }
 
 #[test]
-fn the_end_of_a_stream_leaves_the_innermost_loop_that_waits_for_it() {
+fn the_end_of_a_stream_ends_the_innermost_until_closed_loop() {
     for body in [vec![receive("p", 1u64)], vec![receive("p", 1u64), Op::Yield]] {
         let plan = plan(vec![times(2u64, vec![until_closed(body), compute(1u64)])]);
         let code = Code::new(&plan, plan.task(0));
@@ -108,7 +108,7 @@ fn the_end_of_a_stream_leaves_the_innermost_loop_that_waits_for_it() {
 }
 
 #[test]
-fn the_end_of_a_stream_outside_of_such_a_loop_is_reported() {
+fn the_end_of_a_stream_outside_of_an_until_closed_loop_is_reported() {
     let plan = plan(vec![times(2u64, vec![receive("p", 1u64)])]);
     let code = Code::new(&plan, plan.task(0));
     let mut cursor = Cursor::new(&code, 100);
@@ -117,18 +117,18 @@ fn the_end_of_a_stream_outside_of_such_a_loop_is_reported() {
 }
 
 #[test]
-fn loops_by_time_end_by_the_times_they_are_told() {
+fn loops_by_time_end_by_the_clock_of_the_caller() {
     let by_time = Op::Loop { repeat: Repeat::ForNs(Expr::Const(30)), body: vec![compute(1u64)] };
     let plan = plan(vec![by_time, compute(2u64), within_window(vec![compute(3u64)])]);
     let code = Code::new(&plan, plan.task(0));
     let mut cursor = Cursor::new(&code, 100);
     let mut now = 0;
-    let mut seen = Vec::new();
+    let mut computed_ns = Vec::new();
     while let Step::Compute { ns } = cursor.next(|| now) {
-        seen.push(ns);
+        computed_ns.push(ns);
         now += 20;
     }
-    assert_eq!(seen, [1, 1, 2, 3, 3]);
+    assert_eq!(computed_ns, [1, 1, 2, 3, 3]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every program of the library ends, whatever its parameters, and receives what it sends; the registry is complete.
+//! Every program of the library ends for all parameters and receives all sent bytes; the registry is complete.
 
 mod support;
 
@@ -31,9 +31,9 @@ fn balanced(program: Program) -> Books {
     books
 }
 
-/// Whether there is a sample for each unit of the first counter. At each edge of the window, the sample and the count of one
-/// operation of each task may lie on different sides.
-fn one_each(books: &Books, tasks: u32) -> bool {
+/// Returns whether each unit of the first counter has a sample. At each edge of the window, sample and count of one
+/// operation per task may lie on different sides.
+fn samples_match_counter(books: &Books, tasks: u32) -> bool {
     (books.samples.len() as u64).abs_diff(books.counters[0]) <= u64::from(tasks) * 2
 }
 
@@ -84,7 +84,7 @@ proptest! {
             Rr { protocol, request, reply, pairs, warmup_ns: 1_000_000, duration_ns: 20_000_000, ..Rr::default() };
         let books = balanced(parameters.program().unwrap());
         prop_assert!(books.counters[0] > 0);
-        prop_assert!(one_each(&books, pairs));
+        prop_assert!(samples_match_counter(&books, pairs));
     }
 
     #[test]
@@ -95,7 +95,7 @@ proptest! {
         };
         let books = balanced(parameters.program().unwrap());
         prop_assert!(books.counters[0] > 0);
-        prop_assert!(one_each(&books, clients));
+        prop_assert!(samples_match_counter(&books, clients));
     }
 
     #[test]
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn futex(pairs in 1u32..6, duration_ns in 1_000_000u64..20_000_000) {
         let books = run(Futex { pairs, warmup_ns: 0, duration_ns, ..Futex::default() }.program().unwrap());
-        prop_assert!(one_each(&books, pairs));
+        prop_assert!(samples_match_counter(&books, pairs));
     }
 
     #[test]
@@ -140,7 +140,7 @@ fn tbench_moves_the_load_files_data() {
 }
 
 #[test]
-fn forks_yields_and_walks_end() {
+fn programs_of_forks_yields_and_walks_end() {
     for exec in [false, true] {
         let storm = Forkstorm { exec, warmup_ns: 0, duration_ns: 10_000_000, ..Forkstorm::default() };
         let books = run(storm.program().unwrap());
@@ -153,7 +153,7 @@ fn forks_yields_and_walks_end() {
 }
 
 #[test]
-fn equal_programs_and_seeds_run_equally_long() {
+fn equal_programs_with_equal_seeds_end_at_the_same_time() {
     let once = || run(Kernbench { seed: 3, ..Kernbench::default() }.program().unwrap()).end_ns;
     assert_eq!(once(), once());
     let other = run(Kernbench { seed: 4, ..Kernbench::default() }.program().unwrap()).end_ns;
@@ -161,7 +161,7 @@ fn equal_programs_and_seeds_run_equally_long() {
 }
 
 #[test]
-fn every_program_survives_json() {
+fn every_program_is_unchanged_by_a_json_round_trip() {
     for workload in workloads() {
         let program = workload.prepare(Map::new(), 4).unwrap().program;
         let json = serde_json::to_string(&program).unwrap();
@@ -188,11 +188,11 @@ fn every_workload_is_documented_and_has_defaults_within_its_ranges() {
 }
 
 #[test]
-fn wrong_values_are_refused_with_name_and_range() {
+fn invalid_values_are_refused_with_name_and_range() {
     let refused = |workload: &str, key: &str, value: Value| {
         let definition = workloads().into_iter().find(|each| each.name == workload).unwrap();
-        let given = Map::from_iter([(key.to_owned(), value)]);
-        definition.prepare(given, 1).map(drop).unwrap_err().to_string()
+        let parameters = Map::from_iter([(key.to_owned(), value)]);
+        definition.prepare(parameters, 1).map(drop).unwrap_err().to_string()
     };
     assert_eq!(refused("hackbench", "fds", json!(0)), "fds = 0: must be from 1 to 10000");
     assert_eq!(refused("wakeup", "duration", json!(5)), "duration = 5ns: must be from 1ms to 86400s");
@@ -201,22 +201,22 @@ fn wrong_values_are_refused_with_name_and_range() {
 }
 
 #[test]
-fn jobs_depend_on_the_cpus_unless_they_are_given() {
+fn jobs_depend_on_the_cpus_unless_set() {
     let kernbench = workloads().into_iter().find(|each| each.command == "kernbench").unwrap();
-    let jobs = |given: Value, cpus| {
-        let given = given.as_object().cloned().unwrap();
-        kernbench.prepare(given, cpus).unwrap().parameters["jobs"].as_u64()
+    let jobs = |parameters: Value, cpus| {
+        let parameters = parameters.as_object().cloned().unwrap();
+        kernbench.prepare(parameters, cpus).unwrap().parameters["jobs"].as_u64()
     };
     assert_eq!(jobs(json!({ "jobs_per_cpu": 3 }), 16), Some(48));
     assert_eq!(jobs(json!({ "jobs": 5 }), 16), Some(5));
 }
 
 #[test]
-fn arguments_name_every_value_that_counts() {
+fn arguments_contain_every_parameter_in_effect() {
     let find = |name: &str| workloads().into_iter().find(|each| each.name == name).unwrap();
-    let arguments = |name: &str, given: Value| {
+    let arguments = |name: &str, parameters: Value| {
         let definition = find(name);
-        let prepared = definition.prepare(given.as_object().cloned().unwrap(), 2).unwrap();
+        let prepared = definition.prepare(parameters.as_object().cloned().unwrap(), 2).unwrap();
         definition.arguments(&prepared.parameters).join(" ")
     };
     assert_eq!(

@@ -10,8 +10,7 @@ use schedlab_workload::library::pipetest::Pipetest;
 use schedlab_workload::program::{Direction, Mode};
 use schedlab_workload::{Cursor, Plan, Program, Step};
 
-/// Bytes sent and received by all tasks, by channel and direction, when every loop without a count runs no further than
-/// `limit` steps.
+/// Returns the bytes sent and received by all tasks, by channel and direction.
 fn traffic(plan: &Plan) -> BTreeMap<(u32, bool), (u64, u64)> {
     let mut totals: BTreeMap<(u32, bool), (u64, u64)> = BTreeMap::new();
     for task in plan.tasks() {
@@ -89,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn programs_survive_json(parameters in hackbench(), loops in 1u64..1000, size in 1u64..100) {
+    fn programs_are_unchanged_by_a_json_round_trip(parameters in hackbench(), loops in 1u64..1000, size in 1u64..100) {
         let program = parameters.program().unwrap();
         prop_assert_eq!(&round_trip(&program), &program);
         let program = Pipetest { loops, size, mode: parameters.mode }.program().unwrap();

@@ -1,4 +1,4 @@
-//! rt-app documents: what each part of the grammar becomes, where errors are, and that no document panics.
+//! rt-app documents: translation of each part of the grammar, positions of errors, and no panic for any document.
 
 mod support;
 
@@ -12,12 +12,12 @@ fn program(text: &str) -> Program {
     read("test", text, None).unwrap_or_else(|error| panic!("{error}\n{text}")).program
 }
 
-/// A document with one thread `t` that does `events` once.
+/// Returns a document with one thread `t` that performs `events` once.
 fn once(events: &str) -> String {
     format!(r#"{{"tasks": {{"t": {{"loop": 1, {events}}}}}}}"#)
 }
 
-/// The operations of thread `t`'s body that are not there to measure, loops opened.
+/// Returns the operations of thread `t`'s body with loops unrolled and without operations for measurement.
 fn operations(text: &str) -> Vec<Op> {
     fn flat(body: &[Op], into: &mut Vec<Op>) {
         for op in body {
@@ -61,7 +61,7 @@ fn times_are_in_microseconds() {
 }
 
 #[test]
-fn a_runtime_event_looks_at_the_clock_between_short_computations() {
+fn a_runtime_event_reads_the_clock_between_short_computations() {
     let ops = operations(&once(r#""runtime": 1000"#));
     assert_eq!(json(&ops), [r#"{"loop":{"repeat":{"for_ns":1000000},"body":[{"compute":{"ns":32000}}]}}"#]);
 }
@@ -81,7 +81,7 @@ fn events_may_carry_suffixes_and_be_repeated() {
 }
 
 #[test]
-fn comments_commas_and_quotes_are_taken_as_by_rt_app() {
+fn comments_commas_and_quotes_are_parsed_as_in_rt_app() {
     let text = "// a comment\n{ 'tasks': { /* another **/ \"t\": { \"loop\": 1, \"run\": 7,\n \"suspend\", }, }, \
                 \"global\": {\"gnuplot\": True,} }";
     let ops = operations(text);
@@ -90,7 +90,7 @@ fn comments_commas_and_quotes_are_taken_as_by_rt_app() {
 }
 
 #[test]
-fn locks_conditions_and_suspension_become_their_operations() {
+fn locks_conditions_and_suspension_are_translated() {
     let ops = operations(&once(
         r#""lock": "m", "wait": {"ref": "c", "mutex": "m"}, "sync": {"ref": "c", "mutex": "m"}, "unlock": "m",
            "signal": "c", "broadcast": "c", "sync2": {"ref": "c", "mutex": "m"}, "suspend": "", "resume": "t",
@@ -104,7 +104,7 @@ fn locks_conditions_and_suspension_become_their_operations() {
         r#"{"unlock":{"lock":"m"}}"#,
         r#"{"signal":{"condition":"c"}}"#,
         r#"{"signal":{"condition":"c","all":true}}"#,
-        // Where the mutex is not held, sync takes it, as the tutorial's expansion does.
+        // Without the mutex, sync locks it first, as in the tutorial's expansion.
         r#"{"lock":{"lock":"m"}}"#,
         r#"{"signal":{"condition":"c"}}"#,
         r#"{"await":{"condition":"c","lock":"m"}}"#,
@@ -138,8 +138,8 @@ fn memory_and_device_events_use_buffers_of_their_size() {
         "mem": 10000, "iorun": 10000,
         "memrun": {"type": "chase", "size": 65536, "count": 100, "stride": 128},
         "memrun2": {"type": "read", "size": 1024, "count": 2048, "ref": "shared"}}}}"#;
-    let made = program(text);
-    let sizes: Vec<u64> = made.resources.regions.iter().map(|region| region.bytes).collect();
+    let program = program(text);
+    let sizes: Vec<u64> = program.resources.regions.iter().map(|region| region.bytes).collect();
     assert_eq!(sizes, [65536, 4096, 1024]);
     let ops = operations(text);
     assert!(matches!(&ops[0], Op::Touch { bytes, stride: 64, write: true, .. } if *bytes == 10000u64.into()));
@@ -158,16 +158,16 @@ fn memory_and_device_events_use_buffers_of_their_size() {
     assert!(matches!(&ops[4], Op::Touch { bytes, stride: 1, .. } if *bytes == 2048u64.into()));
 }
 
-/// The steps of thread `t`, the clock standing at 0 but for `late_ns` from the second question on.
+/// Returns the timer and counter steps of thread `t`. `now` maps the number of a clock reading to its time.
 fn steps(text: &str, now: impl Fn(usize) -> u64) -> Vec<Step> {
     let plan = Plan::new(program(text)).unwrap();
     let code = Code::new(&plan, plan.task(0));
     let mut cursor = Cursor::new(&code, 0);
-    let mut asked = 0;
+    let mut reading = 0;
     let mut next = || {
         cursor.next(|| {
-            asked += 1;
-            now(asked)
+            reading += 1;
+            now(reading)
         })
     };
     std::iter::from_fn(|| Some(next()).filter(|step| *step != Step::End))
@@ -187,25 +187,25 @@ fn a_timer_counts_its_periods_from_the_start_of_its_thread() {
 
 #[test]
 fn a_missed_period_moves_a_relative_timer_and_not_an_absolute_one() {
-    // The clock: 0 at the start; 25 µs when the first period of 10 µs is looked at, and from then on.
+    // The clock reads 0 at the start and 25 µs from the end of the first period of 10 µs on.
     for (mode, expected) in [("relative", vec![35_000]), ("absolute", vec![30_000])] {
         let text = format!(
             r#"{{"tasks": {{"t": {{"loop": 3, "timer": {{"ref": "unique", "period": 10, "mode": "{mode}"}}}}}}}}"#
         );
-        let now = |asked| if asked == 1 { 0 } else { 25_000 };
+        let now = |reading| if reading == 1 { 0 } else { 25_000 };
         let untils: Vec<u64> = steps(&text, now)
             .into_iter()
             .filter_map(|step| if let Step::Until { at_ns } = step { Some(at_ns) } else { None })
             .collect();
-        // Relative: the first end is missed, the second period begins at 25 µs; the third follows it. Absolute: the
-        // ends at 10 and 20 µs are missed.
+        // Relative: the first end is missed, so the second period begins at 25 µs and the third at 35 µs. Absolute:
+        // the ends at 10 and 20 µs are missed.
         let expected = if mode == "relative" { [expected, vec![45_000]].concat() } else { expected };
         assert_eq!(untils, expected, "{mode}");
     }
 }
 
 #[test]
-fn a_timer_is_absolute_if_one_of_its_events_says_so() {
+fn a_timer_is_absolute_if_one_of_its_events_is_absolute() {
     let text = once(
         r#""timer1": {"ref": "x", "period": 5}, "timer2": {"ref": "x", "period": 5, "mode": "absolute"}"#,
     );
@@ -243,21 +243,21 @@ fn attributes_follow_threads_and_phases() {
         group: Some("/tg".to_owned()),
         ..Attributes::default()
     };
-    // A real-time thread has priority 10 unless it says otherwise; a phase without CPUs goes back to the thread's.
-    let one = Attributes {
+    // The default priority of a real-time thread is 10. A phase without CPUs restores the CPUs of the thread.
+    let first_phase = Attributes {
         policy: Some(Policy::Fifo),
         priority: Some(10),
         cpus: Some(vec![0, 1]),
         ..Attributes::default()
     };
-    let two = Attributes { util_max: Some(512), cpus: Some(vec![2]), ..Attributes::default() };
-    assert_eq!(sets, [thread, one, two]);
+    let second_phase = Attributes { util_max: Some(512), cpus: Some(vec![2]), ..Attributes::default() };
+    assert_eq!(sets, [thread, first_phase, second_phase]);
     let Op::Set { attributes } = &program(text).groups[1].body[0] else { panic!("attributes come first") };
     assert_eq!((attributes.runtime_ns, attributes.deadline_ns), (Some(10_000), Some(30_000)));
 }
 
 #[test]
-fn the_old_names_of_a_deadlines_budget_are_no_events() {
+fn old_names_of_deadline_parameters_are_not_events() {
     let text = once(r#""policy": "SCHED_DEADLINE", "runtime": 10, "period": 20, "deadline": 15, "run": 3"#);
     let ops = operations(&text);
     let Op::Set { attributes } = &ops[0] else { panic!("attributes come first") };
@@ -283,17 +283,17 @@ fn forks_run_the_named_thread_and_are_waited_for() {
 #[test]
 fn a_duration_is_a_thread_that_ends_the_run() {
     let text = r#"{"global": {"duration": 1}, "tasks": {"duration": {"run": 1, "sleep": 10000}}}"#;
-    let made = program(text);
-    assert_eq!((made.groups[1].name.as_str(), made.groups[1].mode), ("duration_", Mode::Thread));
-    let books = support::run(made);
+    let program = program(text);
+    assert_eq!((program.groups[1].name.as_str(), program.groups[1].mode), ("duration_", Mode::Thread));
+    let books = support::run(program);
     assert!((1_000_000_000..1_100_000_000).contains(&books.end_ns), "{}", books.end_ns);
-    // The caller's duration goes before the document's.
+    // The caller's duration overrides the document's.
     let books = support::run(read("test", text, Some(2)).unwrap().program);
     assert!((2_000_000_000..2_100_000_000).contains(&books.end_ns), "{}", books.end_ns);
 }
 
 #[test]
-fn two_threads_that_drive_each_other_run_to_their_end() {
+fn two_threads_that_wake_each_other_run_to_their_end() {
     let text = r#"{"tasks": {
         "master": {"phases": {"start": {"sleep": 1000}, "main": {"loop": 8,
             "lock": "m", "run": 10, "signal": "q", "run": 10, "unlock": "m", "run": 100, "resume": "slave",
@@ -307,7 +307,7 @@ fn two_threads_that_drive_each_other_run_to_their_end() {
 }
 
 #[test]
-fn notes_tell_what_has_no_effect() {
+fn notes_list_parts_without_effect() {
     let text = r#"{"global": {"duration": 1, "pi_enabled": true, "logdir": "./", "gnuplot": false, "calibration": 3},
         "tasks": {"t": {"run": 1, "resume": "nobody"}}}"#;
     let notes = read("test", text, None).unwrap().notes.join("\n");
@@ -317,7 +317,7 @@ fn notes_tell_what_has_no_effect() {
 }
 
 #[test]
-fn errors_say_where_they_are() {
+fn errors_have_a_position() {
     let wrong = "{\"tasks\": {\n  \"thread0\": {\n    \"sleeep\": 5 } } }";
     refused(wrong, 3, 5, &["tasks.thread0.sleeep", "unknown event", "`sleeep`", "sleep"]);
     refused("{\"tasks\": {\"t\": {\"run\": 1.5}}}", 1, 25, &["tasks.t.run", "whole number"]);
@@ -372,15 +372,15 @@ fn large_documents_are_programs_or_errors() {
 }
 
 #[test]
-fn a_program_made_of_a_document_is_the_same_after_a_trip_through_json() {
+fn the_program_of_a_document_is_unchanged_by_a_json_round_trip() {
     let text = r#"{"global": {"duration": 1}, "tasks": {"t": {"phases": {"p": {"priority": 3, "run": 5,
         "timer": {"ref": "unique", "period": 9}, "iorun": 5, "lock": "m", "wait": {"ref": "c", "mutex": "m"}}}}}}"#;
-    let made = program(text);
-    let again: Program = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
-    assert_eq!(again, made);
+    let program = program(text);
+    let again: Program = serde_json::from_str(&serde_json::to_string(&program).unwrap()).unwrap();
+    assert_eq!(again, program);
 }
 
-/// Text that looks like a document: mostly right, with surprises.
+/// Returns text that resembles a document, with random mistakes.
 fn document() -> impl Strategy<Value = String> {
     let name = prop_oneof![Just("a"), Just("b"), Just("unique"), Just("m"), Just("zz")];
     let number = prop_oneof![0i64..5000, Just(-1), Just(i64::MAX), Just(i64::MIN), Just(10_000_000_000)];

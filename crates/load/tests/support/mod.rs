@@ -13,21 +13,21 @@ use serde_json::Value;
 /// The program under test.
 pub const SCHEDLOAD: &str = env!("CARGO_BIN_EXE_schedload");
 
-/// Longest time that a test waits. What it waits for takes milliseconds on an idle machine; the limit is for a loaded one.
+/// Longest wait of a test. The awaited event takes milliseconds on an idle machine; the limit allows for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Variable in the environment by which all descendants of a test's command are found.
+/// Environment variable that marks all descendants of a test's command.
 const MARK: &str = "SCHEDLOAD_TEST_MARK";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A family of processes: everything that was started with its mark in the environment.
+/// A family of processes: all processes with the family's mark in their environment.
 pub struct Family(String);
 
 impl Family {
     pub fn new() -> Self {
-        // A shell that starts the tests in the background has SIGINT and SIGQUIT ignored, and every program inherits
-        // that.
+        // A shell ignores SIGINT and SIGQUIT in background jobs, and every program of the test would inherit the ignored
+        // signals.
         for signal in [Signal::SIGINT, Signal::SIGQUIT] {
             // SAFETY: the default action runs no code of this process.
             unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }
@@ -36,21 +36,21 @@ impl Family {
         Self(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// A command of this family.
+    /// Returns a command whose processes belong to this family.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env(MARK, &self.0).stdin(Stdio::null());
         command
     }
 
-    /// `schedload` with arguments.
+    /// Returns the command `schedload` with arguments.
     pub fn schedload(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(SCHEDLOAD);
         command.args(arguments);
         command
     }
 
-    /// Processes of the family that run, without zombies.
+    /// Returns the live processes of the family, without zombies.
     pub fn members(&self) -> Vec<i32> {
         let mark = format!("{MARK}={}\0", self.0).into_bytes();
         let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
@@ -77,10 +77,10 @@ impl Drop for Family {
     }
 }
 
-/// Waits until `holds` returns true; fails after [`PATIENCE`].
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+/// Waits until `condition` returns true; fails after [`PATIENCE`].
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
-    while !holds() {
+    while !condition() {
         assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -92,13 +92,13 @@ pub fn kill(pid: i32, signal: &str) {
         Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).stderr(Stdio::null()).status();
 }
 
-/// Direct children of a process.
+/// Returns the direct children of a process.
 pub fn children(pid: u32) -> Vec<i32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Starts in the background with captured output.
+/// Starts a command in the background and captures its output.
 pub fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
@@ -108,24 +108,24 @@ pub fn output(command: &mut Command) -> Output {
     command.output().expect("the program starts")
 }
 
-/// Standard output of a run that must succeed.
+/// Returns the standard output of a run that must succeed.
 pub fn success(command: &mut Command) -> String {
     let output = output(command);
     assert!(output.status.success(), "{:?}: {}", output.status, stderr(&output));
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Standard error as text.
+/// Returns standard error as text.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A JSON document from a run that must succeed.
+/// Returns the JSON document of a run that must succeed.
 pub fn json(command: &mut Command) -> Value {
     serde_json::from_str(&success(command)).expect("one JSON document")
 }
 
-/// The metric of a run's document with this name.
+/// Returns a metric of a run's document by name.
 pub fn metric<'a>(document: &'a Value, name: &str) -> &'a Value {
     let metrics = document["metrics"].as_array().expect("metrics");
     metrics.iter().find(|metric| metric["name"] == name).expect("the metric")
@@ -142,14 +142,14 @@ impl Scratch {
         Self(path)
     }
 
-    /// A file with contents; its path.
+    /// Writes a file and returns its path.
     pub fn file(&self, name: &str, contents: &str) -> String {
         let path = self.0.join(name);
         fs::write(&path, contents).expect("a temporary file");
         path.to_str().expect("a path in UTF-8").to_owned()
     }
 
-    /// The path of a file that does not exist yet.
+    /// Returns the path of a file that does not exist yet.
     pub fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
     }
@@ -167,7 +167,7 @@ pub fn is_root() -> bool {
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }
 
-/// Time that the hypervisor has taken from a CPU so far, in the ticks of /proc/stat (proc_stat(5): the eighth figure).
+/// Returns a CPU's stolen time in the ticks of /proc/stat (proc_stat(5): the eighth figure).
 pub fn stolen_ticks(cpu: u32) -> u64 {
     let stat = fs::read_to_string("/proc/stat").expect("/proc is mounted");
     let line = stat

@@ -1,5 +1,5 @@
-//! A small executor in virtual time: one CPU, tasks in turn, a microsecond for each step. It exists to show that
-//! programs end, keep their books, and do not wait for each other forever.
+//! A small executor in virtual time: one CPU, tasks in turn, a microsecond for each step. Tests use it to check that
+//! programs end, count correctly, and have no deadlock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use schedlab_workload::code::Code;
 use schedlab_workload::program::{ChannelKind, Direction, Take};
 use schedlab_workload::{Cursor, Plan, Program, Step, TaskId};
 
-/// What a run did.
+/// Counts and times of a run.
 #[derive(Debug, Default)]
 pub struct Books {
     /// Bytes sent and received, by channel and whether forward.
@@ -52,7 +52,7 @@ struct World<'p> {
     books: Books,
 }
 
-/// Runs a program to its end; panics when nobody can go on.
+/// Runs a program to its end; panics if all tasks wait.
 pub fn run(program: Program) -> Books {
     let plan = Plan::new(program).expect("the program is right");
     let codes: Vec<Code> = plan.tasks().map(|task| Code::new(&plan, task)).collect();
@@ -65,7 +65,7 @@ pub fn run(program: Program) -> Books {
     while !world.finished && tasks.iter().any(|task| !task.done) {
         let mut moved = false;
         for at in 0..tasks.len() {
-            // A task keeps the CPU for a while, so that bursts and blocking both occur.
+            // A task runs several steps in a row, so that bursts and blocking both occur.
             for _ in 0..50 {
                 if world.finished || tasks[at].done || !world.turn(&mut tasks, at) {
                     break;
@@ -132,7 +132,7 @@ impl<'p> World<'p> {
         }
     }
 
-    /// Lets a task perform its next step; whether it could.
+    /// Performs the next step of a task if the task can run; returns whether it did.
     fn turn<'c>(&mut self, tasks: &mut Vec<Task<'c>>, at: usize) -> bool {
         let task = &mut tasks[at];
         let now = self.now_ns;
