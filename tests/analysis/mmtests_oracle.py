@@ -17,7 +17,7 @@ PRINTED = Path(__file__).with_name("mmtests_printed")
 
 _WRITE = {"now": trees.write_now, "2019": trees.write_old, "2016": trees.write_older}
 SHARED = Path(__file__).parents[3] / "shared" / "mmtests-fixtures"
-"""Optional trees next to the checkout; tests that need absent trees are not generated."""
+"""Optional trees next to the checkout. Their tests are skipped without them."""
 
 _WIDTH = {"now": 18, "shared": 18, "2019": 12, "2016": 12}
 

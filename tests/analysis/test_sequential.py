@@ -20,9 +20,9 @@ PUBLISHED = {
     4: (4.333, 2.963, 2.359, 2.014),
     5: (4.877, 3.357, 2.680, 2.290, 2.031),
 }
-"""Lan–DeMets boundaries of O'Brien–Fleming shape, two-sided 0.05, equally spaced analyses: Reboussin, DeMets, Kim & Lan,
-"Computations for group sequential boundaries using the Lan-DeMets spending function method", Controlled Clinical Trials
-21 (2000), whose program R's ldbounds is."""
+"""Lan–DeMets boundaries of O'Brien–Fleming shape, two-sided 0.05, equally spaced analyses. Source: Reboussin, DeMets,
+Kim & Lan, "Computations for group sequential boundaries using the Lan-DeMets spending function method", Controlled
+Clinical Trials 21 (2000). R's package ldbounds contains their program."""
 
 
 def equal(count: int) -> list[float]:
