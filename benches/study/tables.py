@@ -65,9 +65,9 @@ def intervals(covered: Iterable[Coverage], equivalent: Iterable[Equivalence], ca
 
 def sequential(results: Iterable[Looking], campaigns: int) -> str:
     """False alarms of interim analyses, and the blocks that they save."""
-    change, times = f"{100 * looks.SHIFT:.0f} %", f"{LOOKS} looks"
+    change, times = f"{100 * looks.SHIFT:.0f} %", f"{LOOKS} interim analyses"
     head = [
-        "noise", f"spent over {times}", f"{times}, each at 5 %", "until p ≤ 5 %", f"{change} found at the looks",
+        "noise", f"spent over {times}", f"{times}, each at 5 %", "until p ≤ 5 %", f"{change} found at interim analyses",
         "blocks used", f"{change} found by one test",
     ]  # fmt: skip
     rows = [
