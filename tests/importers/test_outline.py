@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedlab.importers.adjust import by_column, columns_of, renamed, with_baseline, with_directions
-from schedlab.importers.checks import checked
+from schedlab.importers.checks import by_column, checked, columns_of, renamed, with_baseline, with_directions
 from schedlab.importers.outline import outline
 from schedlab.report.imports import to_json
 from schedlab.results import Cell, Direction, Import, ImportProblem, Series, Table, TableRow

@@ -13,7 +13,7 @@ from schedlab.kernels import make
 from schedlab.kernels.build_cache import BuildCache
 from schedlab.kernels.building import Outcome, Request, build
 from schedlab.kernels.config import recipe
-from schedlab.kernels.request import open_series
+from schedlab.kernels.source import open_series
 from tests.kernels.tiny_tree import Repository, repository_with_series
 
 FRAGMENT = "CONFIG_NUMA=y\nCONFIG_HZ=250\nCONFIG_SCHED_NOT_THERE=y\n"

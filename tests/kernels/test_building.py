@@ -14,7 +14,7 @@ from schedlab.errors import CannotRunHere
 from schedlab.kernels import images
 from schedlab.kernels.build_cache import KernelGap, NotBuilt
 from schedlab.kernels.building import Outcome
-from schedlab.kernels.request import open_series
+from schedlab.kernels.source import open_series
 from tests.kernels.conftest import Builder, Series, contents
 from tests.kernels.tiny_tree import FAIR, MAKEFILE, Repository, tiny_tree
 from tests.waiting import eventually

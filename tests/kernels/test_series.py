@@ -12,7 +12,7 @@ import pytest
 from schedlab.errors import SchedlabError
 from schedlab.kernels import series
 from schedlab.kernels.config import BadFragment, recipe
-from schedlab.kernels.request import open_series
+from schedlab.kernels.source import open_series
 from tests.kernels.tiny_tree import CORE, FAIR, Repository, repository_with_series, tiny_tree
 
 COST = """\

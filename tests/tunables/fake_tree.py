@@ -79,8 +79,13 @@ def _write_identity(path: Path, kernel: str, command_line: str, options: set[str
     (path / "proc/config.gz").write_bytes(gzip.compress(config.encode()))
 
 
+def default_in(tunable: Tunable, version: KernelVersion) -> str | None:
+    """Default of that version; None when it depends on the machine or is not known."""
+    return next((default.value for default in tunable.defaults if version in default.range), None)
+
+
 def _default(tunable: Tunable, version: KernelVersion) -> str:
-    value = tunable.default_in(version) or _MACHINE_DEFAULTS.get(tunable.name)
+    value = default_in(tunable, version) or _MACHINE_DEFAULTS.get(tunable.name)
     if value is not None:
         return value
     if tunable.kind is Kind.CHOICE:

@@ -27,7 +27,7 @@ from schedlab.tunables.kernel_files import PlainFiles
 from schedlab.tunables.setting import allowed
 from schedlab.tunables.terms import PlaceKind
 
-from .fake_tree import build_fake_tree
+from .fake_tree import build_fake_tree, default_in
 
 KERNELS = ("4.4.302", "4.19.1", "5.12.0", "5.14.0-rc1", "6.6.9", "6.12.1", "6.18.44-generic")
 
@@ -63,7 +63,7 @@ def test_a_kernel_has_exactly_the_tunables_of_the_catalogue(kernel: str, tmp_pat
         run_time = [p for p in tunable.places_in(system.version) if p.kind is not PlaceKind.BOOT]
         if run_time:
             assert isinstance(here, Available), (tunable.name, here)
-            assert here.current == (tunable.default_in(system.version) or here.current)
+            assert here.current == (default_in(tunable, system.version) or here.current)
         elif tunable.places_in(system.version):
             assert isinstance(here, BootOnly), (tunable.name, here)
         else:

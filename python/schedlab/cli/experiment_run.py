@@ -12,7 +12,7 @@ from signal import SIGINT
 from sqlalchemy import Engine
 
 from schedlab.cli import console as consoles
-from schedlab.cli import dry_run, progress
+from schedlab.cli import plan_text, progress
 from schedlab.cli.recovery import recover
 from schedlab.errors import Exit, StoreError
 from schedlab.execution.estimate import Estimate, estimate
@@ -52,7 +52,7 @@ def show_plan(request: Request) -> Exit:
     trial_plan, _ = _plan(request, None)
     engine = open_store(request.store, create=False) if request.store.exists() else None
     target = _target(request, trial_plan.experiment)
-    dry_run.show(console, trial_plan, _estimate(request, trial_plan, engine, target))
+    plan_text.show_trials(console, trial_plan, _estimate(request, trial_plan, engine, target))
     _show_downloads(target.downloads())
     missing = target.missing_requirements(trial_plan)
     for requirement in missing:

@@ -110,7 +110,7 @@ def import_(
 def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> list[Import]:
     """Return the imports of all paths under the names that the user states; write nothing."""
     from schedlab.errors import SchedlabError
-    from schedlab.importers import adjust, detect
+    from schedlab.importers import checks, detect
 
     layouts = []
     if statements.tables:
@@ -125,7 +125,7 @@ def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> li
             todo="give one for each PATH, or OLD=NEW for single columns",
         )
     imports = detect.read_all(paths, form, plain, layouts)
-    columns = adjust.columns_of(imports)
+    columns = checks.columns_of(imports)
     changes = {}
     for name in statements.names:
         if name not in plain:
@@ -136,24 +136,24 @@ def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> li
                     f"{name} renames no column", where="--name", todo=f"the columns are {', '.join(columns)}"
                 )
             changes[old] = name[len(old) + 1 :]
-    imports = adjust.renamed(imports, changes) if changes else imports
+    imports = checks.renamed(imports, changes) if changes else imports
     if statements.baseline is not None:
-        imports = adjust.with_baseline(imports, statements.baseline)
+        imports = checks.with_baseline(imports, statements.baseline)
     directions: dict[str, Direction] = {}
     directions |= dict.fromkeys(statements.lower, "lower")
     directions |= dict.fromkeys(statements.higher, "higher")
-    return adjust.with_directions(imports, directions) if directions else imports
+    return checks.with_directions(imports, directions) if directions else imports
 
 
 def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[Run]]:
     """Store the imports in one transaction and return the runs of each; StoreError if the store has them already."""
     from schedlab.errors import StoreError
-    from schedlab.importers.adjust import by_column
+    from schedlab.importers import checks
     from schedlab.store.file import open_store
     from schedlab.store.importing import duplicates, record_imports
     from schedlab.store.reading import run
 
-    groups = [by_column(imported) for imported in imports]
+    groups = [checks.by_column(imported) for imported in imports]
     parts = [part for group in groups for part in group]
     engine = open_store(path, create=True)
     if stored := [] if again else duplicates(engine, parts):

@@ -16,7 +16,7 @@ from schedlab.kernels import debian, experiment_file
 from schedlab.kernels.build_cache import BuildCache, Record, kernel_name, series_name
 from schedlab.kernels.building import Outcome, Prefix, Request, build
 from schedlab.kernels.config import recipe
-from schedlab.kernels.request import open_series
+from schedlab.kernels.source import open_series
 from schedlab.tunables import Interrupted, restore_on_signals
 from schedlab.units import format_time, parse_time_ns
 

@@ -33,7 +33,6 @@ Tables = Annotated[
         "with these keys; docs/importing-tables.md lists them.",
     ),
 ]
-RunNumber = Annotated[int | None, typer.Argument(metavar="[RUN]", help="A run's number; default the newest.")]
 
 
 def store_path(given: Path | None) -> Path:

@@ -27,8 +27,7 @@ from schedlab.experiment.model import (
     Variant,
     WorkloadTable,
 )
-from schedlab.experiment.plan import CONTROL
-from schedlab.experiment.rows import combinations
+from schedlab.experiment.plan import CONTROL, combinations
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.registry import UnknownWorkload, adapter
 from schedlab.workloads.registry import names as workload_names

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.importers.checks import checked
+from schedlab.importers.checks import checked, columns_of, renamed
 from schedlab.importers.text import NotResults
 from schedlab.results import Import, ImportProblem
 
@@ -101,8 +101,6 @@ def _trees(paths: Sequence[Path], names: Mapping[Path, str]) -> Import:
 
 def _named(imported: Import, name: str | None) -> Import:
     """Return the import with its only column under this name."""
-    from schedlab.importers.adjust import columns_of, renamed
-
     if name is None:
         return imported
     columns = columns_of([imported])

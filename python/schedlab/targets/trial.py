@@ -8,7 +8,7 @@ from typing import Any
 
 from schedlab import launcher
 from schedlab.experiment.model import Variant
-from schedlab.experiment.rows import Row
+from schedlab.experiment.plan import Row
 from schedlab.launcher import LARGEST_OUTPUT, Launched
 from schedlab.measurement import State
 from schedlab.observe.counters import processes

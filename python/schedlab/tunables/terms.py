@@ -43,10 +43,6 @@ class KernelRange:
     def __contains__(self, version: KernelVersion) -> bool:
         return self.since <= version and (self.until is None or version <= self.until)
 
-    def overlaps(self, other: KernelRange) -> bool:
-        """Whether a version lies in both ranges."""
-        return (other.until is None or self.since <= other.until) and (self.until is None or other.since <= self.until)
-
     @property
     def is_all(self) -> bool:
         """Whether every version of the catalogue lies in the range."""

@@ -215,11 +215,6 @@ class Tunable(BaseModel):
         last = max(untils) if len(untils) == len(self.places) else None
         return KernelRange(min(place.since for place in self.places), last)
 
-    @property
-    def boot_only(self) -> bool:
-        """True when only the command line of a kernel sets it."""
-        return all(place.kind is PlaceKind.BOOT for place in self.places)
-
     def places_in(self, version: KernelVersion) -> tuple[Place, ...]:
         """Places that a mainline kernel of that version has."""
         return tuple(place for place in self.places if version in place.range)
@@ -238,10 +233,6 @@ class Tunable(BaseModel):
     def kernels_of(self, part: Default | ConfigNeed) -> KernelRange:
         """The kernels of a default or of an option; where the catalogue has none, the kernels of the tunable."""
         return self.range if part.range.is_all else part.range
-
-    def default_in(self, version: KernelVersion) -> str | None:
-        """Default of that version; None when it depends on the machine or is not known."""
-        return next((default.value for default in self.defaults if version in default.range), None)
 
 
 class CatalogueFile(BaseModel):

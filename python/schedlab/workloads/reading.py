@@ -152,13 +152,11 @@ def single_run(workload: str, parameters: Parameters, values: Iterable[tuple[Met
         yield Samples(workload, metric, parameters, (value,))
 
 
-def named(
-    specs: Iterable[MetricSpec], values: Mapping[str, float], unit: str = "us"
-) -> Iterator[tuple[MetricSpec, float]]:
-    """Yield each value with its metric; a name without a metric is a cost in ``unit``."""
+def named(specs: Iterable[MetricSpec], values: Mapping[str, float]) -> Iterator[tuple[MetricSpec, float]]:
+    """Yield each value with its metric; a name without a metric is a cost in microseconds."""
     by_name = {spec.name: spec for spec in specs}
     for name, value in values.items():
-        yield by_name.get(name) or MetricSpec(name, unit, "lower"), value
+        yield by_name.get(name) or MetricSpec(name, "us", "lower"), value
 
 
 def sections(text: str, heading: re.Pattern[str]) -> Iterator[tuple[re.Match[str], str]]:

@@ -1,6 +1,6 @@
 """Result trees of MMTests: ``run-mmtests.sh`` leaves them under ``work/log``; read as series of samples.
 
-    path ──tree──▶ folders of logs ──workloads/*/mmtests.py──▶ rows ──reading──▶ Import
+    path ──tree──▶ folders of logs ──workloads/*/mmtests.py──▶ rows ──read──▶ Import
 
 The formats follow MMTests' benchmark scripts and the tools that they run. A row has the label of MMTests' report.
 ``docs/mmtests.md`` lists intended differences.
@@ -8,6 +8,6 @@ The formats follow MMTests' benchmark scripts and the tools that they run. A row
 
 from __future__ import annotations
 
-from schedlab.importers.mmtests.reading import looks_like, read
+from schedlab.importers.mmtests.tree import looks_like, read
 
 __all__ = ["looks_like", "read"]

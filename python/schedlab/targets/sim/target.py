@@ -15,9 +15,8 @@ from schedlab.simulation import models
 from schedlab.simulation.models import Model
 from schedlab.simulation.running import Pool, Running, Simulation
 from schedlab.targets.protocol import MissingRequirement, Target
-from schedlab.targets.sim.cases import RowProgram, kernel_of, row_program, simulation
+from schedlab.targets.sim.cases import RowProgram, kernel_of, missing_requirements, row_program, simulation
 from schedlab.targets.sim.measure import measurement
-from schedlab.targets.sim.requirements import missing_requirements
 
 COMMON = "simulated, not measured; a block is a seed, and its variants share the seed's draws (common random numbers)"
 SAME = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, so that it shows no noise"
@@ -38,7 +37,7 @@ class Simulator(Target):
         self._variants = variants
 
     def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
-        """See :mod:`schedlab.targets.sim.requirements`."""
+        """See :mod:`schedlab.targets.sim.cases`."""
         return list(missing_requirements(plan, self._machine, self._kernel))
 
     def fingerprint(self) -> Mapping[str, Any]:

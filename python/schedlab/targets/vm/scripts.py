@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schedlab.experiment.model import Variant
-from schedlab.experiment.rows import Row
+from schedlab.experiment.plan import Row
 from schedlab.launcher import command_line
 from schedlab.targets.sched_ext.requirements import guest_script
 from schedlab.targets.trial import PreparedRow, attributes
