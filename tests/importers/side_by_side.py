@@ -1,4 +1,4 @@
-"""From imports straight to columns of samples side by side, where no store is wanted between."""
+"""Columns of samples from imports, without a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Key = tuple[object, ...]
 
 
 def to_columns(imports: Sequence[Import]) -> Columns:
-    """Series of all imports, matched by workload, metric, unit, direction and parameters.
+    """Match the series of all imports by workload, metric, unit, direction and parameters.
 
     The first column of the first import is the baseline; a name that two imports use gets a number. Blocks of a row
     are joined in their order. Rows keep the order in which they first appear.

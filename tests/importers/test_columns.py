@@ -24,12 +24,12 @@ def series(column: str, values: list[float], block: int = 1, groups: int = 1, me
     )
 
 
-def made(*found: Series) -> Import:
-    return Import("mmtests", "log", tuple(dict.fromkeys(one.column for one in found)), found)
+def new_import(*series_list: Series) -> Import:
+    return Import("mmtests", "log", tuple(dict.fromkeys(each.column for each in series_list)), series_list)
 
 
 def test_rows_are_matched_and_missing_cells_are_none() -> None:
-    source = made(series("base", [1.0]), series("base", [2.0], groups=4), series("new", [3.0], groups=4))
+    source = new_import(series("base", [1.0]), series("base", [2.0], groups=4), series("new", [3.0], groups=4))
     columns = to_columns([source])
     assert columns.names == ("base", "new")
     assert [row.parameters for row in columns.rows] == [{"groups": 1}, {"groups": 4}]
@@ -39,17 +39,19 @@ def test_rows_are_matched_and_missing_cells_are_none() -> None:
 
 
 def test_blocks_are_joined_in_their_order() -> None:
-    columns = to_columns([made(series("base", [3.0], block=2), series("base", [1.0, 2.0]))])
+    columns = to_columns([new_import(series("base", [3.0], block=2), series("base", [1.0, 2.0]))])
     (row,) = columns.rows
     assert [cell.tolist() for cell in row.samples if cell is not None] == [[1.0, 2.0, 3.0]]
 
 
-def test_a_column_name_of_two_imports_stays_two_columns() -> None:
-    columns = to_columns([made(series("base", [1.0])), made(series("base", [2.0])), made(series("base", [3.0]))])
+def test_equal_column_names_of_two_imports_give_two_columns() -> None:
+    columns = to_columns(
+        [new_import(series("base", [1.0])), new_import(series("base", [2.0])), new_import(series("base", [3.0]))]
+    )
     assert columns.names == ("base", "base (2)", "base (3)")
     (row,) = columns.rows
     assert [cell.tolist() for cell in row.samples if cell is not None] == [[1.0], [2.0], [3.0]]
 
 
 def test_another_metric_is_another_row() -> None:
-    assert len(to_columns([made(series("base", [1.0]), series("new", [1.0], metric="latency"))]).rows) == 2
+    assert len(to_columns([new_import(series("base", [1.0]), series("new", [1.0], metric="latency"))]).rows) == 2

@@ -1,4 +1,4 @@
-"""The format of a path follows from its content; unknown content is refused with a hint."""
+"""The format of a path follows from its content. Unknown content is refused with a hint."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def expected(name: str) -> str:
 
 
 NUMBERS_ALONE = "perf-messaging-simple.log"
-"""Three numbers and no word: no reader may guess a metric."""
+"""Three numbers without a word, for which no reader may guess a metric."""
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ NUMBERS_ALONE = "perf-messaging-simple.log"
     ids=lambda path: path.name,
 )
 @pytest.mark.parametrize("renamed", ["results", "notes.md"])
-def test_the_reader_depends_on_the_content_not_on_the_name(path: Path, renamed: str, tmp_path: Path) -> None:
+def test_the_reader_depends_on_the_content_and_not_on_the_name(path: Path, renamed: str, tmp_path: Path) -> None:
     copy = tmp_path / renamed
     shutil.copy(path, copy)
     with opened(copy) as document:
@@ -78,7 +78,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("packing", PACK)
-def test_packed_files_are_unpacked_whatever_their_names(packing: str, tmp_path: Path) -> None:
+def test_packed_files_are_recognised_by_their_content(packing: str, tmp_path: Path) -> None:
     path = tmp_path / f"before.log.{packing}"
     path.write_bytes(PACK[packing](text("hackbench.log").encode()))
     assert detect.read(path).columns == ("before",)
@@ -116,11 +116,11 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_unreadable_content_is_named_with_what_to_do(name: str, tmp_path: Path) -> None:
-    content, said = FOREIGN[name]
+def test_unreadable_content_is_refused_with_a_remedy(name: str, tmp_path: Path) -> None:
+    content, message = FOREIGN[name]
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(ImportProblem, match=said) as problem:
+    with pytest.raises(ImportProblem, match=message) as problem:
         detect.read(path)
     assert problem.value.where.startswith(str(path))
     assert problem.value.todo
@@ -151,14 +151,14 @@ def test_a_missing_path_is_named(tmp_path: Path) -> None:
 
 
 def test_a_stated_format_is_used(tmp_path: Path) -> None:
-    found = detect.read(SAMPLES / NUMBERS_ALONE, "perf-bench")
-    assert values(found, "time", "perf-bench") == [0.068, 0.067, 0.070]
+    result = detect.read(SAMPLES / NUMBERS_ALONE, "perf-bench")
+    assert values(result, "time", "perf-bench") == [0.068, 0.067, 0.070]
     with pytest.raises(ImportProblem, match="'perf' is not a format") as problem:
         detect.read(SAMPLES / "hackbench.log", "perf")
     assert "hackbench" in problem.value.todo
 
 
-def test_every_format_says_what_it_reads() -> None:
+def test_every_format_has_a_description() -> None:
     assert len(detect.formats()) == len(set(detect.formats().values()))
     assert {"mmtests", "tables", "hackbench", "csv"} <= detect.formats().keys()
 
@@ -167,7 +167,7 @@ def test_a_huge_foreign_file_is_refused_by_its_first_zero_byte(tmp_path: Path) -
     path = tmp_path / "huge"
     with path.open("wb") as file:
         file.write(b"words without any figure\n" * 4000)
-        file.truncate(LARGEST * 4)  # zeros behind the words, which take no room on the disk
+        file.truncate(LARGEST * 4)  # the zeros after the words are a hole and take no disk space
     with pytest.raises(ImportProblem, match="is not text: byte 100001 is zero"):
         detect.read(path)
 
@@ -192,11 +192,11 @@ def test_a_very_long_text_is_not_searched_for_tables(tmp_path: Path, monkeypatch
     assert problem.value.where == f"{path}:1"
 
 
-def test_a_table_behind_the_first_64_kib_is_found_and_a_layout_can_be_stated(tmp_path: Path) -> None:
+def test_a_table_after_the_first_64_kib_is_found_and_a_layout_can_be_stated(tmp_path: Path) -> None:
     path = tmp_path / "mail.txt"
     table = "tbench4\n            base                new\nHmean 1  10.0 (  0.00%)   9.0 ( -10.00%)\n"
     path.write_text("Nothing but words.\n" * HEAD + table)
-    assert [one.line for one in detect.read(path).tables] == [HEAD + 2]
+    assert [each.line for each in detect.read(path).tables] == [HEAD + 2]
     path.write_text("case  a  b\nx     1  2\ny     3  4\n")
     with pytest.raises(ImportProblem, match="layout of this table is not known") as problem:
         detect.read(path)
@@ -228,11 +228,11 @@ def test_line_ends_colours_and_byte_order_marks_do_not_matter(tmp_path: Path) ->
         assert values(detect.read(path), "time") == [0.288, 0.261, 0.264]
 
 
-def test_standard_input_is_a_path_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BufferedReader(io.BytesIO(gzip.compress(text("hackbench.log").encode())))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(raw))
-    found = detect.read(Path("-"))
-    assert (found.columns, len(found.series[0].values)) == (("stdin",), 3)
+    result = detect.read(Path("-"))
+    assert (result.columns, len(result.series[0].values)) == (("stdin",), 3)
 
 
 def put(folder: Path, *names: str, start: float = 0.1) -> None:
@@ -244,8 +244,8 @@ def put(folder: Path, *names: str, start: float = 0.1) -> None:
 
 def times(paths: list[Path], names: list[str] | None = None) -> dict[tuple[str, int], list[float]]:
     """Return the samples by column and block."""
-    (found,) = detect.read_all(paths, names=names or [])
-    return {(one.column, one.block): one.values.tolist() for one in found.series}
+    (result,) = detect.read_all(paths, names=names or [])
+    return {(each.column, each.block): each.values.tolist() for each in result.series}
 
 
 def test_files_are_columns_with_their_names(tmp_path: Path) -> None:
@@ -300,9 +300,9 @@ def test_other_files_in_a_folder_are_left_out_with_a_note(tmp_path: Path) -> Non
     (tmp_path / "README").write_text("words\n")
     (tmp_path / "err.log").write_text("")
     (tmp_path / "core").write_bytes(b"\x7fELF")
-    found = detect.read(tmp_path)
-    assert set(found.columns) == {"before", "after"}
-    assert [name for name in ("README", "err.log", "core") if not any(name in note for note in found.notes)] == []
+    result = detect.read(tmp_path)
+    assert set(result.columns) == {"before", "after"}
+    assert [name for name in ("README", "err.log", "core") if not any(name in note for note in result.notes)] == []
 
 
 def test_a_damaged_log_in_a_folder_stops_the_import(tmp_path: Path) -> None:
@@ -319,26 +319,26 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     assert "hackbench" in problem.value.todo
 
 
-def test_summaries_of_several_files_stand_side_by_side() -> None:
+def test_summaries_of_several_files_are_columns() -> None:
     paths = [SAMPLES / "perf-stat-repeat.csv", SAMPLES / "perf-stat-repeat.json"]
-    (found,) = detect.read_all(paths, names=["before", "after"])
-    (table,) = found.tables
+    (result,) = detect.read_all(paths, names=["before", "after"])
+    (table,) = result.tables
     assert table.columns == ("before", "after")
-    cells = {one.operation: [cell.value for cell in one.cells] for one in table.rows}
+    cells = {each.operation: [cell.value for cell in each.cells] for each in table.rows}
     assert cells["task-clock"] == [0.75, 0.782044]
-    # Only the first of them counted the elapsed time.
+    # Only the first file contains the elapsed time.
     assert cells["elapsed"][1] is None
 
 
 def test_several_files_of_hyperfine_are_columns_and_commands_are_rows(tmp_path: Path) -> None:
     for name in ("before.json", "after.json"):
         shutil.copy(SAMPLES / "hyperfine.json", tmp_path / name)
-    (found,) = detect.read_all([tmp_path / "before.json", tmp_path / "after.json"])
-    assert found.columns == ("before", "after")
-    assert len(values(found, "time", column="after", command="sleep 0.012")) == 6
+    (result,) = detect.read_all([tmp_path / "before.json", tmp_path / "after.json"])
+    assert result.columns == ("before", "after")
+    assert len(values(result, "time", column="after", command="sleep 0.012")) == 6
 
 
-def test_everything_is_read_before_anything_is_returned(tmp_path: Path) -> None:
+def test_a_problem_in_any_path_stops_the_whole_import(tmp_path: Path) -> None:
     put(tmp_path, "before.log")
     (tmp_path / "after.log").write_text("")
     with pytest.raises(ImportProblem, match="is empty"):
@@ -346,9 +346,9 @@ def test_everything_is_read_before_anything_is_returned(tmp_path: Path) -> None:
 
 
 def test_a_name_makes_the_commands_of_hyperfine_rows_of_one_column() -> None:
-    (found,) = detect.read_all([SAMPLES / "hyperfine.json"], names=["fast"])
-    assert found.columns == ("fast",)
-    assert len(values(found, "time", command="sleep 0.01")) == 6
+    (result,) = detect.read_all([SAMPLES / "hyperfine.json"], names=["fast"])
+    assert result.columns == ("fast",)
+    assert len(values(result, "time", command="sleep 0.01")) == 6
 
 
 def test_several_runs_of_mmtests_are_columns_of_one_import(tmp_path: Path) -> None:
@@ -358,8 +358,8 @@ def test_several_runs_of_mmtests_are_columns_of_one_import(tmp_path: Path) -> No
         (logs / "time-4-1").write_text(
             f"911.30user 88.83system 4:1{seconds}elapsed 399%CPU (0avgtext+0avgdata 0maxresident)k\n"
         )
-    (found,) = detect.read_all([tmp_path / "new", tmp_path / "old"])
-    assert (found.format, found.columns) == ("mmtests", ("new", "old"))
+    (result,) = detect.read_all([tmp_path / "new", tmp_path / "old"])
+    assert (result.format, result.columns) == ("mmtests", ("new", "old"))
     (named,) = detect.read_all([tmp_path / "new", tmp_path / "old"], names=["a", "b"])
     assert named.columns == ("a", "b")
     with pytest.raises(ImportProblem, match="contains 2 columns"):

@@ -54,13 +54,13 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 def require_read_or_problem(read: Callable[[], object]) -> None:
     """Check that nothing but an ImportProblem is raised, and that its text can be printed."""
-    said = ""
+    message = ""
     try:
         read()
     except ImportProblem as problem:
-        said = str(problem)
-        assert problem.what  # noqa: PT017 - both ways out are right, this one needs words
-    said.encode()
+        message = str(problem)
+        assert problem.what  # noqa: PT017 - success and refusal are both valid, and a refusal needs a message
+    message.encode()
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -71,8 +71,8 @@ def test_a_mutated_log_is_read_or_refused(content: bytes, tmp_path_factory: pyte
 
     def read() -> None:
         imports = detect.read_all([path])
-        assert all(len(one.values) and np.isfinite(one.values).all() for found in imports for one in found.series)
-        to_json([outline(found) for found in imports]).encode()
+        assert all(len(each.values) and np.isfinite(each.values).all() for result in imports for each in result.series)
+        to_json([outline(result) for result in imports]).encode()
 
     require_read_or_problem(read)
 
@@ -123,7 +123,7 @@ LONG = {
 @pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 @pytest.mark.parametrize("kind", LONG)
 def test_no_text_takes_a_reader_quadratic_time(reader: Reader, kind: str) -> None:
-    # Not a measurement: a reader whose time grows with the square of the text takes minutes here, not a second.
+    # The bound is wide, since a reader of quadratic time takes minutes here and a linear reader less than a second.
     began = time.process_time()
     reader.recognises(LONG[kind][:65_536])
     require_read_or_problem(lambda: reader.read(Log("log", LONG[kind], "log")))

@@ -47,12 +47,12 @@ PRINTED = Import(
 
 
 def as_json(*imports: Import) -> dict[str, Any]:
-    return json.loads(to_json([outline(found) for found in imports]))
+    return json.loads(to_json([outline(result) for result in imports]))
 
 
 def test_samples_are_rows_with_means_gains_and_every_sample() -> None:
-    (found,) = as_json(SAMPLES)["imports"]
-    (table,) = found["tables"]
+    (result,) = as_json(SAMPLES)["imports"]
+    (table,) = result["tables"]
     assert (table["layout"], table["columns"], table["baseline"]) == ("samples", ["old", "new"], "old")
     time, rate = table["rows"]
     # (2 + 4 + 6) / 3 = 4; 100 − 100·3/4 = 25 % less time.
@@ -65,7 +65,7 @@ def test_samples_are_rows_with_means_gains_and_every_sample() -> None:
 
 
 def test_printed_rows_have_the_same_fields_and_their_own_figures() -> None:
-    (samples,), (printed,) = (as_json(one)["imports"][0]["tables"] for one in (SAMPLES, PRINTED))
+    (samples,), (printed,) = (as_json(each)["imports"][0]["tables"] for each in (SAMPLES, PRINTED))
     assert printed["rows"][0].keys() == samples["rows"][0].keys()
     (row,) = printed["rows"]
     assert (row["operation"], row["label"], row["line"], row["parameters"]) == ("Amean", "1", 7, {"groups": 1})
@@ -96,22 +96,22 @@ def test_another_baseline_is_first_and_marked_in_tables() -> None:
 
 
 def test_the_import_with_the_baseline_comes_first() -> None:
-    found = with_baseline([PRINTED, SAMPLES], "old")
-    assert [one.format for one in found] == ["hackbench", "printed tables"]
+    imports = with_baseline([PRINTED, SAMPLES], "old")
+    assert [each.format for each in imports] == ["hackbench", "printed tables"]
 
 
 def test_columns_can_be_renamed_but_not_to_one_name() -> None:
-    found = renamed([SAMPLES, PRINTED], {"old": "base", "b": "patched"})
-    assert columns_of(found) == ["base", "new", "a", "patched", "c", "d"]
-    assert {one.column for one in found[0].series} == {"base", "new"}
+    imports = renamed([SAMPLES, PRINTED], {"old": "base", "b": "patched"})
+    assert columns_of(imports) == ["base", "new", "a", "patched", "c", "d"]
+    assert {each.column for each in imports[0].series} == {"base", "new"}
     with pytest.raises(ImportProblem, match="two columns would be called new"):
         renamed([SAMPLES], {"old": "new"})
 
 
-def test_a_stated_direction_replaces_that_of_the_reader() -> None:
-    (found,) = with_directions([SAMPLES], {"time": "higher"})
-    assert {one.direction for one in found.series if one.metric == "time"} == {"higher"}
-    assert found.notes == SAMPLES.notes
+def test_a_stated_direction_replaces_the_direction_of_the_reader() -> None:
+    (result,) = with_directions([SAMPLES], {"time": "higher"})
+    assert {each.direction for each in result.series if each.metric == "time"} == {"higher"}
+    assert result.notes == SAMPLES.notes
     with pytest.raises(ImportProblem, match="no metric is called tiem"):
         with_directions([SAMPLES], {"tiem": "higher"})
 
@@ -137,9 +137,9 @@ def test_a_repeated_row_is_refused() -> None:
 
 
 def test_control_characters_do_not_reach_a_terminal() -> None:
-    found = checked(Import("x", "x", ("a\x1b[2J",), (series("a\x1b[2J", [1.0]),)))
-    assert found.columns == ("a\ufffd[2J",)
-    assert found.series[0].column == "a\ufffd[2J"
+    result = checked(Import("x", "x", ("a\x1b[2J",), (series("a\x1b[2J", [1.0]),)))
+    assert result.columns == ("a\ufffd[2J",)
+    assert result.series[0].column == "a\ufffd[2J"
 
 
 def test_an_empty_import_is_refused() -> None:

@@ -31,7 +31,7 @@ def reading(form: str, content: str) -> Reading:
 def row(
     imported: Import, metric: str, workload: str | None = None, column: str | None = None, **parameters: object
 ) -> Series:
-    """Return the only series of a metric; the other arguments select among several series."""
+    """Return the only series of a metric. The other arguments select among several series."""
     (series,) = [
         series
         for series in imported.series

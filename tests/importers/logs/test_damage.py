@@ -1,4 +1,4 @@
-"""A log that is cut off, or of a failed run, is reported with its line, and nothing of it is imported."""
+"""A log that is cut off or of a failed run is reported with its line, and no part of the log is imported."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_a_problem_below_a_heading_keeps_its_line(tmp_path: Path) -> None:
     path.write_text(f"base:\n{text('netperf-tcp-rr.log')}\npatched:\n{cut}\n")
     with pytest.raises(detect.ImportProblem, match="printed no result") as problem:
         detect.read(path)
-    # One heading, eight lines, an empty one, a heading: the second test begins in line 11.
+    # One heading, eight lines, an empty line, a heading: the second test begins in line 11.
     assert problem.value.where == f"{path}:{len(text('netperf-tcp-rr.log').split(chr(10))) + 3}"
 
 
@@ -48,7 +48,7 @@ def test_one_heading_alone_does_not_split(tmp_path: Path) -> None:
     assert values(imported, "transactions") == [45018.38]
 
 
-def test_a_scripts_log_of_several_tools_is_read_by_all_their_readers(tmp_path: Path) -> None:
+def test_a_log_of_several_tools_is_read_by_the_reader_of_each_tool(tmp_path: Path) -> None:
     path = tmp_path / "all.log"
     names = (
         "hackbench.log",

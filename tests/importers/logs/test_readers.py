@@ -154,7 +154,7 @@ def test_intervals_of_perf_stat_are_samples_and_missing_counts_are_not_zero() ->
     assert any("task-clock: 2 counts are missing" in note for note in imported.notes)
 
 
-def test_perf_stat_of_single_cpus_keeps_them_apart() -> None:
+def test_perf_stat_with_counts_by_cpu_has_a_row_for_each_cpu() -> None:
     assert values(read("perf-stat-per-cpu.csv"), "context-switches", place="CPU1") == [37.0]
     assert values(read("perf-stat-per-cpu.json"), "context-switches", place="CPU1") == [24.0]
     assert values(read("perf-stat-per-core.tsv"), "context-switches", place="S0-D0-C1") == [26.0, 15.0, 10.0]
@@ -208,7 +208,7 @@ def test_omni_output_is_read_in_its_three_forms() -> None:
     assert (values(keys, "transactions"), values(keys, "latency-p99")) == ([16883.73], [98.0])
     separated = read("netperf-omni.csv")
     assert (values(separated, "transactions"), values(separated, "latency")) == ([16368.37], [61.02])
-    # netperf prints -1.00 for what it did not measure.
+    # netperf prints -1.00 for a figure that it did not measure.
     assert not [series for series in separated.series if series.metric == "cpu-local"]
 
 
@@ -292,7 +292,7 @@ def test_older_versions_of_tools_print_less() -> None:
     assert old.samples[0].parameters == {"groups": 10, "fds": 20}
 
 
-def test_perf_stat_of_control_groups_keeps_them_apart() -> None:
+def test_perf_stat_with_counts_by_control_group_has_a_row_for_each_group() -> None:
     imported = reading("perf-stat", "5,,context-switches,a,100,100.00,,\n7,,context-switches,b,100,100.00,,\n")
     assert [(dict(samples.parameters), list(samples.values)) for samples in imported.samples] == [
         ({"place": "a"}, [5.0]),

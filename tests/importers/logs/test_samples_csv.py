@@ -42,14 +42,14 @@ def test_the_export_of_samples_is_read_back(tmp_path: Path) -> None:
     assert (row(result, "throughput").unit, values(result, "throughput")) == ("MB/s", [510.0])
 
 
-def test_columns_of_one_name_in_two_runs_stay_apart(tmp_path: Path) -> None:
+def test_equal_column_names_of_two_runs_are_distinguished(tmp_path: Path) -> None:
     result = imported(tmp_path, EXPORT.splitlines()[0] + "\n" + "".join(
         f'{run},base,1,0,1,hackbench,{{}},time,s,lower,{value},real\n' for run, value in ((1, 1.5), (2, 1.4))
     ))  # fmt: skip
     assert result.columns == ("base (run 1)", "base (run 2)")
 
 
-def test_columns_that_say_nothing_of_the_samples_may_be_missing(tmp_path: Path) -> None:
+def test_optional_columns_may_be_missing(tmp_path: Path) -> None:
     result = imported(tmp_path, MINIMAL + "base,hackbench,time,s,lower,1e3\n")
     assert (result.columns, result.series[0].values.tolist()) == (("base",), [1000.0])
 

@@ -1,4 +1,4 @@
-"""Trees in the layout of MMTests, written once a session, and a run of one benchmark with the logs of a test."""
+"""Trees in the layout of MMTests, written once for each session, and a run of one benchmark with given logs."""
 
 from __future__ import annotations
 

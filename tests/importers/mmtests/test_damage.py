@@ -1,4 +1,4 @@
-"""A log that cannot be read in full is reported with its line, and nothing of its tree is imported."""
+"""A log that cannot be read in full is reported with its line, and no part of its tree is imported."""
 
 from __future__ import annotations
 
@@ -142,6 +142,6 @@ def test_time_stamps_that_do_not_advance_are_refused(run: Run, stamp: Callable[[
     assert message in problem_of(run("pgbench", {"pgbench-transactions-1.log": log})).what
 
 
-def test_a_pgbench_log_by_transaction_is_not_taken_for_one_by_second(run: Run) -> None:
+def test_a_pgbench_log_by_transaction_is_not_read_as_a_log_by_second(run: Run) -> None:
     path = run("pgbench", {"pgbench-transactions-1.log": "0 199 2241 0 1175850568 995598\n" * 40})
     assert problem_of(path).where.endswith("pgbench-transactions-1.log:1")

@@ -59,7 +59,8 @@ def test_every_series_names_its_file(now: Path) -> None:
 
 
 def test_hackbench_of_perf_keeps_all_repetitions_in_one_file(run: Run) -> None:
-    failed = perf_messaging(4, 0.1).partition("\n\n")[0] + "\n"  # exceeded the time limit; MMTests tries again
+    # MMTests repeats a measurement that exceeds the time limit.
+    failed = perf_messaging(4, 0.1).partition("\n\n")[0] + "\n"
     log = perf_messaging(4, 0.401) + failed + perf_messaging(4, 0.402)
     imported = read(run("hackbench-thread-sockets", {"hackbench-4": log, "hackbench-16": perf_messaging(16, 1.5)}))
     assert values(imported) == {"time-4": [0.401, 0.402], "time-16": [1.5]}
@@ -196,7 +197,7 @@ def test_schbench_without_intervals_has_its_summary(run: Run) -> None:
     assert values(imported)["Wakeup-50.0th-8"] == [4]
 
 
-def test_old_schbench_prints_cumulative_latencies_and_the_last_ones_count(run: Run) -> None:
+def test_the_last_cumulative_latencies_of_old_schbench_count(run: Run) -> None:
     block = "Latency percentiles (usec) runtime {} (s)\n\t50.0000th: {}\n\t*99.0000th: 190\n\tmin=0, max=2345\n"
     imported = read(run("schbench", {"schbench-2.log": block.format(10, 9) + block.format(20, 8)}))
     assert values(imported) == {"50.00th-qrtle-2": [8], "99.00th-qrtle-2": [190]}
@@ -222,6 +223,6 @@ stress-ng: info:  [11709] successful run completed in 1.00s
 """
 
 
-def test_stress_ng_takes_the_rate_of_real_time_and_no_line_below_its_table(run: Run) -> None:
+def test_stress_ng_takes_the_rate_of_real_time_and_ignores_lines_below_its_table(run: Run) -> None:
     imported = read(run("stressng", {"stressng-1-1.log": STRESS, "stressng-1-2.log": STRESS}))
     assert values(imported) == {"bops-context-1": [2167.36] * 2, "bops-sock-many-1": [167.36] * 2}

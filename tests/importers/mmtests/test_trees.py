@@ -1,4 +1,4 @@
-"""Runs become columns and iterations blocks, from any level of a tree; the baseline comes first."""
+"""Runs become columns and iterations become blocks, from any level of a tree. The baseline comes first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def columns_and_blocks(imported: Import) -> set[tuple[str, int]]:
     return {(series.column, series.block) for series in imported.series}
 
 
-def test_a_folder_of_runs_is_a_column_a_run_and_a_block_an_iteration(now: Path) -> None:
+def test_a_folder_of_runs_gives_a_column_for_each_run_and_a_block_for_each_iteration(now: Path) -> None:
     imported = read(now)
     assert imported.format == "mmtests"
     assert imported.columns == RUNS
@@ -60,7 +60,7 @@ def test_trees_of_2016_have_benchmark_and_run_in_one_name(y2016: Path) -> None:
     assert read(y2016 / f"hackbench-pipes-{RUNS[0]}").columns == RUNS[:1]
 
 
-def test_other_folders_are_not_taken_for_trees(tmp_path: Path) -> None:
+def test_other_folders_are_not_recognised_as_trees(tmp_path: Path) -> None:
     (tmp_path / "iter-0" / "notes").mkdir(parents=True)
     write(tmp_path / "tbench" / "results.txt", "none")
     for path in (tmp_path, tmp_path / "tbench", tmp_path / "missing", tmp_path / "tbench" / "results.txt"):

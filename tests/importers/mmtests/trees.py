@@ -14,13 +14,13 @@ from pathlib import Path
 from random import Random
 
 RUNS = ("6.1-rc3-vanilla", "6.1-rc3-patched", "6.2-next")
-"""The third measures fewer groups, clients, ... than the others."""
+"""Names of runs. The third run measures fewer groups or clients than the other runs."""
 
 _SPEED = {RUNS[0]: 1.0, RUNS[1]: 0.93, RUNS[2]: 1.04}
 
 
 class Noise:
-    """Samples around a level: time falls, throughput rises by the run's speed."""
+    """Samples around a level. The speed of a run shortens times and raises throughputs."""
 
     def __init__(self, run: str, key: str) -> None:
         self.random = Random(f"{run}/{key}")

@@ -1,6 +1,7 @@
-"""The five reports from the field: every printed figure is read into its row and column.
+"""Reports 000 to 004: every printed figure is read into its row and column.
 
-The expected figures are taken from the fixtures by other means: a pattern for one column, or splitting at spaces.
+The tests extract the expected figures from the fixtures without the readers: by a pattern for one column, or by
+splitting at spaces.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ _MMTESTS_CELL = re.compile(r"([\d.]+) ([(*]) *(-?[\d.]+)%[)*]")
 MIGRATION_COST = read(
     TABLES / "seed-migration-cost.txt", layouts("lines=36-37,columns=runs,separator=wide,better=lower")
 )
-"""The report with the layout of its last table, which no tool prints."""
+"""The migration-cost report. The layout of its last table is stated, since no tool prints this layout."""
 
 
 def _printed_cells(name: str) -> list[list[tuple[float, float, bool]]]:
     """Return value, change and star of every MMTests cell, line by line."""
     lines = (TABLES / f"{name}.txt").read_text().splitlines()
-    found = [[(float(v), float(g), s == "*") for v, s, g in _MMTESTS_CELL.findall(line)] for line in lines]
-    return [cells for cells in found if cells]
+    cells_by_line = [[(float(v), float(g), s == "*") for v, s, g in _MMTESTS_CELL.findall(line)] for line in lines]
+    return [line_cells for line_cells in cells_by_line if line_cells]
 
 
 @pytest.mark.parametrize(("name", "rows"), [("seed-schedstats", 61), ("seed-migration-cost", 27)])
@@ -47,7 +48,7 @@ def test_the_schedstats_report_has_its_five_tables_with_columns_benchmarks_and_d
         ("hackbench-pipes", "hackbench-pipes", 12),
         ("pipetest", "pipetest", 17),
     ]
-    # The third has no header: it carries on the columns of the one above.
+    # The third table has no header: it continues the columns of the second table.
     assert {t.columns for t in tables} == {("4.5.0-rc1-vanilla", "4.5.0-rc1-nostats-v2r2")}
     assert [{r.direction for r in t.rows} for t in tables] == [{"higher"}] * 3 + [{"lower"}] * 2
     assert [t.rows[0].parameters for t in tables] == [{"size": 64}, {"clients": 1}, {"clients": 1}, {"groups": 1}, {}]
@@ -74,7 +75,7 @@ def test_the_migration_cost_report_has_stars_four_columns_and_the_cost_of_balanc
 
 
 def test_the_numa_q_report_has_runs_in_rows_and_notes_missing_figures() -> None:
-    found = example("seed-numa-q")
+    result = example("seed-numa-q")
     lines = (TABLES / "seed-numa-q.txt").read_text().splitlines()
     expected: dict[str, list[list[str]]] = {}
     title = ""
@@ -83,9 +84,9 @@ def test_the_numa_q_report_has_runs_in_rows_and_notes_missing_figures() -> None:
             title = line.strip()
         elif line.startswith("2.5.59"):
             expected.setdefault(title, []).append(line.split())
-    assert [t.title for t in found.tables] == list(expected)
-    assert len(found.tables) == 14
-    for table in found.tables:
+    assert [t.title for t in result.tables] == list(expected)
+    assert len(result.tables) == 14
+    for table in result.tables:
         runs = expected[table.title]
         assert table.columns == tuple(words[0] for words in runs)
         for k, words in enumerate(runs):
@@ -98,14 +99,14 @@ def test_the_numa_q_report_has_runs_in_rows_and_notes_missing_figures() -> None:
                 assert [r.cells[k].value for r in table.rows] == [None] * 4
             else:
                 assert [r.cells[k].value for r in table.rows] == [float(word) for word in figures]
-    crashed = [note for note in found.notes if "2.5.59-sched4-2" in note and "failed" in note]
+    crashed = [note for note in result.notes if "2.5.59-sched4-2" in note and "failed" in note]
     assert len(crashed) == 4
-    assert [note for note in found.notes if "has no rows" in note] == [
+    assert [note for note in result.notes if "has no rows" in note] == [
         f'line {lines.index("SDET 128 (see disclaimer)") + 2}: the table "SDET 128 (see disclaimer)" has no rows'
     ]
 
 
-def test_the_numa_q_tables_know_their_benchmarks_units_and_parameters() -> None:
+def test_the_numa_q_tables_have_benchmarks_units_and_parameters() -> None:
     tables = example("seed-numa-q").tables
     kernbench, sdet, schedbench = tables[1], tables[4], tables[9]
     assert [(r.operation, r.unit, r.direction) for r in kernbench.rows] == [
@@ -121,10 +122,10 @@ def test_the_numa_q_tables_know_their_benchmarks_units_and_parameters() -> None:
 
 
 def test_the_hackbench_report_has_samples_in_a_column_for_each_heading() -> None:
-    found = example("seed-vmstat-hackbench")
-    assert found.columns == ("before the patch", "after the patch")
-    assert [list(s.values) for s in found.series] == [[4.992, 4.971, 5.063], [4.973, 4.990, 4.993]]
-    for series in found.series:
+    result = example("seed-vmstat-hackbench")
+    assert result.columns == ("before the patch", "after the patch")
+    assert [list(s.values) for s in result.series] == [[4.992, 4.971, 5.063], [4.973, 4.990, 4.993]]
+    for series in result.series:
         assert (series.workload, series.metric, series.unit, series.direction, series.decimals) == (
             "hackbench-process-sockets", "time", "s", "lower", 3,
         )  # fmt: skip

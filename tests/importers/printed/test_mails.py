@@ -39,8 +39,8 @@ index 1111111..2222222 100644
 """
 
 
-def _facts(found: Import | Table) -> list[tuple[object, ...]]:
-    tables = found.tables if isinstance(found, Import) else (found,)
+def _facts(source: Import | Table) -> list[tuple[object, ...]]:
+    tables = source.tables if isinstance(source, Import) else (source,)
     return [
         (table.columns, row.operation, row.label, [(c.value, c.gain, c.star) for c in row.cells])
         for table in tables
@@ -69,7 +69,7 @@ def test_line_ends_of_other_systems_change_nothing(end: str) -> None:
     assert _facts(imported(TABLE.replace("\n", end))) == PLAIN
 
 
-def test_spaces_that_do_not_break_change_nothing() -> None:
+def test_non_breaking_spaces_change_nothing() -> None:
     assert _facts(imported(TABLE.replace("  ", " \u00a0"))) == PLAIN
 
 
@@ -100,13 +100,13 @@ def _mail(body: bytes, encoding: str, charset: str = "utf-8") -> bytes:
 
 
 def test_quoted_printable_mails_are_decoded_and_lines_numbered_as_in_the_file() -> None:
-    # Every space as an escape makes every line of the table longer than a line may be.
+    # With every space as an escape, each line of the table exceeds the line limit of quoted-printable.
     body = quopri.encodestring(TABLE.replace("  ", " \u00a0").encode())
     assert b"=\n" in body
-    found = imported(_mail(body, "quoted-printable"))
-    assert _facts(found) == PLAIN
+    result = imported(_mail(body, "quoted-printable"))
+    assert _facts(result) == PLAIN
     text = _mail(body, "quoted-printable").decode().split("\n")
-    assert text[only(found).rows[-1].line - 1].startswith("Hmean")
+    assert text[only(result).rows[-1].line - 1].startswith("Hmean")
 
 
 def test_quoted_printable_without_its_header_is_decoded() -> None:
@@ -143,7 +143,7 @@ def test_an_html_part_is_read_only_without_a_plain_part() -> None:
     assert _facts(imported(page)) == PLAIN
 
 
-def test_latin1_and_utf8_lines_may_stand_in_one_file() -> None:
+def test_latin1_and_utf8_lines_in_one_file_are_read() -> None:
     header = "            %stddev     %change         %stddev\n                \\          |                \\\n"
     rows = ["    1000 ± 2%     +10.0%      1100 ± 3%  a.one\n", "    2000 ± 4%     +10.0%      2200 ± 5%  a.two\n"]
     mixed = header.encode() + rows[0].encode("latin-1") + rows[1].encode()
@@ -222,9 +222,9 @@ def test_prose_ends_a_table() -> None:
     assert _facts(imported(f"{TABLE}As can be seen, 64 clients gain 1.37% and 128 gain 46.94%.\n")) == PLAIN
 
 
-def test_remarks_behind_rows_are_left_out_with_a_note_or_stop_the_import() -> None:
-    found = imported(TABLE.replace("46.94%*", "46.94%*   <-- the machine was busy"))
-    assert found.notes == ('line 6: remark left out: "<-- the machine was busy"',)
+def test_remarks_after_rows_are_left_out_with_a_note_or_stop_the_import() -> None:
+    result = imported(TABLE.replace("46.94%*", "46.94%*   <-- the machine was busy"))
+    assert result.notes == ('line 6: remark left out: "<-- the machine was busy"',)
     with pytest.raises(ImportProblem, match="malformed"):
         imported(RUNS.replace("1475.00", "1475.00   <-- the machine was busy"))
 
@@ -259,6 +259,6 @@ def test_runs_of_hackbench_below_different_lines_are_never_pooled() -> None:
         text = (
             f"{before}\n$ ./run\nhackbench -g 1\nTime: 1.0\nTime: 1.1\n\n{after}\n$ ./run\nhackbench -g 1\nTime: 2.0\n"
         )
-        found = imported(text)
-        assert [list(series.values) for series in found.series] == [[1.0, 1.1], [2.0]]
-        assert [column.lower()[:5].strip(",") for column in found.columns] == ["befor", "after"]
+        result = imported(text)
+        assert [list(series.values) for series in result.series] == [[1.0, 1.1], [2.0]]
+        assert [column.lower()[:5].strip(",") for column in result.columns] == ["befor", "after"]

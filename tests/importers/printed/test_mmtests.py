@@ -8,7 +8,7 @@ from schedlab.results import ImportProblem, Table
 from tests.importers.printed.helpers import TABLES, example, gains, imported, only, row, values
 
 Case = tuple[str, list[tuple[str, str, tuple[str, ...], int, str]]]
-"""A fixture, and of each of its tables: layout, workload, columns, rows, what the percentages are."""
+"""Fixtures, with layout, workload, columns, number of rows, and meaning of the percentages of each table."""
 
 _PAN = ("hackbench-default", "hackbench-pan")
 _GLUED = ("6.5.0-rc6-sched-pidclear-v1r5", "6.5.0-rc6-sched-forcescan-v1r5")
@@ -63,18 +63,18 @@ def test_every_fixture_has_expectations() -> None:
 
 
 def test_mmtests_rows_without_changes_keep_their_operations() -> None:
-    found = example("mmtests-hackbench-pan").tables
-    assert values(row(found[1], "Duration System")) == [276322.70, 271729.32]
-    assert row(found[1], "Duration Elapsed").direction == "lower"
-    hits = row(found[2], "Ops NUMA alloc hit")
+    tables = example("mmtests-hackbench-pan").tables
+    assert values(row(tables[1], "Duration System")) == [276322.70, 271729.32]
+    assert row(tables[1], "Duration Elapsed").direction == "lower"
+    hits = row(tables[2], "Ops NUMA alloc hit")
     assert (values(hits), hits.direction, hits.parameters) == (
         [1082415453, 1088025994], None, {"case": "NUMA alloc hit"},
     )  # fmt: skip
-    assert row(found[0], "CoeffVar 256").unit == "%"
-    assert row(found[0], "Max 256").parameters == {"groups": 256}
+    assert row(tables[0], "CoeffVar 256").unit == "%"
+    assert row(tables[0], "Max 256").parameters == {"groups": 256}
 
 
-def test_names_without_spaces_between_them_are_those_of_the_table_before() -> None:
+def test_names_without_spaces_between_them_are_taken_from_the_previous_table() -> None:
     main, durations = example("mmtests-glued-names").tables
     assert durations.columns == main.columns
     assert values(row(durations, "Duration User")) == [5702.00, 10264.25]
@@ -105,9 +105,9 @@ def test_printed_changes_prove_a_direction_against_the_name_and_a_note_says_so()
         "kernbench\n            base                 new\n"
         "Amean  rate-2  100.00 (   0.00%)  110.00 (  10.00%)\nAmean  rate-4  100.00 (   0.00%)  120.00 (  20.00%)\n"
     )
-    found = imported(text)
-    assert {r.direction for r in only(found).rows} == {"higher"}
-    assert "and 1 rows like it is taken as higher-is-better" in found.notes[0]
+    result = imported(text)
+    assert {r.direction for r in only(result).rows} == {"higher"}
+    assert "and 1 rows like it is taken as higher-is-better" in result.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,16 @@ def test_printed_changes_prove_a_direction_against_the_name_and_a_note_says_so()
         ("HCoeffVar", "%", "lower"),
     ],
 )
-def test_operations_are_known_with_dots_dashes_and_per_cent_signs(operation: str, unit: str, direction: str) -> None:
+def test_operations_with_dots_dashes_and_per_cent_signs_are_recognised(
+    operation: str, unit: str, direction: str
+) -> None:
     text = (
         "hackbench-process-pipes\n                        base                 new\n"
         f"Amean       1    1.00 (   0.00%)    0.90 (  10.00%)\n"
         f"{operation:<11} 12   2.00 (   0.00%)    1.90 (   5.00%)\n"
     )
-    found = row(only(imported(text)), f"{operation} 12")
-    assert (found.operation, dict(found.parameters), found.unit, found.direction) == (
+    read_row = row(only(imported(text)), f"{operation} 12")
+    assert (read_row.operation, dict(read_row.parameters), read_row.unit, read_row.direction) == (
         operation,
         {"groups": 12},
         unit,
@@ -150,7 +152,7 @@ ROWS = "Hmean  1   324.88 (0.00%)   331.02 *1.89%*\nHmean  2   640.54(0.00%)    
         "      6.1.0                                6.1.0\n  vanilla                        mytree\n",
     ],
 )
-def test_two_header_lines_are_joined_whatever_their_alignment(names: str) -> None:
+def test_two_header_lines_of_any_alignment_are_joined(names: str) -> None:
     table = only(imported(f"TBENCH4\n{names}{ROWS}"))
     assert (table.title, table.columns) == ("TBENCH4", ("6.1.0-vanilla", "6.1.0-mytree"))
     assert [values(row) for row in table.rows] == [[324.88, 331.02], [640.54, 651.91]]
@@ -206,7 +208,7 @@ def test_a_report_of_schedlab_is_read_back_with_operations_units_and_missing_cel
     assert dict(table.rows[0].parameters) == {"case": "time-20-1-100-100"}
 
 
-def test_a_remark_under_the_header_is_skipped_and_a_later_one_begins_a_table() -> None:
+def test_a_remark_under_the_header_is_skipped_and_a_later_remark_begins_a_table() -> None:
     text = """
 hackbench-process-pipes
                        baseline              patched
@@ -232,14 +234,14 @@ stressng
 Min       aio        0.00 (   0.00%)       12.00 (    inf%)
 Min       get        5.00 (   0.00%)        0.00 (-Infinity%)
 """
-    found = imported(text)
-    assert [row.cells[1].gain_text for row in only(found).rows] == ["inf", "-Infinity"]
-    assert gains(only(found).rows[1]) == [0.0, None]
-    assert found.notes == ()
-    assert values(only(found).rows[0])[1] == 12
+    result = imported(text)
+    assert [row.cells[1].gain_text for row in only(result).rows] == ["inf", "-Infinity"]
+    assert gains(only(result).rows[1]) == [0.0, None]
+    assert result.notes == ()
+    assert values(only(result).rows[0])[1] == 12
 
 
-def test_missing_cells_as_schedlab_itself_prints_them() -> None:
+def test_missing_cells_of_a_schedlab_report_are_read() -> None:
     text = (
         "tbench\n"
         "                          6.1-rc3              6.1-rc3\n"
@@ -270,18 +272,18 @@ first                  |  second                  | third
 *99.0th: 120 (9 samples)  |   *99.0th: 100 (9 samples)  | *99.0th: 108 (8 samples)
 min=8, max=190            |    min=4, max=117           | min=7, max=118
 """
-    found = imported(text)
-    table = only(found)
+    result = imported(text)
+    table = only(result)
     assert (table.workload, table.columns) == ("schbench", ("first", "second", "third"))
     assert [(row.operation, row.direction, values(row)) for row in table.rows] == [
         ("50.0th", "lower", [56, 49, 53]),
         ("99.0th", "lower", [120, 100, 108]),
     ]
-    assert len(found.notes) == 1
-    assert found.notes[0].startswith("line 8: left out")
+    assert len(result.notes) == 1
+    assert result.notes[0].startswith("line 8: left out")
 
 
-def test_outputs_of_schbench_beside_one_another_are_columns() -> None:
+def test_outputs_of_schbench_side_by_side_are_columns() -> None:
     text = (
         "v5.4                                     v5.4 + patch\n"
         "Latency percentiles (usec)               Latency percentiles (usec)\n"

@@ -31,7 +31,9 @@ def row(metric: str, parameters: Parameters, direction: Literal["lower", "higher
 def read_back(rows: list[ColumnRow]) -> set[tuple[str, str]]:
     table = only(imported(view_text(view(Columns(("base", "new"), tuple(rows))))))
     assert table.workload == "mixed-load"
-    return {(found.operation, str(dict(found.parameters))) for found in table.rows if found.operation == "Amean"}
+    return {
+        (read_row.operation, str(dict(read_row.parameters))) for read_row in table.rows if read_row.operation == "Amean"
+    }
 
 
 PAIRS: list[Parameters] = [{"groups": 4, "size": 100}, {"groups": 8, "size": 1.5}, {"groups": 8, "size": "all"}]
@@ -48,12 +50,12 @@ def test_several_metrics_of_one_table_are_distinguished() -> None:
     }
 
 
-@pytest.mark.parametrize("other", [{"groups": 4}, {"size": 4, "groups": 4}])
-def test_rows_with_different_parameters_are_not_named_in_the_title(other: Parameters) -> None:
-    text = view_text(view(Columns(("base", "new"), (row("time", PAIRS[0]), row("time", other)))))
+@pytest.mark.parametrize("parameters", [{"groups": 4}, {"size": 4, "groups": 4}])
+def test_rows_with_different_parameters_are_not_named_in_the_title(parameters: Parameters) -> None:
+    text = view_text(view(Columns(("base", "new"), (row("time", PAIRS[0]), row("time", parameters)))))
     assert text.startswith("mixed-load time (s, lower is better)\n")
 
 
-def test_a_label_with_an_ambiguous_dash_stays_whole() -> None:
-    found = only(imported(view_text(view(Columns(("base", "new"), (row("time", {"groups": 4, "kind": "a-b"}),))))))
-    assert dict(found.rows[0].parameters) == {"case": "time-4-a-b"}
+def test_a_label_with_an_ambiguous_dash_is_not_split() -> None:
+    table = only(imported(view_text(view(Columns(("base", "new"), (row("time", {"groups": 4, "kind": "a-b"}),))))))
+    assert dict(table.rows[0].parameters) == {"case": "time-4-a-b"}

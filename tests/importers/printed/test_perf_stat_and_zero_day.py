@@ -16,7 +16,7 @@ def test_blocks_of_one_command_are_columns_and_comments_are_ignored() -> None:
     cycles = row(table, "cycles:u")
     assert values(cycles) == [333_773_107, 342_768_312]
     assert [cell.spread_percent for cell in cycles.cells] == [0.70, 0.63]
-    # Two comments: the spread stands behind the second.
+    # The line has two comments. The spread follows the second comment.
     instructions = row(table, "instructions:u")
     assert [cell.spread_percent for cell in instructions.cells] == [0.02, 0.02]
     assert values(row(table, "elapsed")) == [14.5464, 14.358]
@@ -101,7 +101,7 @@ def test_a_0_day_report_of_three_commits_has_spreads_changes_and_points() -> Non
     assert [c.spread_percent for c in time.cells] == [None, 14, 20]
     assert {c.spread_kind for c in time.cells[1:]} == {"standard deviation"}
     idle = row(table, "mpstat.cpu.all.idle%")
-    # Of a share the robot prints points, which are no per cent of anything.
+    # The robot prints changes of shares in percentage points, which are not gains.
     assert (gains(idle), [c.gain_text for c in idle.cells], idle.unit) == ([None] * 3, ["", "+0.1", "+0.2"], "%")
 
 

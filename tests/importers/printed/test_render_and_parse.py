@@ -23,7 +23,7 @@ marks = st.sampled_from(["", "> ", ">> ", "> > ", "    "])
 
 @dataclass(frozen=True)
 class Printed:
-    """A cell to print: without value it is blank, with nan it is printed as nan."""
+    """A cell to print. A cell without a value is blank, and a cell with nan is printed as nan."""
 
     value: float | None
     gain: float = 0.0
@@ -35,7 +35,7 @@ holes = st.one_of(cells, st.just(Printed(None)), st.builds(Printed, st.just(math
 
 
 def _mmtests(names: list[str], rows: list[tuple[str, str, list[Printed]]]) -> list[str]:
-    """MMTests' layout: names broken at the first dash over columns of value and change."""
+    """Return lines in the layout of MMTests: names split at the first dash, above columns of value and change."""
     head = max(len(op) for op, _, _ in rows) + 1 + max(len(label) for _, label, _ in rows)
     first, second = zip(*(name.split("-", 1) for name in names), strict=True)
     lines = ["".join([" " * head, *(f"{name:>24}" for name in line)]) for line in (first, second)]
@@ -66,9 +66,9 @@ def mmtests_tables(
     rows = [
         (operation, f"{prefix}{n}", draw(st.lists(inside, min_size=len(names), max_size=len(names)))) for n in labels
     ]
-    # A row of nothing, and a table whose first column is empty throughout, print nothing to find columns by.
-    whole = [Printed(1.0) for _ in names]
-    return names, [(operation, f"{prefix}5000", whole), (operation, f"{prefix}5001", whole), *rows]
+    # The positions of columns cannot be derived from an empty row or an empty first column.
+    full_row = [Printed(1.0) for _ in names]
+    return names, [(operation, f"{prefix}5000", full_row), (operation, f"{prefix}5001", full_row), *rows]
 
 
 @TABLES
@@ -79,13 +79,13 @@ def test_mmtests_tables_with_missing_cells_are_read_back(
     names, rows = table
     rows = [row for row in rows if any(cell.value is not None for cell in row[2])]
     text = end.join(f"{mark}{line}".rstrip() for line in ["tbench4", *_mmtests(names, rows), "", "Fine."]) + end
-    found = only(imported(text))
-    assert found.columns == tuple(names)
-    assert [(r.operation, r.label) for r in found.rows] == [(op, label) for op, label, _ in rows]
-    read = [[(c.value, c.gain) for c in r.cells] for r in found.rows]
+    read_table = only(imported(text))
+    assert read_table.columns == tuple(names)
+    assert [(r.operation, r.label) for r in read_table.rows] == [(op, label) for op, label, _ in rows]
+    read = [[(c.value, c.gain) for c in r.cells] for r in read_table.rows]
     assert read == [[_expected(cell) for cell in row] for _, _, row in rows]
     starred = any(cell.star and cell.value is not None for _, _, row in rows for cell in row)
-    for r, (_, _, row) in zip(found.rows, rows, strict=True):
+    for r, (_, _, row) in zip(read_table.rows, rows, strict=True):
         for cell, put in zip(r.cells, row, strict=True):
             assert cell.star == (put.star if starred and put.value is not None else None)
 
@@ -102,8 +102,8 @@ def test_wrapped_mmtests_tables_are_read_back(
         pieces = textwrap.wrap(line, width, drop_whitespace=True, break_long_words=False, break_on_hyphens=False)
         pieces = [line] if len(line) <= width else pieces
         lines += [f"> {indent if k else ''}{piece}" if quoted and not k else piece for k, piece in enumerate(pieces)]
-    found = only(imported("\n".join(["tbench4", "", *lines, "", "Fine."]) + "\n"))
-    assert [[(c.value, c.gain) for c in r.cells] for r in found.rows] == [
+    read_table = only(imported("\n".join(["tbench4", "", *lines, "", "Fine."]) + "\n"))
+    assert [[(c.value, c.gain) for c in r.cells] for r in read_table.rows] == [
         [_expected(cell) for cell in row] for _, _, row in rows
     ]
 
@@ -130,9 +130,9 @@ def test_runs_in_rows_are_read_back(metrics: list[str], runs: list[str], data: s
     if aligned:
         lines[0] = " " * 24 + gap + gap.join(f"{m:>12}" for m in metrics)
     layout = f"lines=3-{len(lines) + 1},columns=metrics,separator=spaces,names={'+'.join(['run', *metrics])}"
-    found = only(by_layout("kernels of the week:\n" + "\n".join(lines) + "\n\nFine.\n", layout))
-    assert (found.layout, found.columns) == ("runs in rows", tuple(runs))
-    assert {r.operation: [c.value for c in r.cells] for r in found.rows} == {
+    table = only(by_layout("kernels of the week:\n" + "\n".join(lines) + "\n\nFine.\n", layout))
+    assert (table.layout, table.columns) == ("runs in rows", tuple(runs))
+    assert {r.operation: [c.value for c in r.cells] for r in table.rows} == {
         metric: [figures_of[run][k] for run in runs] for k, metric in enumerate(metrics)
     }
 
@@ -161,9 +161,9 @@ def test_tables_with_bars_are_read_back(
         bars = [f"| {text} |" for text in texts]
         printed = [bars[0], frame, *bars[1:]] if style == "markdown" else [frame, bars[0], frame, *bars[1:], frame]
     text = "\n".join(f"{mark}{line}" for line in ["figures:", "", *printed, "", "Fine."]) + "\n"
-    found = only(by_layout(text, "columns=runs"))
-    assert found.columns == tuple(names)
-    assert [(r.parameters, [c.value for c in r.cells]) for r in found.rows] == [
+    table = only(by_layout(text, "columns=runs"))
+    assert table.columns == tuple(names)
+    assert [(r.parameters, [c.value for c in r.cells]) for r in table.rows] == [
         ({"threads": n}, row) for n, row in zip(sizes, rows, strict=True)
     ]
 
@@ -184,10 +184,10 @@ def test_blocks_of_perf_stat_are_read_back(
         for at, (value, spread) in enumerate(lines):
             text.append(f"  {value + k:18,.2f}      event-{at:<12}   #  1.0 /sec     ( +- {spread:5.2f}% )")
         text += ["", f"   {lines[0][0] + k:.6f} +- 0.1 seconds time elapsed  ( +- {lines[0][1]:5.2f}% )"]
-    found = only(imported("\n".join(f"{mark}{line}".rstrip() for line in text) + "\n"))
-    assert found.columns == tuple(headings)
-    assert len(found.rows) == len(lines) + 1
-    for row, (value, spread) in zip(found.rows, lines, strict=False):
+    table = only(imported("\n".join(f"{mark}{line}".rstrip() for line in text) + "\n"))
+    assert table.columns == tuple(headings)
+    assert len(table.rows) == len(lines) + 1
+    for row, (value, spread) in zip(table.rows, lines, strict=False):
         assert [c.value for c in row.cells] == [round(value + k, 2) for k in range(len(headings))]
         assert {(c.spread_percent, c.n) for c in row.cells} == {(spread, runs)}
 
@@ -217,10 +217,10 @@ def test_0_day_reports_are_read_back(
             text += f"   {change:+9.1f}%   {base + k:10} {spread_of[k]}"
         lines.append(f"{text}  benchmark.metric_{at}")
         put.append(([base + k for k in range(commits)], [None, *changes], [s if s > 1 else None for s in spreads]))
-    found = only(imported("\n".join(f"{mark}{line}" for line in [*lines, ""]).encode(charset)))
-    assert found.columns == tuple(names)
+    table = only(imported("\n".join(f"{mark}{line}" for line in [*lines, ""]).encode(charset)))
+    assert table.columns == tuple(names)
     assert [
-        ([c.value for c in r.cells], [c.gain for c in r.cells], [c.spread_percent for c in r.cells]) for r in found.rows
+        ([c.value for c in r.cells], [c.gain for c in r.cells], [c.spread_percent for c in r.cells]) for r in table.rows
     ] == put
 
 
@@ -239,6 +239,6 @@ def test_runs_of_hackbench_are_read_back(headings: list[tuple[str, list[float]]]
             text.append("Running in process mode with 4 groups using 40 file descriptors each (== 160 tasks)")
             text += ["Each sender will pass 100 messages of 100 bytes", f"Time: {seconds:.3f}"]
         text.append("")
-    found = imported("\n".join(f"{mark}{line}" for line in text) + "\n")
-    assert [(s.column, list(s.values)) for s in found.series] == [(f"{h} kernel", times) for h, times in headings]
-    assert {s.workload for s in found.series} == {"hackbench-process-pipes"}
+    result = imported("\n".join(f"{mark}{line}" for line in text) + "\n")
+    assert [(s.column, list(s.values)) for s in result.series] == [(f"{h} kernel", times) for h, times in headings]
+    assert {s.workload for s in result.series} == {"hackbench-process-pipes"}

@@ -1,4 +1,4 @@
-"""Tables whose layout the user states are read exactly as stated; what does not fit is refused with its line."""
+"""Tables whose layout the user states are read exactly as stated. A line that does not fit is refused."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_baseline_column_is_the_stated_one_and_gains_are_against_it() -> Non
     assert only(by_layout(text, "columns=runs,baseline=4.15+fix")).baseline == 2
 
 
-def test_without_a_stated_direction_there_is_none_whatever_the_words_say() -> None:
+def test_a_direction_is_stated_and_never_taken_from_words_of_the_text() -> None:
     text = f"Latency in ms, lower is better, throughput, higher is better\n\n{PLAIN}"
     table = only(by_layout(text, "columns=runs"))
     assert {row.direction for row in table.rows} == {None}
@@ -110,7 +110,7 @@ def test_several_label_columns_name_a_row_by_text_and_parameters() -> None:
     assert len(table.rows) == 13
 
 
-def test_changes_and_spreads_are_what_the_user_says() -> None:
+def test_changes_and_spreads_follow_the_stated_layout() -> None:
     table = only(unknown("markdown-changes", "columns=runs,gains=change"))
     assert (table.gains, gains(table.rows[0])) == ("change", [0.0, -2.18, 1.36])
     tables = unknown("mmtests-pct-quoted", "columns=runs,gains=improvement,better=lower,separator=wide").tables
@@ -129,7 +129,7 @@ def test_changes_and_spreads_are_what_the_user_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "what"),
+    ("cell", "message"),
     [
         ("10 (3%)", "state gains=improvement, gains=change or spread=KIND"),
         ("10 *3%*", "state gains"),
@@ -139,8 +139,8 @@ def test_changes_and_spreads_are_what_the_user_says() -> None:
         ("1.5x3", "more than a figure"),
     ],
 )
-def test_a_cell_that_may_mean_several_things_is_refused_with_its_line(cell: str, what: str) -> None:
-    with pytest.raises(ImportProblem, match=what) as caught:
+def test_an_ambiguous_cell_is_refused_with_its_line(cell: str, message: str) -> None:
+    with pytest.raises(ImportProblem, match=message) as caught:
         by_layout(f"case a b\nx 1 2\ny {cell} 3\n", "columns=runs,separator=spaces")
     assert caught.value.where == "mail.txt:3"
 
@@ -161,25 +161,25 @@ def test_separators_that_give_different_columns_are_refused() -> None:
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-def test_separated_values_are_tables_too(mark: str) -> None:
+def test_separated_values_are_tables(mark: str) -> None:
     text = f"case{mark}base{mark}new\nx y{mark}1{mark}2\nz{mark}3{mark}-\n"
     table = only(by_layout(text, "columns=runs,lines=1-3"))
     assert (table.columns, [values(row) for row in table.rows]) == (("base", "new"), [[1, 2], [3, None]])
     assert [row.operation for row in table.rows] == ["x y", "z"]
 
 
-def test_only_the_stated_lines_are_read_and_known_tables_beside_them() -> None:
+def test_the_layout_applies_only_to_the_stated_lines() -> None:
     text = f"{PLAIN}\n{PLAIN.replace('10', '30')}\ntbench4\n     a    b\nHmean 1   1.0 (  0.00%)  2.0 ( 100.00%)\n"
-    found = by_layout(text, "lines=5-7,columns=runs")
-    assert [(table.layout, table.line) for table in found.tables] == [("columns", 5), ("mmtests", 10)]
-    assert "lines 1–3 may be a table" in found.notes[0]
+    result = by_layout(text, "lines=5-7,columns=runs")
+    assert [(table.layout, table.line) for table in result.tables] == [("columns", 5), ("mmtests", 10)]
+    assert "lines 1–3 may be a table" in result.notes[0]
     assert [table.line for table in by_layout(text, "columns=runs").tables] == [1, 5, 10]
     with pytest.raises(ImportProblem, match="lines 90–99 are empty"):
         by_layout(text, "lines=90-99,columns=runs")
 
 
 @pytest.mark.parametrize(
-    ("option", "what"),
+    ("option", "message"),
     [
         ("columns=rows", "columns=rows is not runs or metrics"),
         ("label=1,better=lower", "'columns' is not stated"),
@@ -192,14 +192,14 @@ def test_only_the_stated_lines_are_read_and_known_tables_beside_them() -> None:
         ("nothing.toml", "neither KEY=VALUE nor a file"),
     ],
 )
-def test_a_layout_that_cannot_be_meant_is_refused_with_the_keys(option: str, what: str) -> None:
-    with pytest.raises(ImportProblem, match=what) as caught:
+def test_an_invalid_layout_is_refused_with_the_valid_keys(option: str, message: str) -> None:
+    with pytest.raises(ImportProblem, match=message) as caught:
         layouts(option)
     assert "--table columns=runs,label=1,baseline=2,better=lower" in caught.value.todo
 
 
 @pytest.mark.parametrize(
-    ("option", "what"),
+    ("option", "message"),
     [
         ("columns=runs,baseline=1", "baseline=1 is not a run"),
         ("columns=runs,baseline=old", "baseline=old is not a run"),
@@ -208,8 +208,8 @@ def test_a_layout_that_cannot_be_meant_is_refused_with_the_keys(option: str, wha
         ("columns=runs,names=a+b", "it has 3 columns where the header has 2|it has 2 columns"),
     ],
 )
-def test_a_layout_that_the_table_does_not_have_is_refused(option: str, what: str) -> None:
-    with pytest.raises(ImportProblem, match=what):
+def test_a_layout_that_does_not_fit_the_table_is_refused(option: str, message: str) -> None:
+    with pytest.raises(ImportProblem, match=message):
         by_layout(PLAIN.replace("      base", "case  base"), option)
 
 
@@ -224,8 +224,8 @@ def test_a_file_states_one_layout_or_several(tmp_path: Path) -> None:
         Layout("runs", label=(1, 2)), Layout("metrics", names=("a", "b")),
     ]  # fmt: skip
     text = f"{PLAIN}\n{PLAIN}"
-    found = read_text(text, "mail.txt", [*layouts(str(single)), Layout("runs", lines=(5, 7))])
-    assert [row.direction for table in found.tables for row in table.rows] == ["higher", "higher", None, None]
+    result = read_text(text, "mail.txt", [*layouts(str(single)), Layout("runs", lines=(5, 7))])
+    assert [row.direction for table in result.tables for row in table.rows] == ["higher", "higher", None, None]
     single.write_text("columns = \n")
     with pytest.raises(ImportProblem, match="is not TOML"):
         layouts(str(single))

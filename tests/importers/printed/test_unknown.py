@@ -20,7 +20,7 @@ WITHOUT_LINE = {
     "trace",
     "normalised-several-kernels",
 }
-"""Texts without two rows that end with two figures; the message says that they have no table."""
+"""Texts without two rows that end with two figures. The message reports that the text contains no table."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,7 +71,7 @@ x     10     11
 y     20     19
 """,
 }
-"""Shapes that a reader which guesses has read wrongly without a word."""
+"""Shapes that a guessing reader reads wrongly without a warning."""
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -111,7 +111,7 @@ Swap:             8000           0        8000           0
     30.10%     0.20%  [kernel]    [k] second_function
 """,
 }
-"""Made-up output of the kinds that people paste beside their results: figures below names, none of them measured."""
+"""Invented output of the kinds that people paste beside their results: figures below names, without measurements."""
 TABLE = """
 tbench4
                     base                 new
@@ -132,9 +132,9 @@ def test_a_listing_beside_a_table_is_left_out_and_the_table_is_read(name: str) -
 
 
 def test_an_unknown_table_beside_a_known_one_is_a_note_with_its_lines() -> None:
-    found = imported(f"{TABLE}\nAnd by hand:\n\n      a    b\nx    10   11\ny    20   21\n")
-    assert len(found.tables) == 1
-    (note,) = found.notes
+    result = imported(f"{TABLE}\nAnd by hand:\n\n      a    b\nx    10   11\ny    20   21\n")
+    assert len(result.tables) == 1
+    (note,) = result.notes
     assert "lines 9–11 may be a table of an unknown layout" in note
     assert "--table lines=9-11,columns=runs" in note
 
@@ -158,7 +158,7 @@ def test_rows_of_mmtests_without_changes_need_a_table_before(text: str) -> None:
 
 
 def test_the_work_grows_with_the_length_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count the lines that grammars look at, in texts of which one is four times the other."""
+    """Count the lines that the grammars examine in a text and in a text of four times the length."""
     from schedlab.importers.printed import lines
 
     counted = 0
@@ -211,7 +211,7 @@ LONG_LINES = {
     "escaped": "=3D" * 60_000 + "\n=3D",
     "titles": "x" * 200_000 + "\nHmean 1 1.0 ( 0.00%)",
 }
-"""Lines of about 200 kB, which take minutes if a pattern is tried at every character to the end of the line."""
+"""Lines of about 200 kB. A pattern tried at every character up to the end of the line takes minutes on such a line."""
 
 
 @pytest.mark.parametrize("kind", LONG_LINES)
@@ -228,9 +228,9 @@ def test_tables_of_thousands_of_columns_are_read() -> None:
     assert len(only(imported(f"tbench4\n       {names}\n{rows}")).columns) == 5000
 
 
-def test_a_table_behind_much_text_is_found() -> None:
-    found = imported("Nothing but words here.\n" * 10_000 + TABLE)
-    assert only(found).line == 10_003
+def test_a_table_after_a_long_text_is_found() -> None:
+    result = imported("Nothing but words here.\n" * 10_000 + TABLE)
+    assert only(result).line == 10_003
 
 
 def test_control_sequences_are_removed() -> None:
