@@ -17,19 +17,10 @@ from .errors import (
     UnknownTunable,
     WriteFailed,
 )
-from .journal import (
-    Change,
-    Failed,
-    Journal,
-    LeftAlone,
-    Outcome,
-    PendingJournal,
-    Restored,
-    default_journal_dir,
-    pending,
-    recover,
-    undo_script,
-)
+from .journal.live import Journal
+from .journal.recovery import PendingJournal, default_journal_dir, pending, recover
+from .journal.script import undo_script
+from .journal.undo import Change, Failed, LeftAlone, Outcome, Restored
 from .library import catalogue, lookup, names_of
 from .setting import Setting, model_setting, setting
 from .signals import Interrupted, deferred_signals, restore_on_signals

@@ -6,6 +6,6 @@ Each source has a ``probe`` function and documents its counters' names. All sour
 ``tree.*`` and ``process.*``, which count the trial's processes.
 """
 
-from schedlab.observe.counters.collection import Counters, Snapshot
+from schedlab.observe.counters.collection import Counters
 
-__all__ = ["Counters", "Snapshot"]
+__all__ = ["Counters"]
