@@ -8,7 +8,8 @@
 //! Delayed dequeue (since 6.12): a task that sleeps while it is not eligible stays in the queue (`sched_delayed`) and counts
 //! in V, so that its negative lag shrinks while others run. It leaves the queue when it would be chosen, or when it wakes up.
 
-mod choice;
+mod eligible;
+mod pick;
 mod queue;
 
 use super::policy::{Enqueue, Policy, Setting, TaskIx};
