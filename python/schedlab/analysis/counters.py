@@ -111,8 +111,8 @@ def compare(
     Rows are in the order of their first occurrence in ``counts``. A counter of one variant only, if both were measured,
     comes after the comparable ones. A counter of both variants that shares no block is left out.
     """
-    known = pl.col("counter").is_in(list(counters)) if counters is not None else ~_OF_ONE_CPU
-    cells, rows, names = _cells(counts.filter(known))
+    selected = pl.col("counter").is_in(list(counters)) if counters is not None else ~_OF_ONE_CPU
+    cells, rows, names = _cells(counts.filter(selected))
     changes = []
     # From all counters: the only selected counter may be one that the baseline lacks.
     trials = counts.select("workload", "parameters", "variant").unique()

@@ -151,6 +151,6 @@ def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:
 
 def _weighted(conditions: pl.DataFrame, name: str) -> float:
     """Mean over the variants, weighted by their seconds; 0 without any value."""
-    known = conditions.select("seconds", name).drop_nulls()
-    seconds = known["seconds"].sum()
-    return float((known[name] * known["seconds"]).sum()) / float(seconds) if seconds else 0.0
+    measured = conditions.select("seconds", name).drop_nulls()
+    seconds = measured["seconds"].sum()
+    return float((measured[name] * measured["seconds"]).sum()) / float(seconds) if seconds else 0.0

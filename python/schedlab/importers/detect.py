@@ -122,7 +122,7 @@ def _joined(imports: Sequence[Import], source: str) -> Import:
     for imported in imports:
         new_names = {name: _free(name, columns) for name in imported.columns}
         columns += new_names.values()
-        series += [replace(one, column=new_names[one.column]) for one in imported.series]
+        series += [replace(each, column=new_names[each.column]) for each in imported.series]
     return Import(
         format=", ".join(dict.fromkeys(imported.format for imported in imports)),
         source=source,

@@ -34,19 +34,24 @@ def to_json(outlines: Sequence[Outline], runs: Sequence[Mapping[str, Any]] | Non
 
     ``runs`` are the new runs with ``id``, ``name`` and ``path``; None without an import.
     """
-    content: dict[str, Any] = {"schema": SCHEMA, "imports": [_import(one) for one in outlines]}
+    content: dict[str, Any] = {"schema": SCHEMA, "imports": [_import(outline) for outline in outlines]}
     return _laid_out(content if runs is None else content | {"runs": list(runs)}, 0)
 
 
-def _import(one: Outline) -> dict[str, Any]:
-    listed = {"format": one.format, "source": one.source, "columns": list(one.columns), "notes": list(one.notes)}
+def _import(outline: Outline) -> dict[str, Any]:
+    listed = {
+        "format": outline.format,
+        "source": outline.source,
+        "columns": list(outline.columns),
+        "notes": list(outline.notes),
+    }
     tables = [
         {name: value for name, value in vars(table).items() if name not in ("rows", "disagreements")}
         | {"rows": [_row(row) for row in table.rows]}
-        for table in one.tables
+        for table in outline.tables
     ]
     disagreements = [
-        {"table": index} | asdict(cell) for index, table in enumerate(one.tables) for cell in table.disagreements
+        {"table": index} | asdict(cell) for index, table in enumerate(outline.tables) for cell in table.disagreements
     ]
     return listed | {"tables": tables, "disagreements": disagreements}
 
@@ -62,26 +67,28 @@ def _laid_out(value: Any, depth: int) -> str:
         members = [f"{inner}{json.dumps(key)}: {_laid_out(member, depth + 1)}" for key, member in value.items()]
         return "{\n" + ",\n".join(members) + "\n" + "  " * depth + "}"
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[\n" + ",\n".join(inner + _laid_out(one, depth + 1) for one in value) + "\n" + "  " * depth + "]"
+        return "[\n" + ",\n".join(inner + _laid_out(item, depth + 1) for item in value) + "\n" + "  " * depth + "]"
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def render(outlines: Sequence[Outline]) -> RenderableType:
     """Return the first rows of every table, the notes, and the gains that do not follow from the values."""
-    return Group(*(part for one in outlines for part in _parts(one)))
+    return Group(*(part for outline in outlines for part in _parts(outline)))
 
 
-def _parts(one: Outline) -> Iterator[RenderableType]:
-    yield Text(f"{one.format}: {one.source}", style="bold")
-    if one.columns:
-        yield Text(f"columns of samples: {', '.join(one.columns)} (the first is the baseline); [unit, which is better]")
-    for table in one.tables:
+def _parts(outline: Outline) -> Iterator[RenderableType]:
+    yield Text(f"{outline.format}: {outline.source}", style="bold")
+    if outline.columns:
+        yield Text(
+            f"columns of samples: {', '.join(outline.columns)} (the first is the baseline); [unit, which is better]"
+        )
+    for table in outline.tables:
         yield Text()
         yield _title(table)
         yield Padding(_table(table), (0, 0, 0, 2), expand=False)
     yield Text()
-    yield from remarks(one)
-    for table in one.tables:
+    yield from remarks(outline)
+    for table in outline.tables:
         for cell in table.disagreements:
             yield Text.assemble(
                 ("! ", "yellow"),
@@ -90,20 +97,20 @@ def _parts(one: Outline) -> Iterator[RenderableType]:
             )
 
 
-def remarks(one: Outline) -> Iterator[Text]:
+def remarks(outline: Outline) -> Iterator[Text]:
     """Yield the notes on omissions and assumptions."""
-    for note in one.notes:
+    for note in outline.notes:
         yield Text.assemble(("! ", "yellow"), note)
 
 
-def sums(one: Outline) -> str:
+def sums(outline: Outline) -> str:
     """Return the size of an import in one line."""
-    samples = [row for table in one.tables for row in table.rows if row.samples is not None]
-    printed = [table for table in one.tables if table.layout != SAMPLES]
+    samples = [row for table in outline.tables for row in table.rows if row.samples is not None]
+    printed = [table for table in outline.tables if table.layout != SAMPLES]
     values = sum(len(column) for row in samples for column in row.samples or () if column is not None)
     parts = []
     if samples:
-        parts.append(f"{counted(values, 'sample')} in {counted(len(samples), 'row')} of {', '.join(one.columns)}")
+        parts.append(f"{counted(values, 'sample')} in {counted(len(samples), 'row')} of {', '.join(outline.columns)}")
     if printed:
         rows = sum(len(table.rows) for table in printed)
         wrong = sum(len(table.disagreements) for table in printed)
@@ -117,7 +124,7 @@ def sums(one: Outline) -> str:
 def _title(table: OutlineTable) -> Text:
     size = f"{counted(len(table.rows), 'row')} × {len(table.columns)}"
     if table.layout == SAMPLES:
-        n = sum(len(one) for row in table.rows for one in row.samples or () if one is not None)
+        n = sum(len(values) for row in table.rows for values in row.samples or () if values is not None)
         return Text.assemble((table.workload, "bold"), f": {size}, {counted(n, 'sample')}")
     names = dict.fromkeys(word for word in (table.title, table.workload) if word)
     where = f"line {table.line}, " if table.line else ""

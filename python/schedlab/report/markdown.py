@@ -58,7 +58,7 @@ def _lines(report: Report) -> Iterator[str]:
         moved = counters.beside(report).items()
         yield from _list("Counters that moved", [f"{' '.join(key[:2])}, {key[2]}: {text}" for key, text in moved])
     yield from _counters(report)
-    warnings = [f"**{escape(one.seen)}** → {escape(one.todo)}" for one in report.warnings]
+    warnings = [f"**{escape(warning.seen)}** → {escape(warning.todo)}" for warning in report.warnings]
     yield from _list("Warnings", warnings, escaped=True)
     yield from _list(words.UNMATCHED, list(words.unmatched(report)))
     yield from _list("Failed trials", words.failures(report))
@@ -137,11 +137,11 @@ def _effects(report: Report) -> Iterator[str]:
 
 
 def _printed(report: Report) -> Iterator[str]:
-    for one in report.printed:
-        yield f"\n## {escape(printed.title(one))}\n"
-        rows = [[escape(name), *map(escape, cells)] for name, cells in printed.texts(one)]
-        yield from table(["row", *map(escape, one.columns)], rows, [False, *[True] * len(one.columns)])
-        yield from _list("", printed.remarks(one))
+    for figures in report.printed:
+        yield f"\n## {escape(printed.title(figures))}\n"
+        rows = [[escape(name), *map(escape, cells)] for name, cells in printed.texts(figures)]
+        yield from table(["row", *map(escape, figures.columns)], rows, [False, *[True] * len(figures.columns)])
+        yield from _list("", printed.remarks(figures))
     if report.printed:
         yield from _paragraphs([printed.explanation(report.printed)])
 

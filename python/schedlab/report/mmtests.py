@@ -20,11 +20,11 @@ WIDEST = 10_000
 def render(report: Report, width: int | None = None) -> str:
     """Return MMTests' tables with footers, or the printed tables of a report without samples."""
     if report.mmtests is None:
-        tables = ["\n".join([printed.title(one), *printed.lines(one, width or WIDEST)]) for one in report.printed]
+        tables = ["\n".join([printed.title(table), *printed.lines(table, width or WIDEST)]) for table in report.printed]
         return "\n\n".join([*tables, printed.explanation(report.printed)]) + "\n"
     kinds = dict.fromkeys(run.kind for run in report.runs if run.sampled and run.kind not in ("real", "imported"))
     warnings = report.warnings if report.mmtests.stars == "verdicts" else []
-    return view_text(report.mmtests, [*(f"[{kind}]" for kind in kinds), *(f"! {one.seen}" for one in warnings)])
+    return view_text(report.mmtests, [*(f"[{kind}]" for kind in kinds), *(f"! {warning.seen}" for warning in warnings)])
 
 
 def view_text(view: View, footers: Sequence[str] = ()) -> str:

@@ -77,9 +77,9 @@ def remarks(table: PrintedTable) -> list[str]:
         if cell.tested is not None
     ]
     return tests + [
-        f"! line {one.line}, {one.row}, {one.column}: printed {one.printed:+.2f} %, the values give "
-        f"{one.recomputed:+.2f} % ({one.low:+.2f} to {one.high:+.2f})"
-        for one in table.disagreements
+        f"! line {gain.line}, {gain.row}, {gain.column}: printed {gain.printed:+.2f} %, the values give "
+        f"{gain.recomputed:+.2f} % ({gain.low:+.2f} to {gain.high:+.2f})"
+        for gain in table.disagreements
     ]
 
 

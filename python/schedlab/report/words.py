@@ -176,7 +176,10 @@ def unmatched(report: Report) -> Iterator[str]:
 
 def failures(report: Report) -> list[str]:
     """Return a line for each failed trial, with all lines of its reason."""
-    return [f"{one.position}: {one.workload} under {one.variant}: {one.reason.strip()}" for one in report.failures]
+    return [
+        f"{failure.position}: {failure.workload} under {failure.variant}: {failure.reason.strip()}"
+        for failure in report.failures
+    ]
 
 
 # Verdicts.

@@ -88,14 +88,14 @@ def network(folder: Path) -> Iterator[None]:
         yield
         return
     with _namespaces() as files:
-        made = []
+        links = []
         try:
             for link, file in zip(_links(folder), files, strict=False):
                 link.symlink_to(f"/proc/{os.getpid()}/fd/{file}")
-                made.append(link)
+                links.append(link)
             yield
         finally:
-            for link in made:
+            for link in links:
                 link.unlink(missing_ok=True)
 
 

@@ -73,7 +73,7 @@ def read_text(data: bytes | str, source: str, layouts: Sequence[Layout] = ()) ->
     ]
     if len(suspects) > _MOST_SUSPECTS:
         notes.append(f"and {len(suspects) - _MOST_SUSPECTS} more such places")
-    columns = tuple(dict.fromkeys(one.column for one in series))
+    columns = tuple(dict.fromkeys(each.column for each in series))
     return Import(FORMAT, source, columns, tuple(series), tuple(sorted(tables, key=_line)), tuple(notes))
 
 

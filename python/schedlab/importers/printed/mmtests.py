@@ -189,10 +189,10 @@ class Reader:
 
     def _header_above(self, rows: Sequence[_Row], count: int, floor: int) -> _Header | None:
         """Return the header of ``count`` columns above the rows; None if no line above names that many columns."""
-        whole = [row for row in rows if len(row.cells) == count and not row.wrapped]
-        if any(len(row.cells) > count for row in rows) and len(whole) * 2 <= len(rows):
+        complete = [row for row in rows if len(row.cells) == count and not row.wrapped]
+        if any(len(row.cells) > count for row in rows) and len(complete) * 2 <= len(rows):
             return None
-        zones = _zones(whole)
+        zones = _zones(complete)
         indent = min((len(row.text) - len(row.text.lstrip()) for row in rows), default=0)
         levels, corner, at = list[tuple[str, ...]](), "", rows[0].at
         words: list[str] = []

@@ -104,8 +104,8 @@ def _moved(report: Report) -> dict[tuple[str, str], list[Moved]]:
     def of_variant(variant: str, all_counters: Sequence[Counter]) -> Moved:
         if report.counters_named:
             return Moved(variant, all_counters, 0)
-        headlines = [one for one in all_counters if one.headline]
-        others = [one for one in all_counters if one.clear and one.counter not in HEADLINES]
+        headlines = [counter for counter in all_counters if counter.headline]
+        others = [counter for counter in all_counters if counter.clear and counter.counter not in HEADLINES]
         return Moved(variant, [*headlines, *others[:MOST_COUNTERS]], max(len(others) - MOST_COUNTERS, 0))
 
     return {key: [of_variant(*item) for item in variants.items()] for key, variants in rows.items()}

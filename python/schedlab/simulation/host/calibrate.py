@@ -90,9 +90,9 @@ def measured(schedload: str, machine: Mapping[str, Any], tries: int) -> Figures:
     storm = ("forkstorm", "--tasks", "1", "--warmup", "20ms", "--duration", "200ms")
     forks = [1000 * probes.samples(schedload, cpu, "latency", *storm) for _ in range(tries)]
     execs = [1000 * probes.samples(schedload, cpu, "latency", *storm, "--exec") for _ in range(tries)]
-    rest = sum(map(_ns, switch.values()))
+    switch_ns = sum(map(_ns, switch.values()))
     how = "a child of 'schedload forkstorm' on one CPU, less a wake-up and a switch"
-    figures |= _split([each - rest for each in forks], {key: costs[key] for key in ("fork", "exit", "wait")}, how)
+    figures |= _split([each - switch_ns for each in forks], {key: costs[key] for key in ("fork", "exit", "wait")}, how)
     how = "'schedload forkstorm --exec' less without"
     figures["exec"] = _figure([exec_ - fork for exec_, fork in zip(sorted(execs), sorted(forks), strict=True)], how)
     return figures

@@ -79,8 +79,8 @@ def _others(content: Object, rows: Parameters, column: str) -> Iterator[Samples]
 def _results(log: Log) -> Iterator[_Result]:
     seen: dict[str, int] = {}
     for content in objects_of(load(log).get("results")):
-        given = inner(content, "parameters")
-        parameters = {str(name): parameter(value) for name, value in given.items()} if isinstance(given, dict) else {}
+        values = inner(content, "parameters")
+        parameters = {str(name): parameter(value) for name, value in values.items()} if isinstance(values, dict) else {}
         words = " ".join(f"{name}={value}" for name, value in parameters.items())
         name = words or str(content.get("command") or "command")
         seen[name] = seen.get(name, 0) + 1
