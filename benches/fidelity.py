@@ -164,8 +164,8 @@ def main() -> None:
     """Print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=11, help="trials of each side (default 11)")
-    options.add_argument("--seconds", type=int, default=2, help="of workloads that have a duration (default 2)")
-    options.add_argument("--only", default="", help="pairs whose label holds this text")
+    options.add_argument("--seconds", type=int, default=2, help="duration of timed workloads in seconds (default 2)")
+    options.add_argument("--only", default="", help="run only pairs whose label contains this text")
     chosen = options.parse_args()
     pairs = [*hackbenches(), *pipes(), *networks(chosen.seconds), *services(chosen.seconds)]
     print(f"Linux {platform.release()}, {os.cpu_count()} CPUs, {chosen.rounds} rounds\n")

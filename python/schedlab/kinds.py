@@ -1,8 +1,12 @@
-"""The origin of a run's figures (real, emulated, simulated), and its consequences for their meaning."""
+"""Kinds of figures: their origin (real, emulated, simulated) with its consequences, and the direction of a metric."""
 
 from __future__ import annotations
 
 import re
+from typing import Literal
+
+Direction = Literal["lower", "higher"]
+"""Which values of a metric are better."""
 
 REAL, SIMULATED = "real", "simulated"
 EMULATED, VIRTUAL, DETERMINISTIC = "real, emulated", "real, virtual machine", "real, emulated, deterministic"

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedlab.errors import SchedlabError
-
-Direction = Literal["lower", "higher"]
-"""Which values of a metric are better."""
+from schedlab.kinds import Direction
 
 Spread = Literal["", "standard deviation", "standard error", "unknown"]
 """Kind of a printed ±: standard deviation of the samples, standard error of their mean, or not stated."""

@@ -11,7 +11,8 @@ from hypothesis import assume, given, settings
 from scipy import stats
 
 from schedlab.analysis.gains import disagreements, recompute, summary_test
-from schedlab.results import Cell, Direction, Table, TableRow
+from schedlab.kinds import Direction
+from schedlab.results import Cell, Table, TableRow
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 

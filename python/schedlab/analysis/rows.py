@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
 
-Direction = Literal["lower", "higher"]
-"""Which values of a metric are better."""
+from schedlab.kinds import Direction
 
 
 class Word(StrEnum):

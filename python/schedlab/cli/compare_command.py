@@ -41,7 +41,7 @@ def compare(
     width: Width = None,
     samples: Samples = False,
     table: Tables = None,
-    fail_on: Annotated[FailOn | None, typer.Option(help="Exit with 1 when a verdict is this.")] = None,
+    fail_on: Annotated[FailOn | None, typer.Option(help="Exit with status 1 if a verdict is this word.")] = None,
 ) -> None:
     """Compare measured or imported runs in their common rows.
 

@@ -16,7 +16,8 @@ from schedlab.cli.options import Tables, store_path
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
     from schedlab.importers.outline import Outline
-    from schedlab.results import Direction, Import
+    from schedlab.kinds import Direction
+    from schedlab.results import Import
     from schedlab.store.reading import Run
 
 

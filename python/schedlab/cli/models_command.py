@@ -24,7 +24,7 @@ def list_machines() -> None:
     from schedlab.simulation import models
 
     shipped = [models.machine(name) for name in models.machine_names()]
-    _table(("machine", "CPUs", "nodes", "what it is"), [(m.name, str(m.cpus), str(m.nodes), m.about) for m in shipped])
+    _table(("machine", "CPUs", "nodes", "description"), [(m.name, str(m.cpus), str(m.nodes), m.about) for m in shipped])
 
 
 @machines.command("show")

@@ -30,9 +30,9 @@ def run(
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of this file.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the order; default the file's, or a new one.")
+        int | None, typer.Option(min=0, help="Random seed of the run. Default: the file's seed, or a new one.")
     ] = None,
-    fail_on: Annotated[FailOn | None, typer.Option(help="Exit with 1 when a verdict is this.")] = None,
+    fail_on: Annotated[FailOn | None, typer.Option(help="Exit with status 1 if a verdict is this word.")] = None,
     sysroot: Sysroot = None,
     target: Annotated[
         str | None,

@@ -27,7 +27,7 @@ def workloads(
             nearest = f"did you mean {error.nearest[0]!r}?" if error.nearest else "'schedlab workloads' lists them"
             raise SchedlabError(str(error), todo=nearest) from error
         return
-    listed = table("use", "what it is", "here")
+    listed = table("use", "description", "here")
     for use in registry.names():
         adapter = registry.adapter(use)
         tools = missing(adapter)

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from schedlab.results import Direction, Import, ImportProblem, Series, Table, showable
+from schedlab.kinds import Direction
+from schedlab.results import Import, ImportProblem, Series, Table, showable
 
 _TOO_LARGE = 1e100
 """No measurement is as large; the squares of larger values would be infinite."""

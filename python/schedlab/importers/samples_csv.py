@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import cast
 
-from schedlab.results import Direction, ImportProblem
+from schedlab.kinds import Direction
+from schedlab.results import ImportProblem
 from schedlab.workloads.json_logs import parameter
 from schedlab.workloads.metrics import MetricSpec
 from schedlab.workloads.reading import Log, Parameters, Reader, Reading, Samples

@@ -14,7 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from schedlab.analysis.gains import Recomputed
 from schedlab.analysis.mmtests.tables import View
-from schedlab.analysis.rows import Direction, Word
+from schedlab.analysis.rows import Word
+from schedlab.kinds import Direction
 
 SCHEMA = 2
 """Version of the JSON schema. It is raised when a field changes its meaning or goes; new fields leave it as it is."""

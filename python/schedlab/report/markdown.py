@@ -89,7 +89,7 @@ def _facts(report: Report) -> Iterator[str]:
         ]
         for column in report.columns
     ]
-    yield from table(["column", "what it is", "machine"], rows, [False] * 3)
+    yield from table(["column", "description", "machine"], rows, [False] * 3)
 
 
 def _heading(row: Row) -> str:

@@ -91,7 +91,7 @@ def _heading(report: Report) -> RenderableType:
         return text
     table = _plain_table()
     table.add_column("column", overflow="fold", max_width=NAMES)
-    table.add_column("what it is", overflow="fold")
+    table.add_column("description", overflow="fold")
     for column in report.columns:
         machine = words.machine(report.run_of(column))
         line = f"{words.column_line(report, column)}{f'; {machine}' if machine else ''}"

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from schedlab import kinds, units
-from schedlab.analysis.rows import DIFFERENT, Direction, Word
+from schedlab.analysis.rows import DIFFERENT, Word
+from schedlab.kinds import Direction
 from schedlab.report.document import Column, Report, Row, Run
 from schedlab.report.numbers import p_value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schedlab.results import Direction
+from schedlab.kinds import Direction
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from schedlab.results import Direction
+from schedlab.kinds import Direction
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from schedlab.results import Direction, ImportProblem, Spread
+from schedlab.kinds import Direction
+from schedlab.results import ImportProblem, Spread
 
 Columns = Literal["runs", "metrics"]
 Gains = Literal["improvement", "change"]

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from schedlab.importers.printed.benchmarks import Benchmark, benchmark
-from schedlab.results import Cell, Direction, TableRow
+from schedlab.kinds import Direction
+from schedlab.results import Cell, TableRow
 
 Parameters = dict[str, str | int | float]
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 
 from schedlab.importers.printed.benchmarks import benchmark
 from schedlab.importers.printed.lines import Line, is_rule, malformed, unique
-from schedlab.results import Cell, Direction, Table, TableRow
+from schedlab.kinds import Direction
+from schedlab.results import Cell, Table, TableRow
 
 _TITLE = re.compile(r"\s*Performance counter stats for (?P<command>.+?)(?: \((?P<runs>\d+) runs\))?:?\s*\Z")
 _NUMBER = r"(?:\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"

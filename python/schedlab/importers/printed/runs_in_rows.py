@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schedlab.importers.printed.lines import Line, Part, malformed, title_above, unique
-from schedlab.results import Cell, Direction, Table, TableRow
+from schedlab.kinds import Direction
+from schedlab.results import Cell, Table, TableRow
 
 LAYOUT = "runs in rows"
 

@@ -14,7 +14,8 @@ import re
 from collections.abc import Sequence
 
 from schedlab.importers.printed.lines import Line, Part, title_above, unique
-from schedlab.results import Cell, Direction, Table, TableRow
+from schedlab.kinds import Direction
+from schedlab.results import Cell, Table, TableRow
 
 _CELL = re.compile(
     r"\s*\*?(?P<label>\d\d(?:\.\d+)?th):\s+(?P<value>\d+(?:\.\d+)?)\s*(?:\(\d+ samples\))?\s*(?:\||\Z|(?=\s\s))"

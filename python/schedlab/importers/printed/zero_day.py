@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from schedlab.importers.printed.lines import Line, Part, is_rule, malformed, unique
-from schedlab.results import Cell, Direction, Table, TableRow
+from schedlab.kinds import Direction
+from schedlab.results import Cell, Table, TableRow
 
 _HEADER = re.compile(r"\s*(?:%stddev|fail:runs)(?:\s+%(?:change|reproduction)\s+(?:%stddev|fail:runs))+\s*\Z")
 _POINTERS = re.compile(r"[\s\\|/]+\Z")
