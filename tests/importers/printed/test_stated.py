@@ -237,3 +237,16 @@ def test_every_key_is_parsed_explained_and_documented() -> None:
     with pytest.raises(ImportProblem) as caught:
         layouts("x=1")
     assert [key for key in keys if f"{key}: " not in caught.value.todo or f"| `{key}` |" not in document] == []
+
+
+def test_under_decimal_commas_a_point_separates_thousands_or_is_refused() -> None:
+    table = only(by_layout("case base patched\nx 1.234,5 12.345.678\n", "columns=runs,decimal=comma"))
+    assert [values(each) for each in table.rows] == [[1234.5, 12345678]]
+    for figure in ("1.25", "2.00", "12.34.567", "1,234.5"):
+        with pytest.raises(ImportProblem, match="does not separate thousands"):
+            by_layout(f"case base patched\nx 1,5 {figure}\n", "columns=runs,decimal=comma")
+
+
+def test_names_of_kernels_are_kept_as_printed() -> None:
+    table = only(by_layout("kernel time\n6.1 10\n6.10 11\n6.12 12\n", "columns=metrics,better=lower,baseline=6.10"))
+    assert set(table.columns) == {"6.1", "6.10", "6.12"}

@@ -162,9 +162,11 @@ def _label(row: _Split, header: Sequence[str], layout: Layout) -> dict[str, str 
 
 
 def _number_or_text(text: str) -> str | int | float:
-    if re.fullmatch(r"\d{1,15}", text):
-        return int(text)
-    return float(text) if re.fullmatch(r"\d{1,15}\.\d{1,15}", text) else text
+    """Return a number if it prints as the text does: ``6.10`` is the name of a kernel, not 6.1."""
+    if re.fullmatch(r"\d{1,15}(\.\d{1,15})?", text):
+        number = float(text) if "." in text else int(text)
+        return number if str(number) == text else text
+    return text
 
 
 @dataclass(frozen=True)
@@ -175,12 +177,22 @@ class _Figure:
     unit: str
 
 
+def _with_decimal_points(text: str) -> str | None:
+    """Convert decimal commas to points; None if a point is anything but a separator of thousands."""
+    if "." in re.sub(r"(?<![\d.,])\d{1,3}(\.\d{3})+(?![\d.])", "", text):
+        return None
+    return text.replace(".", "").replace(",", ".")
+
+
 def _figure(row: _Split, place: int, layout: Layout, source: str) -> _Figure:
     """Read a field: a value, its unit, a spread and a change; anything else is refused."""
     text = row.fields[place]
     if text in _MISSING:
         return _Figure(Cell(None, text), "")
-    plain = text.replace(".", "").replace(",", ".") if layout.decimal == "comma" else text
+    plain = _with_decimal_points(text) if layout.decimal == "comma" else text
+    if plain is None:
+        why = f'column {place + 1} has a point that does not separate thousands: "{showable(text[:40])}"'
+        raise _misfit(source, row.line, why)
     match = _VALUE.match(plain)
     if match is None:
         raise _misfit(source, row.line, f'column {place + 1} is not a figure: "{showable(text[:40])}"')
