@@ -17,7 +17,7 @@ PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgre
 help:
 	@echo "make build    .venv/bin/schedlab with its simulator, and .venv/bin/schedload"
 	@echo "make demo     build, then run examples/first.toml on this machine's kernel"
-	@echo "make quick    formats, lints, types, and a selection of tests: a minute"
+	@echo "make quick    formats, lints, types, and a selection of tests: a few minutes"
 	@echo "make test     everything that must pass; what continuous integration runs"
 	@echo "make verify   comparisons with this machine's kernel and clock: for a machine that does nothing else"
 	@echo "make bench    the figures that the documentation quotes"
