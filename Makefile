@@ -12,17 +12,19 @@ SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
 	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4
 
-.PHONY: help build demo test quick verify lint rust-tests test-rust test-python packages bench lock clean
+.PHONY: help build demo test quick verify lint rust-tests test-rust test-python packages bench torture mutants lock clean
 
 help:
 	@echo "make build    .venv/bin/schedlab with its simulator, and .venv/bin/schedload"
 	@echo "make demo     build, then run examples/first.toml on this machine's kernel"
-	@echo "make quick    formats, lints, types, and a selection of tests: a few minutes"
+	@echo "make quick    formats, lints, types, and all tests that are not marked slow: two minutes on two idle CPUs"
 	@echo "make test     everything that must pass; what continuous integration runs"
 	@echo "make verify   comparisons with this machine's kernel and clock: for a machine that does nothing else"
 	@echo "make bench    the figures that the documentation quotes"
+	@echo "make torture  kills, damaged files and full disks, with figures of the losses: twenty minutes"
+	@echo "make mutants  changes of the code that no test notices: PACKAGE=store SAMPLE=40 SEED=1 SECONDS=3600"
 	@echo "make lock     resolve the newest Python packages into requirements.lock"
-	@echo "make clean    remove what was built"
+	@echo "make clean    remove everything that was built"
 
 # Compiled here, Python's modules load fast also for users who may not write beside them, or whose Python writes nothing.
 build: $(BIN)/schedload $(BIN)/schedlab $(SIMULATOR)
@@ -83,11 +85,14 @@ lint: $(VENV)/.dev toolchain
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Limits the time of each test (.config/nextest.toml). A Python package contains the program, whose build takes minutes.
+NEXTEST := $(BIN)/cargo-nextest nextest run --cargo-quiet --locked
+
 rust-tests: toolchain
 	@cargo test --quiet --locked --workspace --no-run
 
-test-rust:
-	cargo test --quiet --locked --workspace
+test-rust: $(VENV)/.dev
+	$(NEXTEST) --workspace
 
 # Two processes; tests/conftest.py says which tests share one.
 test-python: build $(VENV)/.dev
@@ -98,20 +103,36 @@ test: packages
 	@$(MAKE) --no-print-directory -j2 --output-sync=target build lint rust-tests
 	@$(MAKE) --no-print-directory test-rust test-python
 
-QUICK := tests/analysis tests/comparison tests/experiment tests/importers tests/report tests/store tests/test_*.py
 quick: build lint
-	cargo test --quiet --locked --package schedlab-workload
-	$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not (verify or root or real)" $(QUICK)
+	$(NEXTEST) --package schedlab-workload
+	$(BIN)/python -m pytest --quiet --numprocesses 2 --hypothesis-profile quick -m "not (verify or root or real or slow)"
 
 verify: build $(VENV)/.dev
-	cargo test --quiet --locked --workspace -- --ignored
+	$(NEXTEST) --workspace --run-ignored only --test-threads 1
 	$(BIN)/python -m pytest -m verify
 
 bench: build
 	$(BIN)/python benches/overhead.py
 	$(BIN)/python benches/startup.py
+	$(BIN)/python benches/report_speed.py --formats mmtests html
 	$(BIN)/python benches/hackbench_fidelity.py
 	$(BIN)/python -m benches.study
+
+TORTURE ?= --seed 1
+torture: build $(VENV)/.dev
+	$(BIN)/python tests/torture.py $(TORTURE)
+
+# cosmic-ray has an environment of its own: the tests run in theirs. cargo-mutants is needed for PACKAGE=sim only.
+PACKAGE := experiment
+SAMPLE := 40
+SEED := 1
+SECONDS := 3600
+$(VENV)-mutants/bin/cosmic-ray: | $(BIN)/python
+	$(PYTHON) -m venv $(VENV)-mutants
+	$(VENV)-mutants/bin/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray==8.7.0'
+
+mutants: build $(VENV)/.dev $(VENV)-mutants/bin/cosmic-ray
+	$(VENV)-mutants/bin/python tests/mutants.py $(PACKAGE) --sample $(SAMPLE) --seed $(SEED) --seconds $(SECONDS)
 
 # The newest versions that pyproject.toml allows, resolved in an environment of their own.
 lock:

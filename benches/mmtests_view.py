@@ -1,9 +1,10 @@
-"""From an MMTests tree to its comparison: seconds of whole processes, ours and, in turn, MMTests' own script.
+"""Time the comparison of the runs in an MMTests tree, by schedlab and by MMTests' own script, in whole processes.
 
     .venv/bin/python benches/mmtests_view.py [--runs 7] [--samples 240 24000] [--mmtests PATH/bin/compare-mmtests.pl]
 
-Two runs of SAMPLES each: a quarter hackbench, will-it-scale and tbench (many samples a log), a quarter netperf (a log
-a sample). MMTests' script is asked once for each of the four benchmarks, as its compare-kernels.sh does.
+The tree has two runs of SAMPLES samples each. A quarter of them belongs to each of hackbench, will-it-scale and tbench,
+whose logs contain many samples, and to netperf, whose logs contain one sample. MMTests' script is started once for each
+benchmark, as compare-kernels.sh does. The two programs are run alternately.
 """
 
 from __future__ import annotations
@@ -20,16 +21,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-OURS = """
-import sys
-from pathlib import Path
-from schedlab.analysis.mmtests import view
-from schedlab.importers.columns import to_columns
-from schedlab.importers.mmtests import read
-from schedlab.report.mmtests import view_text
-sys.stdout.write(view_text(view(to_columns([read(Path(sys.argv[1]))]))))
-"""
 COUNTS = (1, 2, 4, 8, 16, 32)
+"""Groups, tasks, clients or sizes of each benchmark."""
 
 
 def hackbench(logs: Path, noise: Callable[[float], float], repeats: int) -> None:
@@ -72,48 +65,49 @@ BENCHMARKS = {
 
 
 def make_tree(folder: Path, samples: int) -> Path:
-    """Write the runs ``base`` and ``new`` with this many samples each."""
-    chance = random.Random(samples)
+    """Write an MMTests tree with the runs ``base`` and ``new`` of ``samples`` samples each; return its folder."""
+    rng = random.Random(samples)
     for run in ("base", "new"):
         for benchmark, (fill, *_) in BENCHMARKS.items():
             logs = folder / run / "iter-0" / benchmark / "logs"
             logs.mkdir(parents=True)
-            fill(logs, lambda level: level * (1 + 0.1 * chance.random()), samples // len(BENCHMARKS) // len(COUNTS))
+            fill(logs, lambda level: level * (1 + 0.1 * rng.random()), samples // len(BENCHMARKS) // len(COUNTS))
     return folder
 
 
 def seconds(commands: Sequence[Sequence[str | Path]]) -> tuple[float, float]:
-    """Wall and CPU time of the commands, one after the other."""
+    """Run the commands one after the other; return their wall time and CPU time in seconds."""
     started, before = time.perf_counter(), os.times()
     for command in commands:
         done = subprocess.run(command, capture_output=True, check=True)
         if done.stdout.count(b"%)") < 10:
-            raise SystemExit(f"{command[0]} printed no comparison: {done.stderr.decode()[-500:]}")
+            raise SystemExit(f"{command[0]} printed no comparison:\n{done.stderr.decode()[-500:]}")
     after = os.times()
     cpu = after.children_user - before.children_user + after.children_system - before.children_system
     return time.perf_counter() - started, cpu
 
 
 def main() -> None:
-    """Print a line for each size and script."""
+    """Print a line for each number of samples and each program."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--runs", type=int, default=7)
-    options.add_argument("--samples", type=int, nargs="+", default=[240, 24_000])
-    options.add_argument("--mmtests", type=Path, help="compare-mmtests.pl to compare with")
+    options.add_argument("--runs", type=int, default=7, help="runs of each program (default 7)")
+    options.add_argument("--samples", type=int, nargs="+", default=[240, 24_000], help="samples of each run")
+    options.add_argument("--mmtests", type=Path, help="MMTests' compare-mmtests.pl; without it only schedlab is timed")
     chosen = options.parse_args()
-    print(f"{'samples a run':>13}  {'':<8} {'wall s: median (range)':>24} {'CPU s: median':>14}")
+    schedlab = Path(sys.executable).with_name("schedlab")
+    print(f"{'samples / run':>13}  {'':<8} {'wall s: median (range)':>24} {'CPU s: median':>14}")
     for samples in chosen.samples:
         with tempfile.TemporaryDirectory() as folder:
             tree = make_tree(Path(folder), samples)
-            scripts = {"schedlab": [[sys.executable, "-c", OURS, tree]]}
+            programs = {"schedlab": [[schedlab, "compare", tree / "base", tree / "new", "--format", "mmtests"]]}
             if chosen.mmtests:
-                theirs = ["perl", chosen.mmtests, "-d", tree, "-n", "base,new", "-b"]
-                scripts["MMTests"] = [[*theirs, name, *part] for name, (_, *part) in BENCHMARKS.items()]
-            taken: dict[str, list[tuple[float, float]]] = {name: [] for name in scripts}
+                script = ["perl", chosen.mmtests, "-d", tree, "-n", "base,new", "-b"]
+                programs["MMTests"] = [[*script, name, *part] for name, (_, *part) in BENCHMARKS.items()]
+            times: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
             for _ in range(chosen.runs):
-                for name, commands in scripts.items():
-                    taken[name].append(seconds(commands))
-        for name, figures in taken.items():
+                for name, commands in programs.items():
+                    times[name].append(seconds(commands))
+        for name, figures in times.items():
             walls, cpus = zip(*figures, strict=True)
             spread = f"{statistics.median(walls):.2f} ({min(walls):.2f} … {max(walls):.2f})"
             print(f"{samples:>13}  {name:<8} {spread:>24} {statistics.median(cpus):>14.2f}")

@@ -1,9 +1,9 @@
-"""Overhead of the harness per trial: wall time minus the workload's time, over a run of ``true``.
+"""Measure the overhead of schedlab per trial: wall time minus the workload's time, with the workload ``true``.
 
     .venv/bin/python benches/overhead.py [--blocks 60] [--tunables]
 
-The workload's own time is the launcher's clock around the command; the rest is starting the launcher, watching,
-parsing, writing tunables (with --tunables, as root) and committing the row.
+The launcher measures the workload's time. The overhead consists of starting the launcher, reading counters, parsing the
+output, writing tunables (with --tunables, as root) and storing the trial.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
-from schedlab.measurement import Measurement
-from schedlab.store import writing
+from schedlab.results.measurement import Measurement
+from schedlab.store import writer
 from schedlab.store.file import open_store
 from schedlab.targets.host import Host
 
@@ -41,30 +41,32 @@ run = "true"
 
 
 def main() -> None:
-    """Run, and print the distribution of the overhead in milliseconds."""
+    """Run the experiment, and print the distribution of the overhead in milliseconds."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--blocks", type=int, default=60)
-    options.add_argument("--tunables", action="store_true", help="also switch vm.stat_interval (root)")
+    options.add_argument("--blocks", type=int, default=60, help="blocks of the experiment (default 60)")
+    options.add_argument(
+        "--tunables", action="store_true", help="one variant also changes vm.stat_interval (needs root)"
+    )
     given = options.parse_args()
     tunables = 'tunables = { "vm.stat_interval" = 2 }' if given.tunables else ""
     text = EXPERIMENT.format(blocks=given.blocks, tunables=tunables)
-    made = plan(parse(text, "overhead"), seed=1)
+    run_plan = plan(parse(text, "overhead"), seed=1)
     overhead: list[float] = []
-    last = 0.0
+    started = 0.0
 
-    def tell(trial: Trial, measurement: Measurement | None) -> None:
-        nonlocal last
+    def on_trial(trial: Trial, measurement: Measurement | None) -> None:
+        nonlocal started
         if measurement is None:
-            last = time.perf_counter()
+            started = time.perf_counter()
         elif trial.phase == "measure":
-            own = next(metric.value for metric in measurement.metrics if metric.spec.name == "elapsed")
-            overhead.append(1000 * (time.perf_counter() - last - own))
+            elapsed = next(metric.value for metric in measurement.metrics if metric.spec.name == "elapsed")
+            overhead.append(1000 * (time.perf_counter() - started - elapsed))
 
     with tempfile.TemporaryDirectory() as folder:
         target = Host(journal_dir=Path(folder) / "journal")
         engine = open_store(Path(folder) / "store.sqlite", create=True)
-        new = writing.NewRun(made, target.name, target.kind, False, text, "overhead", {}, "bench")
-        execute(made, target, engine, writing.begin(engine, new), tell)
+        new = writer.NewRun(run_plan, target.name, target.kind, False, text, "overhead", {}, "bench")
+        execute(run_plan, target, engine, writer.begin(engine, new), on_trial)
     low, middle, high = statistics.quantiles(overhead, n=4)
     worst = max(overhead)
     print(f"overhead over {len(overhead)} trials: median {middle:.2f} ms, quartiles {low:.2f} and {high:.2f} ms, "

@@ -1,8 +1,8 @@
-"""Response times of the command: ``schedlab --version``, ``--help``, and ``report`` on a run of 100,000 samples.
+"""Time ``schedlab --version``, ``schedlab --help``, and ``schedlab report`` on a run of 100,000 samples.
 
     .venv/bin/python benches/startup.py [--runs 9]
 
-Wall time and CPU time of whole processes, median and range; the commands are run in turn.
+The output contains median and range of the wall time and the CPU time of whole processes. The commands alternate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
-from schedlab.store import writing
+from schedlab.store import writer
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Scripted
 
@@ -48,22 +48,23 @@ groups = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
 def make_store(path: Path) -> None:
-    """A scripted run of 100,000 log-normal samples; its commits need not survive a power loss."""
+    """Write a store with a scripted run of 100,000 log-normal samples."""
     rng = random.Random(1)
-    made = plan(parse(EXPERIMENT, "large"), seed=1)
+    run_plan = plan(parse(EXPERIMENT, "large"), seed=1)
     engine = open_store(path, create=True)
-    new = writing.NewRun(made, "scripted", "scripted", False, EXPERIMENT, "large", {}, "bench")
+    new = writer.NewRun(run_plan, "scripted", "scripted", False, EXPERIMENT, "large", {}, "bench")
 
     def script(trial: Trial) -> float:
         return math.exp(rng.gauss(0, 0.02))
 
+    # Wait for no disk: the store is thrown away.
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA synchronous = OFF")
-    execute(made, Scripted(script), engine, writing.begin(engine, new), lambda trial, measurement: None)
+    execute(run_plan, Scripted(script), engine, writer.begin(engine, new), lambda trial, measurement: None)
 
 
 def timed(argv: list[str]) -> tuple[float, float]:
-    """Wall and CPU seconds of one process."""
+    """Run a command; return its wall time and CPU time in seconds."""
     began, before = time.perf_counter(), os.times()
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
     after = os.times()
@@ -72,9 +73,9 @@ def timed(argv: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Time each command, in turn, and print the figures."""
+    """Run the commands alternately, and print their times."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--runs", type=int, default=9)
+    options.add_argument("--runs", type=int, default=9, help="counted runs of each command (default 9)")
     runs = options.parse_args().runs
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         store = Path(folder) / "store.sqlite"

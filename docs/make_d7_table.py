@@ -26,22 +26,22 @@ RUNS = {
     "sched4": ("2.5.59-sched4", "2.5.59-sched4-2"),
     "ricksched": ("2.5.59-ricksched", "2.5.59-ricksched2"),
 }
-"""The mail's runs of each part of the stack."""
+"""Names of the runs in the mail, for each part of the stack."""
 STEPS = {"3": ("2.5.59", "sched3"), "4": ("sched3", "sched4"), "5": ("sched4", "ricksched")}
 
 Row = tuple[str, str, int]
-"""Name of the workload on the page, the mail's metric, and the parameter that distinguishes rows."""
+"""Workload of the mail, its metric, and the value of the parameter that distinguishes the rows."""
 ROWS: dict[str, tuple[str, str]] = {
     "kernbench": ("kernbench-native", "jobs_per_cpu"),
     "SDET": ("scripts", "streams"),
     "schedbench": ("schedbench", "processes"),
 }
 METRICS = {"Elapsed": ("Elapsed", "elapsed"), "Throughput": ("throughput",)}
-"""The mail's metrics in the table, with their names in the simulated programs."""
+"""Metrics of the mail, with their names in the simulated programs."""
 
 
 def main() -> None:
-    """Read both reports and put the table into the page."""
+    """Read both reports, and write the table into the page."""
     printed, simulated = (json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:3])
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -49,23 +49,23 @@ def main() -> None:
 
 
 def table(printed: Mapping[str, Any], simulated: Mapping[str, Any]) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     heads = [f"patch {patch}: report | simulated" for patch in STEPS]
     lines = [f"| row | {' | '.join(heads)} |", f"|---|{'---:|---:|' * len(STEPS)}"]
     for row, runs in mail(printed):
         steps = stack(simulated, row)
-        cells = [f"{told(runs, *ends)} | {shown(steps.get(ends[1]))}" for ends in STEPS.values()]
+        cells = [f"{measured_change(runs, *ends)} | {simulated_change(steps.get(ends[1]))}" for ends in STEPS.values()]
         lines.append(f"| {row[0]} {row[2]}, {row[1]} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def mail(printed: Mapping[str, Any]) -> Iterator[tuple[Row, dict[str, list[float]]]]:
-    """The mail's rows with the figures of each part of the stack; a run that crashed is missing."""
-    for each in printed["printed"]:
-        name = next((name for name in ROWS if name.lower() == each["workload"].lower()), None)
+    """Yield each row of the mail with the figures of each part of the stack. A run that crashed has no figure."""
+    for table in printed["printed"]:
+        name = next((name for name in ROWS if name.lower() == table["workload"].lower()), None)
         if name is None:
             continue
-        for row in each["rows"]:
+        for row in table["rows"]:
             if row["operation"] not in METRICS:
                 continue
             figures = {cell["column"]: cell["value"] for cell in row["cells"] if cell["value"]}
@@ -75,17 +75,17 @@ def mail(printed: Mapping[str, Any]) -> Iterator[tuple[Row, dict[str, list[float
 
 
 def stack(simulated: Mapping[str, Any], row: Row) -> dict[str, Mapping[str, Any]]:
-    """The simulated steps of a row, by the variant that each ends at."""
+    """Return the simulated steps of a row, by the last variant of each step."""
     program, parameter = ROWS[row[0]]
-    for each in simulated["stacks"]:
-        same = each["workload"] == program and each["parameters"].get(parameter) == row[2]
-        if same and each["metric"] in METRICS[row[1]]:
-            return {step["until"]: step for step in each["steps"]}
+    for simulated_row in simulated["stacks"]:
+        matches = simulated_row["workload"] == program and simulated_row["parameters"].get(parameter) == row[2]
+        if matches and simulated_row["metric"] in METRICS[row[1]]:
+            return {step["until"]: step for step in simulated_row["steps"]}
     return {}
 
 
-def told(runs: Mapping[str, list[float]], since: str, until: str) -> str:
-    """Change between the means of the mail's runs, and distance between its runs of one kernel, in per cent."""
+def measured_change(runs: Mapping[str, list[float]], since: str, until: str) -> str:
+    """Format the change between the means of the mail's runs, and the largest difference of runs of one kernel."""
     before, after = runs[since], runs[until]
     if not before or not after:
         return "–"
@@ -94,8 +94,8 @@ def told(runs: Mapping[str, list[float]], since: str, until: str) -> str:
     return f"{change:+.1%}" + (f" (runs {max(apart):.1%} apart)" if apart else "")
 
 
-def shown(step: Mapping[str, Any] | None) -> str:
-    """A simulated step with its interval and verdict."""
+def simulated_change(step: Mapping[str, Any] | None) -> str:
+    """Format the change of a simulated step with its interval and verdict."""
     if step is None:
         return "–"
     if step["ratio"] == step["low"] == step["high"] == 1:

@@ -1,6 +1,8 @@
-"""Write the table of docs/virtual-machines.md: the same programs on a real kernel in a guest and on a simulated one.
+"""Write the table of docs/virtual-machines.md: the same programs on a kernel in a guest and on a simulated machine.
 
-.venv/bin/python docs/make_guest_table.py        about five minutes: one boot per block, instructions counted
+    .venv/bin/python docs/make_guest_table.py
+
+Takes about five minutes: the guest counts instructions, and boots once for each block.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ from pathlib import Path
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
-from schedlab.measurement import Measurement
 from schedlab.report.numbers import figure
-from schedlab.store import writing
+from schedlab.results.measurement import Measurement
+from schedlab.store import writer
 from schedlab.store.file import open_store
 from schedlab.targets.selection import choose
 
@@ -62,10 +64,10 @@ duration = 5
 Counters = Mapping[str, float]
 
 
-def _sum(counters: Counters, fits: Callable[[str], bool]) -> float | None:
-    """Sum of the matching counters; None without a match."""
-    found = [value for name, value in counters.items() if fits(name)]
-    return sum(found) if found else None
+def _sum(counters: Counters, matches: Callable[[str], bool]) -> float | None:
+    """Return the sum of the counters whose names match, or None if no name matches."""
+    values = [value for name, value in counters.items() if matches(name)]
+    return sum(values) if values else None
 
 
 def _domains(what: str) -> Callable[[Counters], float | None]:
@@ -77,7 +79,7 @@ def _of(*names: str) -> Callable[[Counters], float | None]:
 
 
 def _across(counters: Counters) -> float | None:
-    """Migrations between nodes: counted by a guest; in the simulator, migrations beyond the node."""
+    """Return the migrations between nodes. A guest counts them; the simulator counts migrations by distance."""
     if "node-migrations" in counters:
         return counters["node-migrations"]
     return _sum(counters, lambda name: "_migrations." in name and name.endswith((".near", ".far")))
@@ -96,53 +98,53 @@ COUNTS: dict[str, Callable[[Counters], float | None]] = {
 
 
 def main() -> None:
-    """Measure and simulate everything, and put the table into the page."""
-    made = table()
+    """Run the programs on both targets, and write the table into the page."""
+    text = table()
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{made}\n\n{END}{after}", encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
 def table() -> str:
-    """Table as Markdown: medians of the blocks, with minimum and maximum."""
-    sides = [measured(target) for target in TARGETS]
+    """Return the table as Markdown: medians of the blocks, with minimum and maximum."""
+    guest, simulated = (counters_of(target) for target in TARGETS)
     lines = ["| program | count | guest, Linux 6.12 | simulated, linux-6.12 |", "|---|---|---|---|"]
-    for use, blocks in sides[0].items():
+    for use in guest:
         for name, count in COUNTS.items():
-            cells = [_cell([count(counters) for counters in side]) for side in (blocks, sides[1][use])]
+            cells = [_cell([count(counters) for counters in blocks[use]]) for blocks in (guest, simulated)]
             lines.append(f"| {use} | {name} | {cells[0]} | {cells[1]} |")
     return "\n".join(lines)
 
 
 def _cell(values: list[float | None]) -> str:
-    known = sorted(value for value in values if value is not None)
-    if len(known) < len(values):
+    counted = sorted(value for value in values if value is not None)
+    if len(counted) < len(values):
         return "not counted"
-    return f"{figure(known[len(known) // 2])} ({figure(known[0])} to {figure(known[-1])})"
+    return f"{figure(counted[len(counted) // 2])} ({figure(counted[0])} to {figure(counted[-1])})"
 
 
-def measured(spec: str) -> dict[str, list[Counters]]:
-    """Counters of every block by workload; a trial that fails ends it."""
+def counters_of(spec: str) -> dict[str, list[Counters]]:
+    """Run the experiment on a target; return each block's counters by workload. A failed trial ends the program."""
     experiment = parse(EXPERIMENT, "the experiment")
-    made, target = plan(experiment, 1), choose(spec, experiment)
-    require_runnable(made, target)
-    found: dict[str, list[Counters]] = {}
+    run_plan, target = plan(experiment, 1), choose(spec, experiment)
+    require_runnable(run_plan, target)
+    blocks: dict[str, list[Counters]] = {}
 
     def keep(trial: Trial, measurement: Measurement | None) -> None:
         if measurement is not None:
             if measurement.state != "ok":
                 raise SystemExit(f"{spec}: {trial.row.use}: {measurement.reason}")
-            found.setdefault(trial.row.use, []).append(measurement.counters)
+            blocks.setdefault(trial.row.use, []).append(measurement.counters)
 
     with tempfile.TemporaryDirectory() as folder:
         engine = open_store(Path(folder) / "store.sqlite", create=True)
         fingerprint = target.fingerprint()
-        new = writing.NewRun(
-            made, target.name, target.kind, False, EXPERIMENT, "", fingerprint, target.fingerprint_hash(fingerprint)
+        new = writer.NewRun(
+            run_plan, target.name, target.kind, False, EXPERIMENT, "", fingerprint, target.fingerprint_hash(fingerprint)
         )
-        execute(made, target, engine, writing.begin(engine, new), keep)
+        execute(run_plan, target, engine, writer.begin(engine, new), keep)
         engine.dispose()
-    return dict(sorted(found.items()))
+    return dict(sorted(blocks.items()))
 
 
 if __name__ == "__main__":

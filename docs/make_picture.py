@@ -1,4 +1,4 @@
-"""Write the README's picture, docs/report.svg: a stored run's report as in a terminal.
+"""Write the README's picture, docs/report.svg: the report of a stored run in a terminal.
 
 .venv/bin/python docs/make_picture.py STORE [RUN]
 """
@@ -13,14 +13,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
-from schedlab.findings import findings
+from schedlab.findings.run import findings
 from schedlab.report import text
 from schedlab.report.build import build
 from schedlab.store.file import open_store
 
 
 def main() -> None:
-    """Render the run in 80 columns and write the picture."""
+    """Render the run's report in 80 columns, and write it as a picture."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("store", type=Path)
     options.add_argument("run", type=int, nargs="?")
@@ -28,11 +28,11 @@ def main() -> None:
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
     console.print(text.render(build(findings(open_store(given.store, create=False), given.run))))
     picture = console.export_svg(title="schedlab report", theme=MONOKAI)
-    # The library's template fetches a font from the web; a picture in a repository must not.
+    # The library's template would fetch a font from the web whenever the picture is shown.
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL).replace("Fira Code", "monospace")
-    place = Path(__file__).parent / "report.svg"
-    place.write_text(picture, encoding="utf-8")
-    print(f"{place.name}: {len(picture)} characters")
+    path = Path(__file__).parent / "report.svg"
+    path.write_text(picture, encoding="utf-8")
+    print(f"{path.name}: {len(picture)} characters")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/make_reference.py
 
-A test fails when the pages and the code differ.
+A test fails if the pages and the code differ.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ MADE = "<!-- Made from the code by docs/make_reference.py; edit that, not this. 
 
 
 def pages() -> dict[str, str]:
-    """Every page's text by file name."""
+    """Return the text of each page by its file name."""
     return {"commands.md": commands(), "workloads.md": workloads(), "tunables.md": tunables()}
 
 
 def commands() -> str:
-    """Each command with its arguments and options."""
+    """Return the page of the commands with their arguments and options."""
     return "\n".join([MADE, "# Commands\n", *_command("schedlab", typer.main.get_command(app))])
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
     yield f"## `{name}`\n\n{_one_line(command.help)}\n"
-    # The command line library words the completion options, differently in each version.
+    # The completion options come from the command line library, which describes them differently in each version.
     options = [parameter for parameter in command.params if "completion" not in parameter.name]
     if options:
         yield "| | |\n|---|---|"
@@ -48,7 +48,7 @@ def _command(name: str, command: Any) -> Iterator[str]:
 
 
 def workloads() -> str:
-    """Each workload with its parameters and metrics."""
+    """Return the page of the workloads with their parameters and metrics."""
     parts = [MADE, "# Workloads\n"]
     for name in registry.names():
         adapter = registry.adapter(name)
@@ -70,7 +70,7 @@ def workloads() -> str:
 
 
 def tunables() -> str:
-    """Each tunable with its places, allowed values and source."""
+    """Return the page of the tunables with their places, allowed values and sources."""
     parts = [MADE, "# Tunables\n"]
     for name, tunable in sorted(catalogue().items()):
         parts.append(f"## `{name}`\n\n{tunable.summary}.\n".replace("..", "."))
@@ -80,7 +80,7 @@ def tunables() -> str:
             "places": "; ".join(f"`{place.text}` ({place.range})" for place in tunable.places),
             "special values": "; ".join(f"{value}: {meaning}" for value, meaning in tunable.special.items()),
             "needs": ", ".join(f"{each.option} ({tunable.kernels_of(each)})" for each in tunable.config),
-            "a change costs": f"{tunable.cost.value}: {tunable.cost.meaning}",
+            "cost of a change": f"{tunable.cost.value}: {tunable.cost.meaning}",
             "source": tunable.source,
         }
         parts += [f"- {label}: {fact}" for label, fact in facts.items() if fact]

@@ -20,14 +20,14 @@ MARK = re.compile(r"(<!-- made by docs/make_schema.py -->\n).*?(\n<!-- end -->)"
 
 
 def schema() -> str:
-    """The JSON Schema (draft 2020-12) of a report."""
+    """Return the JSON Schema (draft 2020-12) of a report."""
     made = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "report.schema.json"}
     fields = _open(Report.model_json_schema(mode="serialization"))
     return json.dumps(made | fields, indent=2, ensure_ascii=False) + "\n"
 
 
 def _open(part: Any) -> Any:
-    """The same schema, under which fields that come later are no error."""
+    """Return the same schema, but allow unknown fields: later versions of the report may add fields."""
     if isinstance(part, dict):
         kept = {name: _open(inner) for name, inner in part.items()}
         return {name: inner for name, inner in kept.items() if (name, inner) != ("additionalProperties", False)}
@@ -35,7 +35,7 @@ def _open(part: Any) -> Any:
 
 
 def manual(page: str) -> str:
-    """The page with its tables made anew."""
+    """Return the page with new tables."""
     return MARK.sub(lambda found: f"{found[1]}{chr(10).join(_tables())}{found[2]}", page)
 
 

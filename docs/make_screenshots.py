@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/html-report.md: a stored run's HTML report as the system's Chromium shows it.
+"""Write the pictures of docs/html-report.md: screenshots of a stored run's HTML report in the system's Chromium.
 
 .venv/bin/python docs/make_screenshots.py STORE [RUN]
 """
@@ -13,19 +13,19 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from schedlab.findings import count, findings
+from schedlab.findings.run import counter_changes, findings
 from schedlab.report import html
 from schedlab.report.build import build
 from schedlab.store.columns import columns
 from schedlab.store.file import open_store
 
-PLACE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 OPEN_A_ROW = "document.querySelector('details.row').open = true"
 
 
 def main() -> None:
-    """Render the run, and photograph it wide and light, and as a phone shows it in the dark."""
+    """Render the report; take a wide screenshot in light colours, and one of a phone's size in dark colours."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("store", type=Path)
     options.add_argument("run", type=int, nargs="?")
@@ -34,11 +34,11 @@ def main() -> None:
     if chromium is None:
         sys.exit("no chromium in $PATH: apt-get install chromium")
     engine = open_store(given.store, create=False)
-    found = findings(engine, given.run)
+    run_findings = findings(engine, given.run)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder, "report.html")
-        samples = columns(engine, found.columns)
-        report = build(found, changes=count(engine, found), samples=samples, plots=True)
+        samples = columns(engine, run_findings.columns)
+        report = build(run_findings, changes=counter_changes(engine, run_findings), samples=samples, plots=True)
         page.write_text(html.render(report), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         take(browser, page, "html-report.png", "light", 1200, 940, "#answer")
@@ -47,17 +47,17 @@ def main() -> None:
 
 
 def take(browser: Browser, page: Path, name: str, scheme: str, width: int, height: int, top: str) -> None:
-    """One picture, from the element ``top`` on."""
+    """Take a screenshot of the page, from the element ``top`` on."""
     window = {"width": width, "height": height}
-    shown = browser.new_page(viewport=window, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
-    shown.goto(page.as_uri())
-    shown.evaluate(OPEN_A_ROW)
-    shown.locator("details.row figure").first.scroll_into_view_if_needed()
-    shown.wait_for_selector("details.row figure[data-drawn]")
-    shown.locator(top).evaluate("one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 24)")
-    shown.screenshot(path=PLACE / name)
-    shown.close()
-    print(f"{name}: {(PLACE / name).stat().st_size // 1024} KiB")
+    tab = browser.new_page(viewport=window, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
+    tab.goto(page.as_uri())
+    tab.evaluate(OPEN_A_ROW)
+    tab.locator("details.row figure").first.scroll_into_view_if_needed()
+    tab.wait_for_selector("details.row figure[data-drawn]")
+    tab.locator(top).evaluate("element => scrollTo(0, element.getBoundingClientRect().top + scrollY - 24)")
+    tab.screenshot(path=FOLDER / name)
+    tab.close()
+    print(f"{name}: {(FOLDER / name).stat().st_size // 1024} KiB")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the table of docs/simulator.md: each native program on two simulated machines, and what the ledger says.
+"""Write the table of docs/simulator.md: each native program on two simulated machines, with its use of CPU time.
 
 .venv/bin/python docs/make_simulator_table.py
 """
@@ -14,7 +14,7 @@ from schedlab.cli.simulation_run import totals
 from schedlab.report.numbers import figure
 from schedlab.simulation import models
 from schedlab.simulation.programs import Program, program
-from schedlab.simulation.running import Outcome, Pool, Simulation
+from schedlab.simulation.run import Outcome, Pool, Simulation
 from schedlab.simulation.settings import Settings
 from schedlab.workloads.native import names as native_names
 
@@ -41,30 +41,30 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "busyloop": {"tasks": 1, **SHORT},
 }
 LARGEST, LEAST = 3, 0.01
-"""So many accounts are told, of at least this share."""
+"""Largest number of printed accounts, and their least share of the busy time."""
 
 
 def main() -> None:
-    """Simulate everything and put the table into the page."""
+    """Simulate all programs, and write the table into the page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     PAGE.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", encoding="utf-8")
 
 
 def table() -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     lines = [f"| program | judged | {' | '.join(f'{name} | its CPU time' for name in MACHINES)} |"]
     lines.append(f"|---|---|{'---|---|' * len(MACHINES)}")
     with Pool() as pool:
-        waiting = {
+        simulations = {
             name: [(made := _program(name, machine), pool.submit(_simulation(made, machine))) for machine in MACHINES]
             for name in native_names()
         }
-        for name, pairs in waiting.items():
-            given = " ".join(f"{key}={value}" for key, value in PARAMETERS[name].items() if key not in SHORT)
+        for name, pairs in simulations.items():
+            parameters = " ".join(f"{key}={value}" for key, value in PARAMETERS[name].items() if key not in SHORT)
             cells = [_cells(made, running.result()) for made, running in pairs]
             judged, shown = cells[0][0], " | ".join(f"{value} | {spent}" for _, value, spent in cells)
-            lines.append(f"| `{name}` {given} | {judged} | {shown} |")
+            lines.append(f"| `{name}` {parameters} | {judged} | {shown} |")
             sys.stderr.write(f"{name}\n")
     return "\n".join(lines)
 
@@ -78,18 +78,18 @@ def _simulation(made: Program, machine: str) -> Simulation:
 
 
 def _cells(made: Program, outcome: Outcome) -> tuple[str, str, str]:
-    """The first judged metric with its unit, its value, and where the time went."""
+    """Return the first judged metric with its unit, its value, and the use of CPU time."""
     metric = next(metric for metric in made.metrics(outcome) if metric.spec.judged)
     return f"{metric.spec.name}, {metric.spec.unit}", figure(metric.value), _spent(totals(outcome))
 
 
 def _spent(accounts: Mapping[str, int]) -> str:
-    """How busy all CPUs were, and the largest parts of what they did."""
+    """Format the busy share of all CPUs, and the largest accounts of the busy time."""
     busy = {name: ns for name, ns in accounts.items() if name != "idle"}
-    done = sum(busy.values())
+    total = sum(busy.values())
     largest = sorted(busy.items(), key=lambda item: -item[1])[:LARGEST]
-    told = ", ".join(f"{name} {100 * ns / done:.0f} %" for name, ns in largest if ns >= LEAST * done)
-    return f"busy {100 * done / sum(accounts.values()):.0f} %: {told}"
+    parts = ", ".join(f"{name} {100 * ns / total:.0f} %" for name, ns in largest if ns >= LEAST * total)
+    return f"busy {100 * total / sum(accounts.values()):.0f} %: {parts}"
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ const HORIZON_NS: u64 = 3_000_000;
 /// and covers the same code.
 const MOST_TASKS: u32 = 500;
 
-/// Fuzzes a workload in rt-app's JSON; returns whether it was simulated, as do the other bodies.
+/// Fuzz a workload in rt-app's JSON; return whether the workload was simulated. All bodies return this.
 pub fn rtapp(text: &str) -> bool {
     let Ok(reading) = rtapp::read("fuzz", text, None) else { return false };
     let Ok(plan) = Plan::new(reading.program) else { return false };
@@ -25,7 +25,7 @@ pub fn rtapp(text: &str) -> bool {
     run(machine("laptop-4").unwrap(), kernel(name).unwrap(), plan)
 }
 
-/// Fuzzes a machine file.
+/// Fuzz a machine file.
 pub fn machine_file(text: &str) -> bool {
     let Ok(machine) = Machine::from_toml(text) else { return false };
     let name = ["linux-2.5.59", "linux-5.14", "linux-6.12"][text.len() % 3];
@@ -33,7 +33,7 @@ pub fn machine_file(text: &str) -> bool {
     programs().map(simulate).iter().all(|simulated| *simulated)
 }
 
-/// Fuzzes a kernel file.
+/// Fuzz a kernel file.
 pub fn kernel_file(text: &str) -> bool {
     let Ok(kernel) = Kernel::from_toml(text) else { return false };
     let simulate = |program| run(machine("laptop-4").unwrap(), kernel.clone(), Plan::new(program).unwrap());
@@ -47,7 +47,7 @@ fn programs() -> [Program; 2] {
     [messages.program().unwrap(), memory.program().unwrap()]
 }
 
-/// Simulates a plan; returns whether the simulation was started.
+/// Simulate a plan; return whether the simulation was started.
 fn run(machine: Machine, kernel: Kernel, plan: Plan) -> bool {
     let config = Config { horizon_ns: Some(HORIZON_NS), ..Config::default() };
     let Ok(simulation) = Simulation::new(machine, kernel, plan, config) else { return false };

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select, update
 from xdist.scheduler import LoadScopeScheduling
 
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
-from schedlab.store import writing
+from schedlab.store import schema, writer
+from schedlab.store.checksums import sealed
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Script, Scripted
 
-# A shell ignores SIGINT in background jobs, and every program that a test starts inherits the ignored signal.
+# A shell ignores SIGINT and SIGQUIT in background jobs, and nohup(1) ignores SIGHUP. Programs that a test starts
+# inherit ignored signals, but not handlers.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for ignored in {signal.SIGQUIT, signal.SIGHUP}:
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, lambda *_: None)
+
+# Each process of pytest has a state of its own: a command of one process would recover what a test of another has
+# killed, and report it instead of the command that this test expects to report it.
+STATE = tempfile.mkdtemp(prefix="schedlab-state-")
+os.chmod(STATE, 0o755)  # as /var/lib/schedlab
+os.environ["SCHEDLAB_STATE" if os.geteuid() == 0 else "XDG_STATE_HOME"] = STATE
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 
 # No test asserts wall time, so a slow example on a busy machine is not a failure.
 settings.register_profile("schedlab", deadline=None)
 settings.load_profile("schedlab")
+# For `make quick`. Tests that state a number of examples keep that number.
+settings.register_profile("quick", deadline=None, max_examples=10)
 
 TWO_VARIANTS = """
 [experiment]
@@ -99,7 +117,13 @@ def run_script(engine: Engine) -> Callable[..., tuple[int, Scripted]]:
 
 def begin(engine: Engine, run_plan: Plan, text: str = TWO_VARIANTS) -> int:
     """Record a scripted run that is about to start."""
-    new = writing.NewRun(
-        run_plan, "scripted", "scripted", False, text, "test.toml", {"machine": "scripted"}, "scripted"
-    )
-    return writing.begin(engine, new)
+    new = writer.NewRun(run_plan, "scripted", "scripted", False, text, "test.toml", {"machine": "scripted"}, "scripted")
+    return writer.begin(engine, new)
+
+
+def edit_run(engine: Engine, run_id: int, **values: object) -> None:
+    """Change a run's row as if the run had been recorded so."""
+    r = schema.run.c
+    with engine.begin() as connection:
+        row = connection.execute(select(schema.run).where(r.id == run_id)).mappings().one()
+        connection.execute(update(schema.run).where(r.id == run_id).values(sealed(schema.run, {**row, **values})))

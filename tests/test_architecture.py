@@ -1,32 +1,38 @@
-"""Packages of schedlab form a directed acyclic graph, drawn from the import statements of all modules."""
+"""The packages of schedlab have one order, and the import statements of all modules follow it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import schedlab
 
 ROOT = Path(schedlab.__file__).parent
 
-LAYERS = (
-    ("tunables", "workloads", "kernels", "targets", "execution", "cli"),
-    ("tunables", "experiment", "store", "execution", "cli"),
-    ("analysis", "store", "report", "cli"),
-    ("analysis", "importers", "report", "cli"),
-    ("observe", "simulation", "targets"),
-)
-"""Parts of the intended order. No package imports a later package of its line, even if that makes no cycle."""
+ORDER = (
+    "errors", "_sim", "extension", "notation", "files", "results", "tunables", "workloads", "observe", "simulation",
+    "kernels", "experiment", "targets", "analysis", "store", "execution", "importers", "findings", "report", "cli",
+)  # fmt: skip
+"""All packages and top-level modules, lowest first. Each imports earlier ones only, in functions and for types too.
 
-Edges = Mapping[tuple[str, str], str]
-"""Pair of importing and imported package → location of the first import."""
+``docs/decisions/order-of-packages.md`` gives the reasons.
+"""
+
+OUTSIDE = ("__init__", "__main__")
+"""Entry points of Python, which load the rest on demand."""
 
 
-def package_of(path: Path) -> str:
-    """Return the top-level package or module that a file belongs to."""
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+def module_of(path: Path) -> str:
+    """Return the dotted name of a file without ``schedlab``; of a package for its ``__init__.py``."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in sorted(ROOT.rglob("*.py")) if module_of(path) not in OUTSIDE}
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -38,67 +44,56 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
-def edges(root: Path = ROOT) -> Edges:
-    """Return the imports between top-level packages."""
-    imports: dict[tuple[str, str], str] = {}
-    for path in sorted(root.rglob("*.py")):
-        package = package_of(path)
-        if package in ("__init__", "__main__"):
-            continue
-        for line, name in imported(ast.parse(path.read_text(encoding="utf-8"))):
-            parts = name.split(".")
-            if parts[0] == "schedlab" and len(parts) > 1 and parts[1] != package:
-                place = f"{path.relative_to(root.parent)}:{line}: imports {name}"
-                imports.setdefault((package, parts[1]), place)
-    return imports
+def imports_of(path: Path) -> list[tuple[int, str]]:
+    """Return line and name, without ``schedlab``, of everything that a file imports from schedlab."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [(line, name.removeprefix("schedlab.")) for line, name in imported(tree) if name.startswith("schedlab.")]
 
 
-def cycle(graph: Edges) -> list[str]:
-    """Return the packages of a cycle in order, with the first package repeated last; empty for an acyclic graph."""
-    finished: set[str] = set()
-
-    def visit(package: str, path: list[str]) -> list[str]:
-        if package in path:
-            return [*path[path.index(package) :], package]
-        if package in finished:
-            return []
-        for importer, other in graph:
-            if importer == package and (path_of_cycle := visit(other, [*path, package])):
-                return path_of_cycle
-        finished.add(package)
-        return []
-
-    return next((path_of_cycle for package, _ in graph if (path_of_cycle := visit(package, []))), [])
+def upward(package: str, imports: list[tuple[int, str]], order: tuple[str, ...] = ORDER) -> list[str]:
+    """Return a line for each import of a package that is not below the importing one."""
+    below = order[: order.index(package) + 1]
+    return [f"{line}: {package} imports {name}" for line, name in imports if name.split(".")[0] not in below]
 
 
-def test_packages_do_not_import_each_other_in_a_cycle() -> None:
-    graph = edges()
-    packages = cycle(graph)
-    lines = [f"{a} -> {b}   {graph[a, b]}" for a, b in pairwise(packages)]
-    assert not packages, "packages form an import cycle; remove one of these imports:\n" + "\n".join(lines)
+def test_every_package_has_its_place_in_the_order() -> None:
+    assert sorted({module.split(".")[0] for module in MODULES} | {"_sim"}) == sorted(ORDER)
 
 
-def test_lower_layers_do_not_import_higher_layers() -> None:
+def test_imports_go_to_lower_packages_only() -> None:
     wrong = [
-        f"{lower} -> {higher}   {place}"
-        for (lower, higher), place in edges().items()
-        for layers in LAYERS
-        if lower in layers and higher in layers and layers.index(lower) < layers.index(higher)
+        f"{path.relative_to(ROOT.parent)}:{fault}"
+        for module, path in MODULES.items()
+        for fault in upward(module.split(".")[0], imports_of(path))
     ]
-    assert not wrong, "a lower layer imports a higher layer:\n" + "\n".join(wrong)
+    assert not wrong, "imports of a higher package:\n" + "\n".join(wrong)
 
 
-def test_a_cycle_is_detected_and_named() -> None:
-    graph = {("a", "b"): "", ("b", "c"): "", ("c", "b"): "", ("a", "d"): ""}
-    assert cycle(graph) == ["b", "c", "b"]
-    assert cycle({edge: "" for edge in graph if edge != ("c", "b")}) == []
+def test_modules_do_not_import_each_other_in_a_cycle() -> None:
+    graph = {
+        module: {target for _, name in imports_of(path) if (target := _module(name)) not in (None, module)}
+        for module, path in MODULES.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail("modules import each other: " + " → ".join(error.args[1]))
+
+
+def _module(name: str) -> str | None:
+    """Return the module that an imported name belongs to: the name itself, or what contains it; None outside."""
+    return name if name in MODULES else next((part for part in (name.rpartition(".")[0],) if part in MODULES), None)
+
+
+def test_an_import_of_a_higher_package_is_reported_with_its_line() -> None:
+    assert upward("b", [(7, "c.x"), (8, "a.y"), (9, "b.z")], ("a", "b", "c")) == ["7: b imports c.x"]
 
 
 def test_imports_in_functions_and_for_type_checking_count() -> None:
     source = """
 if TYPE_CHECKING:
-    from schedlab.store import reading
+    from schedlab.store import reader
 def f():
     import schedlab.cli.app
 """
-    assert [name for _, name in imported(ast.parse(source))] == ["schedlab.store.reading", "schedlab.cli.app"]
+    assert [name for _, name in imported(ast.parse(source))] == ["schedlab.store.reader", "schedlab.cli.app"]

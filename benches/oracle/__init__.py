@@ -1,1 +1,1 @@
-"""The kernel of this machine as the simulator's oracle: rt-app files run by both, and their differences."""
+"""Comparison of the simulator with the kernel of this machine, which is its oracle: both run the same rt-app files."""

@@ -1,4 +1,4 @@
-"""One rt-app file, run once by rt-app."""
+"""Trials of rt-app files with rt-app."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benches.oracle.quiet import Machine, disturbance, others
-from benches.oracle.trials import FILES, Failed, Seen
+from benches.oracle.disturbance import Machine, disturbance, others
+from benches.oracle.trials import FILES, Failed, Rates
 
 LOOPS = 1000
-"""Nanoseconds per loop passed to rt-app, so that its ``run`` is in loops. rt-app rounds the true figure to whole
-nanoseconds and would compute up to 2 % too much or too little."""
+"""Calibration passed to rt-app, in nanoseconds per loop: a ``run`` of 1 µs is one loop.
+
+With its own calibration, rounded to whole nanoseconds, rt-app would compute up to 2 % too much or too little.
+"""
 
 _MEASURED = 10_000
-"""Loops of a run while the speed is measured."""
+"""Loops of each run of the speed measurement."""
 
 GRACE = 10.0
-"""Seconds after its duration within which rt-app must end. rt-app can hang on a thread that has ended."""
+"""Seconds after the duration of a file within which rt-app must end. rt-app can hang on a thread that has ended."""
 
 PROPERTIES = frozenset({"cpus", "instance", "policy", "priority", "loop"})
+"""Keys of thread objects that are not events."""
 
 
 class Hung(Failed):
-    """rt-app did not end and was killed."""
+    """Error for an rt-app that did not end and was killed."""
 
 
 def unknown_events(name: str, program: Path) -> list[str]:
-    """Events of a file that an rt-app does not know and would silently ignore.
+    """Return the events of a file that an rt-app binary does not know and would silently ignore.
 
-    Debian's 1.0 of 2017 lacks those that came later, such as ``fork`` and ``sem_post``, and does not tell. What it
-    knows is looked up in the program's strings; one may be the end of another, as ``lock`` of ``unlock``.
+    Debian's rt-app 1.0 of 2017 does not know later events, such as ``fork`` and ``sem_post``. A known event is a string
+    in the binary, or the end of a string, as the linker stores ``lock`` as the end of ``unlock``.
     """
     tasks = json.loads((FILES / f"{name}.json").read_text(encoding="utf-8"))["tasks"]
     events = {key.rstrip("0123456789") for task in tasks.values() for key in task} - PROPERTIES
@@ -54,8 +57,8 @@ def _run(tasks: Mapping[str, Any], folder: Path, name: str) -> subprocess.Comple
 
 
 def loop_ns(folder: Path) -> float:
-    """Duration of rt-app's loop: the median of 200 runs of 10,000 loops, from the µs in its log."""
-    # The loop is in a phase: 1.0 repeats events beside a `loop` without end.
+    """Return the duration of rt-app's loop in ns: the median of 200 runs of 10,000 loops, from the µs in its log."""
+    # rt-app 1.0 repeats events outside of a phase forever, whatever their `loop`.
     done = _run({"speed": {"loop": 1, "phases": {"runs": {"loop": 200, "run": _MEASURED}}}}, folder, "speed")
     if done.returncode != 0:
         raise Failed(done.stderr.strip())
@@ -63,7 +66,7 @@ def loop_ns(folder: Path) -> float:
 
 
 def in_loops(events: Mapping[str, Any], ns: float) -> dict[str, Any]:
-    """Return a thread object whose ``run`` is in loops of this many nanoseconds instead of microseconds."""
+    """Return a copy of a thread object whose ``run`` is in loops of ``ns`` nanoseconds instead of microseconds."""
     return {key: max(1, round(value * 1000 / ns)) if _computes(key) else value for key, value in events.items()}
 
 
@@ -71,57 +74,57 @@ def _computes(key: str) -> bool:
     return key.startswith("run") and not key.startswith("runtime")
 
 
-def _ended(command: list[str], limit: float) -> tuple[int, str, resource.struct_rusage]:
-    """Return exit status, errors and resource use of a command, killed after this many seconds or on an interrupt."""
+def _execute(command: list[str], limit: float) -> tuple[int, str, resource.struct_rusage]:
+    """Run a command; kill it after ``limit`` seconds. Return its exit status, standard error and resource use."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    patience = threading.Timer(limit, process.kill)
-    patience.start()
+    timer = threading.Timer(limit, process.kill)
+    timer.start()
     try:
-        told = process.stderr.read()
+        messages = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     finally:
-        patience.cancel()
+        timer.cancel()
         if process.returncode is None:
             process.kill()
             process.wait()
-    return process.returncode, told, usage
+    return process.returncode, messages, usage
 
 
-def by_rt_app(file: Path) -> Seen:
-    """Run the file by rt-app, with its speed measured before and after. Switches are those of the whole process."""
+def run_rt_app(file: Path) -> Rates:
+    """Run a file with rt-app, and measure the CPUs' speed before and after. Switches of rt-app itself are included."""
     document = json.loads(file.read_text(encoding="utf-8"))
-    asked = document["tasks"]
+    tasks = document["tasks"]
     with tempfile.TemporaryDirectory(dir=file.parent) as logs:
         folder = Path(logs)
         ns = loop_ns(folder)
         document["global"] |= {"calibration": LOOPS, "logdir": logs, "log_basename": "trial"}
-        document["tasks"] = {task: in_loops(events, ns) for task, events in asked.items()}
-        own = folder / "trial.json"
-        own.write_text(json.dumps(document), encoding="utf-8")
+        document["tasks"] = {task: in_loops(events, ns) for task, events in tasks.items()}
+        trial = folder / "trial.json"
+        trial.write_text(json.dumps(document), encoding="utf-8")
         before = Machine.now()
-        status, told, usage = _ended(["rt-app", str(own)], float(document["global"]["duration"]) + GRACE)
+        status, messages, usage = _execute(["rt-app", str(trial)], float(document["global"]["duration"]) + GRACE)
         share = others(before, Machine.now())
         if status == -signal.SIGKILL:
-            raise Hung(f"it did not end within {GRACE:g} s after its duration")
+            raise Hung(f"rt-app did not end within {GRACE:g} s after the duration of the file")
         if status != 0:
-            raise Failed(told.strip())
+            raise Failed(messages.strip())
         seconds = float(document["global"]["duration"])
-        loops = {task: len(_lines(folder, f"trial-{task}")) for task in asked}
-        again = loop_ns(folder)
-    return Seen(
-        work={task: count * _loop_us(asked[task]) / 1e6 / seconds for task, count in loops.items()},
+        loops = {task: len(_lines(folder, f"trial-{task}")) for task in tasks}
+        ns_after = loop_ns(folder)
+    return Rates(
+        work={task: count * _loop_us(tasks[task]) / 1e6 / seconds for task, count in loops.items()},
         cpu=(usage.ru_utime + usage.ru_stime) / seconds,
         wakeups=usage.ru_nvcsw / seconds,
         switches=(usage.ru_nvcsw + usage.ru_nivcsw) / seconds,
         seconds=seconds,
-        disturbed=disturbance(share, ns, again),
+        disturbed=disturbance(share, ns, ns_after),
     )
 
 
 def _loop_us(events: Mapping[str, Any]) -> int:
-    """Computation that one loop of a thread object requests, which is one line of its log."""
+    """Return the microseconds of computation in one loop of a thread object. rt-app logs one line for each loop."""
     return sum(value for key, value in events.items() if _computes(key))
 
 

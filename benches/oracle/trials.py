@@ -1,4 +1,4 @@
-"""One rt-app file, run once by `schedload` on the kernel of this machine or by the simulator (by rt-app: rt_app.py)."""
+"""Trials of rt-app files with `schedload` on the kernel of this machine, and with the simulator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benches.oracle.quiet import Machine, disturbance, others
+from benches.oracle.disturbance import Machine, disturbance, others
 
 import schedlab
 from schedlab.simulation.host import machine_file
@@ -21,18 +21,20 @@ KERNEL = "linux-6.12"
 SCHEDLOAD = Path(sys.executable).with_name("schedload")
 
 _SPEED = json.dumps({"tasks": {"speed": {"loop": 1, "run": 1}}})
-"""A file that measures the CPUs' speed and ends."""
+"""rt-app file that runs for one loop. Its output contains the CPUs' speed."""
 
 
 class Failed(RuntimeError):
-    """A program that could not be run. The text is its error message."""
+    """A program failed. The text is its error message."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Rates of a run: computation by thread object in CPUs, CPU time, wake-ups, switches.
+class Rates:
+    """Rates of a run.
 
-    A wake-up is counted as the voluntary switch that it ends. ``disturbed`` is why the run does not count.
+    ``work``: computation of each thread object, and ``cpu``: CPU time, both as average numbers of CPUs. ``wakeups`` and
+    ``switches``: per second; on the real kernel, voluntary switches count as wake-ups, as each waits for one.
+    ``seconds``: duration. ``disturbed``: the reason why the run does not count, or None.
     """
 
     work: Mapping[str, float]
@@ -43,13 +45,13 @@ class Seen:
     disturbed: str | None = None
 
     def shares(self) -> dict[str, float]:
-        """Each thread object's share of all computation."""
-        whole = sum(self.work.values())
-        return {name: part / whole for name, part in self.work.items()}
+        """Return each thread object's share of all computation."""
+        total = sum(self.work.values())
+        return {name: work / total for name, work in self.work.items()}
 
 
-def written(name: str, seconds: float, folder: Path) -> Path:
-    """Write a copy of the file with this duration. rt-app accepts whole seconds only."""
+def write_copy(name: str, seconds: float, folder: Path) -> Path:
+    """Write a copy of a file with another duration into ``folder``; return its path. rt-app needs whole seconds."""
     document = json.loads((FILES / f"{name}.json").read_text(encoding="utf-8"))
     document["global"] |= {"duration": int(seconds) if seconds == int(seconds) else seconds, "logdir": str(folder)}
     document["global"]["log_basename"] = name
@@ -68,21 +70,21 @@ def _document(file: Path | str, text: str | None = None) -> dict[str, Any]:
     return document
 
 
-def by_schedload(file: Path) -> Seen:
-    """Run the file on this machine's kernel."""
+def run_schedload(file: Path) -> Rates:
+    """Run a file with `schedload` on this machine's kernel."""
     before = Machine.now()
     document = _document(file)
     share = others(before, Machine.now())
-    again = _document("-", _SPEED)
+    after = _document("-", _SPEED)
     counters = document["counters"]
     seconds = counters["elapsed_ns"] / 1e9
-    return Seen(
+    return Rates(
         work={key.removesuffix(".work"): value / 1e9 / seconds for key, value in _works(counters)},
         cpu=(counters["user_us"] + counters["system_us"]) / 1e6 / seconds,
         wakeups=counters["voluntary_switches"] / seconds,
         switches=(counters["voluntary_switches"] + counters["involuntary_switches"]) / seconds,
         seconds=seconds,
-        disturbed=disturbance(share, counters["rounds_per_us"], again["counters"]["rounds_per_us"]),
+        disturbed=disturbance(share, counters["rounds_per_us"], after["counters"]["rounds_per_us"]),
     )
 
 
@@ -90,22 +92,22 @@ def _works(counters: Mapping[str, int]) -> list[tuple[str, int]]:
     return [(key, value) for key, value in counters.items() if key.endswith(".work")]
 
 
-def machine(folder: Path) -> Path:
-    """Write a machine file of this host into a folder."""
+def write_machine(folder: Path) -> Path:
+    """Write a machine file of this host into ``folder``; return its path."""
     path = folder / "host.toml"
     path.write_text(machine_file(Path("/"), "host"), encoding="utf-8")
     return path
 
 
-def by_simulator(file: Path, machine: Path, seed: int) -> Seen:
-    """Run the file on a simulated machine with the same number of CPUs."""
-    (done,) = schedlab.simulate(file, machine=machine, kernel=KERNEL, seed=seed).outcomes
-    seconds = done["elapsed_ns"] / 1e9
-    counters = done["counters"]
+def simulate(file: Path, machine: Path, seed: int) -> Rates:
+    """Run a file on the simulated machine of a machine file, with a random seed."""
+    (outcome,) = schedlab.simulate(file, machine=machine, kernel=KERNEL, seed=seed).outcomes
+    seconds = outcome["elapsed_ns"] / 1e9
+    counters = outcome["counters"]
     wakeups = sum(value for name, value in counters.items() if name.startswith("wakeups."))
-    return Seen(
-        work={key.removesuffix(".work"): value / 1e9 / seconds for key, value in _works(done["program_counters"])},
-        cpu=(done["user_ns"] + done["system_ns"]) / 1e9 / seconds,
+    return Rates(
+        work={key.removesuffix(".work"): value / 1e9 / seconds for key, value in _works(outcome["program_counters"])},
+        cpu=(outcome["user_ns"] + outcome["system_ns"]) / 1e9 / seconds,
         wakeups=wakeups / seconds,
         switches=(counters["voluntary"] + counters["preemptions"]) / seconds,
         seconds=seconds,

@@ -2,7 +2,10 @@
 
     .venv/bin/python -m benches.study [--write]
 
-Simulated noise of several kinds, and figures recorded on a real machine, go through the product's own ``judge``, and,
-arranged as people do it ("A…A then B…B"), through Welch's test and MMTests' two star rules. Not named ``statistics``:
-scripts beside it import the standard library's.
+The samples are simulated noise of several kinds, and noise recorded on a real machine. schedlab's own function
+``judge`` judges them in randomised blocks. Welch's test and the two star rules of MMTests judge the same samples in the
+usual arrangement: all trials of the baseline, then all trials of the variant ("A…A then B…B").
+
+The package is not named ``statistics``, because the scripts beside it import the standard library's module of that
+name.
 """

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benches.study import coverage, equivalence, false_alarms, looks, power, real, tables
+from benches.study import coverage, equivalence, false_alarms, interim, many_rows, power, real, tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 
@@ -21,30 +21,40 @@ CAMPAIGNS = 2000
 
 TABLES: dict[str, Callable[[int, int], str]] = {
     "false-alarms": lambda campaigns, seed: tables.false_alarms(false_alarms.study(campaigns, seed)),
+    "many-rows": lambda campaigns, seed: tables.many_rows(many_rows.study(campaigns, seed)),
+    "many-rows-power": lambda campaigns, seed: tables.many_rows(many_rows.power(campaigns, seed), bounded=False),
+    "families": lambda campaigns, seed: tables.families(many_rows.study_families(campaigns, seed)),
     "intervals": lambda campaigns, seed: tables.intervals(
         coverage.study(campaigns, seed), equivalence.study(campaigns, seed), campaigns
     ),
-    "looks": lambda campaigns, seed: tables.sequential(looks.study(campaigns, seed), campaigns),
+    "interim-analyses": lambda campaigns, seed: tables.sequential(interim.study(campaigns, seed), campaigns),
     "real": lambda campaigns, seed: tables.real(real.study()),
-    "power": lambda campaigns, seed: tables.found(power.study(campaigns // 2, seed)),
+    "power": lambda campaigns, seed: tables.power(power.study(campaigns // 2, seed)),
 }
-"""Each table by its name, from the number of campaigns of each kind and a seed."""
+"""Functions that compute the tables. Arguments: number of campaigns for each kind of noise, and a random seed."""
 
 
 def put(page: str, name: str, text: str) -> str:
-    """Return the page with this table between its markers; LookupError if the page lacks the markers."""
+    """Return ``page`` with ``text`` between the markers of the table ``name``.
+
+    LookupError: the page lacks these markers.
+    """
     marked = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not marked.search(page):
-        raise LookupError(f"{PAGE.name} has no place for the table {name}")
-    return marked.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page)
+        raise LookupError(f"{PAGE.name} has no markers for the table {name}")
+    return marked.sub(lambda markers: f"{markers[1]}{text}\n{markers[2]}", page)
 
 
 def main() -> int:
-    """Print or write."""
+    """Compute the chosen tables, and print them or write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--campaigns", type=int, default=CAMPAIGNS, help="of each kind (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of all that is drawn (%(default)s)")
-    parser.add_argument("--only", choices=TABLES, action="append", help="this table; may be given again")
+    parser.add_argument(
+        "--campaigns", type=int, default=CAMPAIGNS, help="campaigns for each kind of noise (default %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the study (default %(default)s)")
+    parser.add_argument(
+        "--only", choices=TABLES, action="append", help="compute only this table; may be given several times"
+    )
     parser.add_argument("--write", action="store_true", help="put the tables into docs/statistics.md")
     given = parser.parse_args()
     if given.campaigns < 2 * coverage.BOOTSTRAPPED:

@@ -11,19 +11,22 @@ Floats = NDArray[np.float64]
 Orders = NDArray[np.bool_]
 
 
-def drawn_orders(seed: int, campaigns: int, blocks: int) -> Orders:
-    """Whether the variant precedes the baseline, shape (campaigns, blocks), drawn by the plan.
+def draw_orders(seed: int, campaigns: int, blocks: int) -> Orders:
+    """Draw the order of each block, as the plan of an experiment draws it.
 
-    Each campaign is a run with a seed of its own; ``seed`` tells one study's campaigns from another's.
+    Return a mask of shape (campaigns, blocks): True where the variant precedes the baseline. Each campaign is a run
+    with its own random seed. Studies with different ``seed`` have different campaigns.
     """
     runs = (seed * 1_000_003 + campaign for campaign in range(campaigns))
     return np.array([[permutation(run, block, "variant", 2)[0] == 1 for block in range(1, blocks + 1)] for run in runs])
 
 
 def in_blocks(series: Floats, variant_first: Orders) -> tuple[Floats, Floats]:
-    """Baseline and variant, each (rows, blocks, iterations), of visits in time (rows, 2 x blocks, iterations).
+    """Divide visits in order of time into those of the baseline and those of the variant.
 
-    ``variant_first`` is (campaigns, blocks); the rows of a campaign follow each other and share its order.
+    ``series`` has shape (rows, 2 x blocks, iterations); each block consists of two adjacent visits. ``variant_first``
+    has shape (campaigns, blocks); the rows of a campaign are adjacent and share its order. Both results have shape
+    (rows, blocks, iterations).
     """
     rows, visits, iterations = series.shape
     first = np.repeat(variant_first, rows // len(variant_first), axis=0)[:, :, None]
@@ -31,7 +34,10 @@ def in_blocks(series: Floats, variant_first: Orders) -> tuple[Floats, Floats]:
     return np.where(first, pairs[:, :, 1], pairs[:, :, 0]), np.where(first, pairs[:, :, 0], pairs[:, :, 1])
 
 
-def apart(series: Floats) -> tuple[Floats, Floats]:
-    """ "A…A then B…B": the first half of the time and the second, all trials pooled, each (rows, samples)."""
+def first_and_second_half(series: Floats) -> tuple[Floats, Floats]:
+    """Arrange the trials as "A…A then B…B": pool the trials of the first half of the time, and those of the second.
+
+    ``series`` has shape (rows, visits, iterations). Both results have shape (rows, samples).
+    """
     rows, visits, _ = series.shape
     return series[:, : visits // 2].reshape(rows, -1), series[:, visits // 2 :].reshape(rows, -1)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from benches.study.arrange import drawn_orders, in_blocks
+from benches.study.arrange import draw_orders, in_blocks
 from benches.study.false_alarms import ITERATIONS
-from benches.study.noise import KINDS, WIDER, drawn, of_variant, seeded
-from benches.study.ours import judged
+from benches.study.judging import judge_rows
+from benches.study.noise import KINDS, WIDER, draw, generator, of_variant
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -20,52 +20,60 @@ Floats = NDArray[np.float64]
 
 DESIGNS = (6, 8, 12, 20)
 TRUE = 1.03
-"""The variant's true ratio: every one of its trials takes 3 % longer."""
+"""True ratio of variant to baseline: each trial of the variant takes 3 % longer."""
 
 CONFIDENCE = 0.95
 
 BOOTSTRAPPED = 10
-"""One campaign in ten is bootstrapped: each takes 10,000 resamples, as in the product."""
+"""Only one campaign in this many is bootstrapped: a bootstrap draws 10,000 resamples, as in a report."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of intervals that contain the true ratio: schedlab's, Student's and BCa's, on the same samples."""
+    """Shares of intervals that contain the true ratio, for one kind of noise and one design.
+
+    ``schedlab``: the interval of reports; ``student``: Student's; ``bca``: the hierarchical BCa bootstrap's. All are
+    computed from the same samples.
+    """
 
     kind: str
     blocks: int
-    ours: float
+    schedlab: float
     student: float
     bca: float
 
 
-def covered(kind: str, blocks: int, campaigns: int, seed: int) -> Coverage:
-    """Simulate campaigns whose variant takes 3 % longer, and count."""
-    series = drawn(kind, seeded(kind, seed, blocks), campaigns, 2 * blocks, ITERATIONS)
-    baseline, variant = in_blocks(series, drawn_orders(seed, campaigns, blocks))
+def coverage(kind: str, blocks: int, campaigns: int, seed: int) -> Coverage:
+    """Simulate campaigns whose variant takes 3 % longer; return the shares of intervals that contain 3 %."""
+    series = draw(kind, generator(kind, seed, blocks), campaigns, 2 * blocks, ITERATIONS)
+    baseline, variant = in_blocks(series, draw_orders(seed, campaigns, blocks))
     variant = TRUE * of_variant(kind, variant)
-    ours = judged(baseline, variant, Options(1 - CONFIDENCE))
-    bounds = student(baseline, variant), bootstrapped(baseline[::BOOTSTRAPPED], variant[::BOOTSTRAPPED], seed)
-    shares = [float(np.mean((low <= TRUE) & (high >= TRUE))) for low, high in ((ours.low, ours.high), *bounds)]
+    verdicts = judge_rows(baseline, variant, Options(1 - CONFIDENCE))
+    intervals = (
+        (verdicts.low, verdicts.high),
+        student(baseline, variant),
+        bootstrap(baseline[::BOOTSTRAPPED], variant[::BOOTSTRAPPED], seed),
+    )
+    shares = [float(np.mean((low <= TRUE) & (high >= TRUE))) for low, high in intervals]
     return Coverage(kind, blocks, *shares)
 
 
 def student(baseline: Floats, variant: Floats) -> tuple[Floats, Floats]:
-    """Student's intervals of the ratio, on log-ratios of block means."""
+    """Return the bounds of Student's interval of each row's ratio, from the log-ratios of block means."""
     ratios = np.log(variant.mean(axis=2)) - np.log(baseline.mean(axis=2))
-    found = stats.ttest_1samp(ratios, 0.0, axis=1).confidence_interval(CONFIDENCE)
-    return np.exp(found.low), np.exp(found.high)
+    interval = stats.ttest_1samp(ratios, 0.0, axis=1).confidence_interval(CONFIDENCE)
+    return np.exp(interval.low), np.exp(interval.high)
 
 
-def bootstrapped(baseline: Floats, variant: Floats, seed: int) -> tuple[Floats, Floats]:
-    """The product's hierarchical BCa intervals of the ratio."""
+def bootstrap(baseline: Floats, variant: Floats, seed: int) -> tuple[Floats, Floats]:
+    """Return the bounds of schedlab's hierarchical BCa bootstrap interval of each row's ratio."""
     bounds = [bca(*pair, CONFIDENCE, seed + i) for i, pair in enumerate(zip(baseline, variant, strict=True))]
     low, high = np.array(bounds).T
     return low, high
 
 
 def study(campaigns: int, seed: int) -> Iterator[Coverage]:
-    """Every kind and design, and the variant that is wider than its baseline."""
+    """Yield the coverage for each kind of noise and each design, also for the variant with the wider distribution."""
     for kind in (*KINDS, WIDER):
         for blocks in DESIGNS:
-            yield covered(kind, blocks, campaigns, seed)
+            yield coverage(kind, blocks, campaigns, seed)

@@ -8,36 +8,38 @@ from math import sqrt
 
 import numpy as np
 from benches.study import rules
-from benches.study.arrange import Floats, Orders, apart, drawn_orders, in_blocks
-from benches.study.noise import KINDS, WIDER, drawn, of_variant, seeded
-from benches.study.ours import judged
+from benches.study.arrange import Floats, Orders, draw_orders, first_and_second_half, in_blocks
+from benches.study.judging import judge_rows
+from benches.study.noise import KINDS, WIDER, draw, generator, of_variant
 
 from schedlab.analysis.verdicts import Options
 
 ALPHA = 0.05
 ROWS = 5
-"""Rows of a campaign, corrected together by Holm."""
+"""Rows of a campaign. Holm's method corrects their p values together."""
 
 ITERATIONS = 5
 DESIGNS = (8, 12, 20)
 
 POOLED = (5, 20)
-"""Boots and iterations of the campaign that pools 100 samples a side (see :func:`pooled_boots`)."""
+"""Boots per variant, and iterations per boot, of :func:`pooled_boots`."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of rows and of campaigns called better or worse, for one kind of noise and one design.
+    """Shares of false alarms: rows or campaigns called better or worse, for one kind of noise and one design.
 
-    ``one``: campaigns of a single row. ``rows`` and ``campaigns``: of several rows after Holm. ``fixed``: a single row
-    whose baseline is always measured first. The others see the trials of ``one`` in time order, as "A…A then B…B".
+    ``count``: number of simulated campaigns. ``single``: campaigns with one row. ``rows`` and ``campaigns``: rows, and
+    campaigns with any false alarm, if each campaign has several rows under Holm's correction. ``fixed``: campaigns with
+    one row that measure the baseline first in each block. ``welch``, ``star_2018`` and ``star_2024``: the other rules,
+    on the trials of ``single`` arranged as "A…A then B…B".
     """
 
     kind: str
     blocks: int
     iterations: int
     count: int
-    one: float
+    single: float
     rows: float
     campaigns: float
     fixed: float
@@ -47,30 +49,30 @@ class Shares:
 
 
 def bound(count: int, alpha: float = ALPHA) -> float:
-    """α plus two standard errors of a share among this many."""
+    """Return α plus two standard errors of a share among ``count`` campaigns."""
     return alpha + 2 * sqrt(alpha * (1 - alpha) / count)
 
 
 def shares(kind: str, blocks: int, iterations: int, campaigns: int, seed: int) -> Shares:
-    """Simulate A/A campaigns of one kind and design, and count."""
-    series = drawn(kind, seeded(kind, seed, blocks), campaigns * ROWS, 2 * blocks, iterations)
+    """Simulate campaigns without a change, of one kind of noise and one design; return each rule's false alarms."""
+    series = draw(kind, generator(kind, seed, blocks), campaigns * ROWS, 2 * blocks, iterations)
 
     def pairs(visits: Floats, variant_first: Orders) -> tuple[Floats, Floats]:
         baseline, variant = in_blocks(visits, variant_first)
         return baseline, of_variant(kind, variant)
 
-    ours = judged(*pairs(series, drawn_orders(seed, campaigns, blocks)), Options(ALPHA))
-    corrected = ours.campaigns_called(ROWS, ALPHA)
+    verdicts = judge_rows(*pairs(series, draw_orders(seed, campaigns, blocks)), Options(ALPHA))
+    corrected = verdicts.campaigns_called(ROWS, ALPHA)
     single = series[::ROWS]
-    fixed = judged(*pairs(single, np.zeros((campaigns, blocks), dtype=np.bool_)), Options(ALPHA))
-    a, b = apart(single)
+    fixed = judge_rows(*pairs(single, np.zeros((campaigns, blocks), dtype=np.bool_)), Options(ALPHA))
+    a, b = first_and_second_half(single)
     b = of_variant(kind, b)
     return Shares(
         kind,
         blocks,
         iterations,
         campaigns,
-        one=float(ours.called[::ROWS].mean()),
+        single=float(verdicts.called[::ROWS].mean()),
         rows=float(corrected.mean()),
         campaigns=float(corrected.any(axis=1).mean()),
         fixed=float(fixed.called.mean()),
@@ -81,13 +83,16 @@ def shares(kind: str, blocks: int, iterations: int, campaigns: int, seed: int) -
 
 
 def pooled_boots(campaigns: int, seed: int) -> Shares:
-    """Five boots a side with twenty iterations each: pooled, 100 samples a side; in blocks, five, too few to judge."""
+    """Return the false alarms of campaigns with five boots per variant and twenty iterations per boot.
+
+    A rule that pools iterations judges 100 samples per variant. schedlab judges five blocks, which are too few.
+    """
     blocks, iterations = POOLED
     return shares("two-level", blocks, iterations, campaigns, seed)
 
 
 def study(campaigns: int, seed: int) -> Iterator[Shares]:
-    """Every kind and design, then the pooled boots, and the variant that is wider than its baseline."""
+    """Yield the shares for each kind of noise and each design, for pooled boots, and for the wider variant."""
     for kind in KINDS:
         for blocks in DESIGNS:
             yield shares(kind, blocks, ITERATIONS, campaigns, seed)

@@ -1,4 +1,8 @@
-"""Kinds of noise: successive trials of a machine without changes, in order of time."""
+"""Kinds of noise: simulated trials of an unchanged machine, in order of time.
+
+Each function draws relative times of shape (rows, visits, iterations). A visit is the time in which a block measures
+one variant, for example one boot; its iterations follow each other.
+"""
 
 from __future__ import annotations
 
@@ -12,43 +16,43 @@ Floats = NDArray[np.float64]
 Generator = np.random.Generator
 
 SPREAD = 0.02
-"""Standard deviation of a single trial with mean 1. Shares of false alarms and coverage do not depend on it."""
+"""Standard deviation of a trial with mean 1. False alarms and coverage do not depend on this value."""
 
 DRIFT = 0.10
-"""Change of the drifting machine from the first trial to the last, up or down."""
+"""Relative change of a drifting machine's speed from the first trial to the last, up or down."""
 
 MEMORY = 0.9
-"""Correlation of successive trials in the kind AR(1)."""
+"""Correlation of successive trials in AR(1) noise."""
 
 DISTURBED, TAIL = 0.05, 1.5
-"""Share of trials that a Pareto delay hits, and its exponent: below 2, its variance is infinite."""
+"""Share of trials with a Pareto-distributed delay, and the exponent: below 2, the variance is infinite."""
 
 
 def normal(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Independent normal trials, shape (rows, visits, iterations) as in all kinds; a visit is one boot or setting."""
+    """Draw independent normal trials."""
     return 1 + SPREAD * rng.standard_normal((rows, visits, iterations))
 
 
 def log_normal(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """A minimum time of 1 plus skewed log-normal delays with mean 3 % and standard deviation 4 %."""
+    """Draw trials with a minimum time of 1 and log-normal delays (mean 0.03, standard deviation 0.04)."""
     return 1 + rng.lognormal(-4, 1, size=(rows, visits, iterations))
 
 
 def heavy_tailed(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Student's t with 3 degrees of freedom on logs, and one trial in twenty delayed by a Pareto time."""
+    """Draw trials whose logs follow Student's t with 3 degrees of freedom; delay one in twenty by a Pareto time."""
     size = (rows, visits, iterations)
     delays = SPREAD * rng.pareto(TAIL, size) * (rng.random(size) < DISTURBED)
     return np.asarray(np.exp(SPREAD * rng.standard_t(3, size)) + delays, dtype=np.float64)
 
 
 def drifting(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Normal trials on a line that rises or falls by 10 % over the run."""
+    """Draw normal trials around a line that rises or falls by 10 % over the run."""
     line = np.linspace(-0.5, 0.5, visits * iterations).reshape(visits, iterations)
     return normal(rng, rows, visits, iterations) + DRIFT * rng.choice((-1, 1), size=(rows, 1, 1)) * line
 
 
 def autoregressive(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Stationary AR(1) with coefficient 0.9 between successive trials."""
+    """Draw a stationary AR(1) series with coefficient 0.9."""
     from scipy.signal import lfilter
 
     fresh = rng.standard_normal((rows, visits * iterations))
@@ -58,7 +62,7 @@ def autoregressive(rng: Generator, rows: int, visits: int, iterations: int) -> F
 
 
 def two_level(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Every visit is a boot. Boots differ as much as trials within a boot."""
+    """Draw trials of visits that are boots. The standard deviation between boots equals that within a boot."""
     boots = SPREAD * rng.standard_normal((rows, visits, 1))
     return normal(rng, rows, visits, iterations) + boots
 
@@ -72,28 +76,60 @@ KINDS: dict[str, Callable[[Generator, int, int, int], Floats]] = {
     "two-level": two_level,
 }
 
+
+def persistent_modes(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
+    """Draw trials of a machine with two modes 10 % apart. A mode lasts for eight visits on average."""
+    switches = rng.random((rows, visits, 1)) < 1 / 8
+    modes = (np.cumsum(switches, axis=1) + rng.integers(0, 2, size=(rows, 1, 1))) % 2
+    return normal(rng, rows, visits, iterations) * (1 + 0.1 * modes)
+
+
+def second_visit_slower(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
+    """Draw trials of which those of the second visit of a block take 3 % longer."""
+    return normal(rng, rows, visits, iterations) * (1 + 0.03 * (np.arange(visits) % 2))[:, None]
+
+
+def outliers(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
+    """Draw normal trials, one in fifty of which takes three times as long."""
+    return normal(rng, rows, visits, iterations) * np.where(rng.random((rows, visits, iterations)) < 0.02, 3.0, 1.0)
+
+
+MANY_ROWS: dict[str, Callable[[Generator, int, int, int], Floats]] = {
+    "persistent modes": persistent_modes,
+    "second visit 3 % slower": second_visit_slower,
+    "2 % outliers × 3": outliers,
+    "correlated rows": normal,
+    "15 % missing": log_normal,
+}
+"""Further kinds, for campaigns of many rows. ``correlated rows`` share a disturbance of each visit (:func:`draw`)."""
+
 WIDER, WIDENED = "variant wider", 3.0
-"""A kind beside these: log-normal, and the variant's delays have the baseline's mean but three times its spread."""
+"""Name of a further kind of log-normal noise, and the factor by which the variant's spread exceeds the baseline's.
+
+Baseline and variant have equal means.
+"""
 
 MEAN_DELAY = exp(-3.5)
-"""Of the kind log-normal: the mean of exp(N(-4, 1))."""
+"""Mean delay of log-normal noise: the mean of exp(N(-4, 1))."""
 
 
-def drawn(kind: str, rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Noise of a kind of :data:`KINDS`, or of :data:`WIDER` before the variant changes it."""
-    return KINDS.get(kind, log_normal)(rng, rows, visits, iterations)
+def draw(kind: str, rng: Generator, rows: int, visits: int, iterations: int, of_campaign: int = 1) -> Floats:
+    """Draw noise of a kind of :data:`KINDS` or :data:`MANY_ROWS`; ``of_campaign`` adjacent rows are of one campaign.
+
+    For :data:`WIDER` draw the baseline's noise; see :func:`of_variant`.
+    """
+    noise = (KINDS | MANY_ROWS).get(kind, log_normal)(rng, rows, visits, iterations)
+    if kind == "correlated rows":
+        shared = SPREAD * rng.standard_normal((rows // of_campaign, visits, 1))
+        noise = noise + np.repeat(shared, of_campaign, axis=0)
+    return noise
 
 
-def seeded(kind: str, seed: int, blocks: int) -> Generator:
-    """A generator for each kind and design of a study with this seed."""
-    return np.random.default_rng([seed, blocks, [*KINDS, WIDER].index(kind)])
+def generator(kind: str, seed: int, blocks: int) -> Generator:
+    """Return the random generator for one kind of noise and one design of the study with this random seed."""
+    return np.random.default_rng([seed, blocks, [*KINDS, WIDER, *MANY_ROWS].index(kind)])
 
 
 def of_variant(kind: str, samples: Floats) -> Floats:
-    """The variant's noise: unchanged, except for :data:`WIDER`.
-
-    There no figure falls below half of the shortest time, which moves no mean.
-    """
-    if kind != WIDER:
-        return samples
-    return np.maximum(1 + MEAN_DELAY + WIDENED * (samples - 1 - MEAN_DELAY), 0.5)
+    """Turn drawn noise into the variant's noise: widen it for :data:`WIDER`, else return it unchanged."""
+    return 1 + MEAN_DELAY + WIDENED * (samples - 1 - MEAN_DELAY) if kind == WIDER else samples

@@ -1,4 +1,4 @@
-"""Power: share in which a change of 1, 2 or 5 % is found in noise recorded on a real machine."""
+"""Power: share of campaigns that detect a change of 1, 2 or 5 % in noise recorded on a real machine."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from benches.study import rules
-from benches.study.arrange import apart, drawn_orders, in_blocks
+from benches.study.arrange import draw_orders, first_and_second_half, in_blocks
 from benches.study.false_alarms import ALPHA
-from benches.study.ours import judged
+from benches.study.judging import judge_rows
 from benches.study.recorded import Recording, recordings, windows
 from numpy.typing import NDArray
 
@@ -19,72 +19,76 @@ Floats = NDArray[np.float64]
 Calls = NDArray[np.bool_]
 
 SHIFTS = (0.01, 0.02, 0.05)
-"""Slow-downs of the variant's trials."""
+"""True changes: the variant's trials take this share longer."""
 
 DESIGNS = (8, 20, 40)
 
 
 @dataclass(frozen=True)
-class Found:
-    """Shares of campaigns by one rule: without a change called better or worse (``nothing``), with each of
-    :data:`SHIFTS` called worse, and with the smallest shift called better (``reversed``)."""
+class Detected:
+    """Shares of campaigns that one rule calls.
 
-    nothing: float
+    ``unchanged``: campaigns without a change called better or worse. ``shifts``: campaigns with each change of
+    :data:`SHIFTS` called worse. ``reversed``: campaigns with the smallest change called better.
+    """
+
+    unchanged: float
     shifts: tuple[float, ...]
     reversed: float
 
 
 @dataclass(frozen=True)
 class Power:
-    """Results of each rule in one recording's noise, with this many blocks per campaign."""
+    """Results of each rule on the noise of one recording, with ``blocks`` blocks per campaign."""
 
     label: str
     blocks: int
-    ours: Found
-    welch: Found
-    star_2018: Found
-    star_2024: Found
+    schedlab: Detected
+    welch: Detected
+    star_2018: Detected
+    star_2024: Detected
 
 
 def power(source: Recording, blocks: int, count: int, seed: int) -> Power:
-    """Campaigns on spans of the recorded time, drawn with replacement, with the variant's trials made slower.
+    """Simulate ``count`` campaigns on spans of the recorded time, drawn with replacement.
 
-    Ours has its order drawn anew for each; in "A…A then B…B" the second half is the variant's.
+    The variant's trials are made slower. For schedlab the order of each block is drawn anew. For the other rules the
+    first half of a span belongs to the baseline and the second half to the variant.
     """
     rng = np.random.default_rng([seed, blocks])
     visits = windows(source, blocks, rng.integers(0, source.blocks - blocks + 1, size=count))
-    baseline, variant = in_blocks(visits, drawn_orders(seed, count, blocks))
-    a, b = apart(visits)
+    baseline, variant = in_blocks(visits, draw_orders(seed, count, blocks))
+    a, b = first_and_second_half(visits)
     calls = [
-        (_ours(baseline, (1 + shift) * variant), *(_theirs(rule, a, (1 + shift) * b) for rule in RULES))
+        (_by_schedlab(baseline, (1 + shift) * variant), *(_by_rule(rule, a, (1 + shift) * b) for rule in RULES))
         for shift in (0.0, *SHIFTS)
     ]
-    return Power(source.label, blocks, *(_found(rule) for rule in zip(*calls, strict=True)))
+    return Power(source.label, blocks, *(_detected(shares) for shares in zip(*calls, strict=True)))
 
 
 RULES = (rules.welch, rules.star_2018, rules.star_2024)
 
 Shares = tuple[float, float]
-"""Of campaigns called better, and called worse."""
+"""Share of campaigns called better, and share called worse."""
 
 
-def _ours(baseline: Floats, variant: Floats) -> Shares:
-    found = judged(baseline, variant, Options(ALPHA))
-    return float((found.called & ~found.worse).mean()), float(found.worse.mean())
+def _by_schedlab(baseline: Floats, variant: Floats) -> Shares:
+    verdicts = judge_rows(baseline, variant, Options(ALPHA))
+    return float((verdicts.called & ~verdicts.worse).mean()), float(verdicts.worse.mean())
 
 
-def _theirs(rule: Callable[[Floats, Floats], Calls], a: Floats, b: Floats) -> Shares:
+def _by_rule(rule: Callable[[Floats, Floats], Calls], a: Floats, b: Floats) -> Shares:
     called, slower = rule(a, b), b.mean(axis=1) > a.mean(axis=1)
     return float((called & ~slower).mean()), float((called & slower).mean())
 
 
-def _found(of_shifts: Sequence[Shares]) -> Found:
-    nothing, *changes = of_shifts
-    return Found(sum(nothing), tuple(worse for _, worse in changes), changes[0][0])
+def _detected(of_shifts: Sequence[Shares]) -> Detected:
+    unchanged, *changes = of_shifts
+    return Detected(sum(unchanged), tuple(worse for _, worse in changes), changes[0][0])
 
 
 def study(count: int, seed: int) -> Iterator[Power]:
-    """Every recording and design."""
+    """Yield the results for each recording and each design."""
     for source in recordings():
         for blocks in DESIGNS:
             yield power(source, blocks, count, seed)

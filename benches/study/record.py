@@ -16,13 +16,13 @@ import polars as pl
 from benches.study.recorded import COLUMNS, FOLDER, METRICS
 from sqlalchemy import Engine
 
-from schedlab.store import reading
+from schedlab.store import reader
 from schedlab.store.columns import read_cells
 from schedlab.store.file import open_store
 
 
-def trials(engine: Engine, run: reading.Run) -> pl.DataFrame:
-    """Return a run's measured trials in the order of time: workload, block, variant, iteration, value."""
+def trials(engine: Engine, run: reader.Run) -> pl.DataFrame:
+    """Return a run's measured trials in order of time, with the columns of :data:`COLUMNS`."""
     rows = [
         (cell.workload, cell.block, cell.variant, int(iteration), float(f"{cell.values[iteration]:.6g}"))
         for cell in read_cells(engine, run)
@@ -32,17 +32,19 @@ def trials(engine: Engine, run: reading.Run) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
-def conditions(engine: Engine, run: reading.Run) -> str:
-    """Describe the machine's other load: shares of the CPUs' time, over all trials."""
-    found = reading.conditions(engine, run.id).select("seconds", "other_percent", "steal_percent").to_numpy()
-    other, steal = (found[:, :1] * found[:, 1:]).sum(axis=0) / found[:, 0].sum()
+def conditions(engine: Engine, run: reader.Run) -> str:
+    """Describe the load beside the trials: the shares of CPU time of other processes and of the hypervisor."""
+    shares = reader.conditions(engine, run.id).select("seconds", "other_percent", "steal_percent").to_numpy()
+    other, steal = (shares[:, :1] * shares[:, 1:]).sum(axis=0) / shares[:, 0].sum()
     return f"other processes used {other:.0f} % of the CPUs' time, the hypervisor took {steal:.1f} %"
 
 
 def main() -> int:
-    """Run or read, and write the file."""
+    """Run the experiment or open the store, and write the file of recorded trials."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", nargs="?", default="a-a", help="an experiment file beside this one (%(default)s)")
+    parser.add_argument(
+        "experiment", nargs="?", default="a-a", help="name of an experiment file in benches/study (default %(default)s)"
+    )
     parser.add_argument("--store", type=Path, help="read the newest run of this store instead of running")
     parser.add_argument("--as", dest="name", required=True, help="name of the file in benches/study/recorded")
     given = parser.parse_args()
@@ -54,7 +56,7 @@ def main() -> int:
             if code := subprocess.run(command, check=False).returncode:
                 return code
         engine = open_store(store, create=False)
-        run = reading.run(engine, None)
+        run = reader.run(engine, None)
         head = f"# {conditions(engine, run)}; seed {run.seed}\n"
         units = "; ".join(f"{workload}: {metric} in {unit}" for workload, (metric, unit) in METRICS.items())
         FOLDER.mkdir(exist_ok=True)

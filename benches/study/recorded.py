@@ -1,6 +1,6 @@
-"""Noise recorded on a real machine: runs of one variant and its A/A control, as order and figures of trials.
+"""Noise recorded on a real machine: the trials of one variant and its A/A control, in order of time.
 
-``recorded/*.csv`` were written by ``python -m benches.study.record`` from the experiment files beside them.
+``python -m benches.study.record`` wrote ``recorded/*.csv`` from the experiment files in this folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ COLUMNS = ("workload", "block", "variant", "iteration", "value")
 
 @dataclass(frozen=True)
 class Recording:
-    """One workload's trials: ``visits`` (2 x blocks, iterations) in the order of time, ``control_first`` (blocks,)."""
+    """Trials of one workload.
+
+    ``setting``: name of the recorded file. ``visits``: figures in order of time, shape (2 x blocks, iterations).
+    ``control_first``: mask of the blocks that measured the control before the baseline, shape (blocks,).
+    """
 
     setting: str
     workload: str
@@ -35,21 +39,21 @@ class Recording:
 
     @property
     def label(self) -> str:
-        """Name in tables."""
+        """Name of the recording in tables."""
         return f"{self.workload}, {self.setting}"
 
     @property
     def blocks(self) -> int:
-        """Blocks of the run."""
+        """Number of the run's complete blocks."""
         return len(self.control_first)
 
 
 @dataclass(frozen=True)
 class Components:
-    """Standard deviations of log values: of iterations in a visit, of visits in a block, of blocks, each by itself.
+    """Standard deviations of log values by source, and a correlation.
 
-    ``paired`` is that of a block's log-ratio, which verdicts rest on; ``neighbours`` the correlation of visits that
-    follow each other.
+    ``within``: of iterations in a visit. ``visits``: of visits in a block. ``blocks``: of blocks. ``paired``: of the
+    blocks' log-ratios, on which verdicts rest. ``neighbours``: correlation of successive visits.
     """
 
     within: float
@@ -60,7 +64,10 @@ class Components:
 
 
 def components(recording: Recording) -> Components:
-    """Variance components by nested analysis of variance (Searle, Casella & McCulloch 1992); below 0 counts as 0."""
+    """Estimate variance components by nested analysis of variance (Searle, Casella & McCulloch 1992).
+
+    A negative estimate of a variance counts as 0.
+    """
     logs = np.log(recording.visits)
     iterations = logs.shape[1]
     means = logs.mean(axis=1).reshape(-1, 2)
@@ -78,7 +85,7 @@ def components(recording: Recording) -> Components:
 
 
 def recordings(folder: Path = FOLDER) -> list[Recording]:
-    """Every workload of every recorded file, with files in order of their names."""
+    """Return a recording for each file of ``folder``, in order of names, and each workload."""
     return [
         recording(pl.read_csv(path, comment_prefix="#"), path.stem.replace("-cpu", " CPU"), workload)
         for path in sorted(folder.glob("*.csv"))
@@ -87,22 +94,27 @@ def recordings(folder: Path = FOLDER) -> list[Recording]:
 
 
 def recording(trials: pl.DataFrame, setting: str, workload: str) -> Recording:
-    """A workload's trials in order, columns workload, block, variant, iteration, value; complete blocks only."""
-    own = trials.filter(pl.col("workload") == workload)
-    iterations = 1 + int(own["iteration"].to_numpy().max())
-    whole = own.group_by("block").len().filter(pl.col("len") == 2 * iterations)["block"]
-    own = own.filter(pl.col("block").is_in(whole.implode()))
-    first = own.group_by("block", maintain_order=True).first()["variant"] == CONTROL
-    return Recording(setting, workload, own["value"].to_numpy().reshape(-1, iterations), first.to_numpy())
+    """Return the complete blocks of a workload. ``trials`` are in order of time, with :data:`COLUMNS`."""
+    selected = trials.filter(pl.col("workload") == workload)
+    iterations = 1 + int(selected["iteration"].to_numpy().max())
+    complete = selected.group_by("block").len().filter(pl.col("len") == 2 * iterations)["block"]
+    selected = selected.filter(pl.col("block").is_in(complete.implode()))
+    control_first = selected.group_by("block", maintain_order=True).first()["variant"] == CONTROL
+    visits = selected["value"].to_numpy().reshape(-1, iterations)
+    return Recording(setting, workload, visits, control_first.to_numpy())
 
 
 def campaigns(source: Recording, blocks: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """The run divided into campaigns of this many blocks: visits (campaigns, 2 x blocks, iterations), and orders."""
+    """Divide a recording into campaigns of ``blocks`` blocks.
+
+    Return the visits, shape (campaigns, 2 x blocks, iterations), and the mask ``control_first``, shape (campaigns,
+    blocks).
+    """
     count = source.blocks // blocks
     visits = source.visits[: 2 * blocks * count].reshape(count, 2 * blocks, -1)
     return visits, source.control_first[: blocks * count].reshape(count, blocks)
 
 
 def windows(source: Recording, blocks: int, starts: Sequence[int] | NDArray[np.int64]) -> Floats:
-    """Spans of this many recorded blocks from these blocks on: (starts, 2 x blocks, iterations)."""
+    """Return the spans of ``blocks`` blocks that begin at the blocks ``starts``: (starts, 2 x blocks, iterations)."""
     return np.stack([source.visits[2 * start : 2 * (start + blocks)] for start in starts])

@@ -1,4 +1,4 @@
-"""Rules in use for "A…A then B…B" data. Every trial counts as an independent sample."""
+"""Rules that people apply to trials arranged as "A…A then B…B". Each trial counts as an independent sample."""
 
 from __future__ import annotations
 
@@ -32,5 +32,7 @@ def star_2024(a: Floats, b: Floats) -> Calls:
 
 
 def _starred(rule: Rule, a: Floats, b: Floats) -> Calls:
-    """Mask by the product's implementation of MMTests' rules for times: lower is better, arithmetic means."""
-    return np.array([rule(Samples(below, "lower"), Samples(above, "lower")) for below, above in zip(a, b, strict=True)])
+    """Mask of rows starred by schedlab's implementation of an MMTests rule, for times (lower is better)."""
+    return np.array(
+        [rule(Samples(first, "lower"), Samples(second, "lower")) for first, second in zip(a, b, strict=True)]
+    )

@@ -1,14 +1,16 @@
-"""The study's results as Markdown tables; a share outside of its bounds is set in bold."""
+"""Markdown tables of the study's results. Shares outside of their bounds are bold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import sqrt
 
-from benches.study import looks
+from benches.study import interim
 from benches.study.coverage import Coverage
 from benches.study.equivalence import Equivalence
-from benches.study.false_alarms import Shares, bound
-from benches.study.looks import Looking
+from benches.study.false_alarms import ALPHA, Shares, bound
+from benches.study.interim import Sequential
+from benches.study.many_rows import FAMILY_BLOCKS, ROWS, Families, ManyRows
 from benches.study.power import SHIFTS, Power
 from benches.study.real import DESIGNS, Alarms
 from benches.study.recorded import Recording, components
@@ -21,96 +23,125 @@ LOW, HIGH = 0.93, 0.97
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown table with all columns but the first aligned to the right."""
+    """Format a Markdown table. All columns except the first are aligned to the right."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
 
 def percent(share: float, low: float = 0.0, high: float = 1.0) -> str:
-    """One decimal, bold outside of low..high."""
+    """Format a share as per cent with one decimal, in bold outside of ``low`` to ``high``."""
     text = f"{100 * share:.1f}"
     return text if low <= share <= high else f"**{text}**"
 
 
 def false_alarms(results: Iterable[Shares]) -> str:
-    """Every kind and design against every rule, each at its own level."""
+    """Format the false alarms of each rule at its own level, by kind of noise and design."""
     head = [
         "noise", "blocks × iterations", "schedlab", "5 rows: of rows", "5 rows: of campaigns", "fixed order",
         "Welch", "2018 star", "2024 star",
     ]  # fmt: skip
     rows = []
-    for found in results:
-        most, most_2018 = bound(found.count), bound(found.count, STAR_2018_LEVEL)
-        held = (found.one, found.rows, found.campaigns, found.fixed, found.welch)
-        cells = [percent(share, high=most) for share in held]
-        cells += [percent(found.star_2018, high=most_2018), percent(found.star_2024, high=most)]
-        rows.append([found.kind, f"{found.blocks} × {found.iterations}", *cells])
+    for shares in results:
+        high, high_2018 = bound(shares.count), bound(shares.count, STAR_2018_LEVEL)
+        cells = [
+            percent(share, high=high)
+            for share in (shares.single, shares.rows, shares.campaigns, shares.fixed, shares.welch)
+        ]
+        cells += [percent(shares.star_2018, high=high_2018), percent(shares.star_2024, high=high)]
+        rows.append([shares.kind, f"{shares.blocks} × {shares.iterations}", *cells])
     return table(head, rows)
 
 
-def intervals(covered: Iterable[Coverage], equivalent: Iterable[Equivalence], campaigns: int) -> str:
-    """Coverage of three intervals, and shares called equivalent, by kind and design."""
-    head = ["noise", "blocks", "schedlab", "Student", "bootstrap", "at the margin", "equal"]
-    same = {(found.kind, found.blocks): found for found in equivalent}
+def many_rows(results: Iterable[ManyRows], *, bounded: bool = True) -> str:
+    """Format shares of campaigns by the joint test and under Holm's correction, a line for each noise and design."""
+    numbers = " / ".join(map(str, ROWS))
+    head = ["noise", "order", "blocks", f"joint test: {numbers} rows", f"Holm: {numbers} rows", "standard error"]
     rows = []
-    for found in covered:
-        shares = [percent(share, LOW, HIGH) for share in (found.ours, found.student, found.bca)]
-        beside = same.get((found.kind, found.blocks))
-        judged = ["-", "-"]
-        if beside is not None:
-            judged = [percent(beside.at_margin, high=bound(campaigns)), percent(beside.equal)]
-        rows.append([found.kind, str(found.blocks), *shares, *judged])
+    for result in results:
+        high = bound(result.count) if bounded else 1.0
+        cells = [" / ".join(percent(share, high=high) for share in shares) for shares in (result.joint, result.holm)]
+        error = 100 * sqrt(ALPHA * (1 - ALPHA) / result.count) if bounded else 50 / sqrt(result.count)
+        rows.append([result.kind, result.order, str(result.blocks), *cells, f"{error:.1f}"])
     return table(head, rows)
 
 
-def sequential(results: Iterable[Looking], campaigns: int) -> str:
-    """False alarms of interim analyses, and the blocks that they save."""
-    change, times = f"{100 * looks.SHIFT:.0f} %", f"{LOOKS} interim analyses"
+def families(results: Iterable[Families]) -> str:
+    """Format shares of campaigns called in families of several variants, of steps, and at interim analyses."""
+    numbers = " / ".join(map(str, FAMILY_BLOCKS))
+    head = ["noise", f"3 variants × 5 rows: {numbers} blocks", f"4 steps × 5 rows: {numbers} blocks"]
+    head += [f"20 rows, {LOOKS} interim analyses", "standard errors"]
+    rows = []
+    for result in results:
+        counts = result.count, result.interim_count
+        cells = [" / ".join(percent(x, high=bound(counts[0])) for x in shares) for shares in (result.run, result.stack)]
+        errors = " / ".join(f"{100 * sqrt(ALPHA * (1 - ALPHA) / count):.1f}" for count in counts)
+        rows.append([result.kind, *cells, percent(result.interim, high=bound(counts[1])), errors])
+    return table(head, rows)
+
+
+def intervals(coverages: Iterable[Coverage], equivalences: Iterable[Equivalence], campaigns: int) -> str:
+    """Format the coverage of three intervals and the shares called equivalent, by kind of noise and design."""
+    head = ["noise", "blocks", "schedlab", "Student", "bootstrap", "at the margin", "equal"]
+    by_design = {(shares.kind, shares.blocks): shares for shares in equivalences}
+    rows = []
+    for coverage in coverages:
+        covered = [percent(share, LOW, HIGH) for share in (coverage.schedlab, coverage.student, coverage.bca)]
+        equivalent = ["-", "-"]
+        if shares := by_design.get((coverage.kind, coverage.blocks)):
+            equivalent = [percent(shares.at_margin, high=bound(campaigns)), percent(shares.equal)]
+        rows.append([coverage.kind, str(coverage.blocks), *covered, *equivalent])
+    return table(head, rows)
+
+
+def sequential(results: Iterable[Sequential], campaigns: int) -> str:
+    """Format the false alarms of sequential designs, and the blocks that interim analyses save."""
+    change, times = f"{100 * interim.SHIFT:.0f} %", f"{LOOKS} interim analyses"
     head = [
         "noise", f"spent over {times}", f"{times}, each at 5 %", "until p ≤ 5 %", f"{change} found at interim analyses",
         "blocks used", f"{change} found by one test",
     ]  # fmt: skip
     rows = [
         [
-            found.kind,
-            *(percent(share, high=bound(campaigns)) for share in (found.spending, found.unspent, found.until)),
-            percent(found.found),
-            f"{found.blocks_used:.1f}",
-            percent(found.fixed),
+            result.kind,
+            *(percent(share, high=bound(campaigns)) for share in (result.spending, result.unspent, result.until)),
+            percent(result.detected),
+            f"{result.blocks_used:.1f}",
+            percent(result.fixed),
         ]
-        for found in results
+        for result in results
     ]
     return table(head, rows)
 
 
 def real(results: Iterable[tuple[Recording, Sequence[Alarms]]]) -> str:
-    """Recorded runs: their noise, and how many of their campaigns each rule called better or worse."""
+    """Format the noise of recorded runs, and the number of campaigns that each rule calls better or worse."""
     head = [
         "run", "within a visit", "between visits", "between blocks", "neighbours",
-        *(f"{blocks} blocks" for blocks in DESIGNS), "whole",
+        *(f"{blocks} blocks" for blocks in DESIGNS), "all blocks",
     ]  # fmt: skip
     rows = []
-    for source, cuts in results:
+    for source, divisions in results:
         spread = components(source)
         parts = [f"{100 * part:.1f} %" for part in (spread.within, spread.visits, spread.blocks)]
-        calls = [f"{cut.ours} / {cut.welch} / {cut.star_2018} / {cut.star_2024} of {cut.campaigns}" for cut in cuts]
+        calls = [
+            f"{alarms.schedlab} / {alarms.welch} / {alarms.star_2018} / {alarms.star_2024} of {alarms.campaigns}"
+            for alarms in divisions
+        ]
         rows.append([source.label, *parts, f"{spread.neighbours:.2f}", *calls])
     return table(head, rows)
 
 
-def found(results: Iterable[Power]) -> str:
-    """False alarms of each rule, and the share of each change that it finds."""
+def power(results: Iterable[Power]) -> str:
+    """Format the false alarms of each rule, and the shares of campaigns that detect each change."""
     changes = " / ".join(f"{100 * shift:.0f}" for shift in SHIFTS)
     head = ["noise of", "blocks", *(f"{rule}: 0, {changes} %" for rule in ("schedlab", "Welch", "2018", "2024"))]
     head.append(f"{100 * SHIFTS[0]:.0f} % slower called faster")
     rows = []
-    for row in results:
+    for result in results:
+        rules = (result.schedlab, result.welch, result.star_2018, result.star_2024)
         cells = [
-            f"{100 * rule.nothing:.0f}, {' / '.join(f'{100 * share:.0f}' for share in rule.shifts)}"
-            for rule in (row.ours, row.welch, row.star_2018, row.star_2024)
+            f"{100 * rule.unchanged:.0f}, {' / '.join(f'{100 * share:.0f}' for share in rule.shifts)}" for rule in rules
         ]
-        turned = " / ".join(
-            f"{100 * rule.reversed:.0f}" for rule in (row.ours, row.welch, row.star_2018, row.star_2024)
-        )
-        rows.append([row.label, str(row.blocks), *cells, turned])
+        wrong_direction = " / ".join(f"{100 * rule.reversed:.0f}" for rule in rules)
+        rows.append([result.label, str(result.blocks), *cells, wrong_direction])
     return table(head, rows)

@@ -1,4 +1,4 @@
-"""The errors that users see: what is wrong, where, and what to do.
+"""Errors for users: the fault, its place, and the remedy.
 
 Every error that schedlab raises on purpose derives from :class:`SchedlabError` and has the exit code of the command
 line, so that the command line needs no table of them.
@@ -24,9 +24,9 @@ class SchedlabError(Exception):
     """An error with a message for people.
 
     Args:
-        what: what is wrong, one sentence.
+        what: the fault, in one sentence.
         where: file, line, key path or device; shown first.
-        todo: what the user can do.
+        todo: the remedy.
     """
 
     exit_code: Exit = Exit.USAGE
@@ -51,7 +51,7 @@ class StoreError(SchedlabError):
 
 
 class CannotRunHere(SchedlabError):
-    """The plan cannot run on this target; nothing was started."""
+    """Error for a plan that cannot run on this target; nothing was started."""
 
     exit_code = Exit.CANNOT_RUN
 

@@ -31,7 +31,7 @@ from schedlab.errors import Exit, SchedlabError
 
 
 class NotBuilt(SchedlabError):
-    """The extension module is missing, or is of another version."""
+    """Error for an extension module that is missing or has another version."""
 
     exit_code = Exit.CANNOT_RUN
 

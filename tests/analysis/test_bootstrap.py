@@ -23,8 +23,8 @@ def skewed(seed: int, blocks: int) -> tuple[np.ndarray, np.ndarray]:
 def test_single_iterations_give_scipy_s_bca_interval(seed: int) -> None:
     below, above = skewed(seed, 12)
     logs = np.log(above / below).ravel()
-    theirs = stats.bootstrap((logs,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(9))
-    low, high = theirs.confidence_interval
+    scipy_result = stats.bootstrap((logs,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(9))
+    low, high = scipy_result.confidence_interval
     width = high - low
     bounds = bca(below, above, 0.95, seed)
     assert log(bounds[0]) == pytest.approx(low, abs=0.05 * width)
@@ -62,6 +62,7 @@ def test_fewer_than_two_blocks_have_no_interval() -> None:
     assert all(isnan(bound) for bound in bca(np.ones((1, 5)), np.ones((1, 5)), 0.95, 1))
 
 
+@pytest.mark.slow
 def test_coverage_is_low_with_few_blocks_and_nearly_nominal_with_many() -> None:
     """Nominal 95 %; the shortfall with few blocks is why this interval is not the default one."""
     rng, shares = np.random.default_rng(3), {}

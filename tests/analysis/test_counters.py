@@ -109,8 +109,8 @@ def test_an_unmeasured_variant_has_no_one_sided_counters() -> None:
 
 def test_a_counter_without_a_shared_block_is_left_out() -> None:
     counts = table({"forks": {"base": [1.0, 1.0], "new": [1.0, 1.0]}})
-    torn = counts.filter((pl.col("variant") == "new") == (pl.col("block") == 1))
-    assert compare(torn, "base", ["base", "new"], 0.95) == []
+    incomplete = counts.filter((pl.col("variant") == "new") == (pl.col("block") == 1))
+    assert compare(incomplete, "base", ["base", "new"], 0.95) == []
 
 
 def test_a_headline_of_one_variant_is_notable_unless_it_is_zero() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import nan
 from statistics import fmean
 
 import numpy as np
@@ -9,8 +11,8 @@ import polars as pl
 import pytest
 
 from schedlab.analysis.diagnostics import RunFacts, diagnose
-from schedlab.analysis.series import autocorrelation, outlying, two_modes
-from schedlab.analysis.verdicts import Options, Question, judge
+from schedlab.analysis.series import autocorrelation, fence, outlying, two_modes, warnings
+from schedlab.analysis.verdicts import Options, Question, Verdict, judge
 from schedlab.analysis.warnings import Kind
 
 TIME = Question("w", "{}", "time", "s", "lower")
@@ -65,8 +67,37 @@ def test_a_control_that_differs_from_its_baseline_causes_a_warning() -> None:
     assert Kind.CONTROL in kinds(control_factor=1.05)
 
 
+@pytest.mark.parametrize(("alarms", "warns"), [(3, False), (4, True)])
+def test_too_many_small_p_of_a_control_cause_a_warning_although_none_is_small_when_corrected(
+    alarms: int, warns: bool
+) -> None:
+    """Of 20 rows of an A/A control, 3 or more are below 0.05 by chance with p = 0.075, and 4 or more with p = 0.016."""
+    control = [replace(verdict_with(0.04 if i < alarms else 0.5), p_adjusted=0.8) for i in range(20)]
+    assert (Kind.CONTROL in kinds_of(control)) == warns
+
+
 def test_a_trend_over_the_run_causes_a_warning() -> None:
     assert Kind.DRIFT in kinds(drift=0.06)
+
+
+@pytest.mark.parametrize("field", ["workload", "parameters", "metric"])
+def test_rows_that_differ_in_one_name_are_searched_for_trends_separately(field: str) -> None:
+    steady, rising = TIME, replace(TIME, **{field: '{"groups":1}'})
+    samples = [
+        (i, i, "base", row.workload, row.parameters, row.metric, 1 + WOBBLE[i] + slope * i)
+        for row, slope in ((steady, 0.0), (rising, 0.01))
+        for i in range(16)
+    ]
+    frame = pl.DataFrame(samples, schema=COLUMNS, orient="row")
+    drifts = {row: [warning.kind for warning in warnings(frame, [row])] for row in (steady, rising)}
+    assert drifts == {steady: [], rising: [Kind.DRIFT]}
+
+
+def test_outliers_of_rows_that_are_not_judged_cause_no_warning() -> None:
+    samples = [(i, i, "base", "w", "{}", "time", 9.0 if i == 3 else 1 + WOBBLE[i]) for i in range(6)]
+    frame = pl.DataFrame(samples, schema=COLUMNS, orient="row")
+    assert [warning.kind for warning in warnings(frame, [TIME])] == [Kind.OUTLIERS]
+    assert not list(warnings(frame, [replace(TIME, metric="latency")]))
 
 
 def test_a_block_outside_tukey_s_fences_causes_a_warning() -> None:
@@ -155,3 +186,42 @@ def test_two_distant_modes_are_detected() -> None:
 def test_a_design_too_small_for_a_verdict_causes_a_warning_unless_trials_are_missing() -> None:
     assert Kind.RESOLUTION in kinds(blocks=3)
     assert Kind.RESOLUTION not in kinds(blocks=3, planned=30)
+
+
+def verdict_with(p: float, *, control: bool = True, n: int = 8) -> Verdict:
+    nothing, name = pl.DataFrame(schema=COLUMNS, orient="row"), "x" if control else None
+    (verdict,) = judge(nothing, [TIME], ["base", "x"], name, Options())
+    return replace(verdict, p=p, p_adjusted=p, n=n)
+
+
+def kinds_of(verdicts: list[Verdict], failures: int = 0) -> set[Kind]:
+    failed = pl.DataFrame({"variant": ["x"] * failures, "workload": ["w"] * failures, "reason": ["gone"] * failures})
+    facts = RunFacts(24, 24, conditions_of(), failed)
+    return {warning.kind for warning in diagnose(facts, pl.DataFrame(schema=COLUMNS), [TIME], verdicts, Options())}
+
+
+def test_an_unknown_p_of_the_control_does_not_hide_a_small_one() -> None:
+    assert Kind.CONTROL in kinds_of([verdict_with(nan), verdict_with(0.001)])
+    assert Kind.CONTROL in kinds_of([verdict_with(0.001), verdict_with(nan)])
+
+
+def test_a_failed_trial_does_not_silence_the_warning_of_a_small_design() -> None:
+    assert kinds_of([verdict_with(0.5, control=False, n=3)], failures=1) >= {Kind.RESOLUTION, Kind.FAILED}
+
+
+def test_rows_without_a_ratio_do_not_count_as_a_small_design() -> None:
+    assert Kind.RESOLUTION not in kinds_of([verdict_with(nan, control=False, n=0)])
+
+
+@pytest.mark.parametrize(("cells", "blocks"), [(12, 8), (3, 20), (60, 6)])
+def test_one_clean_run_in_twenty_has_a_warning_about_outliers(cells: int, blocks: int) -> None:
+    rng, runs = np.random.default_rng(15), 600
+    alarms = fmean(
+        any(outlying(dict(enumerate(values)), cells) for values in rng.normal(size=(cells, blocks)))
+        for _ in range(runs)
+    )
+    assert 0.02 < alarms <= 0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5
+
+
+def test_the_fences_of_large_runs_are_extrapolated() -> None:
+    assert 1.5 < fence(200, 12) < fence(200, 2_000) < 5

@@ -51,6 +51,6 @@ def test_each_step_of_a_stack_is_compared_with_its_predecessor() -> None:
     assert "two to one in all 2 rows" in text
     assert "to base" not in text
     # A block without a value of both variants is not compared.
-    torn = remark_on({"base": first, "one": {"a": [1.0, 2.0, 9.0], "b": [3.1, 4.0]}})
-    assert torn is not None
-    assert "one to base in 1 of 2 rows" in torn
+    remark = remark_on({"base": first, "one": {"a": [1.0, 2.0, 9.0], "b": [3.1, 4.0]}})
+    assert remark is not None
+    assert "one to base in 1 of 2 rows" in remark

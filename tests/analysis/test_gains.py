@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from scipy import stats
 
 from schedlab.analysis.gains import disagreements, recompute, summary_test
-from schedlab.kinds import Direction
-from schedlab.results import Cell, Table, TableRow
+from schedlab.results.imported import Cell, Table, TableRow
+from schedlab.results.metrics import Direction
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 

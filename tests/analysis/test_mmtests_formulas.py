@@ -15,7 +15,7 @@ from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.analysis.mmtests import Layout, View, view
 from schedlab.analysis.mmtests.formulas import Samples, gain, variation
 from schedlab.analysis.mmtests.stars import intervals_apart, two_sided_t
-from schedlab.kinds import Direction
+from schedlab.results.metrics import Direction
 
 SAMPLE = st.floats(min_value=1e-3, max_value=1e6)
 SAMPLES = st.lists(SAMPLE, min_size=1, max_size=60)

@@ -26,7 +26,7 @@ def benchmark(name: str) -> str:
 
 
 @cache
-def ours(year: str, workload: str) -> Lines:
+def computed_lines(year: str, workload: str) -> Lines:
     tables = view(columns(year), layout=LAYOUT[year], stars=STARS[year]).tables
     return {
         (line.operation, line.label): [as_printed(cell, table) for cell in line.cells]
@@ -42,7 +42,7 @@ def as_printed(cell: Cell, table: Table) -> Printed:
     return Printed(f"{cell.value:.{table.decimals}f}", "-" if cell.gain is None else f"{cell.gain:.2f}", cell.star)
 
 
-def theirs(year: str, name: str) -> Lines:
+def mmtests_lines(year: str, name: str) -> Lines:
     """MMTests' cells, with ``-`` for cells without samples and for the spread of a single sample."""
     workload = benchmark(name)
     rows = {label_of(row, LAYOUT[year]): row for row in columns(year).rows if row.workload == workload}
@@ -74,9 +74,9 @@ WHOLE = [
 
 @pytest.mark.parametrize(("year", "name"), WHOLE)
 def test_every_figure_gain_and_star_equals_mmtests(year: str, name: str) -> None:
-    expected = theirs(year, name)
+    expected = mmtests_lines(year, name)
     assert len(expected) > 2
-    computed = ours(year, benchmark(name))
+    computed = computed_lines(year, benchmark(name))
     assert {line: computed.get(line) for line in expected} == expected
 
 
@@ -85,23 +85,23 @@ def test_mmtests_prints_every_line_of_the_view(year: str) -> None:
     for workload in {benchmark(name) for name in names(year)}:
         printed = {line for name in names(year) if benchmark(name) == workload for line in figures(year, name)}
         # MMTests had no report of tbench's operations before 2022.
-        assert {line for line in ours(year, workload) if line[0] != "latency"} <= printed, workload
+        assert {line for line in computed_lines(year, workload) if line[0] != "latency"} <= printed, workload
 
 
 @pytest.mark.parametrize("year", YEARS[:2])
 def test_throughput_of_tbench_is_better_when_higher_unlike_in_mmtests_first_report(year: str) -> None:
-    first, by_part, computed = figures(year, "tbench"), figures(year, "tbench.tput"), ours(year, "tbench")
+    first, by_part, computed = figures(year, "tbench"), figures(year, "tbench.tput"), computed_lines(year, "tbench")
     assert first["Max", "tput-1"][1].gain.startswith("-")
     assert computed["Max", "tput-1"] == by_part["Max", "tput-1"]
     assert by_part["Max", "tput-1"][1].gain == first["Max", "tput-1"][1].gain.removeprefix("-")
-    latencies = {line: cells for line, cells in theirs(year, "tbench").items() if not line[1].startswith("tput")}
+    latencies = {line: cells for line, cells in mmtests_lines(year, "tbench").items() if not line[1].startswith("tput")}
     assert {line: computed[line] for line in latencies} == latencies
 
 
 @pytest.mark.parametrize("year", YEARS[:2])
 def test_received_udp_traffic_differs_from_sent_traffic(year: str) -> None:
     # MMTests printed both rates until 2025; later versions print the sent rate twice. Receivers get 97 % or 98 % here.
-    expected, computed = theirs(year, "netperf-ipv4-udp"), ours(year, "netperf-ipv4-udp")
+    expected, computed = mmtests_lines(year, "netperf-ipv4-udp"), computed_lines(year, "netperf-ipv4-udp")
     sent = [line for line in expected if "-send-" in line[1]]
     assert {line: computed[line] for line in sent} == {line: expected[line] for line in sent}
     for cell, received in zip(
@@ -111,7 +111,7 @@ def test_received_udp_traffic_differs_from_sent_traffic(year: str) -> None:
 
 
 def test_spread_is_better_when_lower_unlike_in_mmtests_of_2016_for_will_it_scale() -> None:
-    expected, computed = theirs("2016", "wis-sched"), ours("2016", "wis-sched")
+    expected, computed = mmtests_lines("2016", "wis-sched"), computed_lines("2016", "wis-sched")
     spreads = [line for line in expected if line[0] in SPREADS]
     rest = [line for line in expected if line[0] not in SPREADS]
     assert {line: computed[line] for line in rest} == {line: expected[line] for line in rest}

@@ -19,12 +19,13 @@ from schedlab.analysis.planning import (
     row_plan,
     size_for,
 )
+from schedlab.analysis.resolution import Rule
 from schedlab.analysis.signflip import p_value
 from schedlab.analysis.variance import Noise, noise
 from schedlab.analysis.verdicts import Question
 
 TIME = Question("w", "{}", "time", "s", "lower")
-WANTED = Wanted(effect=0.02, power=0.8, level=0.05)
+WANTED = Wanted(effect=0.02, power=0.8, rule=Rule(0.05))
 
 
 def noise_of(pair_within: float, pair_between: float, blocks: int = 10) -> Noise:

@@ -139,6 +139,40 @@ def test_a_decided_row_stays_decided_with_later_blocks() -> None:
     assert (then.word, then.decided) == (later.word, later.decided) == ("worse", 9)
 
 
+def test_a_decided_row_keeps_its_word_its_ratio_and_its_interval() -> None:
+    """Worse at block 9; the last blocks would make it better."""
+    values = noise(2, 1)
+    values[0, 1, :9] *= 1.05
+    (then,) = sequential(values, done=9)
+    values[0, 1, 9:] *= 0.5
+    (later,) = sequential(values)
+    assert then.word == "worse"
+    assert later == then
+
+
+def test_the_boundaries_of_joint_tests_of_independent_rows_are_crossed_at_the_spent_rate() -> None:
+    """Largest of 20 independent Brownian motions at four analyses, as family-wise p values."""
+    rng, shares, rows, runs = np.random.default_rng(8), (0.25, 0.5, 0.75, 1.0), 20, 8000
+    crossed = np.zeros((2, runs), dtype=bool)
+    paths = np.cumsum(0.5 * rng.standard_normal((4, runs, rows)), axis=0)
+    for i, share in enumerate(shares):
+        p = -np.expm1(rows * np.log1p(-2 * stats.norm.sf(np.abs(paths[i]).max(axis=1) / np.sqrt(share))))
+        crossed |= np.array([p <= levels(0.05, shares, 2, count)[i] for count in (rows, 1)])
+    joint, single = crossed.mean(axis=1)
+    assert joint == pytest.approx(0.05, abs=0.005)
+    assert single > joint
+
+
+def test_an_interrupted_fixed_run_spends_the_error_rate_as_at_an_interim_analysis() -> None:
+    values = noise(1, 1)
+    values[0, 1] *= 1.2
+    options = Options(looks=(7, 12))
+    (verdict,) = judge(frame(values), ROWS[:1], ["base", "new"], None, options, done=7)
+    assert (verdict.word, verdict.n) == ("inconclusive", 7)
+    assert verdict.reason == "no difference can be significant at the interim analysis after block 7"
+    assert "did not end" in course((7, 12), 0.05, 7, planned=False).describe(complete=False)
+
+
 def test_an_equivalent_row_is_decided_too() -> None:
     values = np.random.default_rng(5).lognormal(0, 0.001, size=(1, 2, 12))
     (verdict,) = sequential(values, done=9)

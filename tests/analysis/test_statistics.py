@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 from math import exp, inf, isclose, log
 
@@ -13,8 +14,9 @@ from scipy import stats
 
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import estimate, log_ratios, p_equivalent
-from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable, standardised
-from schedlab.analysis.signflip import interval, p_value, smallest_p
+from schedlab.analysis.resolution import Rule, blocks_for_a_verdict, blocks_needed, detectable, standardised
+from schedlab.analysis.signflip import flips, interval, p_value, smallest_p
+from schedlab.analysis.simultaneous import step_down
 
 differences = st.lists(st.floats(-1, 1), min_size=1, max_size=9).map(lambda d: np.array(d, dtype=np.float64))
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -27,17 +29,17 @@ def test_differences_of_one_sign_have_the_p_of_two_flips() -> None:
 @given(differences)
 def test_the_exact_p_equals_that_of_all_listed_flips(d: np.ndarray) -> None:
     observed, slack = abs(d.sum()), 1e-12 * np.abs(d).sum()
-    flips = [abs(np.dot(signs, d)) >= observed - slack for signs in product((1, -1), repeat=len(d))]
-    assert isclose(p_value(d, 0), np.mean(flips))
+    counted = [abs(np.dot(signs, d)) >= observed - slack for signs in product((1, -1), repeat=len(d))]
+    assert isclose(p_value(d, 0), np.mean(counted))
 
 
 def test_p_of_drawn_flips_is_close_to_scipy_s_and_never_zero() -> None:
     d = np.random.default_rng(3).normal(0.3, 1, size=24)
-    theirs = stats.permutation_test(
+    scipy_result = stats.permutation_test(
         (d,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples", n_resamples=19_999, vectorized=True,
         rng=np.random.default_rng(5),
     ).pvalue  # fmt: skip
-    assert abs(p_value(d, 1) - theirs) < 0.02
+    assert abs(p_value(d, 1) - scipy_result) < 0.02
 
 
 @pytest.mark.parametrize("blocks", [17, 21, 40])
@@ -50,10 +52,23 @@ def test_p_beyond_all_drawn_flips_is_between_the_exact_p_and_the_share_of_one_dr
 @pytest.mark.parametrize("n", [6, 9, 13])
 def test_p_equals_scipy_s_exact_permutation_p(n: int) -> None:
     d = np.random.default_rng(n).normal(0.4, 1, size=n)
-    theirs = stats.permutation_test(
+    scipy_result = stats.permutation_test(
         (d,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples", n_resamples=np.inf, vectorized=True
     )
-    assert p_value(d, 0) == pytest.approx(theirs.pvalue, rel=1e-12)
+    assert p_value(d, 0) == pytest.approx(scipy_result.pvalue, rel=1e-12)
+
+
+def test_a_test_of_2000_blocks_takes_less_than_100_mb() -> None:
+    d = np.random.default_rng(3).normal(0.1, 1, size=2000)
+    flips.cache_clear()
+    tracemalloc.start()
+    p_value(d, 0)
+    interval(d, 0.95, 0)
+    step_down(np.column_stack([d] * 20), 0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    flips.cache_clear()
+    assert most < 100e6
 
 
 def test_p_is_the_same_for_the_same_seed() -> None:
@@ -64,11 +79,11 @@ def test_p_is_the_same_for_the_same_seed() -> None:
 @pytest.mark.parametrize("blocks", [2, 5])
 def test_with_too_few_blocks_to_reject_the_interval_is_student_s_on_logs(blocks: int) -> None:
     d = np.random.default_rng(1).normal(0.02, 0.01, size=blocks)
-    theirs = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
+    scipy_result = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
     estimated = estimate(d, 0.95)
     assert interval(d, 0.95, 0) is None
-    assert estimated.low == pytest.approx(exp(theirs.low))
-    assert estimated.high == pytest.approx(exp(theirs.high))
+    assert estimated.low == pytest.approx(exp(scipy_result.low))
+    assert estimated.high == pytest.approx(exp(scipy_result.high))
     assert estimated.ratio == pytest.approx(exp(d.mean()))
 
 
@@ -89,12 +104,13 @@ def test_the_interval_of_drawn_flips_is_consistent_with_their_test(at: float) ->
     bounds = interval(d, 0.95, 7)
     assert bounds is not None
     assert (bounds[0] < at < bounds[1]) == (p_value(d - at, 7) > 0.05)
-    theirs = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
-    assert bounds == pytest.approx((theirs.low, theirs.high), abs=0.05)
+    scipy_result = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
+    assert bounds == pytest.approx((scipy_result.low, scipy_result.high), abs=0.05)
 
 
 @pytest.mark.parametrize("blocks", [6, 8, 12, 20])
 @pytest.mark.parametrize("kind", ["normal", "heavy-tailed", "log-normal"])
+@pytest.mark.slow
 def test_the_interval_has_its_nominal_coverage(kind: str, blocks: int) -> None:
     """Log-ratios of two measurements of one distribution, shifted by 3 %; nominal 95 %."""
     rng = np.random.default_rng(17)
@@ -153,40 +169,69 @@ def test_benjamini_hochberg_rejects_the_same_tests_as_its_step_up_rule(p: list[f
 
 @pytest.mark.parametrize("tests", [1, 2, 3, 9, 100])
 def test_one_block_fewer_than_needed_for_a_verdict_is_too_few(tests: int) -> None:
-    needed = blocks_for_a_verdict(0.05, tests)
+    needed = blocks_for_a_verdict(Rule(0.05 / tests))
     assert 2 / 2**needed * tests <= 0.05
     assert 2 / 2 ** (needed - 1) * tests > 0.05
 
 
 @pytest.mark.parametrize("tests", [1, 100, 2_000, 50_000])
 def test_the_needed_number_of_consistent_blocks_gives_a_verdict(tests: int) -> None:
-    needed = blocks_for_a_verdict(0.05, tests)
+    needed = blocks_for_a_verdict(Rule(0.05 / tests))
     assert p_value(np.ones(needed), 0) * tests <= 0.05
     assert p_value(np.ones(needed - 1), 0) * tests > 0.05
 
 
 @pytest.mark.parametrize("effect", [0.005, 0.01, 0.05])
 def test_the_needed_blocks_are_the_fewest_that_detect_the_effect(effect: float) -> None:
-    needed = blocks_needed(0.02, effect, 0.05, 3)
+    needed = blocks_needed(0.02, effect, Rule(0.05 / 3))
     assert needed is not None
-    assert detectable(0.02, needed, 0.05 / 3) <= effect
-    smallest = blocks_for_a_verdict(0.05, 3)
-    assert needed == smallest or detectable(0.02, needed - 1, 0.05 / 3) > effect
+    assert detectable(0.02, needed, Rule(0.05 / 3)) <= effect
+    smallest = blocks_for_a_verdict(Rule(0.05 / 3))
+    assert needed == smallest or detectable(0.02, needed - 1, Rule(0.05 / 3)) > effect
 
 
 @pytest.mark.parametrize(("blocks", "tests"), [(6, 1), (7, 3), (8, 3), (8, 6), (12, 3)])
 def test_the_power_at_the_detectable_change_is_about_80_percent(blocks: int, tests: int) -> None:
     """Measure the power of the sign-flip test at the level of the first row after correction."""
     rng = np.random.default_rng(11)
-    effect = log(1 + detectable(0.02, blocks, 0.05 / tests))
+    effect = log(1 + detectable(0.02, blocks, Rule(0.05 / tests)))
     detected = np.mean([p_value(rng.normal(effect, 0.02, size=blocks), 0) <= 0.05 / tests for _ in range(600)])
     assert 0.74 < detected < 0.86
 
 
+@pytest.mark.parametrize(("blocks", "rows"), [(6, 20), (8, 20), (11, 60), (12, 60), (13, 60), (18, 20)])
+def test_the_power_of_a_joint_test_at_the_detectable_change_is_about_80_percent(blocks: int, rows: int) -> None:
+    rng = np.random.default_rng(12)
+    effect = log(1 + detectable(0.02, blocks, Rule(0.05, rows)))
+    found = 0
+    for _ in range(300):
+        noise = rng.normal(0, 0.02, size=(blocks, rows))
+        noise[:, 0] += effect
+        found += step_down(noise, 0)[0] <= 0.05
+    assert 0.73 < found / 300 < 0.87
+
+
+@pytest.mark.parametrize("blocks", [11, 12, 13])
+def test_the_power_of_holm_s_first_step_at_the_detectable_change_is_about_80_percent(blocks: int) -> None:
+    rng, rule = np.random.default_rng(13), Rule(0.05 / 40)
+    effect = log(1 + detectable(0.02, blocks, rule))
+    detected = np.mean([p_value(rng.normal(effect, 0.02, size=blocks), 0) <= rule.level for _ in range(400)])
+    assert 0.74 < detected < 0.87
+
+
+def test_the_joint_test_keeps_the_level_of_dependent_rows_with_missing_cells() -> None:
+    rng, runs = np.random.default_rng(14), 500
+    alarms = 0
+    for _ in range(runs):
+        d = rng.standard_t(3, size=(8, 1)) + rng.standard_t(3, size=(8, 12))
+        alarms += step_down(np.where(rng.random((8, 12)) < 0.15, 0.0, d), 0).min() <= 0.05
+    assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
+
+
 def test_below_the_blocks_of_a_verdict_nothing_is_detectable() -> None:
-    assert standardised(6, 0.05 / 3) == inf
-    assert detectable(0.02, 5, 0.05) == inf
+    assert standardised(6, Rule(0.05 / 3)) == inf
+    assert detectable(0.02, 5, Rule(0.05)) == inf
 
 
 def test_extreme_noise_needs_more_than_100000_blocks() -> None:
-    assert blocks_needed(50.0, 0.01, 0.05, 1) is None
+    assert blocks_needed(50.0, 0.01, Rule(0.05)) is None

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from benches.study import arrange, coverage, equivalence, false_alarms, looks, noise, power, real, record, rules, tables
+from benches.study import (
+    arrange,
+    coverage,
+    equivalence,
+    false_alarms,
+    interim,
+    many_rows,
+    noise,
+    power,
+    real,
+    record,
+    rules,
+    tables,
+)
 from benches.study.__main__ import PAGE, TABLES, put
 from benches.study.false_alarms import ALPHA, ROWS, bound, shares
-from benches.study.ours import judged, run
+from benches.study.judging import judge_rows, judge_run
 from benches.study.recorded import Components, Recording, campaigns, components, recording, recordings, windows
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +34,9 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.verdicts import Options
 from schedlab.experiment.plan import Trial
-from schedlab.store import reading
+from schedlab.store import reader
+
+pytestmark = pytest.mark.slow
 
 CAMPAIGNS, BLOCKS, ITERATIONS, SEED = 300, 8, 5, 2
 """Chance exceeds two standard errors once in 40 shares. No share exceeds them with this seed."""
@@ -35,15 +50,15 @@ def alarms() -> dict[str, false_alarms.Shares]:
 
 
 @pytest.mark.parametrize("kind", noise.KINDS)
-def test_our_false_alarms_stay_within_alpha(alarms: dict[str, false_alarms.Shares], kind: str) -> None:
+def test_false_alarms_of_schedlab_stay_within_alpha(alarms: dict[str, false_alarms.Shares], kind: str) -> None:
     shares = alarms[kind]
-    assert shares.one <= bound(CAMPAIGNS)
+    assert shares.single <= bound(CAMPAIGNS)
     assert shares.campaigns <= bound(CAMPAIGNS)
     assert shares.rows <= bound(CAMPAIGNS * ROWS)
 
 
 @pytest.mark.parametrize("kind", noise.KINDS)
-def test_a_test_of_pooled_trials_keeps_alpha_on_independent_trials_only(
+def test_welch_on_pooled_trials_keeps_alpha_for_independent_trials_only(
     alarms: dict[str, false_alarms.Shares], kind: str
 ) -> None:
     shares = alarms[kind]
@@ -59,29 +74,29 @@ def test_five_boots_pooled_as_a_hundred_samples_give_57_percent_false_alarms() -
     shares = false_alarms.pooled_boots(CAMPAIGNS, SEED)
     # With equal spread between and within boots the pooled t is too large by a factor of 3.4: 57 % false alarms.
     assert shares.welch == pytest.approx(0.57, abs=2 * (0.57 * 0.43 / CAMPAIGNS) ** 0.5)
-    assert shares.one == 0
+    assert shares.single == 0
 
 
-def test_without_a_drawn_order_the_same_test_fails_under_drift(alarms: dict[str, false_alarms.Shares]) -> None:
+def test_with_a_fixed_order_the_same_test_fails_under_drift(alarms: dict[str, false_alarms.Shares]) -> None:
     assert alarms["drifting"].fixed > 2 * bound(CAMPAIGNS)
 
 
 @pytest.mark.parametrize(("kind", "blocks"), [("normal", 6), ("log-normal", 8), ("heavy-tailed", 8), ("AR(1)", 12)])
-def test_intervals_cover_and_the_margin_is_not_called_equivalent(kind: str, blocks: int) -> None:
-    shares = coverage.covered(kind, blocks, CAMPAIGNS, SEED)
+def test_intervals_contain_the_true_change_and_a_change_at_the_margin_is_not_equivalent(kind: str, blocks: int) -> None:
+    shares = coverage.coverage(kind, blocks, CAMPAIGNS, SEED)
     # Six blocks cover 96.9 %; two standard errors are 2.5 % here.
-    assert 0.93 - 0.025 <= shares.ours <= 0.97 + 0.025
-    assert equivalence.called_equivalent(kind, blocks, CAMPAIGNS, SEED).at_margin <= bound(CAMPAIGNS)
+    assert 0.93 - 0.025 <= shares.schedlab <= 0.97 + 0.025
+    assert equivalence.equivalence(kind, blocks, CAMPAIGNS, SEED).at_margin <= bound(CAMPAIGNS)
 
 
 def test_equal_variants_are_called_equivalent_with_enough_blocks() -> None:
-    few, many = (equivalence.called_equivalent("two-level", blocks, 200, SEED).equal for blocks in (6, 20))
+    few, many = (equivalence.equivalence("two-level", blocks, 200, SEED).equal for blocks in (6, 20))
     assert few < 0.3
     assert many > 0.6
 
 
 def test_alpha_spending_keeps_alpha_and_repeated_tests_until_significance_do_not() -> None:
-    shares = looks.looking("AR(1)", CAMPAIGNS, SEED, blocks=12)
+    shares = interim.sequential("AR(1)", CAMPAIGNS, SEED, blocks=12)
     assert shares.spending <= bound(CAMPAIGNS)
     assert shares.until > bound(CAMPAIGNS)
     assert shares.blocks_used < 12
@@ -90,12 +105,12 @@ def test_alpha_spending_keeps_alpha_and_repeated_tests_until_significance_do_not
 def test_campaigns_judged_together_have_the_verdicts_of_campaigns_judged_alone() -> None:
     rng = np.random.default_rng(3)
     series = noise.normal(rng, 20 * ROWS, 2 * BLOCKS, ITERATIONS)
-    baseline, variant = arrange.in_blocks(series, arrange.drawn_orders(SEED, 20, BLOCKS))
+    baseline, variant = arrange.in_blocks(series, arrange.draw_orders(SEED, 20, BLOCKS))
     # With this margin many rows that are 2 % slower are both significantly different and equivalent.
     variant, options = variant * rng.choice((1.0, 1.02, 1.1), size=(20 * ROWS, 1, 1)), Options(delta=0.05)
-    at_once = judged(baseline, variant, options).campaigns_called(ROWS, ALPHA)
+    at_once = judge_rows(baseline, variant, options).campaigns_called(ROWS, ALPHA)
     alone = [
-        [verdict.word in {"better", "worse"} for verdict in run(baseline[rows], variant[rows], options)]
+        [verdict.word in {"better", "worse"} for verdict in judge_run(baseline[rows], variant[rows], options)]
         for rows in (slice(start, start + ROWS) for start in range(0, 20 * ROWS, ROWS))
     ]
     assert at_once.tolist() == alone
@@ -107,17 +122,45 @@ def test_arranging_keeps_every_trial_and_pairs_visits_of_one_block(
     campaigns_: int, blocks: int, iterations: int, seed: int
 ) -> None:
     series = np.arange(float(campaigns_ * 2 * blocks * iterations)).reshape(campaigns_, 2 * blocks, iterations)
-    first = arrange.drawn_orders(seed, campaigns_, blocks)
+    first = arrange.draw_orders(seed, campaigns_, blocks)
     baseline, variant = arrange.in_blocks(series, first)
     assert np.array_equal(np.sort(np.concatenate([baseline, variant], axis=None)), series.ravel())
     assert np.array_equal(variant < baseline, np.broadcast_to(first[:, :, None], variant.shape))
     assert np.array_equal(np.abs(variant - baseline), np.full(variant.shape, float(iterations)))
-    a, b = arrange.apart(series)
+    a, b = arrange.first_and_second_half(series)
     assert a.max(axis=1).tolist() == (b.min(axis=1) - 1).tolist()
 
 
+@pytest.mark.parametrize("correction", ["max-t", "holm"])
+def test_campaigns_of_many_rows_have_the_words_of_judge(correction: str) -> None:
+    campaigns_of_rows = many_rows.log_ratios("15 % missing", "rows", 8, 12, 5, SEED)
+    campaigns_of_rows[:, :, 0] += np.where(campaigns_of_rows[:, :, 0] == 0, 0, 0.1)
+    options = Options(ALPHA, delta=1e-9, correction=correction)  # type: ignore[arg-type]
+    for ratios in campaigns_of_rows:
+        variant = np.exp(np.where(ratios == 0, np.nan, ratios)).T[:, :, None]
+        verdicts = judge_run(np.ones((5, 8, 1)), variant, options)
+        words = [verdict.word in {"better", "worse"} for verdict in verdicts]
+        assert many_rows.called(ratios, 5, correction).tolist() == words
+
+
+@pytest.mark.parametrize("order", many_rows.ORDERS)
+@pytest.mark.parametrize("kind", [*noise.KINDS, *noise.MANY_ROWS])
+def test_the_joint_test_of_many_rows_keeps_alpha(kind: str, order: str) -> None:
+    shares = many_rows.false_alarms(kind, order, 6, 5, 0.3)
+    # Three standard errors: 88 shares are compared.
+    assert max(shares.joint) <= ALPHA + 1.5 * (bound(shares.count) - ALPHA)
+    assert shares.holm[2:] == (0.0, 0.0)
+
+
+def test_six_blocks_find_a_large_change_among_twenty_rows_by_the_joint_test_only() -> None:
+    few = next(many_rows.power(400, SEED))
+    assert few.blocks == 6
+    assert few.joint[2] > 0.2
+    assert few.holm[2] == 0
+
+
 def test_orders_are_drawn_with_even_odds() -> None:
-    orders = arrange.drawn_orders(SEED, 500, 20)
+    orders = arrange.draw_orders(SEED, 500, 20)
     # Four standard errors of 10,000 even draws.
     assert abs(orders.mean() - 0.5) < 0.02
     assert len(np.unique(orders[:, :12], axis=0)) > 400
@@ -153,7 +196,7 @@ def test_estimated_variance_components_equal_those_of_the_noise() -> None:
         assert getattr(estimated, name) == pytest.approx(getattr(expected, name), rel=0.05)
 
 
-def test_only_whole_blocks_of_a_recording_count_and_keep_their_order() -> None:
+def test_a_recording_contains_only_complete_blocks_in_their_order() -> None:
     rows = [("pipetest", 1, "control", 0, 1.0), ("pipetest", 1, "base", 0, 2.0), ("pipetest", 2, "base", 0, 3.0)]
     rows += [("pipetest", 3, "base", 0, 4.0), ("hackbench", 1, "base", 0, 9.0), ("pipetest", 3, "control", 0, 5.0)]
     trials = pl.DataFrame(rows, schema=["workload", "block", "variant", "iteration", "value"], orient="row")
@@ -167,26 +210,28 @@ def test_only_whole_blocks_of_a_recording_count_and_keep_their_order() -> None:
 def test_a_run_is_recorded_trial_by_trial_in_the_order_of_time(run_script: Callable[..., Any], engine: Engine) -> None:
     run_id, target = run_script(lambda trial: 1 + trial.index)
     measured = [trial for trial in target.log if isinstance(trial, Trial) and trial.phase == "measure"]
-    kept = record.trials(engine, reading.run(engine, run_id))
-    assert kept["value"].to_list() == [1.0 + trial.index for trial in measured]
-    assert kept["variant"].to_list() == [trial.variant.name for trial in measured]
-    assert kept["block"].to_list() == [trial.block for trial in measured]
+    recorded = record.trials(engine, reader.run(engine, run_id))
+    assert recorded["value"].to_list() == [1.0 + trial.index for trial in measured]
+    assert recorded["variant"].to_list() == [trial.variant.name for trial in measured]
+    assert recorded["block"].to_list() == [trial.block for trial in measured]
 
 
-def test_on_recorded_noise_our_false_alarms_stay_within_alpha_and_pooled_ones_do_not() -> None:
-    cuts = [cut for _, several in real.study() for cut in several]
-    total, ours, welch = (sum(getattr(cut, name) for cut in cuts) for name in ("campaigns", "ours", "welch"))
+def test_on_recorded_noise_only_the_false_alarms_of_pooled_trials_exceed_alpha() -> None:
+    results = [alarms for _, divisions in real.study() for alarms in divisions]
+    total, schedlab, welch = (
+        sum(getattr(alarms, name) for alarms in results) for name in ("campaigns", "schedlab", "welch")
+    )
     assert total > 100
-    assert ours / total <= bound(total)
+    assert schedlab / total <= bound(total)
     assert welch / total > 4 * bound(total)
 
 
 def test_a_change_in_recorded_noise_is_detected_with_the_right_sign() -> None:
     quiet = next(source for source in recordings() if source.label == "pipetest, one CPU")
     shares = power.power(quiet, 20, 60, SEED)
-    assert shares.ours.shifts[0] < shares.ours.shifts[-1]
-    assert shares.ours.shifts[-1] > 0.9
-    assert shares.ours.reversed == 0
+    assert shares.schedlab.shifts[0] < shares.schedlab.shifts[-1]
+    assert shares.schedlab.shifts[-1] > 0.9
+    assert shares.schedlab.reversed == 0
     assert shares.star_2024.shifts[0] == 0
 
 
@@ -194,7 +239,7 @@ def test_a_table_is_written_between_its_markers_only() -> None:
     page = "a\n<!-- table: x -->\nold\n<!-- end -->\nb\n<!-- table: y -->\n<!-- end -->\n"
     assert put(page, "y", "\\1") == page.replace("y -->\n", "y -->\n\\1\n")
     assert put(page, "x", "new") == page.replace("old", "new")
-    with pytest.raises(LookupError, match="no place"):
+    with pytest.raises(LookupError, match="no markers"):
         put(page, "z", "")
 
 

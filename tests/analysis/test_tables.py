@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from schedlab.analysis.tables import check, side_by_side
-from schedlab.results import Cell, Table, TableRow
+from schedlab.results.imported import Cell, Table, TableRow
 
 
 def row(operation: str, label: str, *cells: Cell, direction: str | None = "higher", line: int = 2) -> TableRow:

@@ -39,10 +39,10 @@ def compared(baseline: np.ndarray, variant: np.ndarray, confidence: float, *, ra
 
 @given(positive, positive)
 def test_ratio_interval_and_p_are_scipy_s_welch_on_logarithms(baseline: np.ndarray, variant: np.ndarray) -> None:
-    theirs = stats.ttest_ind(np.log(variant), np.log(baseline), equal_var=False)
-    low, high = theirs.confidence_interval(0.9)
+    welch = stats.ttest_ind(np.log(variant), np.log(baseline), equal_var=False)
+    low, high = welch.confidence_interval(0.9)
     verdict = compared(baseline, variant, 0.9, ranks=False)
-    assert verdict.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
+    assert verdict.p == pytest.approx(welch.pvalue, rel=1e-6, abs=1e-12)
     assert (verdict.low, verdict.high) == pytest.approx((exp(low), exp(high)), rel=1e-6)
     assert verdict.ratio == pytest.approx(stats.gmean(variant) / stats.gmean(baseline))
     assert verdict.n == min(len(baseline), len(variant))
@@ -171,3 +171,23 @@ def test_the_minimum_detectable_effect_has_its_nominal_power() -> None:
     assert verdict.word == "inconclusive"
     assert 0.02 < verdict.detectable < inf
     assert verdict.blocks_needed is None
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "warned"), [(2, 2, True), (3, 20, True), (5, 5, False), (6, 20, True), (10, 30, False)]
+)
+def test_groups_too_small_or_too_unequal_for_the_test_cause_a_warning(small: int, large: int, warned: bool) -> None:
+    groups = [1.0 + 0.01 * i for i in range(small)], [1.0 + 0.01 * i for i in range(large)]
+    kinds = {warning.kind for warning in unpaired_warnings([row(*groups)], ["base", "new"])}
+    assert (Kind.GROUPS in kinds) == warned
+
+
+def test_values_that_are_not_finite_have_a_reason_of_their_own() -> None:
+    verdict = compared(np.array([1.0, 2.0, inf]), np.array([1.0, 2.0, 3.0]), 0.95)
+    assert verdict.reason == "a value is not a finite number: no test is possible"
+    assert isnan(verdict.p)
+
+
+def test_a_ratio_beyond_the_largest_double_is_infinite() -> None:
+    verdict = compared(np.array([1e-200, 2e-200, 3e-200]), np.array([1e200, 2e200, 3e200]), 0.95)
+    assert (verdict.word, verdict.ratio) == ("worse", inf)

@@ -102,7 +102,7 @@ def test_iterations_do_not_count_as_blocks() -> None:
 def test_the_correction_is_over_a_variant_s_rows_without_the_control() -> None:
     questions = [Question("w", f'{{"g":{i}}}', "time", "s", "lower") for i in range(8)]
     table = pl.concat(samples({"base": BASE, "control": scaled(1.0), "new": scaled(1.1)}, q) for q in questions)
-    verdicts = judge(table, questions, ["base", "control", "new"], "control", Options())
+    verdicts = judge(table, questions, ["base", "control", "new"], "control", Options(correction="holm"))
     new = [v for v in verdicts if v.variant == "new"]
     assert {v.p_adjusted for v in new} == {8 * 2 / 256}
     assert {v.word for v in new} == {"inconclusive"}
@@ -159,25 +159,116 @@ def test_intervals_have_nominal_coverage_of_the_true_ratio(kind: str) -> None:
 def test_a_run_s_family_includes_the_rows_of_all_variants() -> None:
     names = ["base", "control", "x", "y"]
     table = samples({"base": BASE, "control": scaled(1.0), "x": scaled(1.1), "y": scaled(1.0)})
-    run = judge(table, [TIME], names, "control", Options(family="run"))
-    each = judge(table, [TIME], names, "control", Options())
+    run = judge(table, [TIME], names, "control", Options(family="run", correction="holm"))
+    each = judge(table, [TIME], names, "control", Options(correction="holm"))
     assert [v.p_adjusted for v in run if v.variant == "x"] == [2 * 2 / 256]
     assert [v.p_adjusted for v in each if v.variant == "x"] == [2 / 256]
 
 
-def test_a_row_without_a_p_counts_as_a_test() -> None:
-    missing = Question("gone", "{}", "time", "s", "lower")
-    verdicts = judge(samples({"base": BASE, "new": scaled(1.1)}), [TIME, missing], ["base", "new"], None, Options())
+def test_a_row_without_a_p_counts_as_a_test_of_holm_s_correction() -> None:
+    missing, table = Question("gone", "{}", "time", "s", "lower"), samples({"base": BASE, "new": scaled(1.1)})
+    verdicts = judge(table, [TIME, missing], ["base", "new"], None, Options(correction="holm"))
     assert verdicts[0].p_adjusted == 2 * 2 / 256
 
 
-@pytest.mark.parametrize(("failed", "word"), [(0, "worse"), (1, "worse"), (2, "inconclusive")])
-def test_survivors_of_many_failures_are_not_judged(failed: int, word: str) -> None:
-    table = samples({"base": BASE, "new": scaled(1.1)})
-    failures = {("w", "{}", "new"): (failed, 20)} if failed else {}
-    (verdict,) = judge(table, [TIME], ["base", "new"], None, Options(), failures)
-    assert (verdict.word, verdict.failed) == (word, failed)
-    assert ("not a fair sample" in verdict.reason) == (failed == 2)
+@pytest.mark.parametrize(("lost", "word"), [(0, "worse"), (1, "worse"), (2, "inconclusive")])
+def test_survivors_of_many_failures_are_not_judged(lost: int, word: str) -> None:
+    blocks = 20
+    values = {"base": [1.0] * blocks, "new": [1.1 + 0.001 * block for block in range(blocks)]}
+    table = samples(values).filter((pl.col("variant") == "base") | (pl.col("block") > lost))
+    (verdict,) = judge(table, [TIME], ["base", "new"], None, Options(), recorded(blocks))
+    assert (verdict.word, verdict.failed) == (word, lost)
+    assert ("not a fair sample" in verdict.reason) == (lost == 2)
+
+
+def recorded(blocks: int, iterations: int = 1) -> dict[tuple[str, str, str], dict[int, int]]:
+    """One trial of base and of new for each block and iteration, whatever its state."""
+    return {("w", "{}", name): dict.fromkeys(range(1, blocks + 1), iterations) for name in ("base", "new")}
+
+
+def test_trials_without_a_judged_metric_count_as_lost() -> None:
+    """All trials are good, but the slowest of the variant do not report the metric."""
+    both = [
+        samples({"base": [1.0 + 0.01 * (block % 5) for block in range(10)], "new": [0.9] * 10}, question)
+        for question in (TIME, RATE)
+    ]
+    table = pl.concat(both).filter((pl.col("metric") == "rate") | (pl.col("variant") == "base") | (pl.col("block") > 2))
+    time, rate = judge(table, [TIME, RATE], ["base", "new"], None, Options(), recorded(10))
+    assert (time.word, time.failed) == ("inconclusive", 2)
+    assert "2 of 10 trials of new failed or lack time" in time.reason
+    assert (rate.word, rate.failed) == ("worse", 0)
+
+
+def test_a_verdict_that_hinges_on_the_variant_s_lost_trials_is_inconclusive() -> None:
+    """The variant lost its slowest trial in each of 5 blocks of 20; what is left looks faster."""
+    base = [[1.0, 1.0, 1.0, 1.0, 1.4]] * 20
+    lines = [("w", "{}", "time", "base", b + 1, value) for b, of_block in enumerate(base) for value in of_block]
+    new = [[1.0 - 0.0001 * b, 1.0, 1.0, 1.0, *([1.4] if b % 4 else [])] for b in range(20)]
+    lines += [("w", "{}", "time", "new", b + 1, value) for b, of_block in enumerate(new) for value in of_block]
+    table = pl.DataFrame(lines, schema=["workload", "parameters", "metric", "variant", "block", "value"], orient="row")
+    (verdict,) = judge(table, [TIME], ["base", "new"], None, Options(delta=0.001), recorded(20, 5))
+    assert (verdict.word, verdict.failed) == ("inconclusive", 5)
+    assert "5 of 100 trials of new and 0 of 100 of base have no value" in verdict.reason
+    without = judge(table, [TIME], ["base", "new"], None, Options(delta=0.001))[0]
+    assert without.word == "better"
+
+
+def test_values_that_are_not_finite_count_as_lost() -> None:
+    values = {"base": [1.0] * 8, "new": [*scaled(1.1)[:6], float("inf"), float("nan")]}
+    (verdict,) = judge(samples(values), [TIME], ["base", "new"], None, Options(), recorded(8))
+    assert (verdict.word, verdict.n, verdict.failed) == ("inconclusive", 6, 2)
+
+
+@pytest.mark.parametrize("blocks", [2, 5])
+def test_fewer_than_six_blocks_do_not_show_equivalence(blocks: int) -> None:
+    values = [1.0 + 0.001 * block for block in range(blocks)]
+    assert verdict_of({"base": values, "new": values}).word == "inconclusive"
+
+
+def test_equal_figures_of_a_coarse_metric_are_not_equivalent() -> None:
+    """A step of 1 in 10 hides changes of up to 10 %; one of 1 in 1,000 hides 0.1 %."""
+    assert verdict_of({"base": [10.0] * 8, "new": [10.0] * 8}).word == "inconclusive"
+    assert verdict_of({"base": [10.0, 11.0] * 4, "new": [10.0, 11.0] * 4}).word == "inconclusive"
+    assert verdict_of({"base": [1000.0, 1001.0] * 4, "new": [1000.0, 1001.0] * 4}).word == "equivalent"
+
+
+@pytest.mark.parametrize("interval", ["sign-flip", "bootstrap"])
+def test_a_ratio_beyond_the_largest_double_is_infinite(interval: str) -> None:
+    verdict = verdict_of({"base": [1e-200 * (1 + noise) for noise in NOISE], "new": [1e200] * 8}, interval=interval)
+    assert (verdict.word, verdict.ratio) == ("worse", float("inf"))
+
+
+MANY = [Question("w", f'{{"g":{i:02}}}', "time", "s", "lower") for i in range(20)]
+
+
+def test_a_large_change_over_six_blocks_is_found_among_twenty_rows() -> None:
+    rng = np.random.default_rng(5)
+    base, new = rng.lognormal(0, 0.02, size=(2, 20, 6))
+    new[7] *= 12
+    tables = [samples({"base": list(base[i]), "new": list(new[i])}, row) for i, row in enumerate(MANY)]
+    verdicts = judge(pl.concat(tables), MANY, ["base", "new"], None, Options())
+    assert [verdict.word for verdict in verdicts].count("worse") == 1
+    assert (verdicts[7].word, verdicts[7].p_adjusted) == ("worse", 2 / 64)
+    holm = judge(pl.concat(tables), MANY, ["base", "new"], None, Options(correction="holm"))
+    assert holm[7].reason == "6 blocks cannot show any difference here; 10 can"
+
+
+def test_a_joint_test_never_has_a_smaller_p_than_the_row_alone() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        base, new = rng.lognormal(0, 0.02, size=(2, 5, 8))
+        tables = [samples({"base": list(base[i]), "new": list(new[i])}, row) for i, row in enumerate(MANY[:5])]
+        verdicts = judge(pl.concat(tables), MANY[:5], ["base", "new"], None, Options())
+        assert all(verdict.p_adjusted >= verdict.p for verdict in verdicts)
+
+
+def test_rows_that_lack_blocks_are_tested_jointly_with_the_others() -> None:
+    both = samples({"base": BASE, "new": scaled(1.1)}, MANY[0]), samples({"base": BASE, "new": scaled(1.1)}, MANY[1])
+    table = pl.concat([both[0], both[1].filter(pl.col("block") > 2)])
+    whole, part = judge(table, MANY[:2], ["base", "new"], None, Options())
+    assert (whole.n, part.n) == (8, 6)
+    assert whole.p_adjusted == 2 / 256
+    assert part.p_adjusted == part.p == 2 / 64
 
 
 @pytest.mark.parametrize(

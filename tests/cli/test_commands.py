@@ -14,10 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.files import folders
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.tunables.fake_tree import build_fake_tree
 
-pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build"),
+]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STAT_INTERVAL = Path("/proc/sys/vm/stat_interval")
@@ -78,6 +82,44 @@ def test_a_dry_run_prints_the_whole_plan_and_runs_nothing(tmp_path: Path) -> Non
     assert "24 trials" in done.stdout
     assert "estimated time" in done.stdout
     assert done.stdout.count("run=true") == 24
+    assert not (tmp_path / "s.sqlite").exists()
+
+
+def test_a_dry_run_of_many_trials_prints_a_summary_unless_all_are_asked_for(tmp_path: Path) -> None:
+    path, store = small(tmp_path, blocks=100), ("--store", tmp_path / "s.sqlite", "--seed", "5")
+    done = schedlab("run", path, "--dry-run", *store)
+    assert done.returncode == 0, done.stderr
+    assert "300 trials" in done.stdout
+    assert len(done.stdout.splitlines()) < 80
+    shown = done.stdout.count("run=true")
+    assert f"… and {300 - shown} more trials: add --verbose, or --format json for a script" in done.stdout
+    assert schedlab("run", path, "--dry-run", "--verbose", *store).stdout.count("run=true") == 300
+
+
+def test_a_dry_run_shortens_a_line_with_many_rows(tmp_path: Path) -> None:
+    path = small(tmp_path, run="true")
+    path.write_text(path.read_text().replace('"true"', str([f"true {i}" for i in range(50)])))
+    done = schedlab("run", path, "--dry-run", "--store", tmp_path / "s.sqlite")
+    assert "… and 30 more\n" in done.stdout
+    assert "… and 180 more trials" in done.stdout
+
+
+def test_a_dry_run_as_json_has_every_trial_in_the_order_of_the_text(tmp_path: Path) -> None:
+    arguments = ("run", small(tmp_path, blocks=3), "--dry-run", "--store", tmp_path / "s.sqlite", "--seed", "5")
+    plan = json.loads(schedlab(*arguments, "--format", "json").stdout)
+    assert [trial["index"] for trial in plan["trials"]] == list(range(9))
+    assert plan["seed"] == 5
+    assert plan["cannot_run"] == []
+    assert plan["trials"][0]["parameters"] == {"run": "true"}
+    lines = [line.split(":")[0].strip() for line in schedlab(*arguments).stdout.splitlines() if "run=true" in line]
+    assert [trial["variant"] for trial in plan["trials"]] == lines
+
+
+@pytest.mark.parametrize("option", [["--verbose"], ["--format", "json"]])
+def test_options_of_a_dry_run_are_refused_for_a_run(tmp_path: Path, option: list[str]) -> None:
+    done = schedlab("run", small(tmp_path), *option, "--store", tmp_path / "s.sqlite")
+    assert done.returncode == 2
+    assert f"{option[0]}: has a meaning for --dry-run only" in done.stderr
     assert not (tmp_path / "s.sqlite").exists()
 
 
@@ -240,7 +282,7 @@ def test_after_kill_9_the_next_start_restores_tunables(tmp_path: Path) -> None:
     assert f"{before}" in script
     assert "vm/stat_interval" in script
     doctor = schedlab("doctor")
-    assert "after a run that was killed" in doctor.stdout
+    assert "after a run that was killed" in doctor.stderr
     assert STAT_INTERVAL.read_text().strip() == before
     assert "nothing to undo" in schedlab("tunables", "undo").stdout
 
@@ -332,7 +374,7 @@ def test_a_tunable_that_another_process_changes_ends_the_run_and_is_not_restored
         assert STAT_INTERVAL.read_text().strip() == "11"
     finally:
         STAT_INTERVAL.write_text(before)
-        shutil.rmtree("/var/lib/schedlab/journal/left-alone", ignore_errors=True)
+        shutil.rmtree(folders.journals() / "left-alone", ignore_errors=True)
 
 
 def interrupted(tmp_path: Path) -> Path:
@@ -349,7 +391,7 @@ def interrupted(tmp_path: Path) -> Path:
 def test_resume_refuses_another_seed_or_size(tmp_path: Path, option: list[str]) -> None:
     done = schedlab("run", interrupted(tmp_path), "--store", tmp_path / "s.sqlite", "--resume", *option)
     assert done.returncode == 2
-    assert "--resume keeps both" in done.stderr
+    assert "omit --seed and --quick" in done.stderr
 
 
 def test_resume_refuses_another_target(tmp_path: Path) -> None:

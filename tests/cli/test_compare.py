@@ -106,7 +106,7 @@ def test_an_argument_that_names_a_path_and_a_run_is_refused(
     monkeypatch.chdir(tree)
     done = schedlab("compare", "base", "new", "--store", store)
     assert done.code == 2
-    assert "write ./base for the first" in done.words
+    assert "write ./base for the file" in done.words
     assert schedlab("compare", "./base", "2", "--store", store).code == 0
     assert schedlab("compare", "base", "new", "--store", tmp_path / "none.sqlite").code == 0
 
@@ -162,3 +162,32 @@ def test_a_missing_store_is_an_error_when_it_is_needed(schedlab: Schedlab, tmp_p
     done = schedlab("compare", "1", "2", "--store", tmp_path / "none.sqlite")
     assert done.code == 2
     assert "there is no store" in done.words
+
+
+def test_files_of_one_name_from_several_folders_keep_all_their_tables(schedlab: Schedlab, tmp_path: Path) -> None:
+    paths = []
+    for folder, figure in (("a", "522.43"), ("b", "533.44"), ("c", "544.45")):
+        paths.append(tmp_path / folder / "mail.txt")
+        paths[-1].parent.mkdir()
+        paths[-1].write_text(TABLE.replace("522.43", figure))
+    done = schedlab("compare", *paths)
+    assert done.code == 0
+    for figure in ("522.43", "533.44", "544.45"):
+        assert figure in done.out
+    folded = " ".join(done.out.split())
+    for name in ("mail.txt:4.5.0", "mail.txt (2):4.5.0", "mail.txt (3):4.5.0"):
+        assert name in folded, done.out
+
+
+def test_the_legend_of_printed_tables_names_the_brackets_that_the_tables_have(
+    schedlab: Schedlab, tmp_path: Path
+) -> None:
+    """Parentheses enclose printed gains, brackets computed gains: a legend without its marks would explain nothing."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mail.txt").write_text(TABLE)
+    printed = schedlab("compare", tmp_path / "a/mail.txt").out
+    both = schedlab("compare", tmp_path / "a/mail.txt", tmp_path / "b/mail.txt").out
+    assert "(printed change)" in printed
+    assert "[change that follows" not in " ".join(printed.split())
+    assert "[change that follows from the values]" in " ".join(both.split())

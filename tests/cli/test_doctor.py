@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.cli.doctor import doctor, missing_requirements
-from schedlab.targets.vm import initramfs, qemu, sharing
+from schedlab.targets.vm import host_files, initramfs, qemu
 from schedlab.workloads.kernbench import source as kernel_source
 from schedlab.workloads.registry import adapter
 
@@ -50,13 +50,13 @@ def test_doctor_reports_whether_guests_can_read_host_files(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guests_can_be_booted(monkeypatch)
-    monkeypatch.setattr(sharing, "fault", lambda: None)
-    monkeypatch.setattr(sharing, "daemon", lambda: "/usr/libexec/virtiofsd")
+    monkeypatch.setattr(host_files, "fault", lambda: None)
+    monkeypatch.setattr(host_files, "daemon", lambda: "/usr/libexec/virtiofsd")
     doctor()
     assert "host_files by /usr/libexec/virtiofsd" in capsys.readouterr().out
     monkeypatch.undo()
     guests_can_be_booted(monkeypatch)
-    monkeypatch.setattr(sharing, "daemon", lambda: None)
+    monkeypatch.setattr(host_files, "daemon", lambda: None)
     doctor()
     output = capsys.readouterr().out
     assert "without host_files: there is no virtiofsd: apt-get install virtiofsd" in output

@@ -11,8 +11,8 @@ from schedlab.cli.progress import shown
 from schedlab.execution.estimate import Estimate
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
-from schedlab.measurement import Measurement
-from schedlab.units import format_time
+from schedlab.notation.units import format_time
+from schedlab.results.measurement import Measurement
 
 
 def test_from_the_second_stage_on_the_time_left_comes_from_the_trials(
@@ -22,11 +22,11 @@ def test_from_the_second_stage_on_the_time_left_comes_from_the_trials(
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     run_plan, out = plan(experiment, 1), io.StringIO()
     guess = Estimate(7200, "a guess")
-    with shown(Console(file=out, width=100, force_terminal=False), run_plan, guess) as tell:
+    with shown(Console(file=out, width=100, force_terminal=False), run_plan, guess) as on_trial:
         for trial in run_plan.trials:
-            tell(trial, None)
+            on_trial(trial, None)
             clock[0] += 3
-            tell(trial, Measurement("failed", clock[0], 3.0, reason="no\nuse"))
+            on_trial(trial, Measurement("failed", clock[0], 3.0, reason="no\nuse"))
     lines = [line for line in out.getvalue().splitlines() if not line.startswith("failed:")]
     first = next(trial for trial in run_plan.trials if trial.phase != "warmup")
     left = 3 * (len(run_plan.trials) - first.index)

@@ -18,10 +18,10 @@ from sqlalchemy import Engine
 
 from schedlab.cli import output_file
 from schedlab.experiment.plan import Trial
-from schedlab.measurement import Measurement
-from schedlab.results import Import, Series
-from schedlab.store.importing import record_imports
-from schedlab.workloads.metrics import Metric
+from schedlab.results.imported import Import, Series
+from schedlab.results.measurement import Measurement
+from schedlab.results.metrics import Metric
+from schedlab.store.imports import record_imports
 from schedlab.workloads.registry import adapter
 from tests.cli.in_process import Schedlab, runner
 
@@ -146,8 +146,8 @@ def test_the_control_of_the_mmtests_view_is_labelled_and_stars_are_verdicts(sche
     assert "[scripted]" in output
     plain = schedlab("report", "--store", store, "--format", "mmtests", "--stars", "none").out
     assert "*" not in plain
-    theirs = schedlab("report", "--store", store, "--format", "mmtests", "--stars", "mmtests-2018").out
-    assert "MMTests' rule of 2018-10" in theirs
+    starred = schedlab("report", "--store", store, "--format", "mmtests", "--stars", "mmtests-2018").out
+    assert "MMTests' rule of 2018-10" in starred
 
 
 def test_imports_with_common_rows_are_shown_side_by_side(schedlab: Schedlab, engine: Engine) -> None:
@@ -227,27 +227,28 @@ def test_a_link_is_followed_and_a_device_is_written_directly(tmp_path: Path) -> 
 
 def on_a_terminal(*arguments: object, env: dict[str, str]) -> str:
     """Return the output of the command on a terminal of 90 columns."""
-    ours, theirs = pty.openpty()
+    terminal, program_end = pty.openpty()
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
     process = subprocess.Popen(
         [sys.executable, "-m", "schedlab", *map(str, arguments)],
-        stdout=theirs, env=environment | {"TERM": "xterm-256color", "COLUMNS": "90"} | env,
+        stdout=program_end, env=environment | {"TERM": "xterm-256color", "COLUMNS": "90"} | env,
     )  # fmt: skip
-    os.close(theirs)
+    os.close(program_end)
     output = b""
     while True:
         try:
-            part = os.read(ours, 65536)
+            part = os.read(terminal, 65536)
         except OSError:
             break
         if not part:
             break
         output += part
-    os.close(ours)
+    os.close(terminal)
     assert process.wait(60) == 0
     return output.decode()
 
 
+@pytest.mark.slow
 def test_colours_appear_on_terminals_that_want_them(store: Path) -> None:
     coloured = on_a_terminal("report", "--store", store, env={})
     assert "\x1b[31m" in coloured  # red: worse

@@ -11,8 +11,8 @@ from schedlab.execution.estimate import estimate
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, plan
 from schedlab.kernels.build_cache import BuildCache, Record
-from schedlab.measurement import Measurement
-from schedlab.store import writing
+from schedlab.results.measurement import Measurement
+from schedlab.store import writer
 from schedlab.targets.protocol import Boots
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm import qemu
@@ -87,14 +87,14 @@ def test_an_estimate_includes_boots_and_the_pauses_of_guests() -> None:
 
 def test_a_boot_is_estimated_by_its_typical_time_in_earlier_runs(engine: Engine) -> None:
     experiment = new_plan()
-    run_id = writing.begin(engine, writing.NewRun(experiment, "vm", "real", False, "", "f", {}, ""))
+    run_id = writer.begin(engine, writer.NewRun(experiment, "vm", "real", False, "", "f", {}, ""))
     with engine.connect() as connection:
         now = float(connection.exec_driver_sql("select started from run").scalar_one())
     for trial in experiment.trials[:6]:
         # Two trials a variant after a boot of 20 s; the trials of the variant without a kernel fail at once.
         now += 20.0 if trial.iteration == 0 and trial.variant.name != "gap" else 0.0
         state = "failed" if trial.variant.name == "gap" else "ok"
-        writing.record(engine, run_id, trial, Measurement(state, now, 2.0 if state == "ok" else 0.0))
+        writer.record(engine, run_id, trial, Measurement(state, now, 2.0 if state == "ok" else 0.0))
         now += 2.0 if state == "ok" else 0.0
     booted = boots(experiment, experiment.experiment.target)
     estimated = estimate(experiment, engine, "vm", virtual=True, boots=booted)

@@ -18,9 +18,9 @@ from schedlab.errors import CannotRunHere
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, Trial, plan
-from schedlab.findings import findings
-from schedlab.measurement import PARAMETERS, Measurement
-from schedlab.store import reading, writing
+from schedlab.findings.run import findings
+from schedlab.results.measurement import PARAMETERS, Measurement
+from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.targets.protocol import Download, MissingRequirement
 from schedlab.targets.scripted import Scripted
@@ -58,10 +58,18 @@ def test_a_failed_trial_is_recorded_and_the_run_continues(run_script: RunScript,
         return noisy(trial)
 
     run_id, _ = run_script(script)
-    assert len(writing.done(engine, run_id)) == 54
-    assert reading.failures(engine, run_id).row(0, named=True)["reason"] == "no more processes"
-    assert "fork: EAGAIN" in next(reading.failed_outputs(engine, run_id))
+    assert len(writer.done(engine, run_id)) == 54
+    assert reader.failures(engine, run_id).row(0, named=True)["reason"] == "no more processes"
+    assert "fork: EAGAIN" in next(reader.failed_outputs(engine, run_id))
     assert "failed-trials" in {str(w.kind) for w in findings(engine, run_id).warnings}
+
+
+def test_a_value_that_is_not_finite_fails_its_trial_by_name(run_script: RunScript, engine: Engine) -> None:
+    run_id, _ = run_script(lambda trial: float("inf") if trial.index == 14 else 1.0)
+    (failure,) = reader.failures(engine, run_id).iter_rows(named=True)
+    assert (failure["position"], failure["state"]) == (14, "failed")
+    assert "time of trial 14 (" in failure["reason"]
+    assert "is not a finite number: inf" in failure["reason"]
 
 
 def test_an_interrupt_ends_the_session_and_resume_repeats_warm_up_and_torn_block(
@@ -78,13 +86,13 @@ def test_an_interrupt_ends_the_session_and_resume_repeats_warm_up_and_torn_block
     with pytest.raises(KeyboardInterrupt):
         execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
     assert target.closed
-    assert reading.run(engine, run_id).state == "interrupted"
-    assert writing.done(engine, run_id) == set(range(20))
+    assert reader.run(engine, run_id).state == "interrupted"
+    assert writer.done(engine, run_id) == set(range(20))
     again = Scripted(noisy)
     execute(run_plan, again, engine, run_id, lambda trial, measurement: None)
     # Trials 0 to 5 are the warm-up, trials 18 to 23 the interrupted block.
     assert [entry.index for entry in again.log if isinstance(entry, Trial)] == [*range(6), *range(18, 54)]
-    run = reading.run(engine, run_id)
+    run = reader.run(engine, run_id)
     assert (run.state, run.recorded) == ("complete", 54)
     assert run.notes == ["interrupted after 20 trials; the warm-up and block 3 had to be measured again"]
     with engine.connect() as connection:
@@ -111,7 +119,7 @@ def test_a_warm_up_of_a_target_that_does_not_cool_down_is_repeated_only_when_tor
         again = Scripted(noisy)
         again.warms = False
         execute(run_plan, again, engine, run_id, lambda trial, measurement: None)
-        return [entry.index for entry in again.log if isinstance(entry, Trial)], reading.run(engine, run_id).notes
+        return [entry.index for entry in again.log if isinstance(entry, Trial)], reader.run(engine, run_id).notes
 
     # Trials 0 to 5 are the warm-up, 18 to 23 a block.
     assert resumed(20) == ([*range(18, 54)], ["interrupted after 20 trials; block 3 had to be measured again"])
@@ -132,13 +140,14 @@ def test_each_trial_is_committed_before_the_next_begins(engine: Engine, experime
     stored: list[int] = []
 
     def script(trial: Trial) -> float:
-        stored.append(len(writing.done(engine, run_id)))
+        stored.append(len(writer.done(engine, run_id)))
         return 1.0
 
     execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
     assert stored == list(range(54))
 
 
+@pytest.mark.slow
 def test_kill_9_loses_at_most_the_running_trial(tmp_path: Path) -> None:
     """A process killed in its tenth trial leaves the nine earlier trials in the store."""
     program = textwrap.dedent("""
@@ -170,8 +179,10 @@ def test_kill_9_loses_at_most_the_running_trial(tmp_path: Path) -> None:
     )
     assert killed.returncode == -signal.SIGKILL
     engine = open_store(store, create=False)
-    assert writing.done(engine, 1) == set(range(9))
-    assert reading.run(engine, 1).state == "running"
+    assert writer.done(engine, 1) == set(range(9))
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT state FROM run").scalar_one() == "running"
+    assert reader.run(engine, 1).state == "interrupted"
 
 
 def test_a_plan_that_cannot_run_is_refused_with_every_reason_before_the_first_trial(experiment: Experiment) -> None:

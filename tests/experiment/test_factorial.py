@@ -13,7 +13,7 @@ from schedlab.experiment.factorial import resolution, runs
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import FactorialTable
 from schedlab.experiment.plan import plan
-from schedlab.store.writing import describe
+from schedlab.store.writer import describe
 from schedlab.tunables import setting
 
 SWITCHES = """
@@ -77,6 +77,19 @@ def test_the_plan_contains_the_expanded_variants_and_the_store_their_switches() 
     assert layout.runs["base"] == (False, False, False)
 
 
+@pytest.mark.parametrize(("count", "generators", "variants"), [(7, 0, 128), (8, 0, 256), (8, 1, 128), (9, 1, 256)])
+def test_more_than_128_combinations_are_refused_with_their_number(count: int, generators: int, variants: int) -> None:
+    names = "abcdefghi"[:count]
+    switches = ", ".join(f'{name} = {{ environment = {{ {name} = "1" }} }}' for name in names)
+    before, after = SWITCHES.split("switches = {", maxsplit=1)[0], SWITCHES.split("[[variant]]")[1]
+    generated = [f"{names[-1]} = a*b*c"][:generators]
+    text = f"{before}switches = {{ {switches} }}\ngenerators = {generated}\n[[variant]]{after}"
+    if variants <= 128:
+        assert len(parse(text, "f").variant) == variants
+    else:
+        assert f"{count} switches make {variants} variants; give generators that leave 128 or fewer" in error_of(text)
+
+
 @pytest.mark.parametrize(
     ("generator", "kept"),
     [("c = a*b", {"", "ac", "bc", "ab"}), ("d = a*b*c", {"", "ad", "bd", "cd", "ab", "ac", "bc", "abcd"})],
@@ -119,6 +132,7 @@ def test_a_fraction_is_balanced_and_its_switches_uncorrelated(count: int, data: 
     ("old", "new", "words"),
     [
         ('slice = "100ms"', 'policy = "idle"', "factorial.switches.slice: sets policy as 'batch' does"),
+        ('cpus = "0"', 'slice = "3ms"', "factorial.switches.one-cpu: sets slice as 'slice' does"),
         ('slice = "100ms"', "slise = 5", "unknown key; did you mean 'slice'?"),
         ('slice = "100ms"', "", "factorial.switches.slice: sets nothing"),
         ('cpus = "0"', 'tunables = { "sched.migration_cost" = 5 }', "sched.migration_cost_ns"),
@@ -126,6 +140,11 @@ def test_a_fraction_is_balanced_and_its_switches_uncorrelated(count: int, data: 
         ("slice = {", '"a/b" = {', "letters, digits"),
         ("\n\n[[variant]]", '\ngenerators = ["slice = batch"]\n\n[[variant]]', 'write "c = a*b"'),
         ("\n\n[[variant]]", '\ngenerators = ["slice = batch*cpu"]\n\n[[variant]]', "'cpu' in"),
+        (
+            "\n\n[[variant]]",
+            '\ngenerators = ["cpu = batch*slice"]\n\n[[variant]]',
+            "'cpu' in 'cpu = batch*slice' is not a",
+        ),
         ("\n\n[[variant]]", '\ngenerators = ["slice = slice*batch"]\n\n[[variant]]', "names a switch twice"),
         (
             "\n\n[[variant]]",
@@ -155,3 +174,10 @@ def test_generators_that_confound_two_switches_are_refused() -> None:
 def test_mistakes_in_the_factorial_and_elsewhere_are_reported_together() -> None:
     message = error_of(SWITCHES.replace('slice = "100ms"', "").replace('"hackbench"', '"hackbensh"'))
     assert len(message.splitlines()) == 2
+
+
+def test_two_settings_of_one_tunable_by_its_names_are_one_key_for_two_switches() -> None:
+    text = SWITCHES.replace('policy = "batch"', 'tunables = { "vm.stat_interval" = 2 }').replace(
+        'slice = "100ms"', 'tunables = { "stat_interval" = 5 }'
+    )  # fmt: skip
+    assert "factorial.switches.slice: sets tunables.vm.stat_interval as 'batch' does" in error_of(text)

@@ -74,7 +74,7 @@ def test_a_sched_ext_scheduler_is_a_line_or_a_list_of_words(command: str) -> Non
         ('"scx_rusty \'open"', "is not a command: no closing quotation"),
         ("5", "a command is a string or a list of strings"),
         ('["scx_rusty", 5]', "a command is a string or a list of strings"),
-        ('"scx_rusty \\u0000"', "contains a NUL byte"),
+        ('"scx_rusty \\u0000"', "contains the control character U+0000"),
     ],
 )
 def test_an_invalid_sched_ext_command_is_refused_with_its_line(command: str, words: str) -> None:
@@ -198,7 +198,7 @@ def test_a_missing_file_and_a_binary_file_are_errors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("[1, 4]", "[1, 1]", "contains a value twice"),
+        ("[1, 4]", "[1, 1]", "contains 1 twice"),
         ("[1, 4]", '1\nmetrics = ["time", "time"]', "'time' is named 2 times"),
         ("blocks = 8", "blocks = 10000\niterations = 100000", "trials; at most 1,000,000"),
         ("blocks = 8", 'timeout = "0s"', "design.timeout"),

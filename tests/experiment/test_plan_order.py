@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schedlab.execution.design_size import quick
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import CONTROL, Plan, plan
+from schedlab.experiment.plan import CONTROL, Plan, Row, plan
 from schedlab.experiment.seeds import permutation
-from schedlab.experiment.size import quick
 from tests.conftest import TWO_VARIANTS
 
 
@@ -78,14 +79,23 @@ def test_a_design_without_control_has_no_control() -> None:
 
 
 def test_quick_has_the_fewest_blocks_for_a_verdict(experiment: Experiment) -> None:
-    # Holm over two rows: the smallest adjusted p of n blocks is 2 · 2 / 2^n, which is below 0.05 from 7 blocks on.
-    assert quick(experiment).design.blocks == 7
+    # The smallest p of n blocks is 2 / 2^n for any number of rows; Holm's correction doubles it for two rows.
+    assert quick(experiment).design.blocks == 6
+    holm = experiment.analysis.model_copy(update={"correction": "holm"})
+    assert quick(experiment.model_copy(update={"analysis": holm})).design.blocks == 7
     assert (
         quick(
             experiment.model_copy(update={"design": experiment.design.model_copy(update={"blocks": 3})})
         ).design.blocks
         == 3
     )
+
+
+@pytest.mark.parametrize(("warmup", "expected"), [(0, 0), (1, 1), (5, 1)])
+def test_quick_has_at_most_one_warm_up_and_adds_none(experiment: Experiment, warmup: int, expected: int) -> None:
+    design = experiment.design.model_copy(update={"warmup": warmup, "iterations": 9})
+    smallest = quick(experiment.model_copy(update={"design": design})).design
+    assert (smallest.warmup, smallest.iterations) == (expected, 1)
 
 
 def test_quick_parameters_replace_the_others() -> None:
@@ -103,3 +113,11 @@ def test_every_order_is_about_as_likely() -> None:
     assert len(counts) == 6
     # Chi-square with 5 degrees of freedom; 20.5 is exceeded once in a thousand sequences of fair draws.
     assert sum((count - 500) ** 2 / 500 for count in counts.values()) < 20.5
+
+
+def test_a_row_is_the_same_whatever_the_order_of_its_parameters() -> None:
+    first, second = (
+        Row("hackbench", "hackbench", dict.fromkeys(names, 1), ("time",), 60.0)
+        for names in (("groups", "loops"), ("loops", "groups"))
+    )
+    assert first.key == second.key == ("hackbench", '{"groups":1,"loops":1}')

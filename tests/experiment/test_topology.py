@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schedlab.errors import SchedlabError
-from schedlab.experiment.topology import DEFAULT, BadTopology, Topology
+from schedlab.experiment.topology import BadTopology, Topology
 from schedlab.targets.selection import parse_guest
 
 
@@ -41,8 +41,8 @@ def test_distances_are_checked_against_the_nodes() -> None:
     ("text", "kernel", "topology"),
     [
         ("vm:debian-6.12@4x2/4", "debian-6.12", Topology(4, 2, 1, 4)),
-        ("vm:debian-6.1", "debian-6.1", DEFAULT),
-        ("vm:/srv/a@b/bzImage", "/srv/a@b/bzImage", DEFAULT),
+        ("vm:debian-6.1", "debian-6.1", Topology(1, 4)),
+        ("vm:/srv/a@b/bzImage", "/srv/a@b/bzImage", Topology(1, 4)),
         ("vm:/srv/a@b/bzImage@1x2", "/srv/a@b/bzImage", Topology(1, 2)),
         ("vm:tree:/src/linux@2x2/2", "tree:/src/linux", Topology(2, 2, 1, 2)),
     ],

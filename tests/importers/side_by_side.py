@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedlab.analysis.distributions import ColumnRow, Columns
-from schedlab.results import Import, Series
+from schedlab.results.imported import Import, Series
 
 _Key = tuple[object, ...]
 

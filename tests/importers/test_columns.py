@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from schedlab.results import Import, Series
+from schedlab.results.imported import Import, Series
 from tests.importers.side_by_side import to_columns
 
 

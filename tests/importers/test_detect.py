@@ -17,8 +17,8 @@ import pytest
 from schedlab.importers import detect
 from schedlab.importers.logs.reading import recognise
 from schedlab.importers.printed.layout import layouts
-from schedlab.importers.text import HEAD, LARGEST, opened
-from schedlab.results import ImportProblem
+from schedlab.importers.text import HEAD, LARGEST, document
+from schedlab.results.imported import ImportProblem
 from tests.importers.logs.recorded import SAMPLES, text, values
 
 READERS = {
@@ -54,8 +54,7 @@ NUMBERS_ALONE = "perf-messaging-simple.log"
 def test_the_reader_depends_on_the_content_and_not_on_the_name(path: Path, renamed: str, tmp_path: Path) -> None:
     copy = tmp_path / renamed
     shutil.copy(path, copy)
-    with opened(copy) as document:
-        reader = recognise(document.head)
+    reader = recognise(document(copy).head)
     assert reader is not None
     assert reader.name == expected(path.name)
 

@@ -1,4 +1,4 @@
-"""Any bytes are read, or refused by an ImportProblem, in bounded time."""
+"""Any bytes are read, or refused by an ImportProblem."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from schedlab.importers import detect
 from schedlab.importers.logs.reading import readers
 from schedlab.importers.outline import outline
 from schedlab.report.imports import to_json
-from schedlab.results import ImportProblem
-from schedlab.store.importing import read_into_memory
-from schedlab.workloads.reading import Log, Reader
+from schedlab.results.imported import ImportProblem
+from schedlab.store.imports import read_into_memory
+from schedlab.workloads.log_reader import Log, Reader
 from tests.importers.logs.recorded import SAMPLES
+
+pytestmark = pytest.mark.slow
 
 FILES = sorted(path for path in SAMPLES.rglob("*") if path.is_file())
 CONTENTS = {path.name: path.read_bytes() for path in FILES}
@@ -122,9 +124,16 @@ LONG = {
 
 @pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 @pytest.mark.parametrize("kind", LONG)
+def test_a_long_text_is_read_or_refused(reader: Reader, kind: str) -> None:
+    reader.recognises(LONG[kind][:65_536])
+    require_read_or_problem(lambda: reader.read(Log("log", LONG[kind], "log")))
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
+@pytest.mark.parametrize("kind", LONG)
 def test_no_text_takes_a_reader_quadratic_time(reader: Reader, kind: str) -> None:
     # The bound is wide, since a reader of quadratic time takes minutes here and a linear reader less than a second.
     began = time.process_time()
-    reader.recognises(LONG[kind][:65_536])
-    require_read_or_problem(lambda: reader.read(Log("log", LONG[kind], "log")))
+    test_a_long_text_is_read_or_refused(reader, kind)
     assert time.process_time() - began < 20

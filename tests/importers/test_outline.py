@@ -10,9 +10,9 @@ import pytest
 
 from schedlab.importers.checks import by_column, checked, columns_of, renamed, with_baseline, with_directions
 from schedlab.importers.outline import outline
-from schedlab.kinds import Direction
 from schedlab.report.imports import to_json
-from schedlab.results import Cell, Import, ImportProblem, Series, Table, TableRow
+from schedlab.results.imported import Cell, Import, ImportProblem, Series, Table, TableRow
+from schedlab.results.metrics import Direction
 
 
 def series(

@@ -11,8 +11,8 @@ import pytest
 from schedlab.errors import CannotRunHere
 from schedlab.kernels import make
 from schedlab.kernels.build_cache import BuildCache
-from schedlab.kernels.building import Outcome, Request, build
 from schedlab.kernels.config import recipe
+from schedlab.kernels.series_build import Outcome, Request, build
 from schedlab.kernels.source import open_series
 from tests.kernels.tiny_tree import Repository, repository_with_series
 
@@ -21,7 +21,7 @@ FRAGMENT = "CONFIG_NUMA=y\nCONFIG_HZ=250\nCONFIG_SCHED_NOT_THERE=y\n"
 
 @dataclass(frozen=True)
 class Builder:
-    """Builds kernels into a separate cache."""
+    """Builder of kernels with a separate cache."""
 
     folder: Path
 

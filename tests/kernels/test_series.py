@@ -155,7 +155,7 @@ def test_a_patch_is_applied_completely_or_not_at_all(tmp_path: Path) -> None:
     [
         ("empty", b"", "contains no patch"),
         ("text", b"hello\n", "contains no patch"),
-        ("torn.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], "is damaged"),
+        ("damaged.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], "is damaged"),
         ("folder/", b"", "contains no patch"),
         ("folder/a.patch", b"nothing", "contains no diff"),
         ("folder/series", b"a.patch\n", "No such file"),

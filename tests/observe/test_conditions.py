@@ -14,7 +14,7 @@ def snapshot(busy: float, steal: float, *frequencies: int) -> Snapshot:
 
 
 def test_steal_and_other_processes_are_shares_of_the_time_of_all_cpus() -> None:
-    result = between(snapshot(100, 10), snapshot(103, 10.5), [], elapsed=2.0, own=2.5, cpus=2)
+    result = between(snapshot(100, 10), snapshot(103, 10.5), [], elapsed=2.0, trial_cpu=2.5, cpus=2)
     assert result.steal_percent == 12.5
     assert result.other_percent == 12.5
     assert result.mhz_min is None

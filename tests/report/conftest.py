@@ -1,4 +1,4 @@
-"""Findings of every kind for the formats."""
+"""Findings of every kind of run, for tests of the formats."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.comparison.verdicts import compare
 from schedlab.experiment.plan import Trial
-from schedlab.findings import Findings, findings
-from schedlab.measurement import Measurement
-from schedlab.results import Import, Series
-from schedlab.store.importing import record_imports
+from schedlab.findings.comparison import compare
+from schedlab.findings.run import Findings, findings
+from schedlab.results.imported import Import, Series
+from schedlab.results.measurement import Measurement
+from schedlab.store.imports import record_imports
 from schedlab.store.selection import select
 
 Run = Callable[..., tuple[int, object]]
 
 
 def script(trial: Trial) -> float | Measurement:
-    """10 % slower when changed, with a wobble; one trial fails."""
+    """Return a value that is 10 % higher for the changed variant and differs from trial to trial; one trial fails."""
     if trial.index == 20:
         return Measurement("failed", 0, 1, reason="crashed | badly\nin line 2")
     return (1.1 if trial.variant.name == "changed" else 1.0) * (1 + 0.001 * ((trial.index * 7919) % 13))
@@ -35,7 +35,7 @@ def measured(run_script: Run, engine: Engine) -> Findings:
 
 @pytest.fixture
 def imported(engine: Engine) -> Findings:
-    """Two imported columns with a row in common, one that only the first has, and one of a single value."""
+    """Findings of two imported columns: a common row, a row of the first column only, and a row with single values."""
 
     def series(column: str, clients: int, *values: float) -> Series:
         parameters = {"clients": clients}
@@ -52,6 +52,6 @@ def imported(engine: Engine) -> Findings:
 
 @pytest.fixture(params=["measured", "imported"])
 def found(request: pytest.FixtureRequest) -> Findings:
-    """Each of them in turn."""
+    """Each of the findings above."""
     chosen: Findings = request.getfixturevalue(request.param)
     return chosen

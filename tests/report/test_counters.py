@@ -9,7 +9,7 @@ from math import nan
 import pytest
 
 from schedlab.analysis.counters import HEADLINES, Change
-from schedlab.findings import Findings
+from schedlab.findings.run import Findings
 from schedlab.report import data
 from schedlab.report.build import build, counter_parts
 from schedlab.report.counters import LABELS, clearest

@@ -9,11 +9,12 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from schedlab import kinds
 from schedlab.experiment.plan import Trial
-from schedlab.findings import Findings, findings
+from schedlab.findings.run import Findings, findings
 from schedlab.report import changelog, data, effects, markdown, text
 from schedlab.report.build import build
+from schedlab.results import kinds
+from tests.conftest import edit_run
 
 HEAD = '[experiment]\nname = "parts"\n[design]\nblocks = 10\n'
 ROWS = '[[workload]]\nuse = "hackbench"\ngroups = [1, 4]\n'
@@ -104,8 +105,7 @@ def test_an_emulator_s_steps_and_effects_on_times_are_marked(
     experiment: str, judge: Callable[[str], Findings], engine: Engine
 ) -> None:
     assert "(emulated)" not in text.to_text(build(judge(experiment)), 120)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("update run set kind = ?", (kinds.EMULATED,))
+    edit_run(engine, 1, kind=kinds.EMULATED)
     lines = [line for section in effects.sections(build(findings(engine, None))) for line in section.lines]
     verdicts = [line.verdict for line in lines if line.word]
     assert len(verdicts) > 4

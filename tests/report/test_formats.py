@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.findings import Findings
+from schedlab.findings.run import Findings
 from schedlab.report import changelog, data, markdown, text
 from schedlab.report.build import build
 from schedlab.report.numbers import improvement
@@ -122,7 +122,7 @@ def test_csv_has_the_fields_and_figures_of_the_json(found: Findings) -> None:
 def test_the_long_form_contains_every_sample_once(engine: Engine, measured: Findings, imported: Findings) -> None:
     samples = sample_table(engine, measured.columns)
     assert dict(samples.schema) == COLUMNS
-    # 8 blocks × 3 variants × 2 rows, one of them failed.
+    # 8 blocks × 3 variants × 2 rows, less one failed trial.
     assert len(samples) == 47
     assert samples["position"].n_unique() == 47
     assert set(samples["column"]) == {"base", "control", "changed"}

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.analysis.counters import Change
-from schedlab.findings import Findings, count
+from schedlab.findings.run import Findings, counter_changes
 from schedlab.report import data
 from schedlab.report.build import build
 from schedlab.report.document import Row, published
@@ -31,7 +31,7 @@ def maker() -> ModuleType:
 
 
 def valid(text: str) -> dict:
-    # Strict JSON: NaN and Infinity are no part of it.
+    # Strict JSON has neither NaN nor Infinity.
     document = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
     jsonschema.Draft202012Validator(SCHEMA).validate(document)
     return document
@@ -72,7 +72,7 @@ def test_unknown_numbers_are_null_and_failures_are_listed(imported: Findings, me
 
 
 def test_counters_are_included_on_request(measured: Findings, engine: Engine) -> None:
-    counted = count(engine, measured)
+    counted = counter_changes(engine, measured)
     assert valid(data.to_json(build(measured, changes=counted)))["counters"] == []
     change = Change("w", "{}", "changed", "forks", 8, 1.0, 2.0, 2.0, 1.5, float("inf"), 1.0, 0.5, 1.5, 0.4)
     (document,) = valid(data.to_json(build(measured, changes=[change])))["counters"]

@@ -12,14 +12,14 @@ import jsonschema
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.comparison.columns import ComparisonError
-from schedlab.comparison.verdicts import compare
-from schedlab.findings import Findings, findings
+from schedlab.findings.columns import ComparisonError
+from schedlab.findings.comparison import compare
+from schedlab.findings.run import Findings, findings
 from schedlab.report import changelog, data, markdown, text
 from schedlab.report.build import build
 from schedlab.report.numbers import spread
-from schedlab.results import Cell, Import, Table, TableRow
-from schedlab.store.importing import record_imports
+from schedlab.results.imported import Cell, Import, Table, TableRow
+from schedlab.store.imports import record_imports
 from schedlab.store.selection import select, with_baseline
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/report.schema.json").read_text(encoding="utf-8"))
@@ -127,7 +127,7 @@ def test_tables_without_a_common_row_or_mixed_with_samples_are_refused(engine: E
         engine, [Import("mail", f"{name}.txt", tables=(t,)) for name, t in (("a", TABLE), ("b", other))]
     )
     columns = [column for run_id in tables for column in select(engine, str(run_id))]
-    with pytest.raises(ComparisonError, match="no printed row of 3, 4 is in another"):
+    with pytest.raises(ComparisonError, match="3, 4 have no printed row in common"):
         compare(engine, columns)
     with pytest.raises(ComparisonError, match="vanilla is a column of printed figures"):
         compare(engine, [*select(engine, "1"), *columns])

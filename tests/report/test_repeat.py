@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from schedlab.experiment.load import parse
-from schedlab.findings import Findings
+from schedlab.findings.run import Findings
 from schedlab.report.repeat import run_command
-from schedlab.store.reading import Run
+from schedlab.store.reader import Run
 from schedlab.targets.selection import name_of
 
 ROWS = '[experiment]\nname = "a"\n[[variant]]\nname = "b"\n[[variant]]\nname = "c"\n[[workload]]\nuse = "hackbench"\n'

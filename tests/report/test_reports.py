@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.experiment.plan import Trial
-from schedlab.findings import findings
-from schedlab.measurement import Measurement
+from schedlab.findings.run import findings
 from schedlab.report import changelog, data, markdown, text, words
 from schedlab.report.build import build, run_part
 from schedlab.report.numbers import change, figure, interval, p_value
-from schedlab.store import reading
-from tests.conftest import TWO_VARIANTS
+from schedlab.results.measurement import Measurement
+from schedlab.store import reader
+from tests.conftest import TWO_VARIANTS, edit_run
 
 ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
@@ -27,7 +27,7 @@ ROW_FIELDS = {
 
 
 def slower(trial: Trial) -> float:
-    """10 % slower when changed, with a wobble."""
+    """Return a value that is 10 % higher for the changed variant and differs from trial to trial."""
     return (1.1 if trial.variant.name == "changed" else 1.0) * (1 + 0.001 * ((trial.index * 7919) % 13))
 
 
@@ -76,8 +76,7 @@ def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int,
 
 def test_a_report_is_made_from_the_store_alone(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE run SET experiment_file = 'not even TOML ['")
+    edit_run(engine, run_id, experiment_file="not even TOML [")
     assert "worse" in text.to_text(build(findings(engine, run_id)), 80)
 
 
@@ -115,5 +114,5 @@ def test_a_machine_has_its_number_of_cpus_and_memory_in_a_suitable_unit(
     run_script: Callable[..., tuple[int, object]], engine: Engine, mib: int, output: str
 ) -> None:
     run_id, _ = run_script(lambda trial: 1.0)
-    run = replace(reading.run(engine, run_id), fingerprint={"topology": {"cpus": 1}, "memory_kib": mib << 10})
+    run = replace(reader.run(engine, run_id), fingerprint={"topology": {"cpus": 1}, "memory_kib": mib << 10})
     assert words.machine(run_part(run)) == output

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import schedlab
-from schedlab.analysis.rows import Word
+from schedlab.analysis.verdicts import Word
 from schedlab.analysis.warnings import Kind
 from schedlab.report import words
 
 PACKAGE = Path(schedlab.__file__).parent
-JUDGING = ("analysis", "comparison", "execution", "findings.py", "report", "store")
+JUDGING = ("analysis", "execution", "findings", "report", "store")
 """Modules that handle verdicts. Elsewhere ``better`` and ``worse`` are options of commands."""
 SOURCE = {
     path.relative_to(PACKAGE): path.read_text(encoding="utf-8")

@@ -62,7 +62,7 @@ def built(tmp_path: Path) -> Tree:
 
 
 def _cpus(text: str) -> list[int]:
-    from schedlab.cpulist import parse_cpu_list
+    from schedlab.notation.cpulist import parse_cpu_list
 
     return parse_cpu_list(text)
 

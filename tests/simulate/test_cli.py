@@ -88,7 +88,10 @@ def test_a_tunable_changes_at_its_time_and_is_shown() -> None:
         (("simulate", "--machine", "rpi4b"), "name a program"),
         ((*SMALL, "--set", "sched.migration_cost_ns"), "not KEY=VALUE"),
         ((*SMALL, "--set", "sched.latency_ns=3ms"), "these have it: linux-4.5, linux-5.14"),
+        ((*SMALL, "--set", "x=5"), "nor has any other kernel model\n  → 'schedlab kernels show linux-6.12' lists"),
+        ((*SMALL, "--set", "kernel.numa_balancin=1"), "kernel model; nearest: kernel.numa_balancing\n"),
         (("simulate", "hackbench", "group=1", "--machine", "rpi4b"), "no such parameter"),
+        (("simulate", "hackbench", "loops=0", "--machine", "rpi4b"), "hackbench: loops: should be greater than"),
         (("simulate", "tbench", "--machine", "rpi4b"), "is a tool"),
         (("simulate", "x=1", "--program", "a.json", "--machine", "rpi4b"), "no parameters"),
         (("simulate", "--program", "a.json", "--machine", "rpi4b"), "a.json"),
@@ -144,8 +147,16 @@ def test_a_machine_file_of_this_host_can_be_simulated(tmp_path: Path) -> None:
     assert "on mine (" in output
 
 
+@pytest.mark.slow
 def test_100_000_tasks_are_simulated() -> None:
     words = ("hackbench", "groups=2500", "loops=1", "--machine", "laptop-4")
     output = json.loads(schedlab("simulate", *words, "--format", "json").stdout)
     assert (output["end"], output["counters"]["forks"]) == ("finished", 100_000)
     assert output["counters"]["messages"] >= 2500 * 20 * 20
+
+
+@pytest.mark.parametrize("value", ["sched.latency_ns=off", "sched.latncy_ns=5ms"])
+def test_an_error_about_a_tunable_names_it_once(value: str) -> None:
+    done = schedlab(*SMALL, "--set", value)
+    assert str(done.exception).count(value.partition("=")[0]) == 1
+    assert not str(done.exception).startswith("sched.latncy_ns:")

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from benches.oracle.__main__ import NeverQuiet, undisturbed
+from benches.oracle.__main__ import Disturbed, undisturbed
 from benches.oracle.compare import Row, rows
-from benches.oracle.quiet import OTHERS, SPEED, Machine, disturbance, others
+from benches.oracle.disturbance import OTHERS, SPEED, Machine, disturbance, others
 from benches.oracle.rt_app import in_loops, unknown_events
-from benches.oracle.trials import NAMES, SCHEDLOAD, Seen, by_schedload, by_simulator, machine, written
+from benches.oracle.trials import NAMES, SCHEDLOAD, Rates, run_schedload, simulate, write_copy, write_machine
 
 SECONDS = 2
 FEWEST, ENOUGH, TRIES = 3, 4, 8
@@ -45,23 +45,23 @@ def test_shares_switches_and_wakeups_agree_with_the_real_kernel(
     if why := _eevdf():
         pytest.skip(f"{request.node.name}: {why}")
     assert SCHEDLOAD.exists(), "make build"
-    file = written(name, SECONDS, tmp_path)
-    simulated = [by_simulator(file, machine(tmp_path), seed) for seed in range(3)]
-    real: list[Seen] = []
+    file = write_copy(name, SECONDS, tmp_path)
+    simulated = [simulate(file, write_machine(tmp_path), seed) for seed in range(3)]
+    real: list[Rates] = []
     disturbed: list[str | None] = []
     # Stop when too few trials remain to reach FEWEST.
     while len(real) < ENOUGH and len(real) + len(disturbed) < TRIES and len(disturbed) <= TRIES - FEWEST:
-        trial = by_schedload(file)
+        trial = run_schedload(file)
         if trial.disturbed is None:
             real.append(trial)
         else:
             disturbed.append(trial.disturbed)
     if len(real) < FEWEST:
-        tried = f"{len(real)} of {len(real) + len(disturbed)} trials had the machine to themselves"
-        pytest.skip(f"{request.node.name}: {tried}: {disturbed[-1]}")
+        undisturbed = f"{len(real)} of {len(real) + len(disturbed)} trials were undisturbed"
+        pytest.skip(f"{request.node.name}: {undisturbed}: {disturbed[-1]}")
     figures = [row for row in rows(real, simulated) if row.limit is not None]
-    off = [row for row in figures if row.shown_off(len(JUDGED) * len(figures))]
-    assert not off, "\n".join(f"{row.what}: {row.real} real, {row.simulated} simulated" for row in off)
+    exceeding = [row for row in figures if row.exceeds_limit(len(JUDGED) * len(figures))]
+    assert not exceeding, "\n".join(f"{row.figure}: {row.real} real, {row.simulated} simulated" for row in exceeding)
 
 
 def test_files_with_events_that_rt_app_does_not_know_are_recognised(tmp_path: Path) -> None:
@@ -82,12 +82,12 @@ def test_run_times_of_a_file_are_converted_to_loops_of_rt_app() -> None:
 
 
 def test_a_deviation_is_significant_for_consistent_runs_and_not_for_scattered_runs() -> None:
-    assert Row("share", (0.50, 0.501, 0.499), (0.52,), 0.03).shown_off(1)
-    assert not Row("share", (0.50, 0.501, 0.499), (0.52,), 0.03).shown_off(30)
-    assert Row("share", (0.50, 0.501, 0.499), (0.55,), 0.03).shown_off(30)
-    assert not Row("share", (0.50, 0.52, 0.48), (0.52,), 0.03).shown_off(1)
-    assert not Row("share", (0.50, 0.501, 0.499), (0.51,), 0.03).shown_off(1)
-    assert not Row("wakeups/s", (10.0, 10.1, 9.9), (20.0,), None).shown_off(1)
+    assert Row("share", (0.50, 0.501, 0.499), (0.52,), 0.03).exceeds_limit(1)
+    assert not Row("share", (0.50, 0.501, 0.499), (0.52,), 0.03).exceeds_limit(30)
+    assert Row("share", (0.50, 0.501, 0.499), (0.55,), 0.03).exceeds_limit(30)
+    assert not Row("share", (0.50, 0.52, 0.48), (0.52,), 0.03).exceeds_limit(1)
+    assert not Row("share", (0.50, 0.501, 0.499), (0.51,), 0.03).exceeds_limit(1)
+    assert not Row("wakeups/s", (10.0, 10.1, 9.9), (20.0,), None).exceeds_limit(1)
 
 
 def test_a_trial_with_other_load_or_a_changed_cpu_speed_is_disturbed() -> None:
@@ -111,6 +111,7 @@ def test_other_load_is_the_cpu_time_of_other_processes_and_stolen_time(
     assert others(before, Machine(before.processes, 1, 10)) == 0
 
 
+@pytest.mark.slow
 def test_other_load_includes_other_processes_and_excludes_the_trial() -> None:
     burn = [sys.executable, "-c", "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"]
     before = Machine.now()
@@ -129,12 +130,12 @@ def test_other_load_includes_other_processes_and_excludes_the_trial() -> None:
 
 
 def test_a_disturbed_trial_is_repeated_and_never_judged() -> None:
-    good = Seen({"t": 1.0}, 1, 1, 1, 1)
-    bad = Seen({"t": 0.5}, 1, 1, 1, 1, disturbed="noise")
+    good = Rates({"t": 1.0}, 1, 1, 1, 1)
+    bad = Rates({"t": 0.5}, 1, 1, 1, 1, disturbed="noise")
     script = iter([bad, bad, good])
     assert undisturbed(lambda: next(script), 3) == (good, 2)
     script = iter([bad, bad, bad])
-    with pytest.raises(NeverQuiet, match="noise"):
+    with pytest.raises(Disturbed, match="noise"):
         undisturbed(lambda: next(script), 3)
 
 
@@ -142,7 +143,7 @@ def test_the_limits_are_3_and_15_percent() -> None:
     assert Row("share", (0.5,), (0.5149,), 0.03).within
     assert not Row("share", (0.5,), (0.5151,), 0.03).within
     assert not Row("share", (0.5,), (0.4849,), 0.03).within
-    real = Seen({"a": 0.5, "b": 0.5}, 1.0, 1000, 2000, 2)
-    by_figure = {row.what: row for row in rows([real], [Seen({"a": 0.52, "b": 0.48}, 1.0, 40, 1800, 2)])}
-    assert [what for what, row in by_figure.items() if not row.within] == ["share of a", "share of b"]
+    real = Rates({"a": 0.5, "b": 0.5}, 1.0, 1000, 2000, 2)
+    by_figure = {row.figure: row for row in rows([real], [Rates({"a": 0.52, "b": 0.48}, 1.0, 40, 1800, 2)])}
+    assert [figure for figure, row in by_figure.items() if not row.within] == ["share of a", "share of b"]
     assert by_figure["wakeups/s"].limit is None, "80 wake-ups are too few for a limit"

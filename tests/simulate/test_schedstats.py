@@ -21,7 +21,7 @@ from schedlab.observe.counters.schedstat import ALWAYS_ON
 from schedlab.observe.counters.schedstat import parse as parse_schedstat
 from schedlab.simulation import errors, models
 from schedlab.simulation.schedstats import NO_SWITCH, OFF, PARTLY
-from schedlab.store import writing
+from schedlab.store import writer
 from schedlab.targets.selection import choose
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -166,11 +166,11 @@ def test_a_run_stores_the_counters_under_the_names_of_a_host_while_they_are_on(e
     target = choose("sim:i7-3770/linux-4.5", run_plan.experiment)
     assert not target.missing_requirements(run_plan)
     results = target.fingerprint()
-    new = writing.NewRun(
+    new = writer.NewRun(
         plan=run_plan, target=target.name, kind=target.kind, quick=False, experiment_file=EXPERIMENT,
         experiment_path="x.toml", fingerprint=results, fingerprint_hash=target.fingerprint_hash(results),
     )  # fmt: skip
-    run_id = writing.begin(engine, new)
+    run_id = writer.begin(engine, new)
     execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
     with engine.connect() as connection:
         rows = connection.execute(

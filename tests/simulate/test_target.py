@@ -20,13 +20,13 @@ from schedlab.execution.loop import execute, require_runnable
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.plan import Plan, plan
 from schedlab.experiment.seeds import simulation_seed
-from schedlab.findings import findings
+from schedlab.findings.run import findings
 from schedlab.report import data
 from schedlab.report.build import build
 from schedlab.report.text import to_text
 from schedlab.simulation import models
-from schedlab.store import reading, writing
-from schedlab.store.columns import unpack
+from schedlab.store import reader, writer
+from schedlab.store.cells import unpack
 from schedlab.targets.host.requirements import missing_requirements as host_missing
 from schedlab.targets.selection import UnknownTarget, choose, table_of
 from schedlab.targets.sim import Simulator
@@ -34,6 +34,8 @@ from schedlab.targets.sim.cases import row_program
 from schedlab.tunables import System
 from schedlab.workloads import registry
 from schedlab.workloads.native import Native
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -91,12 +93,12 @@ def run(engine: Engine) -> Run:
 
 def begin(engine: Engine, run_plan: Plan, target: Any, source: str) -> int:
     results = target.fingerprint()
-    new = writing.NewRun(
+    new = writer.NewRun(
         plan=run_plan, target=target.name, kind=target.kind, quick=False,
         experiment_file=source, experiment_path="x.toml",
         fingerprint=results, fingerprint_hash=target.fingerprint_hash(results),
     )  # fmt: skip
-    return writing.begin(engine, new)
+    return writer.begin(engine, new)
 
 
 def planned(source: str = TWO_KERNELS, seed: int = 7) -> Plan:
@@ -282,7 +284,7 @@ def test_a_tunable_that_no_kernel_has_is_an_error_in_the_file() -> None:
 def test_a_missing_requirement_stops_a_run_before_anything_is_stored(engine: Engine, run: Run) -> None:
     with pytest.raises(CannotRunHere, match="quiet"):
         run(planned(TWO_KERNELS.replace('cpus = "0-1"', 'cmdline = "quiet"')))
-    assert reading.runs(engine) == []
+    assert reader.runs(engine) == []
 
 
 def test_a_trial_beyond_its_timeout_of_virtual_time_is_a_timeout(engine: Engine, run: Run) -> None:
@@ -350,8 +352,11 @@ def test_a_tools_native_equivalent_takes_its_parameters_and_yields_its_metrics(n
     native = registry.adapter(same.use)
     native.parameters.model_validate(same.parameters)
     for of_tool, of_native in same.metrics.items():
-        ours, theirs = adapter.spec(of_tool), native.spec(of_native)
-        assert (ours.direction, ours.unit.removesuffix("/op")) == (theirs.direction, theirs.unit)
+        metric, native_metric = adapter.spec(of_tool), native.spec(of_native)
+        assert (metric.direction, metric.unit.removesuffix("/op")) == (
+            native_metric.direction,
+            native_metric.unit,
+        )
     assert {spec.name for spec in adapter.metrics if spec.judged} <= same.metrics.keys()
 
 

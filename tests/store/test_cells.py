@@ -13,12 +13,12 @@ from sqlalchemy import Engine
 from schedlab.analysis.cells import average_blocks
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
-from schedlab.measurement import Conditions, Measurement
-from schedlab.store import reading, writing
+from schedlab.results.measurement import Conditions, Measurement
+from schedlab.results.metrics import Metric, MetricSpec
+from schedlab.store import reader, writer
 from schedlab.store.columns import columns, read_cells, samples_by_row, variants_of
-from schedlab.store.reading import Run
+from schedlab.store.reader import Run
 from schedlab.store.samples import sample_table
-from schedlab.workloads.metrics import Metric, MetricSpec
 from tests.conftest import TWO_VARIANTS, begin
 
 ORDER = ["block", "variant", "workload", "parameters", "metric"]
@@ -33,7 +33,7 @@ class Recorded:
 
     @property
     def analysed(self) -> bool:
-        """Whether the trial counts in reports."""
+        """Return whether the trial counts in reports."""
         return self.trial.phase == "measure" and self.measurement.state == "ok"
 
 
@@ -66,17 +66,17 @@ def recorded_run(engine: Engine, iterations: int, seed: int) -> tuple[int, list[
 
     def record(trial: Trial) -> None:
         recorded[trial.index] = Recorded(trial, measure(trial, chance))
-        writing.record(engine, run_id, trial, recorded[trial.index].measurement)
-        if chance.random() < 0.1 and trial.index not in writing.done(engine, other):
-            writing.record(engine, other, trial, measure(trial, Random(trial.index)))
+        writer.record(engine, run_id, trial, recorded[trial.index].measurement)
+        if chance.random() < 0.1 and trial.index not in writer.done(engine, other):
+            writer.record(engine, other, trial, measure(trial, Random(trial.index)))
 
-    torn = next(trial.index for trial in run_plan.trials if trial.block == 2) + 1
-    for trial in run_plan.trials[: torn + 1]:
+    last_stored = next(trial.index for trial in run_plan.trials if trial.block == 2) + 1
+    for trial in run_plan.trials[: last_stored + 1]:
         record(trial)
-    again = {trial.index for trial in run_plan.trials[: torn + 1] if trial.block in (0, 2)}
-    writing.supersede(engine, run_id, again)
+    again = {trial.index for trial in run_plan.trials[: last_stored + 1] if trial.block in (0, 2)}
+    writer.supersede(engine, run_id, again)
     for trial in run_plan.trials:
-        if trial.index in again or trial.index > torn:
+        if trial.index in again or trial.index > last_stored:
             record(trial)
     return run_id, [recorded[index] for index in sorted(recorded)]
 
@@ -84,10 +84,12 @@ def recorded_run(engine: Engine, iterations: int, seed: int) -> tuple[int, list[
 Case = tuple[Run, list[Recorded]]
 
 
-@pytest.fixture(params=[(1, 1), (4, 2), (60, 3)], ids=lambda sizes: f"{sizes[0]} iterations")
+@pytest.fixture(
+    params=[(1, 1), (4, 2), pytest.param((60, 3), marks=pytest.mark.slow)], ids=lambda sizes: f"{sizes[0]} iterations"
+)
 def case(request: pytest.FixtureRequest, engine: Engine) -> Case:
     run_id, recorded = recorded_run(engine, *request.param)
-    return reading.run(engine, run_id), recorded
+    return reader.run(engine, run_id), recorded
 
 
 def lines(recorded: list[Recorded], variant: str) -> list[tuple[object, ...]]:
@@ -110,11 +112,15 @@ def test_block_means_are_the_means_of_the_single_values(engine: Engine, case: Ca
         for block, position, _, workload, parameters, metric, _, _, value in lines(recorded, variant):
             cells[block, variant, workload, parameters, metric].append((position, value))
     expected = {
-        key: (fmean(place for place, _ in of_cell), fmean(value for _, value in of_cell), len(of_cell))
+        key: (
+            *map(fmean, zip(*of_cell, strict=True)),
+            len(of_cell),
+            *(of(value for _, value in of_cell) for of in (min, max)),
+        )
         for key, of_cell in cells.items()
     }
     frame = average_blocks(read_cells(engine, run))
-    assert frame.columns == [*ORDER, "position", "value", "iterations"]
+    assert frame.columns == [*ORDER, "position", "value", "iterations", "least", "most"]
     assert frame.rows() == sorted(frame.rows())
     assert {row[:5]: pytest.approx(row[5:]) for row in frame.rows()} == expected
 
@@ -146,7 +152,7 @@ def test_the_sample_table_has_every_value_in_the_order_of_the_plan(engine: Engin
 
 def test_conditions_counters_and_failures_agree_with_the_single_trials(engine: Engine, case: Case) -> None:
     run, recorded = case
-    conditions = {row["variant"]: row for row in reading.conditions(engine, run.id).iter_rows(named=True)}
+    conditions = {row["variant"]: row for row in reader.conditions(engine, run.id).iter_rows(named=True)}
     assert conditions.keys() == set(run.design.variants)
     for variant, row in conditions.items():
         of_variant = [
@@ -164,14 +170,14 @@ def test_conditions_counters_and_failures_agree_with_the_single_trials(engine: E
         )  # fmt: skip
         assert (row["mhz_max"], row["other_percent"], row["clocksources"]) == (None, None, "tsc")
     failed = [each.trial.index for each in recorded if each.measurement.state != "ok"]
-    assert reading.failures(engine, run.id)["position"].to_list() == failed
+    assert reader.failures(engine, run.id)["position"].to_list() == failed
     sums = defaultdict(list)
     for each in recorded:
         if each.analysed:
             key = (each.trial.block, each.trial.variant.name, each.trial.row.label, each.trial.row.parameters_json)
             for name, value in each.measurement.counters.items():
                 sums[(*key, name)].append(value)
-    counted = {row[:5]: pytest.approx(row[5]) for row in reading.counters(engine, run.id).rows()}
+    counted = {row[:5]: pytest.approx(row[5]) for row in reader.counters(engine, run.id).rows()}
     assert counted == {key: fmean(values) for key, values in sums.items()}
 
 
@@ -180,15 +186,15 @@ def test_equal_counters_of_a_cell_are_counted_once_each(engine: Engine) -> None:
     run_plan = plan(parse(text, "f"), 1)
     run_id = begin(engine, run_plan, text)
     for trial in [trial for trial in run_plan.trials if trial.phase == "measure"][:3]:
-        writing.record(engine, run_id, trial, Measurement("ok", 1.0, 1.0, counters={"forks": 7.0}))
-    assert reading.counters(engine, run_id).select("counter", "value").rows() == [("forks", 7.0)]
+        writer.record(engine, run_id, trial, Measurement("ok", 1.0, 1.0, counters={"forks": 7.0}))
+    assert reader.counters(engine, run_id).select("counter", "value").rows() == [("forks", 7.0)]
 
 
 def test_a_run_without_trials_has_no_samples(engine: Engine) -> None:
     run_id = begin(engine, plan(parse(TWO_VARIANTS, "f"), 1), TWO_VARIANTS)
-    run = reading.run(engine, run_id)
+    run = reader.run(engine, run_id)
     assert average_blocks(read_cells(engine, run)).is_empty()
     assert sample_table(engine, variants_of(run)).is_empty()
-    assert reading.conditions(engine, run_id).is_empty()
-    assert reading.counters(engine, run_id).is_empty()
+    assert reader.conditions(engine, run_id).is_empty()
+    assert reader.counters(engine, run_id).is_empty()
     assert all(samples is None for row in columns(engine, variants_of(run)).rows for samples in row.samples)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from sqlalchemy import Engine
 
-from schedlab.results import Cell, Import, Series, Table, TableRow
-from schedlab.store.importing import duplicates, record_imports
+from schedlab.results.imported import Cell, Import, Series, Table, TableRow
+from schedlab.store.imports import duplicates, record_imports
 
 ONE = Series("base", "tbench", "throughput", "MB/s", "higher", {"clients": 4}, np.array([1.0, 2.5]), "log")
 TWO = replace(ONE, metric="latency", unit="ms", direction="lower", values=np.array([0.25]), block=2)
@@ -42,3 +42,19 @@ def test_the_same_tables_are_recognised_and_other_tables_are_new(engine: Engine)
     assert [(duplicate.run_id, duplicate.name) for duplicate in duplicates(engine, [TABLES])] == [(run_id, "mail.txt")]
     more = replace(TABLES, tables=(*TABLES.tables, *TABLES.tables))
     assert duplicates(engine, [more]) == []
+
+
+def test_several_tables_are_recognised_only_together_and_in_their_order(engine: Engine) -> None:
+    first, second = TABLES.tables[0], replace(TABLES.tables[0], title="hackbench")
+    (run_id,) = record_imports(engine, [replace(TABLES, tables=(first, second))])
+    matches = [
+        [duplicate.run_id for duplicate in duplicates(engine, [replace(TABLES, tables=tables)])]
+        for tables in ((first, second), (second, first), (first,), (first, first), (first, second, second))
+    ]
+    assert matches == [[run_id], [], [], [], []]
+
+
+def test_the_newest_of_several_equal_runs_is_named_once(engine: Engine) -> None:
+    for found in (FOUND, TABLES):
+        *_, newest = [run_id for _ in range(3) for run_id in record_imports(engine, [found])]
+        assert [duplicate.run_id for duplicate in duplicates(engine, [found])] == [newest]

@@ -18,7 +18,7 @@ from schedlab.analysis.cells import average_blocks
 from schedlab.errors import StoreError
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
-from schedlab.store import reading, writing
+from schedlab.store import reader, writer
 from schedlab.store.columns import columns, read_cells, variants_of
 from schedlab.store.file import open_store
 from schedlab.store.schema import VERSION, metadata
@@ -61,7 +61,7 @@ CREATE TABLE printed (
 ) WITHOUT ROWID;
 """
 TEXT = TWO_VARIANTS.replace("blocks = 8", "blocks = 2\niterations = 2")
-FAILED, TORN, SECONDS = 9, 21, 0.5
+FAILED, INTERRUPTED, SECONDS = 9, 21, 0.5
 PLAN = plan(parse(TEXT, "f"), 1)
 
 
@@ -77,10 +77,10 @@ class OldStore:
         self.connection = sqlite3.connect(path)
         self.connection.executescript(VERSION_2)
         self.connection.execute("INSERT INTO schedlab_store VALUES (2, '0.1')")
-        design = writing.describe(PLAN)
+        design = writer.describe(PLAN)
         self._run("scripted", len(PLAN.trials), design.model_dump_json())
         first_of_block = next(trial.index for trial in PLAN.trials if trial.block == 2)
-        for trial in PLAN.trials[:TORN]:
+        for trial in PLAN.trials[:INTERRUPTED]:
             superseded = trial.index >= first_of_block
             self._trial(trial, 0.25 if superseded else value_of(trial), superseded=superseded)
         self._trial(PLAN.trials[first_of_block], 0.5, superseded=True)
@@ -143,7 +143,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_samples_of_version_2_are_read_after_the_upgrade(path: Path) -> None:
     engine = open_store(path, create=False)
-    run = reading.run(engine, 1)
+    run = reader.run(engine, 1)
     assert run.recorded == len(PLAN.trials)
     measured = [trial for trial in PLAN.trials if trial.phase == "measure"]
     expected = {
@@ -163,10 +163,10 @@ def test_samples_of_version_2_are_read_after_the_upgrade(path: Path) -> None:
 
 def test_conditions_counters_outputs_and_superseded_trials_survive_the_upgrade(path: Path) -> None:
     engine = open_store(path, create=False)
-    seconds = {row["variant"]: row["seconds"] for row in reading.conditions(engine, 1).iter_rows(named=True)}
+    seconds = {row["variant"]: row["seconds"] for row in reader.conditions(engine, 1).iter_rows(named=True)}
     assert seconds == dict.fromkeys(["base", "changed", "control"], SECONDS * 8)
-    assert set(reading.counters(engine, 1)["value"]) == {2.0}
-    assert len(list(reading.failed_outputs(engine, 1))) == 1
+    assert set(reader.counters(engine, 1)["value"]) == {2.0}
+    assert len(list(reader.failed_outputs(engine, 1))) == 1
     with engine.connect() as connection:
         query = "SELECT count(*) FROM trial JOIN cell ON cell.id = cell_id JOIN output ON trial_id = trial.id"
         assert connection.exec_driver_sql(f"{query} WHERE superseded = 1").scalar() == 4
@@ -175,7 +175,7 @@ def test_conditions_counters_outputs_and_superseded_trials_survive_the_upgrade(p
 
 def test_an_imported_run_of_version_2_keeps_its_samples(path: Path) -> None:
     engine = open_store(path, create=False)
-    run = reading.run(engine, 2)
+    run = reader.run(engine, 2)
     samples = [row.samples for row in columns(engine, variants_of(run)).rows]
     assert [array.tolist() for (array,) in samples if array is not None] == [[1.0, 3.0]]
     assert average_blocks(read_cells(engine, run))["value"].to_list() == [2.0]
@@ -193,16 +193,17 @@ def test_a_store_of_the_first_version_is_upgraded(path: Path) -> None:
         connection.execute("DROP TABLE printed")
         connection.execute("UPDATE schedlab_store SET version = 1")
     engine = open_store(path, create=False)
-    assert reading.run(engine, 1).recorded == len(PLAN.trials)
+    assert reader.run(engine, 1).recorded == len(PLAN.trials)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM printed").scalar() == 0
 
 
+@pytest.mark.slow
 def test_processes_that_open_an_old_store_together_upgrade_it_once(path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from schedlab.store import reading; "
+        "import sys; from pathlib import Path; from schedlab.store import reader; "
         "from schedlab.store.file import open_store; "
-        "print(reading.run(open_store(Path(sys.argv[1]), create=False), 1).recorded)"
+        "print(reader.run(open_store(Path(sys.argv[1]), create=False), 1).recorded)"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE) for _ in range(3)]
     assert [int(process.communicate()[0]) for process in running] == [len(PLAN.trials)] * 3

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from math import inf, nan
+from collections.abc import Callable
+from math import nan
 
 import polars as pl
 import pytest
@@ -16,10 +17,11 @@ from schedlab.analysis.counters import COLUMNS
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
-from schedlab.measurement import Conditions, Measurement
-from schedlab.store import reading, schema, writing
-from schedlab.store.columns import pack, read_cells, unpack
-from schedlab.workloads.metrics import Metric, MetricSpec
+from schedlab.results.measurement import Conditions, Measurement
+from schedlab.results.metrics import Metric, MetricSpec
+from schedlab.store import reader, schema, writer
+from schedlab.store.cells import pack, unpack
+from schedlab.store.columns import read_cells
 from tests.conftest import TWO_VARIANTS, begin
 
 LATENCY = MetricSpec("latency", "us/op", "lower")
@@ -28,14 +30,14 @@ RATE = MetricSpec("rate", "op/s", "higher")
 
 def block_values(engine: Engine, run_id: int) -> pl.DataFrame:
     """Return the block means of a run."""
-    return average_blocks(read_cells(engine, reading.run(engine, run_id)))
+    return average_blocks(read_cells(engine, reader.run(engine, run_id)))
 
 
 def test_values_and_samples_are_read_exactly(engine: Engine, experiment: Experiment) -> None:
     run_plan = plan(experiment, 1)
     run_id = begin(engine, run_plan)
     samples = [0.1, 4.25, 1e-9, 7.0]
-    writing.record(engine, run_id, run_plan.trials[6], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0, samples)]))
+    writer.record(engine, run_id, run_plan.trials[6], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0, samples)]))
     s = schema.samples.c
     with engine.connect() as connection:
         ((name, count, data),) = connection.execute(select(s.name, s.count, s.data))
@@ -50,7 +52,7 @@ def test_iterations_of_a_block_are_averaged(engine: Engine) -> None:
     run_id = begin(engine, run_plan, text)
     cell = [trial for trial in run_plan.trials if trial.phase == "measure"][:3]
     for trial, value in zip(cell, (1.0, 2.0, 6.0), strict=True):
-        writing.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, [Metric(LATENCY, value)]))
+        writer.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, [Metric(LATENCY, value)]))
     assert block_values(engine, run_id).select("value", "iterations").rows() == [(3.0, 3)]
 
 
@@ -61,14 +63,14 @@ def test_an_iteration_without_a_value_leaves_a_gap_in_its_cell(engine: Engine) -
     trials = [trial for trial in run_plan.trials if trial.phase == "measure"][:4]
     measurements = [
         Measurement("failed", 1.0, 2.0, reason="no memory"),
-        Measurement("ok", 1.0, 2.0, [Metric(LATENCY, -inf), Metric(RATE, 5.0)]),
+        Measurement("ok", 1.0, 2.0, [Metric(LATENCY, -1e300), Metric(RATE, 5.0)]),
         Measurement("ok", 1.0, 2.0, [Metric(RATE, 6.0)]),
         Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 2.0)]),
     ]
     for trial, measurement in zip(trials, measurements, strict=True):
-        writing.record(engine, run_id, trial, measurement)
-    latency, rate = read_cells(engine, reading.run(engine, run_id))
-    assert latency.values.tolist() == pytest.approx([nan, -inf, nan, 2.0], nan_ok=True)
+        writer.record(engine, run_id, trial, measurement)
+    latency, rate = read_cells(engine, reader.run(engine, run_id))
+    assert latency.values.tolist() == pytest.approx([nan, -1e300, nan, 2.0], nan_ok=True)
     assert rate.values.tolist() == pytest.approx([nan, 5.0, 6.0], nan_ok=True)
     assert (latency.iterations.tolist(), rate.samples.tolist()) == ([1, 3], [5.0, 6.0])
 
@@ -76,19 +78,19 @@ def test_an_iteration_without_a_value_leaves_a_gap_in_its_cell(engine: Engine) -
 def test_a_value_that_is_not_a_number_is_refused(engine: Engine, experiment: Experiment) -> None:
     run_plan = plan(experiment, 1)
     run_id = begin(engine, run_plan)
-    with pytest.raises(ValueError, match=r"latency .* is not a number"):
-        writing.record(engine, run_id, run_plan.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, nan)]))
-    assert writing.done(engine, run_id) == set()
+    with pytest.raises(ValueError, match=r"latency of iteration 0 of .* under .* is not a finite number"):
+        writer.record(engine, run_id, run_plan.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, nan)]))
+    assert writer.done(engine, run_id) == set()
 
 
 def test_warm_up_and_failed_trials_are_kept_but_not_analysed(engine: Engine, experiment: Experiment) -> None:
     run_plan = plan(experiment, 1)
     run_id = begin(engine, run_plan)
-    writing.record(engine, run_id, run_plan.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0)]))
-    writing.record(engine, run_id, run_plan.trials[6], Measurement("timeout", 1.0, 2.0, reason="too long"))
+    writer.record(engine, run_id, run_plan.trials[0], Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0)]))
+    writer.record(engine, run_id, run_plan.trials[6], Measurement("timeout", 1.0, 2.0, reason="too long"))
     assert len(block_values(engine, run_id)) == 0
-    assert writing.done(engine, run_id) == {0, 6}
-    assert reading.failures(engine, run_id)["reason"].to_list() == ["too long"]
+    assert writer.done(engine, run_id) == {0, 6}
+    assert reader.failures(engine, run_id)["reason"].to_list() == ["too long"]
 
 
 def test_conditions_are_weighted_by_duration_and_null_where_not_observed(
@@ -99,8 +101,8 @@ def test_conditions_are_weighted_by_duration_and_null_where_not_observed(
     trials = [trial for trial in run_plan.trials if trial.variant.name == "base"]
     for trial, seconds, steal in zip(trials, (100.0, 1.0, 3.0), (50.0, 4.0, 8.0), strict=False):
         conditions = Conditions(load=0.5, steal_percent=steal, clocksource="tsc")
-        writing.record(engine, run_id, trial, Measurement("ok", 1.0, seconds, conditions=conditions))
-    row = reading.conditions(engine, run_id).row(0, named=True)
+        writer.record(engine, run_id, trial, Measurement("ok", 1.0, seconds, conditions=conditions))
+    row = reader.conditions(engine, run_id).row(0, named=True)
     # The first two trials are warm-up; only the third counts.
     assert (row["variant"], row["seconds"], row["steal_percent"], row["steal_worst"]) == ("base", 3.0, 8.0, 8.0)
     assert (row["clocksources"], row["mhz_min"], row["other_percent"]) == ("tsc", None, None)
@@ -110,18 +112,18 @@ def test_a_trial_cannot_be_recorded_twice(engine: Engine, experiment: Experiment
     run_plan = plan(experiment, 1)
     run_id = begin(engine, run_plan)
     good = Measurement("ok", 1.0, 2.0, [Metric(LATENCY, 3.0)])
-    writing.record(engine, run_id, run_plan.trials[0], good)
+    writer.record(engine, run_id, run_plan.trials[0], good)
     with pytest.raises(Exception, match="UNIQUE"):
-        writing.record(engine, run_id, run_plan.trials[0], good)
-    assert writing.done(engine, run_id) == {0}
+        writer.record(engine, run_id, run_plan.trials[0], good)
+    assert writer.done(engine, run_id) == {0}
 
 
 def test_a_long_output_keeps_both_ends(engine: Engine, experiment: Experiment) -> None:
     run_plan = plan(experiment, 1)
     run_id = begin(engine, run_plan)
     printed = "BEGIN" + "x" * 3_000_000 + "END"
-    writing.record(engine, run_id, run_plan.trials[0], Measurement("failed", 1.0, 2.0, reason="r", stdout=printed))
-    kept = next(reading.failed_outputs(engine, run_id))
+    writer.record(engine, run_id, run_plan.trials[0], Measurement("failed", 1.0, 2.0, reason="r", stdout=printed))
+    kept = next(reader.failed_outputs(engine, run_id))
     assert "BEGIN" in kept
     assert "END" in kept
     assert len(kept) < 1_100_000
@@ -137,11 +139,18 @@ def test_counters_are_means_over_the_trials_of_a_block(engine: Engine, experimen
     run_id = begin(engine, run_plan)
     in_block = [trial for trial in run_plan.trials if trial.phase == "measure" and trial.block == 1][:2]
     for trial, counted in zip(in_block, ({"forks": 3, "steal_ms": 0.5}, {}), strict=True):
-        writing.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, counters=counted))
+        writer.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, counters=counted))
     failed = next(trial for trial in run_plan.trials if trial.block == 2)
-    writing.record(engine, run_id, failed, Measurement("failed", 1.0, 2.0, counters={"forks": 99}))
-    counters = reading.counters(engine, run_id)
+    writer.record(engine, run_id, failed, Measurement("failed", 1.0, 2.0, counters={"forks": 99}))
+    counters = reader.counters(engine, run_id)
     name, row = in_block[0].variant.name, in_block[0].row
     key = (1, name, row.label, row.parameters_json)
     assert sorted(counters.rows()) == [(*key, "forks", 3.0), (*key, "steal_ms", 0.5)]
     assert dict(counters.schema) == COLUMNS
+
+
+def test_without_a_number_the_newest_run_is_read(run_script: Callable[..., object], engine: Engine) -> None:
+    for _ in range(3):
+        run_script(lambda trial: 1.0)
+    assert reader.run(engine, None).id == 3
+    assert reader.run(engine, 2).id == 2

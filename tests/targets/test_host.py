@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -18,16 +20,20 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, plan
-from schedlab.measurement import Measurement
+from schedlab.results.measurement import Measurement
 from schedlab.targets.host import Host
 from schedlab.targets.trial import Launched, launch
+from schedlab.tunables import pending
 from schedlab.workloads.base import Command, Server
 from schedlab.workloads.command.adapter import CommandLine
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.conftest import begin
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build"),
+]
 
 PRINT_ATTRIBUTES = """
 import ctypes, json, os
@@ -192,6 +198,24 @@ def test_a_command_s_times_and_cpu_share_are_measured(measure) -> None:
     assert values["cpu"] == pytest.approx(100 * (values["user"] + values["system"]) / values["elapsed"])
     assert done.conditions.load is not None
     assert done.conditions.clocksource
+
+
+def test_a_step_of_the_wall_clock_changes_no_duration(measure, monkeypatch) -> None:
+    steps = itertools.count(2_000_000_000, -20_000)
+    monkeypatch.setattr(time, "time", lambda: float(next(steps)))
+    done = measure(text("sleep 0.01"))
+    assert done.state == "ok"
+    assert 0.01 <= done.elapsed < 1000
+
+
+def test_the_journal_names_the_scratch_folder_of_a_run(tmp_path: Path, monkeypatch) -> None:
+    """The next start removes it after a kill."""
+    monkeypatch.setattr("schedlab.targets.host.target.machine_lock", nullcontext)
+    run_plan = plan(parse(text(), "f"), 1)
+    with Host(journal_dir=tmp_path).session(run_plan, 1) as session:
+        (journal,) = pending(tmp_path)
+        assert [resource.name for resource in journal.made] == [str(session._place.scratch)]
+    assert pending(tmp_path) == []
 
 
 def test_children_that_are_waited_for_count_as_user_time(measure) -> None:

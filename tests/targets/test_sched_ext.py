@@ -19,9 +19,9 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, Trial, plan
 from schedlab.experiment.seeds import permutation
-from schedlab.measurement import Measurement
 from schedlab.observe.fingerprint import _sched_ext
-from schedlab.store import reading
+from schedlab.results.measurement import Measurement
+from schedlab.store import reader
 from schedlab.targets.host import Host
 from schedlab.targets.sched_ext import missing_requirements, scheduler
 from schedlab.targets.sched_ext.requirements import faults
@@ -31,7 +31,10 @@ from tests.conftest import begin
 from tests.targets.sched_ext_standin import ENABLED_BEFORE, FakeKernel
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build"),
+]
 
 EXPERIMENT = """
 [experiment]
@@ -150,7 +153,7 @@ def test_a_scheduler_is_loaded_only_for_the_trials_of_its_variant(kernel, run, e
     times = [name for name, _ in groupby(trial.variant.name for trial in run_plan.trials)].count("ext")
     assert int(kernel.read("enable_seq")) == ENABLED_BEFORE + times
     assert_nothing_left(kernel)
-    stored = reading.run(engine, None)
+    stored = reader.run(engine, None)
     assert stored.state == "complete"
     messages = [note for note in stored.notes if note.startswith("sched_ext:")]
     assert messages == [f"sched_ext: variant 'ext' ran under 'simple_1.0' ('{kernel.line('simple_1.0')}')"]
@@ -221,7 +224,7 @@ def test_a_program_that_ignores_signals_is_killed_with_a_note(kernel, run, engin
     done = run(planned(kernel, how="stubborn", blocks=2))
     assert {measurement.state for _, measurement in done} == {"ok"}
     assert_nothing_left(kernel)
-    (message,) = [note for note in reading.run(engine, None).notes if "was killed" in note]
+    (message,) = [note for note in reader.run(engine, None).notes if "was killed" in note]
     assert "did not end within 0.1 s of SIGINT" in message
 
 
@@ -285,7 +288,7 @@ def test_an_interrupt_stops_the_scheduler(kernel, run, engine) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(planned(kernel), interrupt)
     assert_nothing_left(kernel)
-    assert reading.run(engine, None).state == "interrupted"
+    assert reader.run(engine, None).state == "interrupted"
 
 
 def test_only_a_foreign_scheduler_is_a_change_of_the_machine(kernel, run, host, monkeypatch) -> None:
@@ -348,7 +351,7 @@ def test_a_kernel_without_sched_ext_is_reported_with_the_reason(kernel, tmp_path
     (bare / "proc/sys/kernel").mkdir(parents=True)
     release = bare / "proc/sys/kernel/osrelease"
     for version, reason in {
-        "6.11.3": "it came with Linux 6.12",
+        "6.11.3": "sched_ext came with Linux 6.12",
         "6.12.9": "/sys/kernel/sched_ext/state does not exist",
     }.items():
         release.write_text(f"{version}\n")
@@ -357,7 +360,7 @@ def test_a_kernel_without_sched_ext_is_reported_with_the_reason(kernel, tmp_path
         )
     (bare / "boot").mkdir()
     (bare / "boot/config-6.12.9").write_text("CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n")
-    assert "it was built without CONFIG_SCHED_CLASS_EXT" in reported(run_plan, System(bare))
+    assert "the kernel was built without CONFIG_SCHED_CLASS_EXT" in reported(run_plan, System(bare))
 
 
 def test_sched_ext_is_detected_from_the_files_of_the_kernel(kernel) -> None:

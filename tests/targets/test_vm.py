@@ -20,14 +20,14 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
-from schedlab.findings import findings
-from schedlab.measurement import Measurement
+from schedlab.findings.run import findings
 from schedlab.report import text
 from schedlab.report.build import build
 from schedlab.report.words import verdict
-from schedlab.store import writing
+from schedlab.results.measurement import Measurement
+from schedlab.store import writer
 from schedlab.store.file import open_store
-from schedlab.targets.sched_ext import requirements
+from schedlab.targets.sched_ext.protocol import shell_text
 from schedlab.targets.selection import choose
 from schedlab.targets.vm import VirtualMachine
 from schedlab.targets.vm import machine as machines
@@ -69,10 +69,10 @@ def run_in_guests(
     target = VirtualMachine(experiment.target, experiment.variant)
     assert target.missing_requirements(run_plan) == []
     fingerprint = target.fingerprint()
-    new = writing.NewRun(
+    new = writer.NewRun(
         run_plan, target.name, target.kind, quick, text, "f.toml", fingerprint, target.fingerprint_hash(fingerprint)
     )
-    run_id = writing.begin(engine, new)
+    run_id = writer.begin(engine, new)
     measured: dict[tuple[str, str], list[Measurement]] = {}
 
     def progress(trial: object, measurement: Measurement | None) -> None:
@@ -169,9 +169,8 @@ def booting(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that has started a guest and waits. The guest's files are below ``tmp_path``."""
     require_guest("debian-6.12")
     program = f"""
-import signal, time
+import time
 from pathlib import Path
-signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may ignore the signal
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import started
@@ -225,7 +224,7 @@ name = "changed"
     ("variant", "workload", "reason"),
     [
         ('kernel = "/nowhere/bzImage"', 'use = "hackbench"', "/nowhere/bzImage"),
-        ('tunables = {{ "kernel.sched_latency_ns" = 1000000 }}', 'use = "hackbench"', "does not have it"),
+        ('tunables = {{ "kernel.sched_latency_ns" = 1000000 }}', 'use = "hackbench"', "does not have this tunable"),
         ("", 'use = "pgbench"', "pgbench-native"),
         ("", 'use = "command"\nrun = "no-such-program-here"', "is not installed"),
     ],
@@ -266,8 +265,8 @@ def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_its_ejection_fails_the_t
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require_guest("debian-6.12")
-    script = requirements.guest_script(["standin", "/run/fake", "simple_1.0", "well"])
-    monkeypatch.setattr(session_module, "scheduler", lambda variant: IN_GUEST + script)
+    script = shell_text(["standin", "/run/fake", "simple_1.0", "well"])
+    monkeypatch.setattr(session_module, "scheduler", lambda variant: script + IN_GUEST)
     text = REFUSED.format(variant="", workload=f'use = "command"\nrun = """{UNTIL_EJECTED}"""')
     text = text.replace('[[variant]]\nname = "changed"\n', 'sched_ext = "true"\n').replace(
         "blocks = 1", "blocks = 1\niterations = 2"
@@ -290,7 +289,7 @@ def test_debian_s_kernel_without_sched_ext_is_refused_before_the_first_boot() ->
     experiment = parse(text, "f")
     target = VirtualMachine(experiment.target, experiment.variant)
     messages = "\n".join(map(str, target.missing_requirements(plan(experiment, 1))))
-    assert "is built without CONFIG_SCHED_CLASS_EXT, so it has no sched_ext" in messages
+    assert "has no sched_ext: it is built without CONFIG_SCHED_CLASS_EXT" in messages
     assert "variant 'changed': sched_ext: there is no program 'scx_nowhere' here" in messages
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,10 @@ from schedlab.experiment.plan import plan
 from schedlab.kernels.build_cache import BuildCache, Record
 from schedlab.targets.vm import VirtualMachine
 from schedlab.targets.vm import machine as machines
+from schedlab.targets.vm.boot import BootFailed
+from schedlab.targets.vm.scripts import GuestRow
 from schedlab.targets.vm.session import GuestSession
+from schedlab.tunables import pending
 from tests.kernels.kernel_files import bzimage
 from tests.targets.vm.guest_files import require_guest
 
@@ -49,6 +54,36 @@ def test_a_variant_without_a_kernel_fails_its_trials_and_does_not_stop_the_run(t
     trial = next(trial for trial in run_plan.trials if trial.variant.name == "02")
     measured = session.run(trial)
     assert (measured.state, measured.reason) == ("failed", f"there is no kernel to boot: {REASON}")
+
+
+@pytest.mark.usefixtures("stack")
+def test_the_journal_names_the_folder_of_a_run_in_guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next start removes it after a kill."""
+    monkeypatch.setattr("schedlab.files.folders.journals", lambda uid=None: tmp_path / "journals")
+    experiment, _ = load(EXAMPLE)
+    target = VirtualMachine(experiment.target, experiment.variant)
+    with target.session(plan(experiment, 1), 1) as session:
+        (journal,) = pending(tmp_path / "journals")
+        assert [resource.name for resource in journal.made] == [str(session._scratch)]
+    assert pending(tmp_path / "journals") == []
+
+
+@pytest.mark.usefixtures("stack")
+def test_a_step_of_the_wall_clock_changes_no_duration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment, _ = load(EXAMPLE)
+    run_plan = plan(experiment, 1)
+    rows = {row.key: GuestRow.of(row) for row in run_plan.rows}
+    session = GuestSession(run_plan, experiment.target, rows, b"", tmp_path)
+
+    def fail(*_: object) -> None:
+        raise BootFailed("it died", "")
+
+    monkeypatch.setattr(session, "_run", fail)
+    steps = itertools.count(2_000_000_000, -20_000)
+    monkeypatch.setattr(time, "time", lambda: float(next(steps)))
+    measured = session.run(next(trial for trial in run_plan.trials if trial.variant.name != "02"))
+    assert measured.reason == "it died"
+    assert 0 <= measured.elapsed < 1000
 
 
 @pytest.mark.usefixtures("stack")

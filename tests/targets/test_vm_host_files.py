@@ -18,15 +18,17 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import plan
-from schedlab.measurement import Measurement
-from schedlab.store import writing
+from schedlab.results.measurement import Measurement
+from schedlab.store import writer
 from schedlab.store.file import open_store
-from schedlab.targets.vm import VirtualMachine, scripts, sharing
+from schedlab.targets.vm import VirtualMachine, host_files, scripts
 from schedlab.targets.vm.boot import BootFailed, started
 from schedlab.targets.vm.scripts import GuestRow, hidden, script
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.targets.vm import fake_qemu
 from tests.targets.vm.guest_files import require_guest
+
+pytestmark = pytest.mark.slow
 
 FILE = """
 [experiment]
@@ -54,15 +56,15 @@ def written(kernel: str = "debian-6.12", run: str = "true", more: str = "", kind
     return FILE.format(kernel=kernel, run=run, more=more, kind=kind)
 
 
-def require_sharing() -> None:
-    """Skip the test when this machine's files cannot be shared with a guest, and say why."""
+def require_virtiofsd() -> None:
+    """Skip the test, with the reason, if this machine's files cannot be shared with a guest."""
     require_guest("debian-6.12")
     require_daemon()
 
 
 def require_daemon() -> None:
-    """Skip the test when there is no virtiofsd here that can be sealed against writes, and say why."""
-    if fault := sharing.fault():
+    """Skip the test, with the reason, if this machine has no virtiofsd that can be protected against writes."""
+    if fault := host_files.fault():
         pytest.skip(": ".join(fault))
     if find(SCHEDLOAD) is None:
         pytest.skip("schedload is not built: make build")
@@ -88,8 +90,8 @@ def below(pid: int) -> set[int]:
 
 
 def daemons(pids: set[int]) -> set[int]:
-    """Return those of the processes that run the daemon."""
-    program, result = sharing.daemon(), set()
+    """Return the processes that run the daemon, among these processes."""
+    program, result = host_files.daemon(), set()
     for pid in pids:
         try:
             if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode() == program:
@@ -102,7 +104,7 @@ def daemons(pids: set[int]) -> set[int]:
 @pytest.mark.real
 @pytest.mark.timeout(600)
 def test_a_program_of_this_machine_runs_unpacked_and_cannot_write_to_it(tmp_path: Path) -> None:
-    require_sharing()
+    require_virtiofsd()
     # Each guest has a /tmp, which hides this machine's /tmp.
     this_file = Path(__file__).resolve()
     target_file = this_file.parent / f"written-by-a-guest-{os.getpid()}"
@@ -121,8 +123,8 @@ def test_a_program_of_this_machine_runs_unpacked_and_cannot_write_to_it(tmp_path
     fingerprint = target.fingerprint()
     digest = target.fingerprint_hash(fingerprint)
     engine = open_store(tmp_path / "store.sqlite", create=True)
-    run_id = writing.begin(
-        engine, writing.NewRun(run_plan, target.name, target.kind, False, "", "f", fingerprint, digest)
+    run_id = writer.begin(
+        engine, writer.NewRun(run_plan, target.name, target.kind, False, "", "f", fingerprint, digest)
     )
     measured: list[Measurement] = []
     execute(
@@ -143,11 +145,10 @@ def test_a_program_of_this_machine_runs_unpacked_and_cannot_write_to_it(tmp_path
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_no_daemon_outlives_schedlab(tmp_path: Path, how: signal.Signals) -> None:
-    require_sharing()
+    require_virtiofsd()
     program = f"""
-import signal, time
+import time
 from pathlib import Path
-signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may ignore the signal
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import started
@@ -172,7 +173,7 @@ def test_a_sealed_program_can_read_every_file_and_write_no_file(tmp_path: Path) 
     require_daemon()
     (tmp_path / "there").write_text("as it was")
     script = f"cat {tmp_path}/there; echo x >{tmp_path}/there; echo x >{tmp_path}/new"
-    done = subprocess.run(sharing.sealed("/bin/sh", "-c", script), capture_output=True, text=True, check=False)
+    done = subprocess.run(host_files.sealed("/bin/sh", "-c", script), capture_output=True, text=True, check=False)
     assert done.stdout == "as it was"
     assert done.stderr.count("Read-only file system") == 2
     assert (tmp_path / "there").read_text() == "as it was"
@@ -194,7 +195,7 @@ with socket.socket(socket.AF_UNIX) as share:
 sys.exit("qemu: protocol error")
 """
     machine = replace(fake_qemu.install(tmp_path, monkeypatch, waits_for_the_daemon), host_files=True)
-    monkeypatch.setattr(sharing, "arguments", lambda *_: ["/bin/sh", "-c", "echo out of memory >&2; exit 1"])
+    monkeypatch.setattr(host_files, "arguments", lambda *_: ["/bin/sh", "-c", "echo out of memory >&2; exit 1"])
     with started(machine, b"", tmp_path) as guest, pytest.raises(BootFailed) as failed:
         guest.expect("ready")
     assert "out of memory" in failed.value.reason
@@ -203,12 +204,12 @@ sys.exit("qemu: protocol error")
 
 
 def test_both_kinds_of_daemon_share_the_root_through_an_existing_socket() -> None:
-    assert sharing.arguments("/d", True, 5)[:5] == ["/d", "-f", "--fd=5", "-o", "source=/"]
-    assert {"--fd=5", "--shared-dir=/", "--sandbox=none"} <= set(sharing.arguments("/d", False, 5))
+    assert host_files.arguments("/d", True, 5)[:5] == ["/d", "-f", "--fd=5", "-o", "source=/"]
+    assert {"--fd=5", "--shared-dir=/", "--sandbox=none"} <= set(host_files.arguments("/d", False, 5))
 
 
 def test_a_missing_daemon_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "daemon", lambda: None)
+    monkeypatch.setattr(host_files, "daemon", lambda: None)
     assert "host_files" in " ".join(missing(written()))
     assert any("there is no virtiofsd" in each and "apt-get install virtiofsd" in each for each in missing(written()))
 
@@ -225,7 +226,7 @@ def test_a_program_hidden_by_the_guest_s_folders_is_refused(tmp_path: Path) -> N
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     if not hidden(program):
-        pytest.skip(f"{tmp_path} is seen in guests")
+        pytest.skip(f"{tmp_path} is visible in guests")
     assert any("is hidden in a guest" in each for each in missing(written(run=str(program))))
     assert hidden(Path("/usr/bin/env")) is None
     assert hidden(Path("/runner/env")) is None
@@ -247,8 +248,8 @@ def missing(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (written(more="deterministic = true"), "at this machine's pace"),
-        (written(more='tools = ["perf"]'), "leave tools away"),
+        (written(more="deterministic = true"), "at the speed of this machine"),
+        (written(more='tools = ["perf"]'), "remove tools"),
         (written(kind="host"), "machine and kernel go with"),
     ],
 )

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from schedlab.experiment.model import Variant
-from schedlab.targets.vm.settings import faults, settings
+from schedlab.targets.vm.settings import faults, refusal, settings
+from schedlab.tunables import setting
 
 IMAGE: Any = SimpleNamespace(release="6.12.43")
 
@@ -36,3 +37,16 @@ def test_a_value_that_the_guest_did_not_take_is_a_fault() -> None:
         f"{path} was set to 120 in the guest, and contains 1"
     ]
     assert list(faults(variant, "")) == ["the guest's kernel has no file for 'vm.stat_interval'"]
+
+
+@pytest.mark.parametrize(
+    ("tunable", "value", "remedy"),
+    [
+        ("boot.isolcpus", "1", "set it in the variant's cmdline: isolcpus=1"),
+        ("boot.threadirqs", "0", "remove the tunable: the kernel starts with this value"),
+    ],
+)
+def test_the_remedy_for_a_boot_parameter_is_the_word_for_the_command_line(
+    tunable: str, value: str, remedy: str
+) -> None:
+    assert refusal(setting(tunable, value), IMAGE) == ("it is a boot parameter in this kernel", remedy)

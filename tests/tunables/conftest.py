@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 from collections.abc import Iterator
@@ -9,10 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.locks import locked
-from schedlab.tunables import Available, System
+from schedlab.files.locks import locked
+from schedlab.tunables import Available, Journal, System
 
 from .fake_tree import build_fake_tree
+
+
+def kill(journal: Journal) -> None:
+    """Leave the journal as SIGKILL would: unlocked, with its records, and with nothing undone."""
+    if journal._file is not None:
+        journal._file.close()
+    journal._file = None
+    atexit.unregister(journal._at_exit)
+
 
 REAL = (
     "vm.stat_interval",

@@ -80,7 +80,7 @@ def _write_identity(path: Path, kernel: str, command_line: str, options: set[str
 
 
 def default_in(tunable: Tunable, version: KernelVersion) -> str | None:
-    """Default of that version; None when it depends on the machine or is not known."""
+    """Default of a tunable in this version, or None if it depends on the machine or is unknown."""
     return next((default.value for default in tunable.defaults if version in default.range), None)
 
 

@@ -17,7 +17,7 @@ EVERY = pytest.mark.parametrize("tunable", catalogue().values(), ids=lambda tuna
 
 
 def _overlap(one: KernelRange, other: KernelRange) -> bool:
-    """Whether a version lies in both ranges."""
+    """Return whether a version lies in both ranges."""
     return (other.until is None or one.since <= other.until) and (one.until is None or other.since <= one.until)
 
 

@@ -25,6 +25,8 @@ from schedlab.tunables import (
 
 from .conftest import OTHER_VALUES, REAL, currents, file_of
 
+pytestmark = pytest.mark.slow
+
 CHANGED = dict(zip(REAL, ("7", "1", "0", "7000"), strict=True))
 
 RUN = """

@@ -181,7 +181,7 @@ def test_a_value_that_the_kernel_rounds_is_refused_and_taken_back(fake: System, 
 
     before = snapshot(fake)
     with Journal.open(journals, "r", replace(fake, files=Rounding())) as journal:
-        with pytest.raises(NotTaken, match=r"sched_rr_timeslice_ms: wrote 30 .* reads 28"):
+        with pytest.raises(NotTaken, match=r"sched_rr_timeslice_ms: wrote 30 .* contains 28"):
             journal.apply({"vm.stat_interval": 2, "kernel.sched_rr_timeslice_ms": 30})
         assert snapshot(fake) == before
 
@@ -333,8 +333,9 @@ def test_a_line_of_the_journal_is_readable_json(fake: System, journals: Path):
     with Journal.open(journals, "night-run", fake) as journal:
         journal.put({"sched.migration_cost_ns": "100us"})
         assert journal.path is not None
-        opened, write, done = map(json.loads, journal.path.read_text().splitlines())
+        opened, write, done, end = map(json.loads, journal.path.read_text().splitlines())
     assert opened["run"] == "night-run"
     assert opened["pid"] == os.getpid()
     assert (write["name"], write["old"], write["new"]) == ("sched.migration_cost_ns", "500000", "100000")
     assert done["n"] == [write["n"]]
+    assert (end["record"], end["closed"]) == ("end", False)

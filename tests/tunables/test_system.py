@@ -20,6 +20,7 @@ from schedlab.tunables import (
     System,
     catalogue,
     lookup,
+    mounts,
     names_of,
 )
 from schedlab.tunables.codecs import Codec
@@ -73,9 +74,9 @@ def test_a_kernel_has_exactly_the_tunables_of_the_catalogue(kernel: str, tmp_pat
 def test_a_removed_tunable_names_its_kernels_and_its_successor(tmp_path: Path):
     here = build_fake_tree(tmp_path, kernel="6.6.0").resolve("sched.latency_ns")
     assert isinstance(here, Absent)
-    assert here.why == "kernel 6.6 does not have it: it is in kernels until 6.5; see sched.base_slice_ns"
+    assert here.why == "kernel 6.6 does not have this tunable; kernels until 6.5 have it; see sched.base_slice_ns"
     here = build_fake_tree(tmp_path / "old", kernel="5.4.0").resolve("sched.base_slice_ns")
-    assert here.why == "kernel 5.4 does not have it: it is in kernels since 6.6"
+    assert here.why == "kernel 5.4 does not have this tunable; kernels since 6.6 have it"
 
 
 def test_a_missing_build_option_is_named(tmp_path: Path):
@@ -239,3 +240,12 @@ def test_a_catalogue_entry_has_places_defaults_names_and_a_source():
     ]
     assert "sched_migration_cost_ns" in names_of(tunable)
     assert "v5.14" in tunable.source
+
+
+def test_a_debugfs_of_others_and_one_whose_lock_cannot_be_opened_are_not_unmounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounts, "LOCK", tmp_path / "absent" / "debugfs.lock")
+    for source in (None, "debugfs", mounts.SOURCE):
+        monkeypatch.setattr(mounts, "source", lambda source=source: source)
+        assert mounts.unmount_leftover() is False

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from schedlab.experiment.model import Variant
-from schedlab.scratch import root
+from schedlab.files.scratch import root
+from schedlab.results.metrics import Metric
 from schedlab.targets.trial import interpret, launch
 from schedlab.workloads.base import Output, Place
-from schedlab.workloads.metrics import Metric
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import install_line, missing
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.execution.design_size import quick
 from schedlab.execution.estimate import estimate
 from schedlab.experiment.load import load
 from schedlab.experiment.plan import plan
-from schedlab.experiment.size import quick
 from schedlab.workloads.registry import adapter
 
 NAMES = ("schedstats", "settings-stack", "vmstat", "migration-cost-pgbench-tbench", "numa-slow-start")

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from schedlab.results.metrics import NotUnderstood
 from schedlab.simulation.programs import program
 from schedlab.workloads.base import Output, Place
-from schedlab.workloads.metrics import NotUnderstood
 from schedlab.workloads.registry import adapter
 from tests.workloads.conftest import Measure
+
+pytestmark = pytest.mark.slow
 
 SHORT = {"duration": 1, "warmup": 0}
 

@@ -9,7 +9,7 @@ import pytest
 
 from schedlab.workloads.loopback import inside, is_possible, network
 
-pytestmark = pytest.mark.skipif(not is_possible(), reason="no network namespace can be made here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not is_possible(), reason="no network namespace can be made here")]
 
 
 def network_seen(folder: Path) -> str:

@@ -29,7 +29,7 @@ def test_impossible_sizes_are_refused(values: dict[str, object]) -> None:
 
 
 def test_a_database_without_room_is_a_missing_requirement() -> None:
-    assert "make room" in Pgbench().missing_requirements(PgbenchParameters(scale=100_000))[0]
+    assert "free space" in Pgbench().missing_requirements(PgbenchParameters(scale=100_000))[0]
 
 
 @pytest.mark.parametrize("name", names())

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from schedlab.results.metrics import NotUnderstood
 from schedlab.workloads.base import Output
-from schedlab.workloads.metrics import NotUnderstood
 from schedlab.workloads.registry import adapter
 from tests.workloads.conftest import recorded
 

@@ -15,6 +15,7 @@ import pytest
 
 from schedlab.experiment.model import Variant
 from schedlab.targets.trial import Launched, launch
+from schedlab.tunables import Removed, System, pending, recover
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Command, Place
 from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
@@ -119,6 +120,47 @@ def test_the_server_ends_when_the_run_is_killed_while_loading(place: Place) -> N
     require("pgbench")
     with killed_when("pgbench", place, {"scale": 100}, lambda: running("pgbench", place)):
         assert eventually(lambda: not running("postgres", place))
+
+
+LOAD = """
+import sys
+from pathlib import Path
+from schedlab.files import scratch
+from schedlab.tunables import Journal, System
+from schedlab.workloads.base import Place
+from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
+with Journal.open(Path(sys.argv[1]), "run", System()) as journal, scratch.folder(journal) as folder:
+    print(folder, flush=True)
+    parameters = PgbenchParameters(scale=100)
+    with Pgbench().prepared(parameters, Place(folder, folder, journal)):
+        pass
+"""
+
+
+def test_the_next_start_removes_shared_memory_and_folders_of_a_run_killed_while_loading(tmp_path: Path) -> None:
+    require("pgbench")
+
+    def segments() -> set[str]:
+        """Return keys and numbers of all segments of shared memory."""
+        rows = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+        return {" ".join(row.split()[:2]) for row in rows}
+
+    before = segments()
+    with subprocess.Popen([sys.executable, "-c", LOAD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        folder = Path(run.stdout.readline().strip())
+        try:
+            assert eventually(lambda: segments() - before and list(folder.glob("schedlab-pg-*/data/base")), 60)
+        finally:
+            run.kill()
+    left = segments() - before
+    assert folder.is_dir()
+    outcomes = recover(tmp_path, System())
+    assert {type(outcome) for outcome in outcomes} == {Removed}
+    assert f"folder {folder} removed" in map(str, outcomes)
+    assert not left & segments()
+    assert not folder.exists()
+    assert pending(tmp_path) == []
 
 
 def test_the_error_of_a_server_is_the_trials_reason(place: Place) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.cache import made_once
 from schedlab.errors import CannotRunHere
+from schedlab.files.cache import made_once
 from schedlab.workloads.base import Place, Tool
 from schedlab.workloads.kernbench import source
 from schedlab.workloads.kernbench.adapter import Kernbench, KernbenchParameters

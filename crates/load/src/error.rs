@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::limits;
 
-/// A failed run. Every text says what to do where something can be done.
+/// Failure of a run. The text says what to do if the user can do something.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// A parameter is out of range.
@@ -86,15 +86,12 @@ pub enum LoadError {
         /// The error.
         source: io::Error,
     },
-    /// Attributes of the command could not be applied; the text names the limit.
-    #[error("{0}")]
-    Attribute(String),
-    /// The launcher's options contradict each other.
+    /// The options contradict each other, or the machine lacks what they need.
     #[error("{0}")]
     Usage(String),
-    /// A server did not come up.
+    /// A command or one of its servers could not be launched, or a server failed during the run.
     #[error("{0}")]
-    Server(String),
+    Launch(String),
     /// A command could not be executed.
     #[error("{text}")]
     Exec {
@@ -111,13 +108,13 @@ pub enum LoadError {
         /// The error.
         source: io::Error,
     },
-    /// Any other system call, without more to say.
+    /// Any other system call whose own message says enough.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl LoadError {
-    /// Wraps the error of a system call with what was tried.
+    /// Wrap the error of a system call with a description of the attempt.
     pub fn system(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action: action.into(), source }
     }

@@ -1,4 +1,4 @@
-//! Limits of the system: named, with their values, in messages about what they stopped.
+//! Limits of the system. Messages about a failed call name the limits on it, with their values.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use crate::error::LoadError;
 /// opened, and a few for the runtime.
 const SPARE_DESCRIPTORS: u64 = 16;
 
-/// Makes sure that a process can have `channels` descriptors and some more, raising the soft limit if that is enough.
+/// Make sure that a process can have `channels` descriptors and some more, raising the soft limit if that is enough.
 pub fn ensure_descriptors(channels: u64) -> Result<(), LoadError> {
     let needed = channels + SPARE_DESCRIPTORS;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(io::Error::from)?;
@@ -27,7 +27,7 @@ pub fn ensure_descriptors(channels: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Refuses more tasks than the kernel has process numbers or threads for, before the first is started.
+/// Refuse more tasks than the kernel has process numbers or threads for.
 pub fn ensure_tasks(tasks: u32) -> Result<(), LoadError> {
     for name in ["pid_max", "threads-max"] {
         let limit = kernel_limit(name).and_then(|text| text.parse::<u64>().ok());
@@ -38,8 +38,8 @@ pub fn ensure_tasks(tasks: u32) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Refuses a program whose touches alone need more memory than the machine has available, before the kernel's
-/// out-of-memory killer ends the run, or somebody else.
+/// Refuse a program whose touches alone need more memory than is available: the kernel's out-of-memory killer would end
+/// the run, or another process.
 pub fn ensure_memory(program: &Program) -> Result<(), LoadError> {
     let Some(available) = available_memory() else { return Ok(()) };
     let mut needed = 0u64;
@@ -70,10 +70,9 @@ pub fn ensure_memory(program: &Program) -> Result<(), LoadError> {
 fn touched(body: &[Op], name: &str) -> u64 {
     let of = |op: &Op| match op {
         Op::Touch { region, bytes: Expr::Const(bytes), .. } if region.name == name => *bytes,
-        Op::Loop { body, .. } | Op::Fork { body } => touched(body, name),
         _ => 0,
     };
-    body.iter().map(of).max().unwrap_or(0)
+    body.iter().flat_map(Op::all).map(of).max().unwrap_or(0)
 }
 
 /// `MemAvailable` of /proc/meminfo (proc(5)), in bytes.
@@ -83,7 +82,7 @@ fn available_memory() -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
-/// A sysctl below `kernel` as it reads, where it can be read.
+/// The text of a sysctl below `kernel`; `None` if it cannot be read.
 fn kernel_limit(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok().map(|text| text.trim().to_owned())
 }
@@ -116,7 +115,7 @@ fn process_limits() -> String {
     for name in ["threads-max", "pid_max"] {
         found.extend(kernel_limit(name).map(|value| format!("kernel.{name} = {value}")));
     }
-    format!("{}. Raise the one that is reached, or run fewer tasks", found.join(", "))
+    format!("{}. Raise the exhausted limit, or run fewer tasks", found.join(", "))
 }
 
 /// The limits on memory, and what to do.
@@ -167,13 +166,5 @@ pub fn cgroup_file(controller: &str, file: &str) -> Option<(String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::ensure_tasks;
-
-    #[test]
-    fn more_tasks_than_any_kernel_can_number_are_refused_with_the_limit() {
-        assert!(ensure_tasks(2).is_ok());
-        let told = ensure_tasks(u32::MAX).expect_err("pid_max is at most 4194304").to_string();
-        assert!(told.starts_with("4294967295 tasks are more than kernel.pid_max = "), "{told}");
-    }
-}
+#[path = "../tests/unit/limits.rs"]
+mod tests;

@@ -1,5 +1,6 @@
-//! Kills every descendant of this process.
+//! Killing of descendants of this process.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::sys::clock;
@@ -11,31 +12,34 @@ const ROUNDS: u32 = 500;
 /// Pause between rounds.
 const PAUSE_NS: u64 = 2_000_000;
 
-/// Kills and reaps all descendants of this process, which must have adopted orphans
-/// ([`process::adopt_orphans`]), and returns how many there were.
+/// Kill and reap all descendants of this process, except `spared` children and their descendants. Return how many
+/// children were killed. This process must have adopted orphans ([`process::adopt_orphans`]).
 ///
-/// Killing a process makes its children this process's own, so the work is done when there is no child left; a process
-/// that forks while it is being killed is found in the next round.
-pub fn kill_descendants() -> u32 {
-    let mut reaped = 0;
+/// The children of a killed process become children of this process. The next round kills them, and also processes that
+/// were forked during the killing.
+pub fn kill_descendants(spared: &[Pid]) -> u32 {
+    let mut killed = BTreeSet::new();
     for _ in 0..ROUNDS {
-        for pid in descendants(process::own_pid()) {
-            process::kill(pid, libc::SIGKILL);
+        while let Ok(Some(_)) = process::wait_no_hang(-1) {}
+        let mut strays = children(process::own_pid());
+        strays.retain(|pid| !spared.contains(pid));
+        if strays.is_empty() {
+            break;
         }
-        loop {
-            match process::wait_no_hang(-1) {
-                Ok(Some(_)) => reaped += 1,
-                Ok(None) => break,
-                Err(_) => return reaped,
-            }
+        for stray in strays {
+            killed.insert(stray);
+            // From the top: a shell whose child is killed first goes on with its next command.
+            let below = descendants(stray);
+            process::kill(stray, libc::SIGKILL);
+            below.into_iter().for_each(|pid| process::kill(pid, libc::SIGKILL));
         }
         clock::sleep_ns(PAUSE_NS);
     }
-    reaped
+    killed.len() as u32
 }
 
 /// All descendants of a process, children before grandchildren.
-pub fn descendants(root: Pid) -> Vec<Pid> {
+fn descendants(root: Pid) -> Vec<Pid> {
     let mut found = children(root);
     let mut next = 0;
     while next < found.len() {
@@ -46,7 +50,7 @@ pub fn descendants(root: Pid) -> Vec<Pid> {
 }
 
 /// Children of all threads of a process (`/proc/<pid>/task/<tid>/children`, proc(5)).
-pub fn children(pid: Pid) -> Vec<Pid> {
+fn children(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists =
         threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());

@@ -10,7 +10,7 @@ use support::{Family, SCHEDLOAD, Scratch, children, eventually, is_root, kill, o
 /// Arguments of a run that lasts longer than a test.
 const ENDLESS: [&str; 8] = ["hackbench", "-g", "1", "-f", "4", "-l", "100000000", "-p"];
 
-/// Starts an endless run and waits until its eight tasks exist.
+/// Start an endless run and wait until its eight tasks exist.
 fn endless(family: &Family) -> std::process::Child {
     let run = start(&mut family.schedload(&ENDLESS));
     eventually("all tasks exist", || children(run.id()).len() == 8);

@@ -6,18 +6,19 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use support::{Family, SCHEDLOAD, Scratch, children, eventually, kill, output, start, stderr, success};
 
-/// Returns the command `schedload exec OPTIONS -- sh -c SCRIPT`.
+/// Return the command `schedload exec OPTIONS -- sh -c SCRIPT`.
 fn launch(family: &Family, options: &[&str], script: &str) -> Command {
     let mut command = family.schedload(&["exec"]);
     command.args(options).args(["--", "sh", "-c", script]);
     command
 }
 
-/// Runs a script with a report; returns exit status and report.
+/// Run a script with a report; return exit status and report.
 fn reported(family: &Family, options: &[&str], script: &str) -> (Option<i32>, Value) {
     let scratch = Scratch::new();
     let report = scratch.path("report.json");
@@ -28,7 +29,7 @@ fn reported(family: &Family, options: &[&str], script: &str) -> (Option<i32>, Va
     (status, serde_json::from_str(&text).expect("one JSON document"))
 }
 
-/// Returns a port that was free at the time of the call.
+/// Return a port that was free at the time of the call.
 fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port()
 }
@@ -104,7 +105,7 @@ fn attributes_are_in_effect_and_reported() {
     assert_eq!(text.lines().last().map(str::trim), Some("4"));
 }
 
-/// Returns the first CPU that this process may use.
+/// Return the first CPU that this process may use.
 fn first_cpu() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap();
@@ -209,6 +210,37 @@ fn no_process_survives_the_starter_of_the_launcher() {
 }
 
 #[test]
+fn no_process_survives_a_starter_that_is_killed_at_any_moment_of_the_start() {
+    for quarter_milliseconds in 0..40 {
+        let family = Family::new();
+        let script = format!("{SCHEDLOAD} exec --parent $$ -- sh -c '{SLEEPING_TREE}'; echo never");
+        let mut starter = start(family.command("sh").args(["-c", &script]));
+        std::thread::sleep(Duration::from_micros(250 * quarter_milliseconds));
+        starter.kill().unwrap();
+        starter.wait().unwrap();
+        family.assert_gone();
+    }
+}
+
+#[test]
+fn a_starter_that_is_killed_before_the_exec_of_its_launcher_starts_nothing() {
+    let (family, scratch) = (Family::new(), Scratch::new());
+    let (waiting, proceed, started) =
+        (scratch.path("waiting"), scratch.path("proceed"), scratch.path("started"));
+    let launch = format!("exec {SCHEDLOAD} exec --parent $$ -- sh -c 'echo >{started}; sleep 1000'");
+    let script = format!(
+        "(echo >{waiting}; until test -e {proceed}; do sleep 0.01; done; {launch}) & echo up; wait; echo never"
+    );
+    let mut starter = start(family.command("sh").args(["-c", &script]));
+    eventually("the launcher's process exists", || fs::exists(&waiting).unwrap());
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    scratch.file("proceed", "");
+    eventually("the launcher has ended", || fs::exists(&started).unwrap() || family.members().is_empty());
+    assert!(!fs::exists(&started).unwrap());
+}
+
+#[test]
 fn a_launcher_whose_starter_has_ended_starts_nothing() {
     let output = output(&mut launch(&Family::new(), &["--parent", "1"], "echo started"));
     if std::process::id() != 1 {
@@ -217,7 +249,7 @@ fn a_launcher_whose_starter_has_ended_starts_nothing() {
     }
 }
 
-/// Returns the command of a server for the tests. Python is available because schedlab needs it.
+/// Return the command of a server for the tests. Python is available because schedlab needs it.
 fn server(port: u16) -> String {
     format!("exec python3 -m http.server {port} --bind 127.0.0.1")
 }

@@ -122,13 +122,13 @@ fn competition(scratch: &Scratch) -> String {
     scratch.file("competition.json", &text)
 }
 
-/// Returns the CPU share of the first of two threads with the same work per loop.
+/// Return the CPU share of the first of two threads with the same work per loop.
 fn share(fast: f64, slow: f64) -> f64 {
     fast / (fast + slow)
 }
 
-/// Returns the share that a trial measures, which must lie within 0.05 of the expected share. The kernel charges stolen
-/// time to the thread on the CPU, so a trial with stolen time that disagrees is repeated. Returns `None` after five such
+/// Return the share that a trial measures, which must lie within 0.05 of the expected share. The kernel charges stolen
+/// time to the thread on the CPU, so a trial with stolen time that disagrees is repeated. The result is `None` after five such
 /// trials.
 fn agreed(expected: f64, mut trial: impl FnMut() -> f64) -> Option<f64> {
     (0..5).find_map(|_| {

@@ -13,6 +13,8 @@ pub enum Failure {
     RtApp(RtAppError),
     /// A requested file of /proc does not exist.
     NoFile(String),
+    /// A simulation needs more memory than the caller allows.
+    Memory { needed: u64, limit: u64, tasks: u32 },
     /// The core refuses an input, or a simulation failed.
     Core(SimError),
     /// The timeline cannot be written.
@@ -42,7 +44,7 @@ struct Exception {
     class: &'static str,
     what: String,
     place: String,
-    todo: &'static str,
+    todo: String,
 }
 
 /// The Python exception of a failure.
@@ -65,8 +67,12 @@ fn message(error: &std::io::Error) -> String {
 }
 
 fn exception(failure: Failure) -> Exception {
-    let new =
-        |class, what: String, place: &str, todo| Exception { class, what, place: place.to_owned(), todo };
+    let new = |class, what: String, place: &str, todo: &str| Exception {
+        class,
+        what,
+        place: place.to_owned(),
+        todo: todo.to_owned(),
+    };
     let error = match failure {
         Failure::Json(error) => {
             let todo = "'schedload show WORKLOAD' prints a valid program";
@@ -77,6 +83,17 @@ fn exception(failure: Failure) -> Exception {
             return new("ProgramError", error.to_string(), "rt-app", todo);
         }
         Failure::NoFile(reason) => return new("SettingRefused", reason, "proc", ""),
+        Failure::Memory { needed, limit, tasks } => {
+            let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+            let what = format!(
+                "the simulation needs about {} MiB of memory for {tasks} tasks, and {} MiB are available",
+                mib(needed),
+                mib(limit)
+            );
+            let todo =
+                "smaller parameters need less; --memory SIZE, or memory= in Python, states another limit";
+            return new("MemoryRefused", what, "", todo);
+        }
         Failure::Core(error) => error,
         Failure::Timeline(error) => return new("TimelineError", message(&error), "timeline", ""),
     };
@@ -89,9 +106,12 @@ fn exception(failure: Failure) -> Exception {
             "",
             "'schedlab machines show NAME' and 'schedlab kernels show NAME' print complete definitions",
         ),
-        SimError::NoTunable { .. } | SimError::TunableRange { .. } => {
-            new("SettingRefused", text, "", "'schedlab kernels show NAME' prints a kernel model's tunables")
+        SimError::NoTunable { kernel, .. } | SimError::TunableRange { kernel, .. } => {
+            let shown = schedlab_sim::kernel_names().find(|name| *name == kernel).unwrap_or("FILE");
+            let todo = format!("'schedlab kernels show {shown}' lists the tunables of this kernel model");
+            new("SettingRefused", text, "", &todo)
         }
+        SimError::Allocation { .. } => new("MemoryRefused", text, "", "smaller parameters need less"),
         SimError::CommandLine { .. } | SimError::Attributes { .. } => new("SettingRefused", text, "", ""),
         SimError::Program(_) => new("ProgramError", text, "program", ""),
         SimError::Deadlock { .. } => {

@@ -23,7 +23,7 @@ use schedlab_workload::{library, rtapp};
 use crate::error::raise;
 use crate::setup::{Settings, kernel_of, machine_of, simulation};
 
-/// Simulates a program and returns its outcome; see `schedlab.extension` for the keys. A timeline is written to
+/// Simulate a program and return its outcome; see `schedlab.extension` for the keys. A timeline is written to
 /// a file while the simulation runs.
 #[pyfunction]
 #[pyo3(signature = (machine, kernel, program, settings, timeline=None))]
@@ -48,7 +48,7 @@ fn run<'py>(
     outcome::to_dict(py, &simulation, &pids, outcome)
 }
 
-/// Raises what `run` would raise before anything runs.
+/// Raise what `run` would raise before anything runs.
 #[pyfunction]
 fn check(py: Python<'_>, machine: &str, kernel: &str, program: &str, settings: Settings) -> PyResult<()> {
     let checked = py.detach(|| simulation(machine, kernel, program, settings).map(drop));
@@ -69,9 +69,9 @@ fn workloads() -> PyResult<String> {
     serde_json::to_string(&library::workloads()).map_err(value_error)
 }
 
-/// Makes a native workload's program for a machine of `cpus` CPUs from the parameters of a JSON object.
+/// Make a native workload's program for a machine of `cpus` CPUs from the parameters of a JSON object.
 ///
-/// Returns the program as JSON, the words of the command line with which `schedload` runs it, and an estimate of the
+/// Return the program as JSON, the words of the command line with which `schedload` runs it, and an estimate of the
 /// seconds that a run takes. ValueError names the parameter that is wrong.
 #[pyfunction]
 fn native_program(name: &str, parameters: &str, cpus: u32) -> PyResult<(String, Vec<String>, f64)> {
@@ -87,13 +87,13 @@ fn value_error(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Raises an exception if a machine's definition is not valid.
+/// Raise an exception if a machine's definition is not valid.
 #[pyfunction]
 fn check_machine(py: Python<'_>, text: &str) -> PyResult<()> {
     machine_of(text).map(drop).map_err(|error| raise(py, error))
 }
 
-/// Raises an exception if a kernel model's definition is not valid.
+/// Raise an exception if a kernel model's definition is not valid.
 #[pyfunction]
 fn check_kernel(py: Python<'_>, text: &str) -> PyResult<()> {
     kernel_of(text).map(drop).map_err(|error| raise(py, error))

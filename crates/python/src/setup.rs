@@ -20,6 +20,8 @@ pub struct Settings {
     horizon_ns: Option<u64>,
     samples: usize,
     groups: BTreeMap<String, Group>,
+    /// Maximum estimate of the memory.
+    memory_bytes: u64,
     /// Tasks whose /proc/PID/sched is wanted: numbers in order of creation, from 1.
     pub pids: Vec<usize>,
 }
@@ -34,6 +36,9 @@ struct Group {
     cpus: Option<Vec<usize>>,
     slice_ns: Option<u64>,
 }
+
+/// Memory that the dictionary of a task takes in Python's outcome.
+const TASK_DICTIONARY: u64 = 1024;
 
 /// A machine from its TOML text.
 pub fn machine_of(text: &str) -> Result<Machine, Failure> {
@@ -58,7 +63,12 @@ pub fn simulation(
     let plan = Plan::new(program).map_err(SimError::from)?;
     let (machine, kernel) = (machine_of(machine)?, kernel_of(kernel)?);
     let pids = settings.pids.clone();
+    let (tasks, limit) = (plan.task_count(), settings.memory_bytes);
     let simulation = Simulation::new(machine, kernel, plan, settings.config()?)?;
+    let needed = simulation.memory_bytes() + u64::from(tasks) * TASK_DICTIONARY;
+    if needed > limit {
+        return Err(Failure::Memory { needed, limit, tasks });
+    }
     check_pids(&simulation, &pids)?;
     Ok(simulation)
 }

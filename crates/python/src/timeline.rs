@@ -12,7 +12,7 @@ use crate::error::Failure;
 /// Bytes of the write buffer.
 const BUFFER: usize = 1 << 18;
 
-/// Runs a simulation and writes its timeline. After an error the file is not a valid timeline.
+/// Run a simulation and write its timeline. After an error the file is not a valid timeline.
 pub fn run(simulation: &Simulation, path: &Path) -> Result<Outcome, Failure> {
     let file = File::create(path).map_err(Failure::Timeline)?;
     let out = BufWriter::with_capacity(BUFFER, file);

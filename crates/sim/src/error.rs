@@ -28,6 +28,9 @@ pub enum SimError {
     /// The attributes of a group are invalid.
     #[error("attributes of group `{group}`: {reason}")]
     Attributes { group: String, reason: String },
+    /// The process cannot get the memory that the simulation needs.
+    #[error("the simulation needs about {} MiB of memory for {tasks} tasks, and the process cannot get it", needed.div_ceil(1 << 20))]
+    Allocation { needed: u64, tasks: u32 },
     /// The program is invalid.
     #[error(transparent)]
     Program(#[from] ProgramError),

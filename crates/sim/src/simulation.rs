@@ -1,55 +1,19 @@
 //! Setting up and running a simulation.
 
-use std::collections::BTreeMap;
-
 use schedlab_workload::Plan;
 use schedlab_workload::code::Code;
 
 use crate::balance::KernelPolicy;
+use crate::config::Config;
 use crate::engine::{Engine, World};
 use crate::error::SimError;
-use crate::kernel::{Change, CommandLine, Kernel, PolicyKind, Tunable, Tunables};
+use crate::kernel::{CommandLine, Kernel, PolicyKind, Tunable, Tunables};
 use crate::machine::{Domains, MAX_CPUS, Machine, Topology};
+use crate::memory;
 use crate::observe::{Observer, Outcome};
 use crate::sched::{Cfs, Eevdf, O1};
 use crate::tasks::{Attributes, Class, TaskSettings};
-use crate::time::{NEVER, Ns};
-
-/// Default of [`Config::samples`].
-const SAMPLES: usize = 1 << 20;
-
-/// Configuration of a simulation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Config {
-    /// Random seed of the phases of ticks and of addresses. The program has a separate seed for its draws.
-    pub seed: u64,
-    /// Values at boot of tunables that differ from the kernel's defaults.
-    pub tunables: Vec<(String, i64)>,
-    /// Tunables that change while the program runs.
-    pub changes: Vec<Change>,
-    /// The kernel's command line.
-    pub command_line: String,
-    /// Maximum virtual time, at which the simulation ends.
-    pub horizon_ns: Option<Ns>,
-    /// Attributes of the program's groups, by name.
-    pub groups: BTreeMap<String, Attributes>,
-    /// Maximum number of samples of each series. Of more samples a random selection is kept.
-    pub samples: usize,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            seed: 0,
-            tunables: Vec::new(),
-            changes: Vec::new(),
-            command_line: String::new(),
-            horizon_ns: None,
-            groups: BTreeMap::new(),
-            samples: SAMPLES,
-        }
-    }
-}
+use crate::time::NEVER;
 
 /// A checked simulation, which can run any number of times.
 #[derive(Debug, Clone)]
@@ -66,7 +30,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Checks machine, kernel, program and configuration. Errors name the machine's field, the tunable with its range or the
+    /// Check machine, kernel, program and configuration. Errors name the machine's field, the tunable with its range or the
     /// kernels that have it, the kernel parameter, or the group.
     pub fn new(machine: Machine, kernel: Kernel, plan: Plan, config: Config) -> Result<Self, SimError> {
         machine.check()?;
@@ -92,7 +56,7 @@ impl Simulation {
         Ok(Self { machine, kernel, plan, config, topology, domains, tunables, command_line, settings })
     }
 
-    /// Runs from boot to the end of the program or the horizon. The outcome depends only on the arguments of
+    /// Run from boot to the end of the program or the horizon. The outcome depends only on the arguments of
     /// [`Simulation::new`]. Errors are deadlocks, with the waiting tasks, and invalid operations of a task.
     pub fn run(&self) -> Result<Outcome, SimError> {
         self.observe(())
@@ -112,6 +76,7 @@ impl Simulation {
     }
 
     fn with<P: KernelPolicy, O: Observer>(&self, observer: O) -> Result<Outcome, SimError> {
+        memory::probe(self.memory_bytes(), self.plan.task_count())?;
         let (codes, code_of) = codes(&self.plan);
         let world = self.world(&codes, &code_of);
         Engine::<P, O>::new(world, self.tunables.clone(), observer).run()
@@ -133,11 +98,17 @@ impl Simulation {
         }
     }
 
-    /// Calls `test` with an engine before its boot.
+    /// Call `test` with an engine before its boot.
     #[cfg(test)]
     pub(crate) fn with_engine<R>(&self, test: impl FnOnce(&mut Engine<'_, Cfs, ()>) -> R) -> R {
         let (codes, code_of) = codes(&self.plan);
         test(&mut Engine::new(self.world(&codes, &code_of), self.tunables.clone(), ()))
+    }
+
+    /// Estimate of the memory that a run needs: all tasks alive, all channels full, all regions touched. Children that tasks
+    /// fork are not included.
+    pub fn memory_bytes(&self) -> u64 {
+        memory::estimate(&self.topology, &self.plan, &self.config)
     }
 
     /// The machine.
@@ -156,7 +127,7 @@ impl Simulation {
     }
 }
 
-/// Returns the distinct codes and each task's index among them. Tasks that differ only in their random draws share a code.
+/// Return the distinct codes and each task's index among them. Tasks that differ only in their random draws share a code.
 fn codes(plan: &Plan) -> (Vec<Code>, Vec<u32>) {
     let mut codes: Vec<Code> = Vec::new();
     let mut last: Vec<Option<u32>> = vec![None; plan.program().groups.len()];

@@ -1,15 +1,15 @@
-//! Tables by CPU and by task, whose indices are not checked in release builds.
+//! Tables by CPU and by task, whose indices release builds do not check.
 
 use std::ops::{Deref, DerefMut, Index, IndexMut, Range};
 
 /// A vector whose indices are not checked in release builds. An event makes about a hundred accesses by a CPU's or task's
 /// index, and bounds checks take a tenth of its time. The creator of a table guarantees its indices. Debug builds, which all
-/// tests and fuzzers use, check them.
+/// tests and fuzzers use, and builds with the feature `check` check them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table<T>(Vec<T>);
 
 impl<T> Table<T> {
-    /// Creates a table of these entries. Entries are never removed.
+    /// Create a table of these entries. Entries are never removed.
     ///
     /// # Safety
     ///
@@ -20,9 +20,16 @@ impl<T> Table<T> {
         Self(entries)
     }
 
-    /// Adds an entry.
+    /// Add an entry.
     pub fn push(&mut self, entry: T) {
         self.0.push(entry);
+    }
+
+    #[inline(always)]
+    fn check(&self, at: usize) {
+        if cfg!(any(debug_assertions, feature = "check")) {
+            assert!(at < self.0.len(), "{at} of {}", self.0.len());
+        }
     }
 
     /// The entries of a range, which is checked in all builds.
@@ -51,7 +58,7 @@ impl<T> Index<usize> for Table<T> {
 
     #[inline(always)]
     fn index(&self, at: usize) -> &T {
-        debug_assert!(at < self.0.len(), "{at} of {}", self.0.len());
+        self.check(at);
         // SAFETY: the creator of the table guarantees its indices, see `trusted`.
         unsafe { self.0.get_unchecked(at) }
     }
@@ -60,22 +67,12 @@ impl<T> Index<usize> for Table<T> {
 impl<T> IndexMut<usize> for Table<T> {
     #[inline(always)]
     fn index_mut(&mut self, at: usize) -> &mut T {
-        debug_assert!(at < self.0.len(), "{at} of {}", self.0.len());
+        self.check(at);
         // SAFETY: as above.
         unsafe { self.0.get_unchecked_mut(at) }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Table;
-
-    #[test]
-    #[should_panic(expected = "5 of 5")]
-    fn debug_builds_check_the_index() {
-        // SAFETY: only a debug build uses the wrong index, and checks it.
-        let table = unsafe { Table::trusted(vec![0; 5]) };
-        assert_eq!(table.part(1..3).len(), 2);
-        let _ = if cfg!(debug_assertions) { table[5] } else { panic!("5 of 5") };
-    }
-}
+#[path = "../tests/unit/table.rs"]
+mod tests;

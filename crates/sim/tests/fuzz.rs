@@ -57,7 +57,7 @@ const RT_APP: [&str; 4] = [
                   "s2": {"loop": 5, "run": 5, "resume": "s1", "sem_post": "s"}}}"#,
 ];
 
-/// Returns a text with one to four changes of a number, a line, a piece or a character.
+/// Return a text with one to four changes of a number, a line, a piece or a character.
 fn mutated(random: &mut Random, corpus: &[&str]) -> String {
     let pick = |random: &mut Random, below: usize| random.below(below.max(1) as u64) as usize;
     let mut text: Vec<char> = corpus[pick(random, corpus.len())].chars().collect();
@@ -85,7 +85,7 @@ fn mutated(random: &mut Random, corpus: &[&str]) -> String {
     text.into_iter().collect()
 }
 
-/// Returns the ranges of the numbers in a text.
+/// Return the ranges of the numbers in a text.
 fn numbers(text: &[char]) -> Vec<(usize, usize)> {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for (at, char) in text.iter().enumerate() {
@@ -99,7 +99,7 @@ fn numbers(text: &[char]) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// Runs a body on mutations. A panic or a hang prints the text.
+/// Run a body on mutations. A panic or a hang prints the text.
 fn fuzz(seed: u64, corpus: &'static [&str], body: fn(&str) -> bool) {
     corpus
         .iter()

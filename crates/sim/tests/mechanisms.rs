@@ -416,7 +416,7 @@ fn large_footprints_need_no_memory() {
     assert!(outcome.counters.page_faults >= 10_240 * 256);
 }
 
-/// Runs tasks on separate CPUs that take one lock at the same time and hold it for 100 µs.
+/// Run tasks on separate CPUs that take one lock at the same time and hold it for 100 µs.
 fn contenders(tasks: usize) -> Outcome {
     let critical = locked("row", vec![compute(100_000u64)]);
     let names: Vec<String> = (0..tasks).map(|task| format!("t{task}")).collect();

@@ -194,6 +194,37 @@ fn a_task_on_the_wrong_node_goes_to_its_memory_and_stays_there() {
 }
 
 #[test]
+fn a_task_runs_32_times_as_long_as_a_scan_before_the_next_scan() {
+    // A scan of 1 MiB takes 31.25 ms. The first scan is after 100 ms of run time, and the second after further 100 ms of the
+    // minimum period, 8 ms of two ticks, and 1000 ms = 32 × 31.25 ms.
+    let scans = |window_ms| {
+        let mut slow = machine("xeon-e5-2670v3").unwrap();
+        slow.costs.scan_mib = 31_250_000;
+        run_on(slow, "linux-4.5", walker(1, &[&[12]], window_ms), config(&QUICK)).counters.numa_scans
+    };
+    assert_eq!([90, 120, 1200, 1220].map(scans), [0, 1, 1, 2]);
+}
+
+#[test]
+fn a_task_stays_with_its_footprint_if_that_is_larger_than_its_remote_memory() {
+    // 256 pages on node 0. The footprint is where the task runs, on node 1, and has 2048 pages ± a quarter. The scans of
+    // Linux 5.14 spare it as local, so that only the remote pages count.
+    let after = |kernel_name, footprint_kib, window_ms| {
+        let attributes = Attributes { footprint_kib: Some(footprint_kib), ..Attributes::default() };
+        let config = Config { groups: [("a".to_owned(), attributes)].into(), ..config(&QUICK) };
+        run(kernel_name, walker(1, &[&[12], &[]], window_ms), config).counters
+    };
+    let migrated = |kernel_name, footprint_kib| after(kernel_name, footprint_kib, 1000).numa_task_migrated;
+    assert_eq!(
+        (migrated("linux-4.5", 0), migrated("linux-4.5", 8192), migrated("linux-5.14", 8192)),
+        (1, 0, 1)
+    );
+    let first = after("linux-4.5", 8192, 150);
+    assert_eq!(first.numa_hint_faults - first.numa_hint_faults_local, 256);
+    assert!((1536..=2560).contains(&first.numa_hint_faults_local), "{}", first.numa_hint_faults_local);
+}
+
+#[test]
 fn two_tasks_on_each_others_nodes_swap_their_cpus() {
     // The tasks may use only these two CPUs, so that there is no idle CPU.
     let body = |home: u32, away: u32| {

@@ -17,7 +17,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Creates tasks with these nice values, which are not on the queue yet.
+    /// Create tasks with these nice values, which are not on the queue yet.
     fn new(changes: &[(&str, i64)], nices: &[i32]) -> Self {
         let model = kernel("linux-2.5.59").unwrap();
         let mut tunables = Tunables::new(&model, 1);
@@ -35,7 +35,7 @@ impl Bench {
         self.policy.pick_next_task(&mut self.queue, &mut self.all, previous, self.now)
     }
 
-    /// Makes `many` ticks, a millisecond apart. Returns whether the last tick requests a reschedule.
+    /// Call the tick handler `many` times, at intervals of a millisecond. Return whether the last tick requests a reschedule.
     fn ticks(&mut self, current: u32, many: u32) -> bool {
         let mut asks = false;
         for _ in 0..many {
@@ -58,7 +58,7 @@ impl Bench {
         self.policy.check_preempt(&mut self.queue, &mut self.all, current, woken)
     }
 
-    /// Makes a task current that has slept for `ms`.
+    /// Make a task that has slept for `ms` the current task.
     fn slept(&mut self, task: u32, ms: u64) {
         self.now += ms * MS;
         self.enqueue(task, WAKE);

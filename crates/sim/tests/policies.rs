@@ -16,7 +16,7 @@ struct Bench<P: Policy> {
 }
 
 impl<P: Policy> Bench<P> {
-    /// Creates tasks with these nice values, which are not on the queue yet.
+    /// Create tasks with these nice values, which are not on the queue yet.
     fn new(kernel_name: &str, nices: &[i32]) -> Self {
         let model = kernel(kernel_name).unwrap();
         let setting = Setting { cpus: 1, tick_ns: 4 * MS };
@@ -47,6 +47,10 @@ impl<P: Policy> Bench<P> {
 
     fn sleep(&mut self, current: u32) {
         self.policy.sleep(&mut self.queue, &mut self.all, current, 0);
+    }
+
+    fn yields(&mut self, current: u32) {
+        self.policy.yield_task(&mut self.queue, &mut self.all, current, 0);
     }
 
     fn preempts(&mut self, current: u32, woken: u32) -> bool {
@@ -305,4 +309,16 @@ fn eevdf_dequeues_a_sleeper_with_positive_lag_at_once() {
     assert_eq!(bench.pick(None), Some(0));
     bench.sleep(0);
     assert!(!Eevdf::sched_delayed(&bench.all[0]));
+}
+
+#[test]
+fn eevdf_ignores_a_yield_beside_delayed_sleepers_only() {
+    // A yield ends the slice in favour of tasks that can run; a delayed sleeper cannot.
+    let mut bench = with_a_delayed_sleeper();
+    bench.charge(1, 200_000);
+    bench.yields(1);
+    assert_eq!(bench.all[1].deadline(), 750_000);
+    bench.enqueue(0, WAKE);
+    bench.yields(1);
+    assert_eq!(bench.all[1].deadline(), 750_000 + 750_000);
 }

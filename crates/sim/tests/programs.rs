@@ -26,7 +26,7 @@ fn simulate(program: Program, machine_name: &str, kernel_name: &str) -> Outcome 
     simulation.run().unwrap_or_else(|error| panic!("{machine_name}, {kernel_name}: {error}"))
 }
 
-/// Runs a program under every kernel on two machines, and under Linux 2.5.59 on `numa-q-16`. Every run must finish, give
+/// Run a program under every kernel on two machines, and under Linux 2.5.59 on `numa-q-16`. Every run must finish, give
 /// each metric a positive value, and account all CPU time.
 fn everywhere(program: Result<Program, schedlab_workload::ParameterError>) {
     let program = program.unwrap();

@@ -11,8 +11,8 @@ use schedlab_sim::{
 use schedlab_workload::Plan;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::program::{
-    ChannelKind, Mode, Op, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, at, channels, compute,
-    group, higher, receive, send, times,
+    Attributes as Wanted, ChannelKind, Mode, Op, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, at,
+    channels, compute, group, higher, receive, send, times,
 };
 
 const MS: u64 = 1_000_000;
@@ -45,6 +45,16 @@ fn hackbench() -> Program {
 fn crowd(tasks: u32, loops: u64) -> Program {
     let body = vec![times(loops, vec![compute(700_000u64), Op::Sleep { ns: 300_000u64.into() }])];
     program(vec![group("crowd", tasks, Mode::Process, body)], Resources::default())
+}
+
+/// Two tasks that begin on the siblings of a core beside idle cores, so that active balancing separates them.
+fn siblings() -> Program {
+    let bound = |cpus: Vec<u32>| Op::Set { attributes: Wanted { cpus: Some(cpus), ..Wanted::default() } };
+    let hog = |cpu: u32| {
+        let body = vec![bound(vec![cpu]), compute(200_000u64), bound(Vec::new()), compute(200 * MS)];
+        group(&format!("hog-{cpu}"), 1, Mode::Process, body)
+    };
+    program(vec![hog(0), hog(4)], Resources::default())
 }
 
 fn on() -> Config {
@@ -124,8 +134,13 @@ impl Observer for Counting {
 
 #[test]
 fn statistics_match_the_events_that_an_observer_counts() {
-    let cases = [("xeon-e5-2670v3", hackbench()), ("i7-3770", crowd(21, 40)), ("kunpeng920", crowd(150, 8))];
-    let mut total_refused = 0;
+    let cases = [
+        ("xeon-e5-2670v3", hackbench()),
+        ("i7-3770", crowd(21, 40)),
+        ("i7-3770", siblings()),
+        ("kunpeng920", crowd(150, 8)),
+    ];
+    let (mut total_refused, mut total_pushed) = (0, 0);
     for ((machine_name, program), kernel_name) in
         cases.iter().flat_map(|case| KERNELS.map(|kernel_name| (case, kernel_name)))
     {
@@ -152,6 +167,9 @@ fn statistics_match_the_events_that_an_observer_counts() {
         );
         assert_eq!(domains(&outcome, |counts| counts.ttwu_move_affine), counters.wake_affine, "{case}");
         let pushed = domains(&outcome, |counts| counts.alb_pushed);
+        let attempts = domains(&outcome, |counts| counts.alb_count);
+        assert_eq!(domains(&outcome, |counts| counts.alb_failed), attempts - pushed, "{case}");
+        total_pushed += pushed;
         let kinds = [counters.busy_balance, counters.idle_balance, counters.newidle_balance];
         let mut gained = 0;
         for (kind, counted) in kinds.into_iter().enumerate() {
@@ -213,7 +231,7 @@ fn statistics_match_the_events_that_an_observer_counts() {
         assert_eq!((outcome.ledger.total(Account::Schedstats), counting.spent), (due, due), "{case}");
         assert!(local > 0 && remote > 0, "{case}");
     }
-    assert!(total_refused > 20);
+    assert!(total_refused > 20 && total_pushed >= 3, "{total_refused} {total_pushed}");
 }
 
 #[test]
@@ -249,7 +267,7 @@ fn on_cpu(cpu: usize) -> Attributes {
     Attributes { cpus: Some([cpu].into_iter().collect::<CpuMask>()), ..Attributes::default() }
 }
 
-/// Runs a program on a machine whose first tick is after the program's end.
+/// Run a program on a machine whose first tick is after the program's end.
 fn quiet(program: Program, groups: [(&str, usize); 2]) -> Outcome {
     let mut machine = machine("xeon-e5-2670v3").unwrap();
     machine.hz = 1;

@@ -49,7 +49,7 @@ fn sleep(ns: u64) -> Op {
     Op::Sleep { ns: ns.into() }
 }
 
-/// Touches `pages` pages of the region from page `from` on.
+/// Touch `pages` pages of the region from page `from` on.
 fn touch(from: u64, pages: u64) -> Op {
     Op::Touch {
         region: "memory".into(),

@@ -46,7 +46,7 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Assigns a number to a new task.
+    /// Assign a number to a new task.
     pub fn add(&mut self, birth: &Birth<'_>) {
         let at = birth.task as usize;
         self.tasks.resize(self.tasks.len().max(at + 1), Task::default());
@@ -54,12 +54,12 @@ impl Tasks {
         self.tasks[at] = Task { pid: self.last, new: birth.parent.is_some(), ..Task::default() };
     }
 
-    /// Records that the task will exit when it leaves its CPU.
+    /// Record that the task will exit when it leaves its CPU.
     pub fn end(&mut self, task: TaskIx) {
         self.tasks[task as usize].leaving = Leaving::Ends;
     }
 
-    /// Records that the current task of a CPU will move to another CPU.
+    /// Record that the current task of a CPU will move to another CPU.
     pub fn moved(&mut self, task: TaskIx) {
         self.tasks[task as usize].leaving = Leaving::Moves;
     }
@@ -90,7 +90,7 @@ impl Cpu {
         self.current == Some(task)
     }
 
-    /// Records that the current task creates a task.
+    /// Record that the current task creates a task.
     pub fn born<W: Write>(&mut self, at: Ns, birth: Birth<'_>, tasks: &Tasks, sink: &mut Sink<W>) {
         let new = TaskNewtask {
             pid: Some(tasks.pid(birth.task)),
@@ -102,7 +102,7 @@ impl Cpu {
         self.add(at, parent, 0, What::TaskNewtask(new), sink);
     }
 
-    /// Records a switch to another task or to idle.
+    /// Record a switch to another task or to idle.
     pub fn switch<W: Write>(
         &mut self,
         at: Ns,
@@ -134,7 +134,7 @@ impl Cpu {
         }
     }
 
-    /// Records a wake-up by this CPU.
+    /// Record a wake-up by this CPU.
     pub fn wake<W: Write>(
         &mut self,
         at: Ns,
@@ -157,7 +157,7 @@ impl Cpu {
         self.add(at, self.pid, if interrupt { HARD_INTERRUPT } else { 0 }, what, sink);
     }
 
-    /// Records the migration of a task to this CPU.
+    /// Record the migration of a task to this CPU.
     pub fn migrate<W: Write>(
         &mut self,
         at: Ns,
@@ -183,7 +183,7 @@ impl Cpu {
         }
     }
 
-    /// Writes the collected events.
+    /// Write the collected events.
     pub fn write<W: Write>(&mut self, sink: &mut Sink<W>) {
         if self.events.is_empty() {
             return;

@@ -18,7 +18,7 @@ const CPUS: u64 = 16;
 /// Numbers of packet sequences, in the same order.
 const GENERAL: u32 = 1;
 
-/// Describes all tracks.
+/// Describe all tracks.
 pub(crate) fn describe<W: Write>(sink: &mut Sink<W>, cpus: usize) {
     let named = |uuid, name: &str| TrackDescriptor {
         uuid: Some(uuid),
@@ -82,7 +82,7 @@ impl Track {
         Self { cpu, begun: false, open: None }
     }
 
-    /// Records time of a CPU that is not a task's own work, and all time while the CPU has no task.
+    /// Record time of a CPU that is not a task's own work, and all time while the CPU has no task.
     pub fn spend<W: Write>(&mut self, from: Ns, account: Account, ns: Ns, idle: bool, sink: &mut Sink<W>) {
         if ns == 0 || account == Account::Idle || (!idle && is_tasks_own(account)) {
             return;
@@ -96,7 +96,7 @@ impl Track {
         }
     }
 
-    /// Ends the present slice.
+    /// End the present slice.
     pub fn close<W: Write>(&mut self, sink: &mut Sink<W>) {
         let Some((account, from, until)) = self.open.take() else { return };
         if !std::mem::replace(&mut self.begun, true) {
@@ -118,7 +118,7 @@ impl Track {
         }
     }
 
-    /// Writes the defaults of the track's packets: their track, and the accounts' names.
+    /// Write the defaults of the track's packets: their track, and the accounts' names.
     fn names(&self) -> Packet {
         let name = |account: &Account| EventName {
             iid: Some(*account as u64 + 1),

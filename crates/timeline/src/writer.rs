@@ -13,7 +13,7 @@ use crate::track::{self, Track};
 /// Virtual time in nanoseconds.
 pub(crate) type Ns = u64;
 
-/// Writes a simulation as a trace in Perfetto's format.
+/// Writer of a simulation as a trace in Perfetto's format.
 ///
 /// After a failed write the timeline writes no more, and the simulation continues. [`Timeline::finish`] returns the error.
 pub struct Timeline<W: Write> {
@@ -24,7 +24,7 @@ pub struct Timeline<W: Write> {
 }
 
 impl<W: Write> Timeline<W> {
-    /// Timeline of a simulation of this machine and kernel. Writes to `out` in small pieces.
+    /// Timeline of a simulation of this machine and kernel, written to `out` in small pieces.
     pub fn new(out: W, machine: &Machine, kernel: &Kernel) -> Self {
         let mut sink = Sink { out, bytes: Vec::new(), error: None };
         sink.packet(&about(machine, kernel));
@@ -37,7 +37,7 @@ impl<W: Write> Timeline<W> {
         }
     }
 
-    /// Writes the remaining events of a simulation that ended at `closed_ns`. Returns the first failed write, if any.
+    /// Write the remaining events of a simulation that ended at `closed_ns`. Return the first failed write, if any.
     pub fn finish(mut self, closed_ns: Ns) -> io::Result<W> {
         self.tracks.iter_mut().for_each(|track| track.close(&mut self.sink));
         self.cpus.iter_mut().for_each(|cpu| cpu.write(&mut self.sink));
@@ -105,7 +105,7 @@ pub(crate) struct Sink<W: Write> {
 }
 
 impl<W: Write> Sink<W> {
-    /// Writes a packet, unless a write has failed before.
+    /// Write a packet, unless a write has failed before.
     pub fn packet(&mut self, packet: &Packet) {
         if self.error.is_some() {
             return;

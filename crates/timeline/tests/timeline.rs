@@ -28,7 +28,7 @@ fn messages(groups: u32, loops: u64) -> Program {
     Hackbench { groups, fds: 4, loops, ..Default::default() }.program().unwrap()
 }
 
-/// Returns kernel events by CPU, sorted by time as in a viewer.
+/// Return kernel events by CPU, sorted by time as in a viewer.
 fn events(trace: &Trace) -> BTreeMap<u32, Vec<&Event>> {
     let mut by_cpu: BTreeMap<u32, Vec<&Event>> = BTreeMap::new();
     for packet in &trace.packet {
@@ -48,7 +48,7 @@ fn switches<'e>(events: &[&'e Event]) -> Vec<(u64, &'e SchedSwitch)> {
     events.iter().filter_map(switch).collect()
 }
 
-/// Returns the slices (from, until) of tasks on a CPU. Each switch must continue the previous one.
+/// Return the slices (from, until) of tasks on a CPU. Each switch must continue the previous one.
 fn slices(switches: &[(u64, &SchedSwitch)], closed: u64) -> Vec<(u64, u64)> {
     let (mut since, mut running, mut slices) = (0, 0, Vec::new());
     for (at, switch) in switches {
@@ -65,7 +65,7 @@ fn slices(switches: &[(u64, &SchedSwitch)], closed: u64) -> Vec<(u64, u64)> {
     slices
 }
 
-/// Returns the slices of kernel work by CPU: (from, until, account's number).
+/// Return the slices of kernel work by CPU: (from, until, account's number).
 fn work(trace: &Trace) -> BTreeMap<u32, Vec<(u64, u64, u64)>> {
     let mut by_cpu: BTreeMap<u32, Vec<(u64, u64, u64)>> = BTreeMap::new();
     let mut open: BTreeMap<u32, (u64, u64)> = BTreeMap::new();

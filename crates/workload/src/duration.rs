@@ -1,6 +1,6 @@
-//! How durations are written: a decimal number and a unit, such as `0.1ms`.
+//! Notation of durations: a decimal number and a unit, such as `0.1ms`.
 //!
-//! Python's `schedlab.units` has the same grammar. `tests/durations.json` lists texts that both parsers must accept or
+//! Python's `schedlab.notation.units` has the same grammar; `tests/durations.json` lists texts that both parsers must accept or
 //! refuse alike.
 
 /// Nanoseconds in each unit.
@@ -23,7 +23,7 @@ const LONGEST_NS: u64 = i64::MAX as u64;
 /// Most digits behind the decimal point of a whole number of nanoseconds: an hour has 2¹³ × 3² × 5¹¹ of them.
 const MOST_DIGITS: usize = 13;
 
-/// Parses a duration into whole nanoseconds; the error says what was expected.
+/// Parse a duration into whole nanoseconds; the error describes the expected notation.
 ///
 /// `m` is refused because some readers take it for minutes and others for milliseconds.
 pub fn nanoseconds(text: &str) -> Result<u64, String> {
@@ -69,29 +69,5 @@ fn not_whole(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use serde::Deserialize;
-
-    use super::nanoseconds;
-
-    /// Texts with their nanoseconds, and texts with words of the message that refuses them.
-    #[derive(Deserialize)]
-    struct Cases {
-        accepted: BTreeMap<String, u64>,
-        refused: BTreeMap<String, String>,
-    }
-
-    #[test]
-    fn durations_follow_the_cases_that_python_follows() {
-        let cases: Cases = serde_json::from_str(include_str!("../../../tests/durations.json")).unwrap();
-        for (text, ns) in &cases.accepted {
-            assert_eq!(nanoseconds(text), Ok(*ns), "{text}");
-        }
-        for (text, why) in &cases.refused {
-            let message = nanoseconds(text).expect_err(text);
-            assert!(message.contains(why), "{text}: {message}");
-        }
-    }
-}
+#[path = "../tests/unit/duration.rs"]
+mod tests;

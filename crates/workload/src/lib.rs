@@ -20,6 +20,7 @@
 
 pub mod check;
 pub mod code;
+pub mod cpulist;
 pub mod duration;
 pub mod error;
 pub mod library;

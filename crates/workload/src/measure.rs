@@ -1,4 +1,4 @@
-//! Computes a program's metrics from a run's observations.
+//! Computation of a program's metrics from a run's observations.
 
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ pub struct Measured {
     pub samples: Option<Vec<f64>>,
 }
 
-/// Computes all metrics of `program`, in its order.
+/// Compute all metrics of `program`, in its order.
 pub fn metrics(program: &Program, observed: &Observed) -> Vec<Measured> {
     let sorted: Vec<Vec<u64>> = observed.series.iter().map(|series| sorted(series)).collect();
     let measure = |metric: &crate::program::Metric| {
@@ -121,37 +121,5 @@ pub fn quantile(ascending: &[u64], percent: f64) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Observed, mean, metrics, quantile};
-    use crate::library::pipetest::Pipetest;
-
-    #[test]
-    fn quantiles_interpolate_between_order_statistics() {
-        let samples = [10, 20, 30, 40];
-        assert_eq!(quantile(&samples, 0.0), Some(10.0));
-        assert_eq!(quantile(&samples, 50.0), Some(25.0));
-        assert_eq!(quantile(&samples, 75.0), Some(32.5));
-        assert_eq!(quantile(&samples, 100.0), Some(40.0));
-        assert_eq!(quantile(&[], 50.0), None);
-        assert_eq!(mean(&samples), Some(25.0));
-    }
-
-    #[test]
-    fn metrics_are_in_their_units_and_empty_ones_have_no_value() {
-        let program = Pipetest::default().program().unwrap();
-        let observed = Observed {
-            elapsed_ns: 3_000_000,
-            counters: vec![1000],
-            series: vec![vec![2621, 2623]],
-            ..Observed::default()
-        };
-        let measured = metrics(&program, &observed);
-        let named = |name| measured.iter().find(|metric| metric.name == name).unwrap();
-        assert_eq!(named("latency").value, Some(2.622));
-        assert_eq!(named("latency").samples, Some(vec![2.621, 2.623]));
-        let per_operation = named("usecs-per-op");
-        assert_eq!((per_operation.value, per_operation.unit.as_str()), (Some(3.0), "us"));
-        let nothing = Observed { counters: vec![0], series: vec![vec![]], ..Observed::default() };
-        assert!(metrics(&program, &nothing).iter().all(|metric| metric.value.is_none()));
-    }
-}
+#[path = "../tests/unit/measure.rs"]
+mod tests;

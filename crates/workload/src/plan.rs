@@ -13,17 +13,45 @@ pub struct Plan {
     numbers: Numbers,
 }
 
-/// Numbering of all instances of each kind of resource.
-#[derive(Debug, Clone)]
-struct Numbers {
-    channels: Numbering,
-    locks: Numbering,
-    semaphores: Numbering,
-    barriers: Numbering,
-    conditions: Numbering,
-    files: Numbering,
-    regions: Numbering,
-    slots: Numbering,
+/// Declare the kinds of resources that are numbered: a field of `Numbers` and a function of [`Plan`] for each.
+macro_rules! numbered {
+    ($($(#[$documentation:meta])* $kind:ident,)*) => {
+        #[derive(Debug, Clone)]
+        struct Numbers {
+            $($kind: Numbering,)*
+        }
+
+        impl Numbers {
+            fn new(program: &Program, tasks: u32) -> Self {
+                Self { $($kind: Numbering::new(&program.resources.$kind, program.replicas, tasks),)* }
+            }
+        }
+
+        impl Plan {
+            $($(#[$documentation])* pub fn $kind(&self) -> &Numbering {
+                &self.numbers.$kind
+            })*
+        }
+    };
+}
+
+numbered! {
+    /// Numbering of channels.
+    channels,
+    /// Numbering of locks.
+    locks,
+    /// Numbering of semaphores.
+    semaphores,
+    /// Numbering of barriers.
+    barriers,
+    /// Numbering of conditions.
+    conditions,
+    /// Numbering of files.
+    files,
+    /// Numbering of regions.
+    regions,
+    /// Numbering of slots.
+    slots,
 }
 
 /// A task, by its place in the program.
@@ -40,7 +68,7 @@ pub struct TaskId {
 }
 
 impl Plan {
-    /// Checks `program` and numbers its parts. The error names the first fault.
+    /// Check `program` and number its parts. The error names the first fault.
     pub fn new(program: Program) -> Result<Self, ProgramError> {
         check::program(&program)?;
         let mut group_starts = Vec::new();
@@ -50,17 +78,7 @@ impl Plan {
             tasks_per_replica += group.count;
         }
         let tasks = tasks_per_replica * program.replicas;
-        let r = &program.resources;
-        let numbers = Numbers {
-            channels: Numbering::new(&r.channels, program.replicas, tasks),
-            locks: Numbering::new(&r.locks, program.replicas, tasks),
-            semaphores: Numbering::new(&r.semaphores, program.replicas, tasks),
-            barriers: Numbering::new(&r.barriers, program.replicas, tasks),
-            conditions: Numbering::new(&r.conditions, program.replicas, tasks),
-            files: Numbering::new(&r.files, program.replicas, tasks),
-            regions: Numbering::new(&r.regions, program.replicas, tasks),
-            slots: Numbering::new(&r.slots, program.replicas, tasks),
-        };
+        let numbers = Numbers::new(&program, tasks);
         Ok(Self { program, group_starts, tasks_per_replica, numbers })
     }
 
@@ -108,46 +126,6 @@ impl Plan {
     /// Channel ends that a task may use, each once, ascending; see [`ends::Use`].
     pub fn channel_ends(&self, task: TaskId) -> Vec<ends::Use> {
         ends::of_task(self, task)
-    }
-
-    /// Numbering of channels.
-    pub fn channels(&self) -> &Numbering {
-        &self.numbers.channels
-    }
-
-    /// Numbering of locks.
-    pub fn locks(&self) -> &Numbering {
-        &self.numbers.locks
-    }
-
-    /// Numbering of semaphores.
-    pub fn semaphores(&self) -> &Numbering {
-        &self.numbers.semaphores
-    }
-
-    /// Numbering of barriers.
-    pub fn barriers(&self) -> &Numbering {
-        &self.numbers.barriers
-    }
-
-    /// Numbering of conditions.
-    pub fn conditions(&self) -> &Numbering {
-        &self.numbers.conditions
-    }
-
-    /// Numbering of files.
-    pub fn files(&self) -> &Numbering {
-        &self.numbers.files
-    }
-
-    /// Numbering of regions.
-    pub fn regions(&self) -> &Numbering {
-        &self.numbers.regions
-    }
-
-    /// Numbering of slots.
-    pub fn slots(&self) -> &Numbering {
-        &self.numbers.slots
     }
 }
 

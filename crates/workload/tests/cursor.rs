@@ -8,7 +8,7 @@ use schedlab_workload::program::{
 };
 use schedlab_workload::{Cursor, Plan, Step};
 
-/// Returns the plan of two replicas, each with eight pipes `p` and a group of three tasks that run `body`.
+/// Return the plan of two replicas, each with eight pipes `p` and a group of three tasks that run `body`.
 fn plan(body: Vec<Op>) -> Plan {
     let base = Hackbench { groups: 2, fds: 1, loops: 1, ..Hackbench::default() }.program().unwrap();
     let mut resources = base.resources.clone();

@@ -22,7 +22,7 @@ use schedlab_workload::program::Mode;
 use serde_json::{Map, Value, json};
 use support::{Books, run};
 
-/// Runs a program and checks that every byte sent was received.
+/// Run a program and check that every byte sent was received.
 fn balanced(program: Program) -> Books {
     let books = run(program);
     for (way, (sent, received)) in &books.traffic {
@@ -31,7 +31,7 @@ fn balanced(program: Program) -> Books {
     books
 }
 
-/// Returns whether each unit of the first counter has a sample. At each edge of the window, sample and count of one
+/// Return whether each unit of the first counter has a sample. At each edge of the window, sample and count of one
 /// operation per task may lie on different sides.
 fn samples_match_counter(books: &Books, tasks: u32) -> bool {
     (books.samples.len() as u64).abs_diff(books.counters[0]) <= u64::from(tasks) * 2

@@ -10,7 +10,7 @@ use schedlab_workload::library::pipetest::Pipetest;
 use schedlab_workload::program::{Direction, Mode};
 use schedlab_workload::{Cursor, Plan, Program, Step};
 
-/// Returns the bytes sent and received by all tasks, by channel and direction.
+/// Return the bytes sent and received by all tasks, by channel and direction.
 fn traffic(plan: &Plan) -> BTreeMap<(u32, bool), (u64, u64)> {
     let mut totals: BTreeMap<(u32, bool), (u64, u64)> = BTreeMap::new();
     for task in plan.tasks() {

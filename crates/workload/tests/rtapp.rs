@@ -12,12 +12,12 @@ fn program(text: &str) -> Program {
     read("test", text, None).unwrap_or_else(|error| panic!("{error}\n{text}")).program
 }
 
-/// Returns a document with one thread `t` that performs `events` once.
+/// Return a document with one thread `t` that performs `events` once.
 fn once(events: &str) -> String {
     format!(r#"{{"tasks": {{"t": {{"loop": 1, {events}}}}}}}"#)
 }
 
-/// Returns the operations of thread `t`'s body with loops unrolled and without operations for measurement.
+/// Return the operations of thread `t`'s body with loops unrolled and without operations for measurement.
 fn operations(text: &str) -> Vec<Op> {
     fn flat(body: &[Op], into: &mut Vec<Op>) {
         for op in body {
@@ -158,7 +158,7 @@ fn memory_and_device_events_use_buffers_of_their_size() {
     assert!(matches!(&ops[4], Op::Touch { bytes, stride: 1, .. } if *bytes == 2048u64.into()));
 }
 
-/// Returns the timer and counter steps of thread `t`. `now` maps the number of a clock reading to its time.
+/// Return the timer and counter steps of thread `t`. `now` maps the number of a clock reading to its time.
 fn steps(text: &str, now: impl Fn(usize) -> u64) -> Vec<Step> {
     let plan = Plan::new(program(text)).unwrap();
     let code = Code::new(&plan, plan.task(0));
@@ -380,7 +380,7 @@ fn the_program_of_a_document_is_unchanged_by_a_json_round_trip() {
     assert_eq!(again, program);
 }
 
-/// Returns text that resembles a document, with random mistakes.
+/// Return text that resembles a document, with random mistakes.
 fn document() -> impl Strategy<Value = String> {
     let name = prop_oneof![Just("a"), Just("b"), Just("unique"), Just("m"), Just("zz")];
     let number = prop_oneof![0i64..5000, Just(-1), Just(i64::MAX), Just(i64::MIN), Just(10_000_000_000)];

@@ -13,15 +13,12 @@ from math import nan
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from schedlab.analysis import cells
-from schedlab.analysis.cells import Failures
-from schedlab.analysis.effects import Effect, judge_effects
+from schedlab.analysis.cells import Blocks, Recorded
+from schedlab.analysis.effects import Effect, MeasuredRow, judge_effects
 from schedlab.analysis.paired import estimate
+from schedlab.analysis.sequential import Course
 from schedlab.analysis.verdicts import Options, Question
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +57,8 @@ def attribute(
     questions: Sequence[Question],
     stack: Sequence[str],
     options: Options,
-    failures: Failures | None = None,
+    recorded: Recorded | None = None,
+    taken: Course | None = None,
 ) -> list[Attribution]:
     """Return the steps of a stack in each row.
 
@@ -69,43 +67,26 @@ def attribute(
         questions: the rows.
         stack: names of variants, each with one change more than the one before.
         options: options of the analysis.
-        failures: failed and recorded trials of each cell. A variant with more than 5 % failed trials in a row is a gap
-            in that row, as is a variant without measurements.
+        recorded: recorded trials. A variant that lost more than 5 % of its trials in a row is a gap in that row, as is
+            a variant without measurements.
+        taken: the interim analysis of a sequential or an interrupted run, whose blocks count.
 
-    Intervals are simultaneous over the steps of a row. p values are adjusted over the steps of a row first, then over
-    the rows as the options say: for each step by itself, or over all steps of all rows (``family = "run"``).
+    Intervals are simultaneous over the steps of a row, p values are adjusted over the steps of all rows.
     """
-    means = cells.block_means(samples)
-    drafts = [_Draft(question, stack, means, failures or {}) for question in questions]
-    judged = judge_effects([draft.question for draft in drafts], [draft.logs for draft in drafts], options)
+    blocks = Blocks(samples, recorded, taken.blocks if taken is not None and taken.taken else None)
+    drafts = [_Draft(question, stack, blocks) for question in questions]
+    judged = judge_effects(questions, [d.effects for d in drafts], options, [d.worst for d in drafts], taken)
     return [draft.attribution(effects, options) for draft, effects in zip(drafts, judged, strict=True)]
 
 
 class _Draft:
     """One row before its steps are judged: its measured variants, and the steps' log-ratios by block."""
 
-    def __init__(
-        self,
-        question: Question,
-        stack: Sequence[str],
-        means: dict[cells.Key, dict[int, float]],
-        failures: Failures,
-    ) -> None:
-        row = (question.workload, question.parameters, question.metric)
-        blocks_of = {name: means.get((*row, name), {}) for name in stack}
-        faults = {name: cells.fault(*row[:2], name, blocks_of[name], failures) for name in stack}
-        self.question, self.stack = question, tuple(stack)
-        self.gaps = tuple(fault for fault in faults.values() if fault)
-        self.measured = [name for name in stack if not faults[name]]
-        shared = set.intersection(*(set(blocks_of[name]) for name in self.measured)) if self.measured else set()
-        self.blocks = sorted(shared)
-        values = np.array(
-            [[blocks_of[name][block] for name in self.measured] for block in self.blocks], dtype=np.float64
-        )
-        self.logs: dict[str, Floats] = {}
-        if len(self.blocks):
-            logs = np.diff(np.log(values), axis=1)
-            self.logs = {until: logs[:, i] for i, until in enumerate(self.measured[1:])}
+    def __init__(self, question: Question, stack: Sequence[str], blocks: Blocks) -> None:
+        row = MeasuredRow(question, stack, blocks)
+        self.question, self.stack, self.gaps, self.measured = question, tuple(stack), row.faults, row.variants
+        differences = np.diff(np.eye(len(row.variants)), axis=0)
+        self.effects, self.worst = row.effects(dict(zip(row.variants[1:], differences, strict=True)))
 
     def attribution(self, effects: dict[str, Effect], options: Options) -> Attribution:
         """Return the row with its judged steps."""
@@ -116,10 +97,10 @@ class _Draft:
             steps.append(
                 Step(**vars(effect) | {"name": "+".join(parts), "parts": parts, "since": since, "until": until})
             )
-        stack = estimate(sum(self.logs.values(), np.zeros(len(self.blocks))), 1 - options.alpha, options.seed)
-        ratio = stack.ratio if self.logs else nan
-        low, high = (stack.low, stack.high) if self.logs else (nan, nan)
-        return Attribution(self.question, self.stack, tuple(steps), len(self.blocks), ratio, low, high, self.gaps)
+        n, logs = len(self.effects.blocks), self.effects.logs
+        stack = estimate(sum(logs.values(), np.zeros(n)), 1 - options.alpha, options.seed)
+        ratio, low, high = (stack.ratio, stack.low, stack.high) if logs else (nan, nan, nan)
+        return Attribution(self.question, self.stack, tuple(steps), n, ratio, low, high, self.gaps)
 
     def _bounds(self) -> list[tuple[str, str]]:
         """Return the pairs of variants around each step: the measured variants, and both ends of the stack."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import exp, nan
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
+
+from schedlab.analysis.paired import ratio_of
 
 Floats = NDArray[np.float64]
 
@@ -40,13 +42,13 @@ def bca(baseline: Floats, variant: Floats, confidence: float, seed: int) -> tupl
     mean = float(ratios.mean())
     drawn = np.concatenate(list(_draws(_packed(baseline), _packed(variant), seed)))
     if float(np.ptp(drawn)) == 0:
-        return exp(mean), exp(mean)
+        return ratio_of(mean), ratio_of(mean)
     below = (np.count_nonzero(drawn < mean) + np.count_nonzero(drawn == mean) / 2) / len(drawn)
     bias, skew = float(ndtri(below)), _acceleration(ratios)
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     moved = bias + ndtri(tails)
     low, high = np.quantile(drawn, ndtr(bias + moved / (1 - skew * moved)))
-    return exp(low), exp(high)
+    return ratio_of(float(low)), ratio_of(float(high))
 
 
 def _acceleration(ratios: Floats) -> float:

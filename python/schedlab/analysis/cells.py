@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from math import nan, sqrt
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from schedlab.analysis.distributions import CellSamples
+from schedlab.results.metrics import Direction
 
 Key = tuple[str, str, str, str]
 """Workload, parameters (canonical JSON), metric, variant."""
@@ -17,11 +19,14 @@ Key = tuple[str, str, str, str]
 Cell = Mapping[int, float]
 """Block → the mean of its iterations."""
 
-Failures = Mapping[tuple[str, str, str], tuple[int, int]]
-"""Failed and recorded trials by workload, parameters and variant."""
+Recorded = Mapping[tuple[str, str, str], Mapping[int, int]]
+"""Recorded trials by workload, parameters and variant, then by block, whatever their state; without warm-up."""
+
+Row = tuple[str, str, str]
+"""Workload, parameters (canonical JSON), metric."""
 
 TOLERATED = 0.05
-"""Share of failed trials above which the other trials of a cell are not a fair sample."""
+"""Share of lost trials above which the other trials of a cell are not a fair sample."""
 
 _KEYS = ["workload", "parameters", "metric", "variant"]
 
@@ -29,11 +34,12 @@ _KEYS = ["workload", "parameters", "metric", "variant"]
 def average_blocks(cells: Sequence[CellSamples]) -> pl.DataFrame:
     """Average each cell's metrics over its iterations.
 
-    Columns: block, variant, workload, parameters, metric, position (mean index in the plan), value, iterations; sorted
-    by the first five.
+    Columns: block, variant, workload, parameters, metric, position (mean index in the plan), value, iterations, least
+    and most (of the iterations' values); sorted by the first five. Values that are not finite are left out.
     """
     types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
     types |= {"metric": pl.String, "position": pl.Float64, "value": pl.Float64, "iterations": pl.Int64}
+    types |= {"least": pl.Float64, "most": pl.Float64}
     keys: dict[tuple[int, str, str, str, str], int] = {}
     for cell in cells:
         keys.setdefault((cell.block, cell.variant, cell.workload, cell.parameters, cell.metric), len(keys))
@@ -41,13 +47,18 @@ def average_blocks(cells: Sequence[CellSamples]) -> pl.DataFrame:
     of_value = np.repeat(np.array(index, np.int64), [len(cell.values) for cell in cells])
     values = np.concatenate([np.empty(0), *(cell.values for cell in cells)])
     positions = np.concatenate([np.empty(0), *(cell.position + np.arange(len(cell.values)) for cell in cells)])
-    measured = ~np.isnan(values)
+    measured = np.isfinite(values)
     # bincount adds in the order of the plan, so that equal samples have equal means down to the last bit.
     counts, totals, places = (
         np.bincount(of_value[measured], weights, len(keys)) for weights in (None, values[measured], positions[measured])
     )
+    least, most = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
+    np.minimum.at(least, of_value[measured], values[measured])
+    np.maximum.at(most, of_value[measured], values[measured])
     lines = [
-        (*key, places[i] / counts[i], totals[i] / counts[i], int(counts[i])) for key, i in keys.items() if counts[i]
+        (*key, places[i] / counts[i], totals[i] / counts[i], int(counts[i]), float(least[i]), float(most[i]))
+        for key, i in keys.items()
+        if counts[i]
     ]
     return pl.DataFrame(sorted(lines), schema=types, orient="row")
 
@@ -82,21 +93,99 @@ def table(cell: Mapping[int, list[float]], blocks: list[int]) -> NDArray[np.floa
     return padded
 
 
-def failed_too_often(failures: Failures, workload: str, parameters: str, variant: str) -> str:
-    """Return why the trials of a cell are not a fair sample; empty if they are."""
-    failed, recorded = failures.get((workload, parameters, variant), (0, 0))
-    if recorded and failed / recorded > TOLERATED:
-        return f"{failed} of {recorded} trials of {variant} failed; the others are not a fair sample"
-    return ""
+class Blocks:
+    """The block means of a run, and its lost trials: those that failed or lack the metric of a row.
+
+    Args:
+        samples: columns workload, parameters, metric, variant, block, value: single iterations, or the block means of
+            :func:`average_blocks`. Values that are not finite count as lost.
+        recorded: recorded trials; without them no trial counts as lost.
+        last: the last block that counts; None for all blocks.
+    """
+
+    def __init__(self, samples: pl.DataFrame, recorded: Recorded | None = None, last: int | None = None) -> None:
+        if last is not None:
+            samples = samples.filter(pl.col("block") <= last)
+        if "iterations" not in samples.columns:
+            value = pl.col("value")
+            samples = samples.with_columns(value.alias("least"), value.alias("most"), pl.lit(1).alias("iterations"))
+        frame = samples.filter(pl.col("value").is_finite()).group_by([*_KEYS, "block"])
+        columns = (pl.col("value").mean(), pl.col("iterations").sum(), pl.col("least").min(), pl.col("most").max())
+        self._cells: dict[Key, dict[int, tuple[float, int, float, float]]] = {}
+        for workload, parameters, metric, variant, block, *of_block in (
+            frame.agg(*columns).sort([*_KEYS, "block"]).rows()
+        ):
+            self._cells.setdefault((workload, parameters, metric, variant), {})[block] = tuple(of_block)
+        self._recorded = {
+            key: {block: trials for block, trials in of_cell.items() if last is None or block <= last}
+            for key, of_cell in (recorded or {}).items()
+        }
+
+    def means(self, row: Row, variant: str) -> dict[int, float]:
+        """Return the means over a block's iterations by block, in their order."""
+        return {block: of_block[0] for block, of_block in self._cells.get((*row, variant), {}).items()}
+
+    def lost(self, row: Row, variant: str) -> dict[int, int]:
+        """Return the number of lost trials by block, where there are any."""
+        cell, recorded = self._cells.get((*row, variant), {}), self._recorded.get((*row[:2], variant), {})
+        counts = {block: trials - (cell[block][1] if block in cell else 0) for block, trials in recorded.items()}
+        return {block: count for block, count in counts.items() if count > 0}
+
+    def count_lost(self, row: Row, variant: str) -> tuple[int, int]:
+        """Return the numbers of lost and of recorded trials."""
+        recorded = self._recorded.get((*row[:2], variant), {})
+        return sum(self.lost(row, variant).values()), sum(recorded.values())
+
+    def not_fair(self, row: Row, variant: str) -> str:
+        """Return why the trials of a cell are not a fair sample; empty if they are."""
+        lost, recorded = self.count_lost(row, variant)
+        if recorded and lost / recorded > TOLERATED:
+            return f"{lost} of {recorded} trials of {variant} failed or lack {row[2]}; the others are not a fair sample"
+        return ""
+
+    def fault(self, row: Row, variant: str) -> str:
+        """Return why a cell cannot be judged together with others; empty if it can."""
+        cell = self.means(row, variant)
+        if not cell:
+            return f"no measurement of {variant}"
+        if any(value <= 0 for value in cell.values()):
+            return f"a value of {variant} is 0 or below and has no ratio"
+        return self.not_fair(row, variant)
+
+    def with_lost_as_worst(
+        self, row: Row, variants: Sequence[str], direction: Direction
+    ) -> dict[str, dict[int, float]]:
+        """Return the block means of the variants if each lost trial had the worst value of all of them."""
+        values = [of_block for name in variants for of_block in self._cells.get((*row, name), {}).values()]
+        if not values:
+            return {name: {} for name in variants}
+        worst = max(most for *_, most in values) if direction == "lower" else min(least for *_, least, _ in values)
+        filled = {name: self.means(row, name) for name in variants}
+        for name in variants:
+            cell = self._cells.get((*row, name), {})
+            for block, lost in self.lost(row, name).items():
+                mean, count = cell[block][:2] if block in cell else (worst, 0)
+                filled[name][block] = (mean * count + worst * lost) / (count + lost)
+        return {name: dict(sorted(cell.items())) for name, cell in filled.items()}
+
+    def resolution(self, row: Row, variants: Sequence[str]) -> float:
+        """Return the smallest step between two values of the variants, relative to their mean.
+
+        If all values are equal, it is one unit of the last decimal place of that value, or 1 for a whole number.
+        """
+        cells = [of_block for name in variants for of_block in self._cells.get((*row, name), {}).values()]
+        values = np.unique([value for *_, least, most in cells for value in (least, most)])
+        centre = abs(float(values.mean())) if len(values) else 0.0
+        if not centre:
+            return 0.0
+        steps = np.diff(values)
+        steps = steps[steps > 1e-9 * centre]
+        return float(steps.min() if len(steps) else _last_place(float(values[0]))) / centre
 
 
-def fault(workload: str, parameters: str, variant: str, cell: Cell, failures: Failures) -> str:
-    """Return why a cell cannot be judged together with others; empty if it can."""
-    if not cell:
-        return f"no measurement of {variant}"
-    if any(value <= 0 for value in cell.values()):
-        return f"a value of {variant} is 0 or below and has no ratio"
-    return failed_too_often(failures, workload, parameters, variant)
+def _last_place(value: float) -> float:
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    return 10.0 ** min(int(exponent), 0)
 
 
 def mean(cell: Cell) -> float:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import polars as pl
 from scipy.special import bdtrc
 
 from schedlab.analysis import series, spread
-from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.resolution import blocks_for_a_verdict
-from schedlab.analysis.verdicts import Options, Question, Verdict
+from schedlab.analysis.verdicts import Options, Question, Verdict, tests_of
 from schedlab.analysis.warnings import Kind, Warning
-from schedlab.kinds import DETERMINISTIC, REAL, emulated, in_time
-from schedlab.units import counted
+from schedlab.notation.units import counted
+from schedlab.results.kinds import DETERMINISTIC, REAL, emulated, in_time
 
 STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
 """Shares of the CPUs' time from which steal and other processes cause a warning.
@@ -41,7 +41,7 @@ class RunFacts:
             mhz_min, mhz_max and clocksources.
         failures: one line for each failed trial with the columns variant, workload and reason.
         changed: entries of the machine's fingerprint that differed at the end of the run.
-        kind: origin of the figures, see :mod:`schedlab.kinds`.
+        kind: origin of the figures, see :mod:`schedlab.results.kinds`.
         parameters: doubts about the kernels' boot parameters, in words.
     """
 
@@ -86,28 +86,28 @@ def _kind(kind: str) -> Iterator[Warning]:
 
 def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]:
     """A control that differs from the baseline in more rows than α allows by chance."""
-    p_values = [verdict.p for verdict in verdicts if verdict.control and verdict.n >= 2]
-    alarms = sum(p <= options.alpha for p in p_values)
+    control = [verdict for verdict in verdicts if verdict.control and not isnan(verdict.p)]
+    alarms = sum(verdict.p <= options.alpha for verdict in control)
     if not alarms:
         return
-    any_alarm = min(adjust(p_values, "holm")) <= options.alpha
-    too_many = bdtrc(alarms - 1, len(p_values), options.alpha) <= options.alpha
+    any_alarm = any(verdict.p_adjusted <= options.alpha for verdict in control)
+    too_many = bdtrc(alarms - 1, len(control), options.alpha) <= options.alpha
     if any_alarm or too_many:
-        yield Kind.CONTROL.warning(alarms=alarms, rows=len(p_values))
+        yield Kind.CONTROL.warning(alarms=alarms, rows=len(control))
 
 
 def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, options: Options) -> Iterator[Warning]:
-    """A design too small for any verdict. Missing and failed trials have separate warnings."""
-    if len(facts.failures) or facts.recorded < facts.planned:
+    """A design too small for any verdict. Missing trials have a separate warning, and rows without a ratio a reason."""
+    compared = [verdict for verdict in verdicts if not verdict.control and verdict.n]
+    if not compared or facts.recorded < facts.planned or options.correction == "benjamini-hochberg":
         return
-    compared = [verdict for verdict in verdicts if not verdict.control]
-    if not compared or options.correction == "benjamini-hochberg":
-        return
-    family = len(compared) if options.family == "run" else questions
-    needed = blocks_for_a_verdict(options.strictest(family if options.correction == "holm" else 1), 1)
+    variants = len({verdict.variant for verdict in compared})
+    rule = options.rule(tests_of(questions, variants, options))
     most = max(verdict.n for verdict in compared)
-    if most < needed:
-        yield Kind.RESOLUTION.warning(blocks=counted(most, "block"), rows=counted(family, "row"), needed=needed)
+    if not rule.can_reject(most):
+        yield Kind.RESOLUTION.warning(
+            blocks=counted(most, "block"), rows=counted(questions, "row"), needed=blocks_for_a_verdict(rule)
+        )
 
 
 def _missing(facts: RunFacts) -> Iterator[Warning]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import exp, isnan, nan
+from dataclasses import dataclass, field, replace
+from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from schedlab.analysis.cells import Blocks
 from schedlab.analysis.multiplicity import adjust
-from schedlab.analysis.paired import p_equivalent
-from schedlab.analysis.resolution import detectable
-from schedlab.analysis.rows import Word
-from schedlab.analysis.simultaneous import joint
-from schedlab.analysis.verdicts import Options, Question, word
+from schedlab.analysis.paired import p_equivalent, ratio_of
+from schedlab.analysis.resolution import Rule, detectable
+from schedlab.analysis.sequential import Course, nominal
+from schedlab.analysis.signflip import p_value
+from schedlab.analysis.simultaneous import by_block, joint, step_down
+from schedlab.analysis.verdicts import Options, Question, Word, word
 
 Floats = NDArray[np.float64]
 
@@ -29,8 +31,8 @@ class Effect:
         n: number of blocks.
         ratio: with the change / without it.
         low, high: interval, simultaneous with those of the row's other effects at 1 − alpha.
-        p: p adjusted over the row's effects (Westfall & Young).
-        p_adjusted, p_equivalent: p adjusted over rows too; the word follows from both.
+        p: p adjusted over the row's effects (Westfall & Young), consistent with the intervals.
+        p_adjusted, p_equivalent: p adjusted over the effects of all rows; the word follows from both.
         word: the verdict.
         detectable: minimum detectable effect at 80 % power, as a relative change.
         reason: why numbers are unknown.
@@ -50,65 +52,141 @@ class Effect:
     reason: str = ""
 
 
-Row = Mapping[str, Floats]
-"""Effects of one row on the log scale by name, each of shape (blocks,), over the same blocks."""
+@dataclass(frozen=True)
+class RowEffects:
+    """Effects of one row on the log scale by name, each of shape (blocks,), over the same ``blocks``.
+
+    ``resolution`` is one step of the metric, relative to its values.
+    """
+
+    blocks: Sequence[int] = ()
+    logs: Mapping[str, Floats] = field(default_factory=dict)
+    resolution: float = 0.0
 
 
-def judge_effects(questions: Sequence[Question], rows: Sequence[Row], options: Options) -> list[dict[str, Effect]]:
+class MeasuredRow:
+    """The variants of one row that can be judged together, in the blocks that have all of them.
+
+    ``faults`` are the reasons why the other variants cannot be judged, ``variants`` those that can.
+    """
+
+    def __init__(self, question: Question, names: Sequence[str], blocks: Blocks) -> None:
+        row = (question.workload, question.parameters, question.metric)
+        faults = {name: blocks.fault(row, name) for name in names}
+        self.variants = [name for name in names if not faults[name]]
+        self.faults = tuple(fault for fault in faults.values() if fault)
+        self._resolution = blocks.resolution(row, self.variants)
+        self._means = {name: blocks.means(row, name) for name in self.variants}
+        self._worst = blocks.with_lost_as_worst(row, self.variants, question.direction)
+
+    def effects(self, weights: Mapping[str, Floats]) -> tuple[RowEffects, RowEffects]:
+        """Return the effects with these weights of the variants' logs, and those with lost trials as the worst."""
+        return self._effects(self._means, weights), self._effects(self._worst, weights)
+
+    def _effects(self, means: Mapping[str, Mapping[int, float]], weights: Mapping[str, Floats]) -> RowEffects:
+        shared = sorted(set.intersection(*map(set, means.values()))) if means else []
+        if not shared:
+            return RowEffects()
+        values = np.array([[means[name][block] for name in self.variants] for block in shared], dtype=np.float64)
+        logs = np.log(values)
+        return RowEffects(shared, {name: logs @ of_name for name, of_name in weights.items()}, self._resolution)
+
+
+def judge_effects(
+    questions: Sequence[Question],
+    rows: Sequence[RowEffects],
+    options: Options,
+    worst: Sequence[RowEffects],
+    taken: Course | None = None,
+) -> list[dict[str, Effect]]:
     """Return the effects of each row by name, in its order. With fewer than two blocks they have a ratio only.
 
-    Effects are corrected over rows as the options say: each name is a family over its rows, or all effects of all rows
-    are one family. A row without an effect of that name counts as a test.
+    All effects of all rows are one family of a joint test, and of other corrections with ``family = "run"``. Otherwise
+    those correct each effect over its rows.
+
+    Args:
+        questions: the rows.
+        rows: the effects of each row.
+        options: options of the analysis.
+        worst: the same effects with each lost trial as the worst value of its row. Where these give another word, the
+            effect is inconclusive.
+        taken: the interim analysis of a sequential or an interrupted run.
     """
-    tests = len(questions) if options.correction != "none" else 1
-    effects_of_rows = [_of_row(question, row, options, tests) for question, row in zip(questions, rows, strict=True)]
-    names = list(dict.fromkeys(name for effects in effects_of_rows for name in effects))
-    for family in [names] if options.family == "run" else [[name] for name in names]:
-        cells = [(effects, name) for effects in effects_of_rows for name in family]
-        members = [effects.get(name) for effects, name in cells]
-        different = adjust([_or_one(effect.p if effect else nan) for effect in members], options.correction)
-        same = adjust([_or_one(effect.p_equivalent if effect else nan) for effect in members], options.correction)
-        for (effects, name), p, p_same in zip(cells, different, same, strict=True):
-            if name in effects and not isnan(effects[name].p):
-                effects[name] = _worded(effects[name], p, p_same, options)
+    count = sum(len(row.logs) for row in rows)
+    tests = count if options.correction != "none" else 1
+    analysis = -1 if taken is None else taken.taken - 1
+    alpha, rule = options.alpha, options.rule(tests, analysis)
+    if taken is not None:
+        alpha = nominal(taken.looks, alpha, rule.rows)[analysis] if taken.taken else 0.0
+    judged = _judged(questions, rows, options, rule, alpha)
+    for effects, others in zip(judged, _judged(questions, worst, options, rule, alpha), strict=True):
+        for name, effect in effects.items():
+            if name in others and others[name].word is not effect.word:
+                reason = f"with its lost trials as the worst values {others[name].word}, without them {effect.word}"
+                effects[name] = replace(effect, word=Word.INCONCLUSIVE, reason=reason)
+    return judged
+
+
+def _judged(
+    questions: Sequence[Question], rows: Sequence[RowEffects], options: Options, rule: Rule, alpha: float
+) -> list[dict[str, Effect]]:
+    effects_of_rows = [_of_row(question, row, options, rule) for question, row in zip(questions, rows, strict=True)]
+    cells = [(effects, row, name) for effects, row in zip(effects_of_rows, rows, strict=True) for name in effects]
+    tested = [(effects, row, name) for effects, row, name in cells if not isnan(effects[name].p)]
+    p_same = adjust([effects[name].p_equivalent for effects, _, name in tested], options.correction)
+    for (effects, _, name), p, same in zip(tested, _different(tested, len(rows), options), p_same, strict=True):
+        result = word(effects[name].question, effects[name].ratio, p, same, alpha)
+        effects[name] = replace(effects[name], p_adjusted=p, p_equivalent=same, word=result)
     return effects_of_rows
 
 
-def _or_one(p: float) -> float:
-    return 1.0 if isnan(p) else p
+def _different(tested: Sequence[tuple[dict[str, Effect], RowEffects, str]], rows: int, options: Options) -> list[float]:
+    """Return the p of each effect, adjusted over all effects of all rows."""
+    logs = [dict(zip(row.blocks, row.logs[name].tolist(), strict=True)) for _, row, name in tested]
+    if options.correction == "none":
+        return [effects[name].p for effects, _, name in tested]
+    if options.correction != "max-t" and options.family == "run":
+        return adjust([p_value(row.logs[name], options.seed) for _, row, name in tested], options.correction)
+    if options.correction != "max-t":
+        # p is adjusted over the effects of its row; what is left are the rows.
+        adjusted = [1.0] * len(tested)
+        for name in dict.fromkeys(name for *_, name in tested):
+            of_name = [i for i, (*_, other) in enumerate(tested) if other == name]
+            missing = [1.0] * (rows - len(of_name))
+            p_values = adjust([tested[i][0][name].p for i in of_name] + missing, options.correction)
+            for i, p in zip(of_name, p_values, strict=False):
+                adjusted[i] = p
+        return adjusted
+    return [float(p) for p in step_down(by_block(logs), options.seed)]
 
 
-def _worded(effect: Effect, p: float, p_same: float, options: Options) -> Effect:
-    result = word(effect.question, effect.ratio, p, p_same, options.alpha)
-    return replace(effect, p_adjusted=p, p_equivalent=p_same, word=result)
-
-
-def _of_row(question: Question, row: Row, options: Options, tests: int) -> dict[str, Effect]:
-    """Estimate the effects of one row; ``tests`` is the number of rows that are corrected together."""
-    if not row:
+def _of_row(question: Question, row: RowEffects, options: Options, rule: Rule) -> dict[str, Effect]:
+    """Estimate the effects of one row."""
+    if not row.logs:
         return {}
-    effects = np.column_stack(list(row.values()))
-    n, count = effects.shape
+    effects = np.column_stack(list(row.logs.values()))
+    n, _ = effects.shape
     if n < 2:
         reason = "fewer than two blocks have every variant that it needs"
         return {
-            name: Effect(question=question, name=name, n=n, ratio=exp(float(logs.mean())) if n else nan, reason=reason)
-            for name, logs in row.items()
+            name: Effect(
+                question=question, name=name, n=n, ratio=ratio_of(float(logs.mean())) if n else nan, reason=reason
+            )
+            for name, logs in row.logs.items()
         }
     estimates = joint(effects, 1 - options.alpha, options.seed)
-    same = adjust([p_equivalent(effects[:, i], options.delta) for i in range(count)], "holm")
     spreads = effects.std(axis=0, ddof=1)
     return {
         name: Effect(
             question=question,
             name=name,
             n=n,
-            ratio=exp(float(estimates.estimates[i])),
-            low=exp(float(estimates.low[i])),
-            high=exp(float(estimates.high[i])),
+            ratio=ratio_of(float(estimates.estimates[i])),
+            low=ratio_of(float(estimates.low[i])),
+            high=ratio_of(float(estimates.high[i])),
             p=float(estimates.p[i]),
-            p_equivalent=same[i],
-            detectable=detectable(float(spreads[i]), n, options.strictest(tests) / count),
+            p_equivalent=p_equivalent(effects[:, i], options.delta, row.resolution),
+            detectable=detectable(float(spreads[i]), n, rule),
         )
-        for i, name in enumerate(row)
+        for i, name in enumerate(row.logs)
     }

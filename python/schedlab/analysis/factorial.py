@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from schedlab.analysis import cells
-from schedlab.analysis.cells import Failures
-from schedlab.analysis.effects import Effect, judge_effects
+from schedlab.analysis.cells import Blocks, Recorded
+from schedlab.analysis.effects import Effect, MeasuredRow, judge_effects
 from schedlab.analysis.rows import Layout as Layout  # noqa: PLC0414 - re-exported for callers that judge
+from schedlab.analysis.sequential import Course
 from schedlab.analysis.verdicts import Options, Question
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,8 @@ def effects(
     questions: Sequence[Question],
     layout: Layout,
     options: Options,
-    failures: Failures | None = None,
+    recorded: Recorded | None = None,
+    taken: Course | None = None,
 ) -> list[SwitchEffect]:
     """Return the effects in each row, rows in their order, main effects first.
 
@@ -83,20 +84,22 @@ def effects(
         questions: the rows.
         layout: switches and their settings in each variant.
         options: options of the analysis.
-        failures: failed and recorded trials of each cell. A variant with more than 5 % failed trials in a row is left
-            out of that row, as is a variant without measurements. Effects that need it have a reason only.
+        recorded: recorded trials. A variant that lost more than 5 % of its trials in a row is left out of that row, as
+            is a variant without measurements. Effects that need it have a reason only.
+        taken: the interim analysis of a sequential or an interrupted run, whose blocks count.
 
     Each row uses the blocks in which all its variants were measured. Estimates are least-squares in each block, which
-    are plain differences of means in a full design. Intervals are simultaneous over the effects of a row; p values are
-    adjusted over them, then over rows as the options say.
+    are plain differences of means in a full design. Intervals are simultaneous over the effects of a row, p values are
+    adjusted over the effects of all rows.
     """
-    means = cells.block_means(samples)
-    terms = contrasts(layout)
-    drafts = [_draft(question, layout, terms, means, failures or {}) for question in questions]
-    judged = judge_effects(questions, [logs for logs, _ in drafts], options)
+    last = taken.blocks if taken is not None and taken.taken else None
+    blocks, terms = Blocks(samples, recorded, last), contrasts(layout)
+    rows = [MeasuredRow(question, list(layout.runs), blocks) for question in questions]
+    measured, worst = zip(*(row.effects(_weights(layout, row.variants, terms)) for row in rows), strict=True)
+    judged = judge_effects(questions, measured, options, worst, taken)
     return [
-        _switch_effect(question, term, of_row, reason)
-        for question, of_row, (_, reason) in zip(questions, judged, drafts, strict=True)
+        _switch_effect(question, term, of_row, "; ".join(row.faults) or "no block has every variant")
+        for question, of_row, row in zip(questions, judged, rows, strict=True)
         for term in terms
     ]
 
@@ -112,28 +115,10 @@ def _column(layout: Layout, variants: Sequence[str], term: tuple[str, ...]) -> F
     return np.array([np.prod([1.0 if layout.runs[variant][i] else -1.0 for i in places]) for variant in variants])
 
 
-def _draft(
-    question: Question,
-    layout: Layout,
-    terms: Sequence[Contrast],
-    means: Mapping[cells.Key, Mapping[int, float]],
-    failures: Failures,
-) -> tuple[dict[str, Floats], str]:
-    """Return one row's estimable effects on the log scale by block, and the reason why others are not estimable."""
-    row = (question.workload, question.parameters, question.metric)
-    blocks_of = {name: means.get((*row, name), {}) for name in layout.runs}
-    faults = {name: cells.fault(*row[:2], name, blocks, failures) for name, blocks in blocks_of.items()}
-    measured = [name for name in layout.runs if not faults[name]]
-    reason = "; ".join(fault for fault in faults.values() if fault) or "no block has every variant"
-    shared = sorted(set.intersection(*(set(blocks_of[name]) for name in measured))) if measured else []
-    if not shared:
-        return {}, reason
-    logs = np.log(np.array([[blocks_of[name][block] for name in measured] for block in shared]))
-    return {name: logs @ weights for name, weights in _weights(layout, measured, terms).items()}, reason
-
-
 def _weights(layout: Layout, measured: Sequence[str], terms: Sequence[Contrast]) -> dict[str, Floats]:
     """Return the least-squares weights of a block's log values for each effect that these variants determine."""
+    if not measured:
+        return {}
     model = np.column_stack([np.ones(len(measured)), *(_column(layout, measured, term.switches) for term in terms)])
     inverse = np.linalg.pinv(model)
     # A coefficient is estimable if the fit of a response that consists of it alone returns it.

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from schedlab.results import Cell, Table, TableRow
+from schedlab.results.imported import Cell, Table, TableRow
 
 _NUMBER = re.compile(r"(?P<mantissa>\d[\d,']*(?:\.(?P<decimals>\d*))?|\.(?P<only>\d+))(?:[eE](?P<exponent>[+-]?\d+))?")
 _BINARY = 1e-9

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-Correction = Literal["holm", "benjamini-hochberg", "none"]
+Correction = Literal["max-t", "holm", "benjamini-hochberg", "none"]
+"""``max-t`` is a joint test of all rows by whole blocks (``simultaneous.py``); the others correct single p values."""
 
 
 def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
@@ -13,11 +14,12 @@ def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
 
     ``holm`` bounds the probability of any false alarm (Holm 1979), ``benjamini-hochberg`` the share of false alarms
     among all alarms (Benjamini & Hochberg 1995). The latter is scipy's and is imported only here, as loading
-    ``scipy.stats`` takes longer than a whole report. scipy has no Holm correction.
+    ``scipy.stats`` takes longer than a whole report. scipy has no Holm correction. p values that cannot be tested
+    jointly, those of equivalence and of unpaired columns, are corrected by Holm under ``max-t``.
     """
     if correction == "none" or not p_values:
         return list(p_values)
-    if correction == "holm":
+    if correction in ("holm", "max-t"):
         return _holm(p_values)
     from scipy.stats import false_discovery_control
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log1p, nan, sqrt
+from math import exp, inf, log, log1p, nan, sqrt
+from sys import float_info
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from schedlab.analysis.signflip import interval
+
+LARGEST_LOG = log(float_info.max)
+"""Logarithm of the largest double, 709.8."""
+
+EQUIVALENT_FROM = 6
+"""Least number of blocks, or of values in either group, that can show equivalence."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,11 @@ class Estimate:
     high: float
     spread: float
     blocks: int
+
+
+def ratio_of(logarithm: float) -> float:
+    """Return e to this power: inf beyond the largest double, as in floating-point division."""
+    return exp(logarithm) if logarithm < LARGEST_LOG else inf
 
 
 def log_ratios(baseline: dict[int, float], variant: dict[int, float]) -> NDArray[np.float64]:
@@ -53,23 +65,27 @@ def estimate(ratios: NDArray[np.float64], confidence: float, seed: int = 0) -> E
         return Estimate(nan, nan, nan, nan, 0)
     mean = float(ratios.mean())
     if n == 1:
-        return Estimate(exp(mean), nan, nan, nan, 1)
+        return Estimate(ratio_of(mean), nan, nan, nan, 1)
     spread = float(ratios.std(ddof=1))
     half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * spread / sqrt(n)
     low, high = interval(ratios, confidence, seed) or (mean - half, mean + half)
-    return Estimate(exp(mean), exp(low), exp(high), spread, n)
+    return Estimate(ratio_of(mean), ratio_of(low), ratio_of(high), spread, n)
 
 
-def p_equivalent(ratios: NDArray[np.float64], delta: float) -> float:
+def p_equivalent(ratios: NDArray[np.float64], delta: float, resolution: float = 0.0) -> float:
     """Return p of "the ratio lies outside 1 ± delta", by two one-sided t tests (Schuirmann 1987).
 
-    The margins are ±log(1 + delta), which are symmetric in variant and baseline. p is 1 below two blocks.
+    The margins are ±log(1 + delta), which are symmetric in variant and baseline. ``resolution`` is one step of the
+    metric, relative to its values. Log-ratios that spread less than a step can hide a change of one step, by which the
+    margins are narrower then. p is 1 below six blocks, where equal values may be chance.
     """
     n = len(ratios)
-    if n < 2:
+    if n < EQUIVALENT_FROM:
         return 1.0
-    mean, margin = float(ratios.mean()), log1p(delta)
-    error = float(ratios.std(ddof=1)) / sqrt(n)
-    if error == 0:
+    mean, margin, spread = float(ratios.mean()), log1p(delta), float(ratios.std(ddof=1))
+    if spread < resolution:
+        margin -= resolution
+    error = spread / sqrt(n)
+    if margin <= 0 or error == 0:
         return 0.0 if abs(mean) < margin else 1.0
     return float(max(stdtr(n - 1, (mean - margin) / error), stdtr(n - 1, (-margin - mean) / error)))

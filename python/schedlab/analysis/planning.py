@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isinf, isnan, sqrt
 
-from schedlab.analysis.resolution import blocks_needed, detectable
+from schedlab.analysis.resolution import Rule, blocks_needed, detectable
 from schedlab.analysis.variance import Noise
 from schedlab.analysis.verdicts import Question
 
@@ -16,11 +16,11 @@ MOST_ITERATIONS = 64
 
 @dataclass(frozen=True)
 class Wanted:
-    """The effect to find (0.01 is 1 %), the power, and the level for a single row."""
+    """The effect to find (0.01 is 1 %), the power, and the rule for a row that alone differs."""
 
     effect: float
     power: float
-    level: float
+    rule: Rule
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def row_plan(
     return RowPlan(
         question=question,
         noise=noise,
-        detectable=detectable(spread, blocks, wanted.level, wanted.power) if known else spread,
-        blocks=blocks_needed(spread, wanted.effect, wanted.level, 1, wanted.power) if known else None,
+        detectable=detectable(spread, blocks, wanted.rule, wanted.power) if known else spread,
+        blocks=blocks_needed(spread, wanted.effect, wanted.rule, wanted.power) if known else None,
         best_iterations=best_iterations(noise, cost_ratio),
     )
 
@@ -112,7 +112,7 @@ def size_for(rows: Sequence[RowPlan], iterations: int, wanted: Wanted, costs: Co
     most = 0
     for row in rows:
         spread = row.noise.of_ratio(iterations)
-        needed = None if isnan(spread) else blocks_needed(spread, wanted.effect, wanted.level, 1, wanted.power)
+        needed = None if isnan(spread) else blocks_needed(spread, wanted.effect, wanted.rule, wanted.power)
         if needed is None:
             return None
         most = max(most, needed)

@@ -1,4 +1,4 @@
-"""Rows of a report, switches of a factorial, and the words of a verdict.
+"""Rows of a report, and switches of a factorial.
 
 The store saves questions and layouts without judging them, so that this module imports no statistics.
 """
@@ -7,22 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-from schedlab.kinds import Direction
-
-
-class Word(StrEnum):
-    """A verdict in one word. ``docs/verdicts.md`` defines each word."""
-
-    BETTER = "better"
-    WORSE = "worse"
-    EQUIVALENT = "equivalent"
-    INCONCLUSIVE = "inconclusive"
-
-
-DIFFERENT = (Word.BETTER, Word.WORSE)
-"""The words that assert a difference."""
+from schedlab.results.metrics import Direction
 
 
 @dataclass(frozen=True)

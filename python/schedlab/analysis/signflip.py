@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, floor
@@ -15,6 +16,9 @@ EXACT_UP_TO = 16
 DRAWS = 19_999
 """Number of random flips beyond that: p near 0.05 then has a binomial standard error of about 0.0015."""
 
+AT_ONCE = 1 << 17
+"""Values of a chunk of flips, 1 MB as doubles, which fits into a cache: tests of 2,000 blocks need no more memory."""
+
 
 def p_value(differences: NDArray[np.float64], seed: int) -> float:
     """Return the two-sided p of "the differences are symmetric around 0", by flipping each block's sign.
@@ -27,23 +31,33 @@ def p_value(differences: NDArray[np.float64], seed: int) -> float:
     reaches the observed sum, p is at most Hoeffding's bound for such sums (1963, theorem 2), so that runs with many
     blocks can have verdicts over many rows. 1 for an empty input.
     """
-    n = len(differences)
+    return float(p_values(differences[:, None], seed)[0])
+
+
+def p_values(differences: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """Return :func:`p_value` of each column; ``differences`` has shape (blocks, columns)."""
+    n, count = differences.shape
     if n == 0:
-        return 1.0
-    total = float(differences.sum())
+        return np.ones(count)
+    total = differences.sum(axis=0)
     # Sums that differ by rounding alone count as equal. Otherwise the observed flip may not count itself.
-    slack = 1e-12 * float(np.abs(differences).sum())
-    sums = np.abs(total - 2 * (flips(n, seed).flipped @ differences))
-    hits = int(np.count_nonzero(sums >= abs(total) - slack))
+    least = np.abs(total) - 1e-12 * np.abs(differences).sum(axis=0)
+    hits, drawn = np.zeros(count, dtype=np.int64), flips(n, seed)
+    for chunk in drawn.chunks(count):
+        hits += np.count_nonzero(np.abs(total - 2 * (chunk @ differences)) >= least, axis=0)
     if n <= EXACT_UP_TO:
         return hits / float(2**n)
-    drawn = (hits + 1) / (DRAWS + 1)
-    return drawn if hits else min(drawn, 2.0 * exp(-(total**2) / (2 * float((differences**2).sum()))))
+    square = np.maximum((differences**2).sum(axis=0), np.finfo(np.float64).tiny)
+    bound = np.where(hits == 0, 2.0 * np.exp(-(total**2) / (2 * square)), 1.0)
+    return np.minimum((hits + 1) / (DRAWS + 1), bound)
 
 
-def smallest_p(blocks: int) -> float:
-    """Return the smallest possible result of :func:`p_value`, that of blocks whose differences have the same sign."""
-    return 2 / float(2**blocks) if blocks <= EXACT_UP_TO else min(1 / (DRAWS + 1), 2 * exp(-blocks / 2))
+def smallest_p(blocks: int, rows: int = 1) -> float:
+    """Return the smallest possible p of one of ``rows`` rows that are tested together, all of its blocks agreeing.
+
+    For a single row it is that of :func:`p_value`, for several that of ``step_down`` in ``simultaneous.py``.
+    """
+    return 2 / float(2**blocks) if blocks <= EXACT_UP_TO else min(1 / (DRAWS + 1), 2 * rows * exp(-blocks / 2))
 
 
 def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> tuple[float, float] | None:
@@ -57,7 +71,7 @@ def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> 
     if n == 0:
         return None
     drawn, exact = flips(n, seed), n <= EXACT_UP_TO
-    sums = drawn.flipped @ differences
+    sums = drawn.sums(differences)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums / drawn.sizes
         if not exact:
@@ -77,16 +91,31 @@ def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> 
 class Flips:
     """The blocks that each flip flips, as 0 and 1, shape (flips, blocks), and their number, shape (flips,)."""
 
-    flipped: NDArray[np.float64]
+    flipped: NDArray[np.int8]
     sizes: NDArray[np.float64]
+
+    def chunks(self, columns: int = 1) -> Iterator[NDArray[np.float64]]:
+        """Yield the flips in chunks, as doubles of shape (part, blocks), for products with so many columns."""
+        part = max(1, AT_ONCE // max(self.flipped.shape[1], columns))
+        for start in range(0, len(self.flipped), part):
+            yield self.flipped[start : start + part].astype(np.float64)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of the flipped blocks' values under each flip.
+
+        Values of shape (blocks,) give shape (flips,), values of shape (blocks, columns) give (flips, columns).
+        """
+        return np.concatenate([chunk @ values for chunk in self.chunks()])
 
 
 @lru_cache(maxsize=8)
 def flips(blocks: int, seed: int) -> Flips:
     """Return all flips, or the drawn ones. They are made once and used for every row."""
     if blocks <= EXACT_UP_TO:
-        flipped = (np.arange(2**blocks)[:, None] >> np.arange(blocks)) & 1
+        flipped = ((np.arange(2**blocks, dtype=np.int32)[:, None] >> np.arange(blocks, dtype=np.int32)) & 1).astype(
+            np.int8
+        )
     else:
         generator = np.random.Generator(np.random.PCG64(seed))
         flipped = generator.integers(0, 2, size=(DRAWS, blocks), dtype=np.int8)
-    return Flips(flipped.astype(np.float64), flipped.sum(axis=1).astype(np.float64))
+    return Flips(flipped, flipped.sum(axis=1, dtype=np.int64).astype(np.float64))

@@ -1,11 +1,13 @@
-"""Simultaneous inference on several effects from the same blocks: steps of a stack, effects of a factorial.
+"""Simultaneous inference on several effects from the same blocks: rows of a variant, steps of a stack, switches.
 
-A block's effects share measurements, so that they are dependent. Flipping the signs of a whole block preserves the
-dependence. Each effect is compared with the largest of all effects under such flips (Westfall & Young 1993, max-T).
+A block's effects share conditions and measurements, so that they are dependent. Flipping the signs of a whole block
+preserves the dependence. Each effect is compared with the largest of all effects under such flips (Westfall & Young
+1993, max-T). The smallest p is that of a single effect, whatever the number of effects: 2/2ⁿ for n blocks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf, sqrt
 
@@ -42,33 +44,63 @@ def joint(effects: Floats, confidence: float, seed: int) -> Joint:
     drawn = flips(len(effects), seed)
     centred = effects - effects.mean(axis=0)
     low, high = _intervals(effects, _flipped(centred, drawn), drawn, confidence)
-    return Joint(effects.mean(axis=0), low, high, _step_down(effects, drawn))
+    return Joint(effects.mean(axis=0), low, high, step_down(effects, seed))
 
 
-def _scale(effects: Floats) -> Floats:
-    """Return n times the root mean square of each effect, which no flip changes; 1 for an effect of 0 in all blocks."""
-    size = len(effects) * np.sqrt((effects**2).mean(axis=0))
-    return np.asarray(np.where(size > 0, size, 1.0))
+def by_block(effects: Sequence[Mapping[int, float]]) -> Floats:
+    """Return effects by block as a matrix of shape (blocks, effects), 0 where an effect lacks the block."""
+    blocks = sorted({block for effect in effects for block in effect})
+    values = [[effect.get(block, 0.0) for effect in effects] for block in blocks]
+    return np.array(values, dtype=np.float64).reshape(len(blocks), len(effects))
+
+
+def step_down(effects: Floats, seed: int) -> Floats:
+    """Return each effect's p, adjusted over all effects: the probability of any false alarm is at most α.
+
+    Westfall & Young's free step-down: the effect with the largest |Σd| / √Σd² is compared with the largest of all
+    effects under each flip, the next with the largest of the rest. That statistic is monotonic in Student's |t|, and no
+    flip changes its denominator. Where effects share a measurement (a common baseline, the steps of a stack), the bound
+    holds for symmetric noise; the study has skewed noise too.
+
+    Args:
+        effects: shape (blocks, effects), differences whose signs are flipped by whole blocks; 0 where an effect lacks
+            the block.
+        seed: random seed of the drawn flips, used only beyond 16 blocks.
+
+    p is exact if all flips are listed, else (b+1)/(m+1). If no drawn flip reaches an effect, its p is at most the
+    number of compared effects times Hoeffding's bound for one of them (1963, theorem 2).
+    """
+    n, count = effects.shape
+    if n == 0 or count == 0:
+        return np.ones(count)
+    size = np.sqrt((effects**2).sum(axis=0))
+    scaled = effects / np.where(size > 0, size, 1.0)
+    observed = np.abs(scaled.sum(axis=0))
+    # From the smallest effect up, so that the maxima are cumulative.
+    order = np.argsort(observed, kind="stable")
+    scaled, observed = scaled[:, order].T, observed[order]
+    total, least = scaled.sum(axis=1)[:, None], observed[:, None] - 1e-11
+    hits, drawn = np.zeros(count, dtype=np.int64), flips(n, seed)
+    if n <= EXACT_UP_TO:
+        # The other half of the flips inverts the signs of these sums.
+        drawn = Flips(drawn.flipped[: 2 ** (n - 1)], drawn.sizes[: 2 ** (n - 1)])
+    for chunk in drawn.chunks(count):
+        under = np.abs(total - 2 * (scaled @ chunk.T))
+        hits += np.count_nonzero(np.maximum.accumulate(under, axis=0) >= least, axis=1)
+    if n <= EXACT_UP_TO:
+        p = hits / float(2 ** (n - 1))
+    else:
+        bound = np.where(hits == 0, 2.0 * np.arange(1, count + 1) * np.exp(-(observed**2) / 2), 1.0)
+        p = np.minimum((hits + 1) / (DRAWS + 1), bound)
+    adjusted = np.empty(count)
+    adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
+    return adjusted
 
 
 def _flipped(effects: Floats, drawn: Flips) -> Floats:
-    """Return |sum| / scale of each effect under each flip, shape (flips, effects); monotonic in Student's |t|."""
-    return np.asarray(np.abs(effects.sum(axis=0) - 2 * (drawn.flipped @ effects)) / _scale(effects))
-
-
-def _step_down(effects: Floats, drawn: Flips) -> Floats:
-    """Return p by Westfall & Young's free step-down: the largest effect against all, the next against the rest."""
-    observed, under = np.abs(effects.sum(axis=0)) / _scale(effects), _flipped(effects, drawn)
-    exact = len(effects) <= EXACT_UP_TO
-    found, worst = np.empty(effects.shape[1]), 0.0
-    order = np.argsort(-observed, kind="stable")
-    # From the smallest up, so that the maxima are cumulative.
-    maxima = np.maximum.accumulate(under[:, order[::-1]], axis=1)[:, ::-1]
-    for rank, i in enumerate(order):
-        hits = int(np.count_nonzero(maxima[:, rank] >= observed[i] - 1e-12))
-        worst = max(worst, hits / len(under) if exact else (hits + 1) / (DRAWS + 1))
-        found[i] = worst
-    return found
+    """Return |Σd| / √(nΣd²) of each effect under each flip, shape (flips, effects)."""
+    size = np.sqrt(len(effects) * (effects**2).sum(axis=0))
+    return np.asarray(np.abs(effects.sum(axis=0) - 2 * drawn.sums(effects)) / np.where(size > 0, size, 1.0))
 
 
 def _intervals(effects: Floats, others: Floats, drawn: Flips, confidence: float) -> tuple[Floats, Floats]:
@@ -85,7 +117,7 @@ def _intervals(effects: Floats, others: Floats, drawn: Flips, confidence: float)
     k = floor((1 - confidence) * (len(others) if exact else DRAWS + 1) * (1 + 1e-12)) + exact
     if k < 1 + 2 * exact:
         return low, high
-    sums = drawn.flipped @ effects
+    sums = drawn.sums(effects)
     with np.errstate(invalid="ignore", divide="ignore"):
         flipped_mean = sums / drawn.sizes[:, None]
         unflipped_mean = (effects.sum(axis=0) - sums) / (n - drawn.sizes)[:, None]

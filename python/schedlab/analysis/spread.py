@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from schedlab.analysis.cells import block_means
-from schedlab.analysis.rows import DIFFERENT
-from schedlab.analysis.verdicts import Verdict
+from schedlab.analysis.verdicts import DIFFERENT, Verdict
 from schedlab.analysis.warnings import Kind, Warning
 
 FEWEST = 12

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from schedlab.analysis.gains import Recomputed, SummaryTest, recompute, summary_test
-from schedlab.results import Cell, Table, TableRow
+from schedlab.results.imported import Cell, Table, TableRow
 
 
 @dataclass(frozen=True)

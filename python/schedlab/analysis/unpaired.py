@@ -8,20 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, expm1, inf, isnan, log1p, nan
+from math import expm1, inf, isnan, log1p, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from schedlab.analysis.multiplicity import adjust
+from schedlab.analysis.paired import EQUIVALENT_FROM, ratio_of
 from schedlab.analysis.resolution import POWER
-from schedlab.analysis.rows import Word
-from schedlab.analysis.verdicts import Evidence, Options, Question, Verdict, correct, families, tests_of
+from schedlab.analysis.verdicts import Options, Question, Verdict, Word, families, tests_of, word
 from schedlab.analysis.warnings import Kind, Warning
 from schedlab.analysis.welch import Moments, welch
 
 Floats = NDArray[np.float64]
 
+SMALL, EVEN_BELOW = 4, 10
+"""Sizes of the smaller group: below the first there is a warning, below the second if the other is twice as large."""
+
 NO_SPREAD = "neither column has any spread: no test is possible"
+
+
+NOT_FINITE = "a value is not a finite number: no test is possible"
 
 
 @dataclass(frozen=True)
@@ -81,18 +88,38 @@ def judge_unpaired(
     ``n`` is the size of the smaller group. ``blocks_needed`` is None: more of the same figures would not rule out an
     effect of the order.
     """
-    options = replace(options, looks=())
+    # Without blocks there is nothing to flip jointly.
+    correction = "holm" if options.correction == "max-t" else options.correction
+    options = replace(options, looks=(), correction=correction)
     comparing = [name for name in names[1:] if name != control]
     tests = tests_of(len(rows), len(comparing), options)
-    raw: dict[tuple[int, str], tuple[Verdict, Evidence]] = {}
+    raw: dict[tuple[int, str], Verdict] = {}
     for place, name in enumerate(names[1:], start=1):
         compared = _compare(rows, names[0], name, place, options, tests, ranks)
-        raw |= {(i, name): (replace(verdict, control=name == control), e) for i, (verdict, e) in enumerate(compared)}
+        raw |= {(i, name): replace(verdict, control=name == control) for i, verdict in enumerate(compared)}
     verdicts: dict[tuple[int, str], Verdict] = {}
     for family in families(comparing, control, options):
         keys = [key for key in raw if key[1] in family]
-        verdicts |= zip(keys, correct([raw[key] for key in keys], options, tests), strict=True)
+        verdicts |= zip(keys, _corrected([raw[key] for key in keys], options), strict=True)
     return [verdicts[i, name] for i in range(len(rows)) for name in names[1:]]
+
+
+def _corrected(verdicts: Sequence[Verdict], options: Options) -> list[Verdict]:
+    """Adjust a family's p values and set the words. A row without a p counts as a test too."""
+    p_values = [
+        [1.0 if isnan(p) else p for p in of_kind]
+        for of_kind in ([v.p for v in verdicts], [v.p_equivalent for v in verdicts])
+    ]
+    different, same = (adjust(of_kind, options.correction) for of_kind in p_values)
+    return [
+        verdict
+        if isnan(verdict.p)
+        else replace(
+            verdict, p_adjusted=p, p_equivalent=p_same,
+            word=word(verdict.question, verdict.ratio, p, p_same, options.alpha),
+        )
+        for verdict, p, p_same in zip(verdicts, different, same, strict=True)
+    ]  # fmt: skip
 
 
 def unpaired_warnings(rows: Sequence[UnpairedRow], names: Sequence[str]) -> Iterator[Warning]:
@@ -101,9 +128,28 @@ def unpaired_warnings(rows: Sequence[UnpairedRow], names: Sequence[str]) -> Iter
         return
     others = f"{', '.join(names[1:3])}{' and others' if len(names) > 3 else ''}"
     yield Kind.UNPAIRED.warning(columns=others, baseline=names[0])
+    sizes = [
+        sorted((len(row.groups[0].values), len(other.values)))
+        for row in rows
+        for other in row.groups[1:]
+        if row.groups[0] is not None and other is not None
+    ]
+    unreliable = [(small, large) for small, large in sizes if small > 1 and _unreliable(small, large)]
+    if unreliable:
+        small, large = min(unreliable, key=lambda pair: (pair[0], -pair[1]))
+        yield Kind.GROUPS.warning(columns=others, baseline=names[0], small=small, large=large)
     pooled = [name for i, name in enumerate(names) if any(_pooled(row.groups[i]) for row in rows)]
     if pooled:
         yield Kind.POOLED.warning(pooled=len(pooled), columns=len(names))
+
+
+def _unreliable(small: int, large: int) -> bool:
+    """Return whether Welch's test errs with groups of these sizes for skewed figures or for outliers.
+
+    In simulations of log-normal delays a nominal 5 % is 13 % for 3 against 20 values, 7 % for 6 against 20, and 5 %
+    from 10 against 20 on; two or three values tell next to nothing about their spread.
+    """
+    return small < SMALL or (small < EVEN_BELOW and large > 2 * small)
 
 
 def _pooled(group: Group | None) -> bool:
@@ -112,31 +158,31 @@ def _pooled(group: Group | None) -> bool:
 
 def _compare(
     rows: Sequence[UnpairedRow], baseline: str, variant: str, place: int, options: Options, tests: int, ranks: bool
-) -> list[tuple[Verdict, Evidence]]:
+) -> list[Verdict]:
     """Compare one column with the baseline in all rows, before any correction."""
     untested = [_described(row, baseline, variant, place, options) for row in rows]
     usable = [i for i, verdict in enumerate(untested) if not verdict.reason]
     pairs = [(_values(rows[i].groups[0]), _values(rows[i].groups[place])) for i in usable]
     test = welch(*(Moments.of([np.log(pair[side]) for pair in pairs]) for side in (0, 1)))
     half, p, p_same = test.half(1 - options.alpha), test.p, test.p_within(log1p(options.delta))
-    detectable = test.detectable(options.strictest(tests), POWER)
-    results = [(verdict, Evidence()) for verdict in untested]
+    detectable = test.detectable(options.rule(tests).level, POWER)
+    results = list(untested)
     for k, i in enumerate(usable):
         difference = float(test.difference[k])
-        verdict = replace(untested[i], ratio=exp(difference))
+        verdict = replace(untested[i], ratio=ratio_of(difference))
         if isnan(p[k]):
-            results[i] = (replace(verdict, reason=NO_SPREAD), Evidence())
+            results[i] = replace(verdict, reason=NO_SPREAD)
             continue
         verdict = replace(
             verdict,
-            low=exp(difference - half[k]),
-            high=exp(difference + half[k]),
+            low=ratio_of(difference - half[k]),
+            high=ratio_of(difference + half[k]),
             p=float(p[k]),
             p_mann_whitney=mann_whitney(*pairs[k]) if ranks else nan,
-            p_equivalent=float(p_same[k]),
+            p_equivalent=float(p_same[k]) if verdict.n >= EQUIVALENT_FROM else 1.0,
             detectable=expm1(detectable[k]) if detectable[k] < 100 else inf,
         )
-        results[i] = (verdict, Evidence((verdict.p,), (verdict.p_equivalent,)))
+        results[i] = verdict
     return results
 
 
@@ -152,10 +198,12 @@ def _described(row: UnpairedRow, baseline: str, variant: str, place: int, option
     columns = ((baseline, below), (variant, above))
     if missing := [name for name, values in columns if not len(values)]:
         return replace(verdict, reason=f"no measurement of {' and '.join(missing)}")
+    if not (np.isfinite(below).all() and np.isfinite(above).all()):
+        return replace(verdict, reason=NOT_FINITE)
     if np.any(below <= 0) or np.any(above <= 0):
         return replace(verdict, reason="a value of 0 or below has no ratio")
     if few := [name for name, values in columns if len(values) < 2]:
-        ratio = exp(float(np.log(above).mean() - np.log(below).mean()))
+        ratio = ratio_of(float(np.log(above).mean() - np.log(below).mean()))
         return replace(verdict, ratio=ratio, reason=f"one value of {' and of '.join(few)}: no spread to judge by")
     return verdict
 

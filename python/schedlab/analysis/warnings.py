@@ -62,7 +62,7 @@ class Kind(StrEnum):
     )
     OUTLIERS = (
         "outliers",
-        "outside Tukey's fences: {blocks}",
+        "outside the fences around the quartiles: {blocks}",
         "nothing was dropped; look at those blocks, and use more blocks if they recur",
     )
     SPREAD = (
@@ -114,6 +114,11 @@ class Kind(StrEnum):
         "pooled-samples",
         "{pooled} of {columns} columns have one block only; its samples stood in for independent ones",
         "samples of one block resemble each other, so p is too small: import or measure several blocks",
+    )
+    GROUPS = (
+        "small-groups",
+        "{columns} and {baseline} have groups too small or too unequal for the test: {small} against {large} values",
+        "p errs with such groups, by up to 26 %: import more values of the smaller group",
     )
     GOVERNOR = (
         "governor",

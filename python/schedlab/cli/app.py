@@ -24,11 +24,12 @@ from schedlab.cli import (
     workloads,
 )
 from schedlab.cli.console import make, make_streams_safe
+from schedlab.cli.recovery import recover_at_start
 from schedlab.errors import Exit, SchedlabError
 
 app = typer.Typer(
     name="schedlab",
-    help="The laboratory for Linux scheduler changes: does it help, where, by how much, and which part does it?",
+    help="The laboratory for Linux scheduler changes: does a change help, where, by how much, and through which part?",
     epilog="Exit codes: 0 fine, 1 a regression (with --fail-on worse), 2 usage, 3 cannot run here, 4 trials failed, "
     "70 a bug in schedlab, 129, 130 or 143 ended by a signal.",
     no_args_is_help=True,
@@ -65,6 +66,7 @@ def run() -> None:
     """Run the command line. Every error ends in a message and a documented exit code."""
     make_streams_safe()
     try:
+        recover_at_start(sys.argv[1:])
         app()
     except BrokenPipeError:
         # The reader of the pipe has ended (``| head``), so no more output is wanted.
@@ -72,9 +74,8 @@ def run() -> None:
     except SchedlabError as error:
         _fail(error)
     except OSError as error:
-        _fail(
-            SchedlabError(error.strerror or str(error), where=error.filename or "", todo="free space, or check rights")
-        )
+        todo = "free space, or check your rights"
+        _fail(SchedlabError(error.strerror or str(error), where=error.filename or "", todo=todo))
     except Exception as error:
         if "sqlalchemy" in sys.modules and (explained := _store_error(error)) is not None:
             _fail(explained)

@@ -52,7 +52,7 @@ def compare(
 
     gc.disable()
     from schedlab.cli.report_output import Scope, present
-    from schedlab.comparison.columns import choose, refuse
+    from schedlab.findings.columns import choose, refuse
     from schedlab.store.file import open_store
     from schedlab.store.selection import named_apart, with_baseline
 

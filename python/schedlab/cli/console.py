@@ -1,29 +1,47 @@
-"""The consoles of the command line. Text from users and benchmarks is never interpreted as markup."""
+"""The consoles of the command line. Neither they nor the terminal interpret text from users and benchmarks."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Iterator
+from typing import Any, Literal
 
 from rich.console import Console as RichConsole
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from schedlab.cli.escape import escaped
 
 NARROWEST = 80
 """Columns of the narrowest console. Tables would lose columns below; a narrower terminal wraps their lines instead."""
 
 
 class Console(RichConsole):
-    """A console that prints data unchanged, and raises BrokenPipeError when the reader of its pipe has ended."""
+    """A console that escapes control characters, and raises BrokenPipeError when the reader of its pipe has ended."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Escape a string before rich computes its width; see rich."""
+        return super().render_str(escaped(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Escape the text of every segment; see rich. Segments with rich's control sequences stay as they are."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(escaped(text), style)
+
+    def out(self, *objects: Any, sep: str = " ", end: str = "\n", style: Any = None, highlight: Any = None) -> None:
+        """Escape text that rich prints without folding; see rich."""
+        super().out(*(escaped(str(each)) for each in objects), sep=sep, end=end, style=style, highlight=highlight)
 
     def on_broken_pipe(self) -> None:
-        """See :func:`schedlab.cli.app.run`."""
+        """Raise BrokenPipeError, which :func:`schedlab.cli.app.run` handles, where rich would exit."""
         raise BrokenPipeError
 
     def say(self, label: str, text: str, style: str = "yellow") -> None:
         """Print a line with a coloured label. It is never cut or folded, because it may contain a command to copy."""
-        self.print(Text.assemble((label, style), " ", text), soft_wrap=True)
+        self.print(Text.assemble((escaped(label), style), " ", escaped(text)), soft_wrap=True)
 
 
 def make(*, stderr: bool = False) -> Console:

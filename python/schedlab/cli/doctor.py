@@ -11,13 +11,12 @@ if TYPE_CHECKING:
 
 
 def doctor() -> None:
-    """Show what this machine can run, and commands that install what is missing."""
+    """Show what this machine can run, and the commands that install missing programs."""
     from schedlab.cli.console import make
-    from schedlab.cli.recovery import recover
 
     console = make()
-    recover(console)
     _machine(console)
+    _journals(console)
     _tunables(console)
     _sched_ext(console)
     _guests(console)
@@ -37,6 +36,15 @@ def _machine(console: Console) -> None:
     console.say("kernel   ", f"{kernel['release']}, clock source {kernel['clocksource']}", "bold")
     if os.geteuid() != 0:
         console.say("user     ", "not root: most tunables cannot be written", "bold")
+
+
+def _journals(console: Console) -> None:
+    """Print where damaged journals of killed runs are kept."""
+    from schedlab.files import folders
+
+    place = folders.journals() / "damaged"
+    if number := len(list(place.glob("*.jsonl"))):
+        console.say("journals ", f"{number} damaged, kept in {place}: compare their values, then delete them", "yellow")
 
 
 def _tunables(console: Console) -> None:
@@ -75,7 +83,7 @@ def _sched_ext(console: Console) -> None:
 
 def _guests(console: Console) -> None:
     """Print whether kernels can be booted here, and how realistic their speed is."""
-    from schedlab.targets.vm import initramfs, qemu, sharing
+    from schedlab.targets.vm import host_files, initramfs, qemu
 
     absent = {qemu.PACKAGE: qemu.program() is None, initramfs.BUSYBOX_PACKAGE: initramfs.busybox() is None}
     if packages := [package for package, is_absent in absent.items() if is_absent]:
@@ -83,10 +91,10 @@ def _guests(console: Console) -> None:
         return
     how = "KVM" if qemu.kvm_usable() else "emulation: a kernel behaves as on real hardware, but its timing differs"
     console.say("guests   ", f"ready by QEMU {qemu.version()}, {how}", "bold")
-    if fault := sharing.fault():
+    if fault := host_files.fault():
         console.say("         ", f"without host_files: {fault[0]}: {fault[1]}", "yellow")
     else:
-        console.say("         ", f"host_files by {sharing.daemon()}", "bold")
+        console.say("         ", f"host_files by {host_files.daemon()}", "bold")
 
 
 def _simulator(console: Console) -> bool:
@@ -105,15 +113,12 @@ def _simulator(console: Console) -> bool:
 
 
 def _workloads(console: Console) -> None:
-    from rich.table import Table
-
+    from schedlab.cli.console import table
     from schedlab.workloads import registry
     from schedlab.workloads.base import Tool
     from schedlab.workloads.tools import install_line, missing
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("workload")
-    table.add_column("here", overflow="fold")
+    listed = table("workload", "here")
     to_install: list[Tool] = []
     hindered = False
     for name in registry.names():
@@ -122,11 +127,11 @@ def _workloads(console: Console) -> None:
         reasons = [] if absent else missing_requirements(registry.adapter(name))
         hindered = hindered or bool(reasons)
         state = f"missing {', '.join(tool.program for tool in absent)}" if absent else "; ".join(reasons)
-        table.add_row(name, state or "ready")
-    console.print(table)
+        listed.add_row(name, state or "ready")
+    console.print(listed)
     if to_install:
         lines = install_line(list(dict.fromkeys(to_install))).replace("\n", "\n  ")
-        console.print(f"install what is missing:\n  {lines}", soft_wrap=True)
+        console.print(f"install the missing programs:\n  {lines}", soft_wrap=True)
     elif not hindered:
         console.print("every workload can run here")
 

@@ -12,19 +12,18 @@ from signal import SIGINT
 from sqlalchemy import Engine
 
 from schedlab.cli import console as consoles
-from schedlab.cli import plan_text, progress
-from schedlab.cli.recovery import recover
+from schedlab.cli import plan_json, plan_text, progress
 from schedlab.errors import Exit, StoreError
+from schedlab.execution.design_size import quick
 from schedlab.execution.estimate import Estimate, estimate
 from schedlab.execution.loop import download, execute, require_runnable
 from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
-from schedlab.experiment.size import quick
-from schedlab.findings import Findings, findings
+from schedlab.findings.run import Findings, findings
 from schedlab.report import text
 from schedlab.report.build import build
-from schedlab.store import reading, writing
+from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.targets.protocol import Download, Target
 from schedlab.targets.selection import choose, table_of
@@ -47,17 +46,22 @@ class Request:
     target: str | None = None
 
 
-def show_plan(request: Request) -> Exit:
+def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
     """``--dry-run``: print the plan in its order, its size, the estimated time, and what would stop it here."""
     trial_plan, _ = _plan(request, None)
     engine = open_store(request.store, create=False) if request.store.exists() else None
     target = _target(request, trial_plan.experiment)
-    plan_text.show_trials(console, trial_plan, _estimate(request, trial_plan, engine, target))
-    _show_downloads(target.downloads())
+    expected, downloads = _estimate(request, trial_plan, engine, target), target.downloads()
     missing = target.missing_requirements(trial_plan)
+    status = Exit.CANNOT_RUN if missing else Exit.FINE
+    if as_json:
+        print(plan_json.render_trials(trial_plan, expected, [each.what for each in downloads], missing))
+        return status
+    plan_text.show_trials(console, trial_plan, expected, verbose=verbose)
+    _show_downloads(downloads)
     for requirement in missing:
         console.say("cannot run here:", str(requirement))
-    return Exit.CANNOT_RUN if missing else Exit.FINE
+    return status
 
 
 def _show_downloads(wanted: Sequence[Download]) -> None:
@@ -75,7 +79,6 @@ def _show_download(what: str) -> None:
 
 def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     """Run the experiment, store its trials and print the report; return the exit code."""
-    recover(console)
     unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
     trial_plan, source = _plan(request, unfinished)
     target = _target(request, trial_plan.experiment)
@@ -131,7 +134,7 @@ def _target(request: Request, experiment: Experiment) -> Target:
     return choose(request.target, experiment, request.sysroot)
 
 
-def _plan(request: Request, unfinished: reading.Run | None) -> tuple[Plan, str]:
+def _plan(request: Request, unfinished: reader.Run | None) -> tuple[Plan, str]:
     """The plan, and the text of the file. An unfinished run keeps its seed and size."""
     experiment, source = load(request.file)
     is_quick = unfinished.quick if unfinished else request.quick
@@ -145,7 +148,7 @@ def _plan(request: Request, unfinished: reading.Run | None) -> tuple[Plan, str]:
 
 def _begin(engine: Engine, request: Request, trial_plan: Plan, source: str, target: Target) -> int:
     fingerprint = target.fingerprint()
-    new = writing.NewRun(
+    new = writer.NewRun(
         plan=trial_plan,
         target=target.name,
         kind=target.kind,
@@ -155,28 +158,28 @@ def _begin(engine: Engine, request: Request, trial_plan: Plan, source: str, targ
         fingerprint=fingerprint,
         fingerprint_hash=target.fingerprint_hash(fingerprint),
     )
-    return writing.begin(engine, new)
+    return writer.begin(engine, new)
 
 
-def _unfinished(engine: Engine, request: Request) -> reading.Run:
+def _unfinished(engine: Engine, request: Request) -> reader.Run:
     """Return the newest incomplete run of this file; StoreError when it does not exist or cannot continue here."""
     experiment, source = load(request.file)
     where, name = str(request.store), experiment.experiment.name
-    waiting = [run for run in reading.runs(engine) if run.name == name and run.state != "complete"]
+    waiting = [run for run in reader.runs(engine) if run.name == name and run.state != "complete"]
     if not waiting:
-        raise StoreError(f"contains no unfinished run of {name!r}", where=where, todo="run it without --resume")
+        raise StoreError(f"contains no unfinished run of {name!r}", where=where, todo="start a new run: omit --resume")
     run = next((run for run in waiting if run.experiment_file == source), None)
     if run is None:
         raise StoreError(
             f"run {waiting[0].id} was made from another version of {request.file}",
             where=where,
-            todo="put the file back as it was ('schedlab runs --file RUN' prints it) or start a new run",
+            todo="restore the file ('schedlab runs --file RUN' prints it), or start a new run",
         )
     if (request.seed is not None and request.seed != run.seed) or (request.quick and not run.quick):
         raise StoreError(
             f"run {run.id} has seed {run.seed} and is {'quick' if run.quick else 'of full size'}",
             where=where,
-            todo="--resume keeps both: leave --seed and --quick away, or start a new run",
+            todo="omit --seed and --quick, which --resume keeps, or start a new run",
         )
     target = _target(request, experiment)
     if run.target == target.name:
@@ -187,6 +190,6 @@ def _unfinished(engine: Engine, request: Request) -> reading.Run:
         raise StoreError(
             f"run {run.id} was begun on another machine or configuration: {changed}",
             where=where,
-            todo="go on there, or start a new run here: trials of two machines do not make one run",
+            todo="resume on that machine, or start a new run here: a run has trials of one machine only",
         )
     return run

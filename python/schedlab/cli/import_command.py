@@ -16,9 +16,9 @@ from schedlab.cli.options import Tables, store_path
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
     from schedlab.importers.outline import Outline
-    from schedlab.kinds import Direction
-    from schedlab.results import Import
-    from schedlab.store.reading import Run
+    from schedlab.results.imported import Import
+    from schedlab.results.metrics import Direction
+    from schedlab.store.reader import Run
 
 
 class ImportFormat(StrEnum):
@@ -151,8 +151,8 @@ def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[
     from schedlab.errors import StoreError
     from schedlab.importers import checks
     from schedlab.store.file import open_store
-    from schedlab.store.importing import duplicates, record_imports
-    from schedlab.store.reading import run
+    from schedlab.store.imports import duplicates, record_imports
+    from schedlab.store.reader import run
 
     groups = [checks.by_column(imported) for imported in imports]
     parts = [part for group in groups for part in group]
@@ -171,7 +171,7 @@ def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[
 def _summarise(
     console: Console, outlines: Sequence[Outline], recorded: Sequence[Sequence[Run]], store: Path | None
 ) -> None:
-    """Print the runs that were made, what was left out, and the next command to type."""
+    """Print the new runs, the omitted parts, and the next command to type."""
     from schedlab.report.imports import remarks, sums
 
     for imported, runs in zip(outlines, recorded, strict=True):

@@ -47,9 +47,9 @@ def build(
 
     Your tree is only read. Kernels are built once and then cached. A prefix that does not build is a gap with a reason.
     """
-    from schedlab.cli import kernel_building
+    from schedlab.cli import kernel_build
 
-    arguments = kernel_building.Arguments(
+    arguments = kernel_build.Arguments(
         tree, patches, commits, config, fragment or [], name, jobs, nice, timeout, again=again, to=to
     )
-    raise typer.Exit(kernel_building.build_series(arguments))
+    raise typer.Exit(kernel_build.build_series(arguments))

@@ -54,12 +54,12 @@ def from_host(
 def calibrate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file; default: print.")] = None,
     name: Annotated[str | None, typer.Option(help="The machine's name; default this host's.")] = None,
-    tries: Annotated[int, typer.Option(min=1, max=100, help="Of each measurement; the median is taken.")] = 5,
+    tries: Annotated[int, typer.Option(min=1, max=100, help="Repetitions of a measurement; the median is used.")] = 5,
 ) -> None:
     """Make a machine file of this host with costs that are measured on it, in well under a minute.
 
-    One task, or two on one CPU, make the measurements; all other costs are those of the most similar shipped machine.
-    The file says of each cost where it comes from. Leave the machine alone meanwhile.
+    One task, or two tasks on one CPU, make the measurements; all other costs are those of the most similar shipped
+    machine. The file names the origin of each cost. Do not use the machine meanwhile.
     """
     from schedlab.simulation.host.calibrate import calibrated
     from schedlab.workloads.tools import SCHEDLOAD, need
@@ -79,7 +79,7 @@ def _write(text: str, output: Path | None) -> None:
 @kernels.command("list")
 def list_kernels() -> None:
     """List the shipped kernel models, and the kernels that were built or downloaded on this machine."""
-    from schedlab.cli import kernel_building
+    from schedlab.cli import kernel_build
     from schedlab.simulation import models
 
     shipped = [models.kernel(name) for name in models.kernel_names()]
@@ -87,7 +87,7 @@ def list_kernels() -> None:
         ("kernel", "policy", "tunables", "what sets it apart"),
         [(k.name, str(k.data["policy"]).upper(), str(len(k.tunables)), k.about) for k in shipped],
     )
-    if available := kernel_building.available():
+    if available := kernel_build.available():
         typer.echo()
         _table(("to boot", "release", "size", "description"), available)
 
@@ -99,9 +99,9 @@ def show_kernel(name: KernelName) -> None:
     from schedlab.simulation import models
 
     if name.startswith(BUILT):
-        from schedlab.cli import kernel_building
+        from schedlab.cli import kernel_build
 
-        typer.echo(kernel_building.describe(name), nl=False)
+        typer.echo(kernel_build.describe(name), nl=False)
         return
     typer.echo(models.kernel(name).text, nl=False)
 
@@ -115,7 +115,7 @@ def fetch_kernel(
     from schedlab.kernels import debian
 
     if not debian.is_name(name):
-        raise SchedlabError(f"{name!r} is not a kernel of Debian", todo="debian-6.12, debian-6.1 or a release of them")
+        raise SchedlabError(f"{name!r} is not a kernel of Debian", todo="name debian-6.12, debian-6.1 or a release")
     package = debian.fetch(name)
     typer.echo(f"{package.name} {package.version}")
 

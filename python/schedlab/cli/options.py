@@ -29,8 +29,8 @@ Tables = Annotated[
     typer.Option(
         "--table",
         metavar="LAYOUT",
-        help="The layout of a printed table: columns=runs|metrics,label=1,baseline=2,better=lower,..., or a TOML file "
-        "with these keys; docs/importing-tables.md lists them.",
+        help="The layout of a printed table: lines=FIRST-LAST,columns=runs|metrics,label=1,better=lower|higher, "
+        "..., or a TOML file with these keys; docs/importing-tables.md lists them.",
     ),
 ]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from schedlab.atomic_file import replacing
 from schedlab.errors import SchedlabError
+from schedlab.files.replacement import replacing
 
 
 class OutputError(SchedlabError):
@@ -30,12 +30,12 @@ def write_whole(path: Path, data: str | bytes) -> None:
 
 @contextmanager
 def output(path: Path, option: str) -> Iterator[Path]:
-    """Like :func:`schedlab.atomic_file.replacing`; OutputError names the option when the file cannot be written."""
+    """Like :func:`.replacing`; OutputError names the option when the file cannot be written."""
     try:
         with replacing(path) as file:
             yield file
     except OSError as error:
-        what, todo = f"cannot be written: {error.strerror or error}", "a file in a folder that exists and is writable"
+        what, todo = f"cannot be written: {error.strerror or error}", "a file in an existing, writable folder"
         if isinstance(error, IsADirectoryError):
             what, todo = "is a folder", "a file"
         raise OutputError(what, where=str(path), todo=f"name {todo} with {option}") from error

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from schedlab.cli.options import Store, store_path
+from schedlab.cli.run_command import PlanFormat
 
 if TYPE_CHECKING:
     from schedlab.execution.estimate import Estimate
     from schedlab.experiment.plan import Plan
-
-
-class PlanFormat(StrEnum):
-    """How to write the plan."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def plan(
@@ -41,7 +34,7 @@ def plan(
     """
     from schedlab.cli import plan_json, plan_text
     from schedlab.cli.console import make
-    from schedlab.execution.sizing import sizing
+    from schedlab.execution.sample_size import sizing
     from schedlab.store.file import open_store
 
     trial_plan = _plan(file)
@@ -80,7 +73,7 @@ def _downloads(trial_plan: Plan) -> list[str]:
 
 def _share(text: str | None) -> float | None:
     from schedlab.errors import SchedlabError
-    from schedlab.units import parse_share
+    from schedlab.notation.units import parse_share
 
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""``schedlab plan --format json``; its fields are documented in ``docs/experiments.md``."""
+"""``plan --format json`` and ``run --dry-run --format json``; ``docs/experiments.md`` documents the fields."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 
 from schedlab.analysis.planning import RowPlan, Size
 from schedlab.analysis.verdicts import Question
+from schedlab.execution.design_size import blocks_at_least, interim_analyses
 from schedlab.execution.estimate import Estimate
-from schedlab.execution.sizing import Sizing
+from schedlab.execution.sample_size import Sizing
 from schedlab.experiment.plan import Plan
-from schedlab.experiment.size import blocks_at_least, interim_analyses
+from schedlab.targets.protocol import MissingRequirement
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the schema. It is raised when a field is removed or changes its meaning, not for a new field."""
 
 
@@ -42,12 +43,39 @@ def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Seq
     return json.dumps(fields, indent=2, ensure_ascii=False)
 
 
+def render_trials(
+    plan: Plan, estimate: Estimate, downloads: Sequence[str], missing: Sequence[MissingRequirement]
+) -> str:
+    """Return all trials of a plan in their order, and what would stop them, as one JSON object."""
+    fields = {
+        "schema": SCHEMA,
+        "name": plan.experiment.experiment.name,
+        "seed": plan.seed,
+        "seconds": estimate.seconds,
+        "downloads": list(downloads),
+        "cannot_run": [str(requirement) for requirement in missing],
+        "trials": [
+            {
+                "index": trial.index,
+                "phase": trial.phase,
+                "block": trial.block,
+                "variant": trial.variant.name,
+                "workload": trial.row.label,
+                "parameters": trial.row.parameters,
+                "iteration": trial.iteration,
+            }
+            for trial in plan.trials
+        ],
+    }
+    return json.dumps(fields, indent=2, ensure_ascii=False)
+
+
 def _sizing(sizing: Sizing, iterations: int) -> dict[str, Any]:
     return {
         "run": sizing.run.id,
         "effect": sizing.wanted.effect,
         "power": sizing.wanted.power,
-        "level": sizing.wanted.level,
+        "level": sizing.wanted.rule.level,
         "place_seconds": sizing.costs.place,
         "rows": [_row(row, iterations) for row in sizing.rows],
         "unknown": [_question(question) | {"reason": reason} for question, reason in sizing.unknown],
@@ -64,7 +92,7 @@ def _row(row: RowPlan, iterations: int) -> dict[str, Any]:
         "of_ratio": _finite(noise.of_ratio(iterations)),
         "clamped": noise.clamped,
         "measured_blocks": noise.blocks,
-        "sees": _finite(row.detectable),
+        "detectable": _finite(row.detectable),
         "blocks": row.blocks,
         "best_iterations": row.best_iterations,
     }

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from math import isfinite
 
 from rich.text import Text
 
 from schedlab.analysis.factorial import TIMES, contrasts
 from schedlab.analysis.planning import RowPlan, Size
-from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.analysis.verdicts import Question
 from schedlab.cli.console import Console, table
+from schedlab.execution.design_size import blocks_at_least, interim_analyses
 from schedlab.execution.estimate import Estimate
-from schedlab.execution.sizing import Sizing
+from schedlab.execution.sample_size import Sizing
 from schedlab.experiment.factorial import resolution
 from schedlab.experiment.plan import Plan
-from schedlab.experiment.size import blocks_at_least, interim_analyses
-from schedlab.store.writing import describe
-from schedlab.units import counted, format_time
+from schedlab.notation.units import counted, format_time
+from schedlab.report.words import correction
+from schedlab.store.writer import describe
 
 
 def show(
     console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()
 ) -> None:
-    """Print the size of the plan and what it can decide; with a measured run, its power and its needs."""
+    """Print the size of the plan and the effects that it can find; with a measured run, its power and its needs."""
     _show_size(console, plan, sizing, estimate)
     for what in downloads:
         console.print(f"To be downloaded: {what}.")
@@ -34,8 +34,8 @@ def show(
     _show_interim_analyses(console, plan)
     if sizing is None:
         console.print(
-            "\nThe noise of the rows is not known, so neither are the effects that this run can find. Measure a pilot "
-            "and plan with it: 'schedlab run FILE', then 'schedlab plan FILE --from RUN' with the number of that run."
+            "\nThe noise of the rows is unknown, so the effects that this run can find are unknown too. Measure a "
+            "pilot and plan with it: 'schedlab run FILE', then 'schedlab plan FILE --from RUN' with its number."
         )
         return
     _show_rows(console, plan, sizing)
@@ -62,10 +62,9 @@ def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Es
     )
     console.print(f"Time: {format_time(seconds)} ({basis}).")
     needed, tests = blocks_at_least(plan), plan.tests
-    over = f"over {tests} tests" if tests > 1 else "for one test"
-    console.print(f"A difference takes {needed} blocks at least, {plan.experiment.analysis.correction} {over}.")
-    if design.blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":
-        _say(console, "!", f"{counted(design.blocks, 'block')} cannot show any difference, however large")
+    how = correction(plan.experiment.analysis.correction, f"{tests} comparisons") if tests > 1 else "in one comparison"
+    console.print(f"Showing any difference takes at least {needed} blocks, {how}.")
+    _warn_of_few_blocks(console, plan)
 
 
 def _show_factorial(console: Console, plan: Plan) -> None:
@@ -124,11 +123,14 @@ def _show_rows(console: Console, plan: Plan, sizing: Sizing) -> None:
 def _show_doubts(console: Console, sizing: Sizing) -> None:
     error = max(row.noise.error for row in sizing.rows)
     fewest = min(row.noise.blocks for row in sizing.rows)
-    console.print(f"From {fewest} blocks a standard deviation is known to about ±{100 * error:.0f} %.")
+    console.print(f"With {fewest} blocks, the relative error of a standard deviation is about ±{100 * error:.0f} %.")
     if any(row.noise.clamped for row in sizing.rows):
-        console.print("Where the estimated variance between blocks is negative, it is taken as 0.")
+        console.print("A negative estimate of the variance between blocks counts as 0.")
     if any(row.best_iterations is None for row in sizing.rows):
-        console.print("One iteration a block does not separate within from between: measure a pilot with two or more.")
+        console.print(
+            "One iteration per block cannot separate the noise within from the noise between blocks: measure a pilot "
+            "with two or more."
+        )
     for question, reason in sizing.unknown:
         _say(console, "not known:", f"{row_name(question)}: {reason}")
 
@@ -175,8 +177,18 @@ LONG = 40
 """Length of a row's name above which its parameters are printed once, and its label stands for it."""
 
 
-def show_trials(console: Console, plan: Plan, estimate: Estimate) -> None:
-    """Print every trial in order, one line for each variant that is put in place."""
+LINES = 60
+"""Maximum number of lines of trials that ``--dry-run`` prints without ``--verbose``; each line has one variant."""
+
+TRIALS = 20
+"""Most trials on such a line."""
+
+
+def show_trials(console: Console, plan: Plan, estimate: Estimate, *, verbose: bool) -> None:
+    """Print the plan's size, then its trials in order, one line for each variant that is put in place.
+
+    Without ``verbose``, the first :data:`LINES` lines stand for a longer plan.
+    """
     design = plan.experiment.design
     sizes = (
         (len(plan.trials), "trial"),
@@ -191,7 +203,7 @@ def show_trials(console: Console, plan: Plan, estimate: Estimate) -> None:
         "bold",
     )
     console.print(f"estimated time: {format_time(estimate.seconds)} ({estimate.basis})")
-    _show_resolution(console, plan)
+    _warn_of_few_blocks(console, plan)
     names = {row.key: str(row) for row in plan.rows}
     labels = [row.label for row in plan.rows]
     if max(map(len, names.values())) > LONG and len(set(labels)) == len(labels):
@@ -199,16 +211,27 @@ def show_trials(console: Console, plan: Plan, estimate: Estimate) -> None:
         for row in plan.rows:
             console.say(f"  {row.label}:", str(row).removeprefix(row.label).strip(), "")
             names[row.key] = row.label
+    lines = _trial_lines(plan, names, None if verbose else TRIALS)
+    # One write: a console takes a third of a millisecond for each.
+    shown = list(lines if verbose else islice(lines, LINES))
+    console.out("\n".join(line for line, _ in shown), highlight=False)
+    if missing := len(plan.trials) - sum(trials for _, trials in shown):
+        console.print(f"\n… and {missing:,} more trials: add --verbose, or --format json for a script")
+
+
+def _trial_lines(plan: Plan, names: Mapping[tuple[str, str], str], most: int | None) -> Iterator[tuple[str, int]]:
+    """Yield each line of the plan with at most ``most`` trials, and the number of trials on it."""
     for block, in_block in groupby(plan.trials, key=lambda trial: trial.block):
-        console.print(f"\n{'warm-up' if block == 0 else f'block {block}'}", style="bold")
+        yield f"\n{'warm-up' if block == 0 else f'block {block}'}", 0
         for variant, in_place in groupby(in_block, key=lambda trial: trial.variant.name):
-            trials = [f"{trial.index}:{names[trial.row.key]}" for trial in in_place]
-            console.say(f"  {variant}:", ", ".join(trials), "")
+            trials = list(in_place)
+            texts = [f"{trial.index}:{names[trial.row.key]}" for trial in trials[:most]]
+            more = f", … and {len(trials) - len(texts):,} more" if len(trials) > len(texts) else ""
+            yield f"  {variant}: {', '.join(texts)}{more}", len(texts)
 
 
-def _show_resolution(console: Console, plan: Plan) -> None:
-    judging, blocks = plan.experiment.analysis, plan.experiment.design.blocks
-    needed = blocks_for_a_verdict(judging.alpha, plan.tests)
-    if blocks < needed and judging.correction != "benjamini-hochberg":
+def _warn_of_few_blocks(console: Console, plan: Plan) -> None:
+    blocks, needed = plan.experiment.design.blocks, blocks_at_least(plan)
+    if blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":
         what = f"{counted(blocks, 'block')} cannot show any difference in {counted(plan.tests, 'row')}"
-        console.say("!", f"{what}, however large: use {needed} or more")
+        _say(console, "!", f"{what}, however large: use {needed} or more")

@@ -12,8 +12,8 @@ from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.loop import Progress as Report
 from schedlab.experiment.plan import Plan, Trial
-from schedlab.measurement import Measurement
-from schedlab.units import counted, format_time
+from schedlab.notation.units import counted, format_time
+from schedlab.results.measurement import Measurement
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
 
 
 class _Lines:
-    """Prints a line when a block begins, with the time left, and a line for each failed trial."""
+    """Printer of a line with the time left when a block begins, and of a line for each failed trial."""
 
     def __init__(self, console: Console, trials: int) -> None:
         self._console = console

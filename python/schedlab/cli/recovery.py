@@ -1,16 +1,81 @@
-"""At every start, put back the values that a killed run left changed, and report it."""
+"""Before every command: undo the changes of a killed run, remove the resources that it made, and report both.
+
+Without this, a command would show or measure a dead run's values as the machine's own. Messages go to standard error,
+because standard output may be a report for a program.
+"""
 
 from __future__ import annotations
 
-from schedlab.cli.console import Console
-from schedlab.tunables import System, default_journal_dir
-from schedlab.tunables import recover as recover_journals
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from schedlab.files import folders
+
+ASKING = ("--help", "--version", "--install-completion", "--show-completion")
+"""Options that ask about schedlab itself; they read and change nothing of the machine."""
+
+UNDO = ["tunables", "undo"]
+"""The command that recovers, or prints how to, as its task."""
 
 
-def recover(console: Console) -> None:
-    """Undo the changes of dead runs and print the outcomes. Live runs are left alone."""
-    folder = default_journal_dir()
-    if not folder.exists():
+def recover_at_start(arguments: Sequence[str], folder: Path | None = None) -> None:
+    """Recover unless the command only asks about schedlab, and print a line for each outcome.
+
+    A line also names each run whose values cannot be put back now: a live run, or a run of root that this user cannot
+    recover. ``folder`` is the folder of journals, by default this user's.
+    """
+    asks = not arguments or any(option in arguments for option in ASKING) or "_SCHEDLAB_COMPLETE" in os.environ
+    if asks or list(arguments[:2]) == UNDO:
         return
-    for outcome in recover_journals(folder, System()):
-        console.say("after a run that was killed:", str(outcome))
+    folder = folders.journals() if folder is None else folder
+    lines = _recovered(folder) if _is_anything_left(folder) else []
+    if os.geteuid() != 0:
+        lines += _runs_of_root(folders.journals(uid=0))
+    if lines:
+        from schedlab.cli.console import make
+
+        console = make(stderr=True)
+        for label, text in lines:
+            console.say(label, text)
+
+
+def _is_anything_left(folder: Path) -> bool:
+    """Whether there is a journal, or a debugfs that a killed run mounted. Every start takes this path: it is cheap."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        if any(not entry.name.startswith(".") and entry.is_file() for entry in entries):
+            return True
+    with suppress(OSError):
+        return "\nschedlab /sys/kernel/debug debugfs " in Path("/proc/self/mounts").read_text(errors="replace")
+    return False
+
+
+def _recovered(folder: Path) -> list[tuple[str, str]]:
+    from schedlab.tunables import JournalError, System, pending, recover
+
+    try:
+        lines = [("after a run that was killed:", str(outcome)) for outcome in recover(folder, System())]
+    except (OSError, JournalError) as error:
+        lines = [("a run was killed, and its journal cannot be used:", str(error))]
+    for journal in pending(folder):
+        if journal.live and journal.histories and journal.opened is not None:
+            text = f"{journal.run_id} (process {journal.opened.pid}); the machine's values are its values"
+            lines.append(("a run is alive:", text))
+    return lines
+
+
+def _runs_of_root(folder: Path) -> list[tuple[str, str]]:
+    """Name the journals of root, which only root can read; a journal's name ends in the process of its run."""
+    names: list[str] = []
+    with suppress(OSError):
+        names = sorted(path.stem for path in folder.iterdir() if path.suffix == ".jsonl")
+    lines = []
+    for name in names:
+        run, _, process = name.partition(".")
+        if Path(f"/proc/{process.partition('.')[0]}").exists():
+            lines.append(("a run of root is alive:", f"{run}; the machine's values may be its values"))
+        else:
+            todo = "'schedlab tunables undo' as root puts them back"
+            lines.append(("a run of root was killed:", f"{run}; the machine's values may still be its values: {todo}"))
+    return lines

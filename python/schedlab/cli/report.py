@@ -74,8 +74,9 @@ def report(
 
 
 def _print_failures(engine: Engine, scope: Scope) -> None:
-    from schedlab.store.reading import failed_outputs
+    from schedlab.cli.escape import escaped
+    from schedlab.store.reader import failed_outputs
 
     for run_id in dict.fromkeys(column.run.id for column in scope.chosen):
         for text in failed_outputs(engine, run_id):
-            typer.echo(text)
+            typer.echo(escaped(text))

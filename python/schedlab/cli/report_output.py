@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.cli.escape import escaped
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
 from schedlab.cli.output_file import write_whole
 from schedlab.errors import SchedlabError
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
     from schedlab.analysis.counters import Change
     from schedlab.analysis.distributions import Columns
-    from schedlab.findings import Findings
+    from schedlab.findings.run import Findings
     from schedlab.report.document import Report
     from schedlab.store.columns import Chosen
-    from schedlab.store.reading import Run
+    from schedlab.store.reader import Run
 
 PIPE_WIDTH = 80
 """Columns of text in a pipe or a file."""
@@ -51,10 +52,10 @@ class Scope:
     def findings(self) -> Findings:
         """The verdicts and warnings."""
         if self.run is not None:
-            from schedlab.findings import findings
+            from schedlab.findings.run import findings
 
             return findings(self.engine, self.run)
-        from schedlab.comparison.verdicts import compare
+        from schedlab.findings.comparison import compare
 
         return compare(self.engine, self.chosen, ranks=self.ranks)
 
@@ -68,8 +69,8 @@ class Scope:
 
 def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path | None, *, ranks: bool) -> Scope:
     """Return the scope of a report's arguments: one run, or columns of several."""
-    from schedlab.comparison.columns import refuse
-    from schedlab.store import reading, selection
+    from schedlab.findings.columns import refuse
+    from schedlab.store import reader, selection
     from schedlab.store.columns import variants_of
 
     def several(chosen: Sequence[Chosen]) -> Scope:
@@ -80,7 +81,7 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
 
     if len(words) > 1:
         return several([column for word in words for column in selection.select(engine, word)])
-    run = selection.one_run(engine, words[0]) if words else reading.run(engine, None)
+    run = selection.one_run(engine, words[0]) if words else reader.run(engine, None)
     if not words and run.design.questions and not run.design.paired:
         imported = selection.imported_beside(engine, run)
         if len(imported) > 1:
@@ -109,7 +110,7 @@ def present(scope: Scope, wanted: Wanted) -> None:
     if wanted.output is not None:
         write_whole(wanted.output, content)
     else:
-        sys.stdout.write(content if isinstance(content, str) else content.decode())
+        sys.stdout.write(escaped(content if isinstance(content, str) else content.decode()))
 
 
 _RENDERERS = {
@@ -161,8 +162,8 @@ def _report(scope: Scope, wanted: Wanted) -> Report:
 
 
 def _changes(scope: Scope, names: Sequence[str]) -> list[Change]:
-    """Return the changes of all counters, or of those with one of the names; SchedlabError if there are none."""
-    from schedlab.findings import count
+    """Return the changes of all counters, or of the counters with these names; SchedlabError if no counter matches."""
+    from schedlab.findings.run import counter_changes
 
     if not scope.findings.paired:
         raise SchedlabError(
@@ -170,12 +171,12 @@ def _changes(scope: Scope, names: Sequence[str]) -> list[Change]:
             where="--counters",
             todo="name one run, or variants of one as RUN:VARIANT",
         )
-    changes = count(scope.engine, scope.findings, names)
+    changes = counter_changes(scope.engine, scope.findings, names)
     if names and not changes:
         raise SchedlabError(
             f"no counter that can be compared has {' or '.join(map(repr, names))} in its name",
             where="--counter",
-            todo="'schedlab report --counters --format json' lists all counters but those of single CPUs",
+            todo="list all counters, except those of single CPUs, with 'schedlab report --counters --format json'",
         )
     return changes
 
@@ -188,6 +189,6 @@ def _samples(scope: Scope) -> DataFrame:
         raise SchedlabError(
             "printed tables have no samples",
             where=scope.chosen[0].run.experiment_path,
-            todo="--format csv or json give their figures",
+            todo="use --format csv or --format json for their figures",
         )
     return sample_table(scope.engine, scope.chosen)

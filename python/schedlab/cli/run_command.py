@@ -11,6 +11,13 @@ import typer
 from schedlab.cli.options import Store, Sysroot, store_path
 
 
+class PlanFormat(StrEnum):
+    """How ``--dry-run`` writes the plan."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class FailOn(StrEnum):
     """Verdicts that make the exit code 1."""
 
@@ -24,8 +31,13 @@ def run(
         bool, typer.Option("--quick", help="The smallest useful size: as many blocks as a verdict needs.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the whole plan and its estimated time; run nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print the plan, its estimated time and missing requirements; run nothing."),
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="--dry-run: print every trial of a long plan.")] = False,
+    form: Annotated[
+        PlanFormat, typer.Option("--format", help="--dry-run: text for people, json (every trial) for scripts.")
+    ] = PlanFormat.TEXT,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of this file.")
     ] = False,
@@ -46,8 +58,15 @@ def run(
     Each trial is stored before the next begins: Ctrl-C loses at most the running trial, and every tunable is put back.
     """
     from schedlab.cli import experiment_run
+    from schedlab.errors import SchedlabError
 
     request = experiment_run.Request(file, store_path(store), quick, seed, resume, sysroot, target)
     if dry_run:
-        raise typer.Exit(experiment_run.show_plan(request))
+        raise typer.Exit(experiment_run.show_plan(request, verbose=verbose, as_json=form is PlanFormat.JSON))
+    if verbose or form is PlanFormat.JSON:
+        raise SchedlabError(
+            "has a meaning for --dry-run only",
+            where="--verbose" if verbose else "--format",
+            todo="omit it; 'schedlab report --format json' prints the report of a run",
+        )
     raise typer.Exit(experiment_run.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE))

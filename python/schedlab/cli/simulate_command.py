@@ -69,6 +69,12 @@ def simulate(
     horizon: Annotated[
         str | None, typer.Option(metavar="TIME", help="Virtual time at which it ends at the latest, such as 2s.")
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Refuse a simulation that needs more, such as 8GiB; default: the available memory."
+        ),
+    ] = None,
     timeline: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write a trace of all events for the viewer at ui.perfetto.dev."),
@@ -106,6 +112,7 @@ def simulate(
         slice=slice_,
         cpus=cpus,
         horizon=horizon,
+        memory=memory,
         timeline=timeline,
         proc=proc or [],
     )

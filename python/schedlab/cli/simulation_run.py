@@ -10,15 +10,15 @@ from typing import Any
 
 from rich.table import Table
 
-from schedlab.cli.console import Console, make
+from schedlab.cli.console import Console, make, table
 from schedlab.cli.output_file import output
 from schedlab.extension import build, extension
 from schedlab.report.numbers import figure
 from schedlab.simulation import models, schedstats
 from schedlab.simulation.errors import ProgramError, SettingRefused, TimelineError
 from schedlab.simulation.programs import Program, program, program_file
-from schedlab.simulation.running import Outcome, Pool, Simulation
-from schedlab.simulation.settings import Settings, attributes, nanoseconds, seed_of, tunable
+from schedlab.simulation.run import Outcome, Pool, Simulation
+from schedlab.simulation.settings import Settings, attributes, memory_of, nanoseconds, seed_of, tunable
 from schedlab.workloads.native import names as native_names
 
 QUANTILES = ("p50_ns", "p90_ns", "p99_ns", "p99.9_ns")
@@ -43,6 +43,7 @@ class Request:
     cpus: str | None
     horizon: str | None
     changes: Sequence[str] = ()
+    memory: str | None = None
     timeline: Path | None = None
     proc: Sequence[str] = ()
 
@@ -69,6 +70,7 @@ def simulate(request: Request) -> Result:
         horizon_ns=None if request.horizon is None else nanoseconds(request.horizon, "--horizon"),
         attributes=attributes(request.policy, request.priority, request.nice, request.slice, request.cpus, kernel),
         pids=schedstats.pids(request.proc),
+        memory=None if request.memory is None else memory_of(request.memory, "--memory"),
     )
     simulation = Simulation(machine, kernel, chosen, settings)
     simulation.check()
@@ -218,55 +220,52 @@ def show(result: Result) -> None:
 
 
 def _metrics(outcome: Outcome) -> Table:
-    table = _table("metric", "value", "unit", "better")
+    rows = _table("metric", "value", "unit", "better")
     for metric in outcome["metrics"]:
         value = "-" if metric["value"] is None else figure(metric["value"])
-        table.add_row(metric["name"], value, metric["unit"], metric["direction"])
-    return table
+        rows.add_row(metric["name"], value, metric["unit"], metric["direction"])
+    return rows
 
 
 def _ledger(outcome: Outcome) -> Table:
     """Accounts that are not empty, largest first, and their sum."""
     accounts = totals(outcome)
     total = sum(accounts.values())
-    table = _table("where all CPUs' time went", "time", "share")
+    rows = _table("where all CPUs' time went", "time", "share")
     for name, ns in sorted(accounts.items(), key=lambda item: -item[1]):
         if ns:
-            table.add_row(name, _time(ns), f"{100 * ns / total:.2f} %")
-    table.add_row("sum", _time(total), "100.00 %", style="dim")
-    return table
+            rows.add_row(name, _time(ns), f"{100 * ns / total:.2f} %")
+    rows.add_row("sum", _time(total), "100.00 %", style="dim")
+    return rows
 
 
 def _latencies(outcome: Outcome) -> Table:
-    table = _table("distribution", "count", *(name.removesuffix("_ns") for name in QUANTILES), "max")
+    rows = _table("distribution", "count", *(name.removesuffix("_ns") for name in QUANTILES), "max")
     for name, each in outcome["latencies"].items():
         if each["count"] and not name.startswith("wakeup.cpu"):
-            table.add_row(name, str(each["count"]), *(_time(each[key], 3) for key in (*QUANTILES, "max_ns")))
-    return table
+            rows.add_row(name, str(each["count"]), *(_time(each[key], 3) for key in (*QUANTILES, "max_ns")))
+    return rows
 
 
 def _locks(outcome: Outcome) -> Table:
     """Locks by name. Waiting tasks sleep, so no CPU's ledger contains their waiting time."""
-    table = _table("lock", "locks", "acquired", "waited for", "waiting", "longest")
+    rows = _table("lock", "locks", "acquired", "waited for", "waiting", "longest")
     for lock in outcome["locks"]:
         counts = (str(lock[key]) for key in ("locks", "acquired", "contended"))
-        table.add_row(lock["name"], *counts, _time(lock["waited_ns"]), _time(lock["longest_ns"]))
-    return table
+        rows.add_row(lock["name"], *counts, _time(lock["waited_ns"]), _time(lock["longest_ns"]))
+    return rows
 
 
 def _counters(outcome: Outcome) -> Table:
-    table = _table("counter (not 0)", "value")
+    rows = _table("counter (not 0)", "value")
     for name, value in {**outcome["counters"], **outcome["program_counters"]}.items():
         if value:
-            table.add_row(name, str(value))
-    return table
+            rows.add_row(name, str(value))
+    return rows
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=True)
-    return table
+    return table(*columns, right=columns[1:], no_wrap=columns)
 
 
 def _time(ns: int, digits: int = 4) -> str:

@@ -20,7 +20,7 @@ def list_(
     everything: Annotated[bool, typer.Option("--all", help="Include tunables that this kernel does not have.")] = False,
     sysroot: Sysroot = None,
 ) -> None:
-    """List tunables with their value on this machine, or the reason why they have none."""
+    """List tunables with their value on this machine, or the reason why a value is missing."""
     from schedlab.cli.console import make, table
     from schedlab.tunables import State, System, lookup
 
@@ -83,14 +83,15 @@ def show(
 @app.command()
 def undo(
     script: Annotated[
-        bool, typer.Option("--print", help="Print a shell script that does it, and change nothing.")
+        bool, typer.Option("--print", help="Print a shell script that puts the values back, and change nothing.")
     ] = False,
 ) -> None:
     """Put back every value that a killed run left changed."""
     from schedlab.errors import Exit
-    from schedlab.tunables import Failed, System, default_journal_dir, pending, recover, undo_script
+    from schedlab.files import folders
+    from schedlab.tunables import Failed, NotRemoved, System, pending, recover, undo_script
 
-    folder = default_journal_dir()
+    folder = folders.journals()
     if script:
         typer.echo(undo_script(folder), nl=False)
         return
@@ -102,5 +103,5 @@ def undo(
         typer.echo(str(outcome))
     if not outcomes:
         typer.echo("nothing to undo")
-    if any(isinstance(outcome, Failed) for outcome in outcomes):
+    if any(isinstance(outcome, Failed | NotRemoved) for outcome in outcomes):
         raise typer.Exit(Exit.CANNOT_RUN)

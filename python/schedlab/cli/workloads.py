@@ -24,7 +24,9 @@ def workloads(
         try:
             _show(console, name)
         except registry.UnknownWorkload as error:
-            nearest = f"did you mean {error.nearest[0]!r}?" if error.nearest else "'schedlab workloads' lists them"
+            nearest = (
+                f"did you mean {error.nearest[0]!r}?" if error.nearest else "'schedlab workloads' lists the workloads"
+            )
             raise SchedlabError(str(error), todo=nearest) from error
         return
     listed = table("use", "description", "here")

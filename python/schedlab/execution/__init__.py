@@ -1,1 +1,1 @@
-"""Running a plan on a target into the store, and what is known before: its time and the size that it needs."""
+"""Execution of a plan on a target into the store, and estimates of its time and of the size that it needs."""

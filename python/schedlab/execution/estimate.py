@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from schedlab.experiment.plan import Plan
-from schedlab.store.reading import typical_boot, typical_seconds
+from schedlab.notation.units import counted, format_time
+from schedlab.store.reader import typical_boot, typical_seconds
 from schedlab.targets.protocol import Boots
-from schedlab.units import counted, format_time
 from schedlab.workloads.registry import adapter
 
 OVERHEAD = 0.01

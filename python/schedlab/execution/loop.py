@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import Literal
 
 from sqlalchemy import Engine
 
 from schedlab.errors import CannotRunHere
-from schedlab.execution.stopping import InterimAnalyses
+from schedlab.execution.interim import InterimAnalyses
 from schedlab.experiment.plan import Plan, Trial
-from schedlab.measurement import Measurement
-from schedlab.store import reading, writing
+from schedlab.results.measurement import Measurement
+from schedlab.store import reader, writer
 from schedlab.targets.protocol import MissingRequirement, Session, Target
+from schedlab.tunables import deferred_signals
 
 Progress = Callable[[Trial, "Measurement | None"], None]
 """Called before each trial (with None) and after it."""
@@ -48,41 +50,51 @@ def _refuse(missing: Sequence[MissingRequirement]) -> None:
     if missing:
         lines = (line for requirement in missing for line in str(requirement).splitlines())
         message = "\n  ".join(["this experiment cannot run here", *lines])
-        raise CannotRunHere(message, todo="'schedlab doctor' shows what this machine can run; nothing was changed")
+        raise CannotRunHere(message, todo="see 'schedlab doctor' for what this machine can run; nothing was changed")
 
 
 def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: Progress) -> None:
-    """Run every trial of the plan that is not in the store; measure a torn block again as a whole.
+    """Run every trial of the plan that is not in the store; measure an interrupted block again as a whole.
 
     A sequential run ends at the interim analysis that decides every row, and gets a note that says so. The run's state
-    becomes ``complete``, or ``interrupted`` when an exception such as Ctrl-C passes through. By then the target's
-    session has ended and undone its changes.
+    becomes ``complete``, ``interrupted`` when an exception such as Ctrl-C passes through, or ``refused`` when the
+    target could not begin a session for a new run. By then the target's session has ended and undone its changes.
     """
-    with target.session(plan, run_id) as session:
-        interim = InterimAnalyses(plan, engine, run_id)
-        todo = _todo(plan, engine, run_id, interim, warms=target.warms)
-        writing.set_state(engine, run_id, "running")
-        try:
-            pause = 0.0 if target.virtual else plan.experiment.design.pause
-            _run(todo, pause, session, engine, run_id, progress, interim)
-        except BaseException:
-            _close(target, session, engine, run_id, "interrupted")
-            raise
-        _close(target, session, engine, run_id, "complete")
+    state: Literal["complete", "interrupted", "refused"] = "refused"
+    try:
+        with target.session(plan, run_id) as session:
+            state = "interrupted"
+            interim = InterimAnalyses(plan, engine, run_id)
+            todo = _todo(plan, engine, run_id, interim, warms=target.warms)
+            writer.resume(engine, run_id)
+            try:
+                pause = 0.0 if target.virtual else plan.experiment.design.pause
+                _run(todo, pause, session, engine, run_id, progress, interim)
+            finally:
+                changed = target.changes(reader.run(engine, run_id).fingerprint)
+                writer.add_remarks(engine, run_id, notes=session.notes, changed=changed)
+        state = "complete"
+    except KeyboardInterrupt:
+        state = "interrupted"
+        raise
+    finally:
+        # A burst of signals may end the process before this line: readers also check whether the process lives.
+        with deferred_signals():
+            writer.end(engine, run_id, state)
 
 
 def _todo(plan: Plan, engine: Engine, run_id: int, interim: InterimAnalyses, *, warms: bool) -> list[Trial]:
     """Return the trials left to run, after marking the trials to repeat; none where an interim analysis decided."""
-    done = writing.done(engine, run_id)
+    done = writer.done(engine, run_id)
     if stop := interim.stopped(done):
-        writing.add_remarks(engine, run_id, notes=[stop])
+        writer.add_remarks(engine, run_id, notes=[stop])
         return []
     if repeated := trials_to_repeat(plan, done, warms=warms):
-        writing.supersede(engine, run_id, repeated)
+        writer.supersede(engine, run_id, repeated)
         blocks = sorted({trial.block for trial in plan.trials if trial.index in repeated})
         parts = [f"block {block}" if block != WARM_UP else "the warm-up" for block in blocks]
         note = f"interrupted after {len(done)} trials; {' and '.join(parts)} had to be measured again"
-        writing.add_remarks(engine, run_id, notes=[note])
+        writer.add_remarks(engine, run_id, notes=[note])
     return [trial for trial in plan.trials if trial.index not in done or trial.index in repeated]
 
 
@@ -111,20 +123,13 @@ def _run(
 ) -> None:
     for trial in todo:
         if stop := interim.before(trial):
-            writing.add_remarks(engine, run_id, notes=[stop])
+            writer.add_remarks(engine, run_id, notes=[stop])
             return
         progress(trial, None)
         session.put_in_place(trial.variant)
         # After the variant: a setting may take effect with a delay, and the machine cools down meanwhile.
         if pause:
             time.sleep(pause)
-        measurement = session.run(trial)
-        writing.record(engine, run_id, trial, measurement)
+        measurement = session.run(trial).checked(f"trial {trial.index} ({trial.row} under {trial.variant.name})")
+        writer.record(engine, run_id, trial, measurement)
         progress(trial, measurement)
-
-
-def _close(target: Target, session: Session, engine: Engine, run_id: int, state: str) -> None:
-    """Record the end of the run."""
-    changed = target.changes(reading.run(engine, run_id).fingerprint)
-    writing.add_remarks(engine, run_id, notes=session.notes, changed=changed)
-    writing.set_state(engine, run_id, state)

@@ -144,7 +144,7 @@ def _switch_faults(baseline: Variant, table: FactorialTable) -> Iterator[Finding
 
 
 def _keys(state: State) -> set[str]:
-    """The keys that a state sets, with those of its tables: ``policy``, ``tunables.sched.migration_cost_ns``."""
+    """Keys that a state sets, including the keys of its tables: ``policy``, ``tunables.sched.migration_cost_ns``."""
     attributes = {name for name in state.model_fields_set if name not in _TABLES}
     variables = {f"environment.{name}" for name in state.environment}
     return attributes | variables | {f"tunables.{name}" for name in state.tunables}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -13,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from schedlab.errors import ExperimentError
-from schedlab.experiment import factorial, locate
+from schedlab.experiment import factorial, locate, toml_data
 from schedlab.experiment.model import (
     BAD_TUNABLES,
     About,
@@ -65,10 +64,9 @@ def load(path: Path) -> tuple[Experiment, str]:
 
 def parse(text: str, name: str) -> Experiment:
     """Return the experiment in this text; messages call the file ``name``."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ExperimentError(f"is not valid TOML: {error}", where=name) from error
+    data = toml_data.read(text, name)
+    if findings := list(toml_data.faults(data)):
+        raise _error(findings, text, name)
     experiment, bad_tunables = _validated(data, text, name)
     # After this the variants of a factorial are like any others. A factorial that cannot be expanded is reported
     # together with the other mistakes.
@@ -127,16 +125,22 @@ def _explain_field(item: Any, path: locate.Path) -> Finding:
         names = [word.strip("'\" ") for word in expected.replace(" or ", ",").split(",")]
         return (
             path,
-            f"{item['input']!r} is not one of {', '.join(names)}{_nearest(str(item['input']), names)}",
+            f"{_shortened(item['input'])} is not one of {', '.join(names)}{_nearest(str(item['input']), names)}",
         )
     if kind == "string_pattern_mismatch":
         is_switch = path[:2] == ("factorial", "switches")
         allowed = "letters, digits, '_', '.' and '-' only" if is_switch else "no slash, comma, newline or leading blank"
         return path[:3] if is_switch else path, f"{item['input']!r} cannot be a name: {allowed}"
     message = message.removeprefix("Value error, ").replace("Input should be", "should be")
-    shown = "" if kind == "value_error" else f" (is {item['input']!r})"
+    shown = "" if kind == "value_error" else f" (is {_shortened(item['input'])})"
     # pydantic appends the type's name for each branch of a union; the file has no such key.
     return tuple(part for part in path if part not in ("int", "bool", "float", "str")), message + shown
+
+
+def _shortened(value: object) -> str:
+    """The value as Python writes it, in at most 60 characters."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:40]}… ({len(text)} characters)"
 
 
 def _keys_at(path: locate.Path) -> list[str]:
@@ -211,7 +215,7 @@ def _check_stopping(experiment: Experiment) -> Iterator[Finding]:
     if experiment.analysis.correction == "benjamini-hochberg":
         yield (
             path,
-            'a sequential run is corrected by "holm" or "none": Benjamini-Hochberg has no bound over interim analyses',
+            'a sequential run needs "max-t", "holm" or "none": Benjamini-Hochberg has no bound over interim analyses',
         )
     for table in ("attribution", "factorial"):
         if getattr(experiment, table) is not None:
@@ -234,11 +238,9 @@ def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
         yield ("workload", i, "use"), f"unknown workload {table.use!r}{_nearest(table.use, workload_names())}"
         return
     for key, value in (table.given | table.quick).items():
-        if isinstance(value, list) and (not value or any(value.count(item) > 1 for item in value)):
-            fault = (
-                "contains a value twice: each value is a row" if value else "is an empty list: give at least one value"
-            )
-            yield ("workload", i, key), fault
+        fault = _list_fault(value) if isinstance(value, list) else ""
+        if fault:
+            yield ("workload", i, *(("quick",) if key not in table.given else ()), key), fault
             return
     for quick in (False, True) if table.quick else (False,):
         yield from _check_parameters(i, table, workload, quick)
@@ -247,6 +249,16 @@ def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
             yield ("workload", i, "metrics"), f"{name!r} is named {times} times"
         if name not in (names := [spec.name for spec in workload.metrics]):
             yield ("workload", i, "metrics"), f"{table.use!r} has no metric {name!r}{_nearest(name, names)}"
+
+
+def _list_fault(values: list[Any]) -> str:
+    """The fault of a list of parameter values; empty for a correct list."""
+    if not values:
+        return "is an empty list: give at least one value"
+    # Values may be lists or tables, which a set cannot contain. TOML's 1 and 1.0 make the same row.
+    shown = [repr(value) if isinstance(value, list | dict | str) else value for value in values]
+    repeated = next((value for value, times in Counter(shown).items() if times > 1), None)
+    return "" if repeated is None else f"contains {repeated} twice: each value is a row"
 
 
 def _check_parameters(i: int, table: WorkloadTable, workload: AnyAdapter, quick: bool) -> Iterator[Finding]:

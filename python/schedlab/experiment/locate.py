@@ -47,7 +47,7 @@ def _enter(parts: Sequence[str], is_array: bool, counts: dict[Path, int]) -> Pat
 
 
 def line_of(path: Path, lines: dict[Path, int]) -> int | None:
-    """Return the line of ``path`` or of its nearest ancestor with a line; None when no ancestor has one."""
+    """Return the line of ``path`` or of its nearest ancestor with a line; None when no ancestor has a line."""
     while path:
         if path in lines:
             return lines[path]

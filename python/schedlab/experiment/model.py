@@ -20,17 +20,24 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from schedlab.cpulist import parse_cpu_list
 from schedlab.experiment.topology import DEFAULT, BadTopology, Topology
+from schedlab.notation.cpulist import parse_cpu_list
+from schedlab.notation.units import parse_share, parse_time_ns
 from schedlab.tunables import BadValue, Setting, UnknownTunable, model_setting, setting
-from schedlab.units import parse_share, parse_time_ns
 
 SLICE_NS_MIN, SLICE_NS_MAX = 100_000, 100_000_000
 """Range of a custom EEVDF slice: the kernel clamps ``sched_runtime`` to 0.1–100 ms (kernel/sched/syscalls.c, 6.12)."""
 
 
+LONGEST_WAIT_S = 30 * 24 * 3600
+"""Longest pause and timeout, 30 days. Longer times are typing mistakes, and Python's timers refuse the longest."""
+
+
 def _seconds(value: object) -> float:
-    return parse_time_ns(value) / 1e9
+    seconds = parse_time_ns(value) / 1e9
+    if seconds > LONGEST_WAIT_S:
+        raise ValueError(f"{value!r} is too long: at most {LONGEST_WAIT_S // 3600}h (30 days) are possible")
+    return seconds
 
 
 def _slice_ns(value: object) -> int:
@@ -58,8 +65,6 @@ def _command(value: object) -> tuple[str, ...]:
         raise ValueError("a command is a string or a list of strings")
     if not value or not value[0].strip():
         raise ValueError("is empty: name the program")
-    if any("\0" in word for word in value):
-        raise ValueError("contains a NUL byte")
     return tuple(value)
 
 
@@ -128,7 +133,7 @@ CommandWords = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
 Tunables = Annotated[dict[str, Setting], PlainValidator(_tunables)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
-Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n]*$")]
+Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n\t]*$")]
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
 LOOKS = 4
@@ -149,11 +154,12 @@ class About(_Table):
 class TargetTable(_Table):
     """``[target]``: where the trials run, unless ``schedlab run --target`` names another target.
 
-    A simulated target (``sim``) has a machine, and a kernel model for the variants without one: a shipped one by its
-    name, another by the path of its TOML file. A virtual machine (``vm``) has a kernel image for the variants without
-    one, a topology (``"4x2/4"``), memory for each node, distances between the nodes, and a command line to which that
-    of the variant is added. ``tools`` are programs of this machine that the guest is given; with ``host_files`` it
-    sees the whole file tree.
+    A simulated target (``sim``) has a machine model, and a kernel model for variants that name no kernel. A model is
+    the name of a shipped model or the path of a TOML file.
+
+    A virtual machine (``vm``) has a topology (``"4x2/4"``), memory for each node, distances between the nodes, and a
+    kernel image for variants that name no kernel. A variant's command line is appended to ``cmdline``. ``tools`` are
+    programs of this machine that the guest receives; with ``host_files`` the guest can read this machine's file tree.
     """
 
     kind: Literal["host", "sim", "vm"] = "host"
@@ -187,11 +193,11 @@ class TargetTable(_Table):
         if self.machine is not None:
             raise ValueError('machine goes with kind = "sim": a virtual machine has a topology')
         if self.deterministic and self.accel == "kvm":
-            raise ValueError("a deterministic guest counts instructions, which KVM cannot: leave accel away")
+            raise ValueError("a deterministic guest counts instructions, which KVM cannot: remove accel")
         if self.host_files and self.deterministic:
-            raise ValueError("host_files answer at this machine's pace: a deterministic guest cannot have them")
+            raise ValueError("host_files answers at the speed of this machine: a deterministic guest cannot use it")
         if self.host_files and self.tools:
-            raise ValueError("host_files bring every program of this machine: leave tools away")
+            raise ValueError("host_files gives the guest every program of this machine: remove tools")
         try:
             topology = Topology.parse(self.topology) if self.topology else DEFAULT
             topology.distances(self.distances)
@@ -242,7 +248,7 @@ class Judging(_Table):
 
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     delta: Share = 0.01
-    correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
+    correction: Literal["max-t", "holm", "benjamini-hochberg", "none"] = "max-t"
     family: Literal["variant", "run"] = "variant"
     interval: Literal["sign-flip", "bootstrap"] = "sign-flip"
 
@@ -272,11 +278,9 @@ class State(_Table):
     @field_validator("environment")
     @classmethod
     def _variables(cls, environment: dict[str, str]) -> dict[str, str]:
-        for name, value in environment.items():
-            if not name or "=" in name or "\0" in name + value:
-                raise ValueError(
-                    f"{name!r} cannot be an environment variable: no empty name, no '=' in it, no NUL byte"
-                )
+        for name in environment:
+            if not name or "=" in name:
+                raise ValueError(f"{name!r} cannot be an environment variable: no empty name, no '=' in it")
         return environment
 
     def check(self) -> None:
@@ -326,7 +330,7 @@ class FactorialTable(_Table):
 
 
 class WorkloadTable(BaseModel):
-    """``[[workload]]``: what is measured. All other keys are parameters of the workload.
+    """``[[workload]]``: a benchmark to measure. All other keys are parameters of the workload.
 
     A parameter may be a list: each combination is a row. ``metrics`` names the metrics that get a verdict; the
     workload has a default. ``quick`` contains the values that ``--quick`` uses instead.

@@ -115,7 +115,7 @@ def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
 
 
 def variants(experiment: Experiment) -> tuple[Variant, ...]:
-    """Return the experiment's variants, with the A/A control after the baseline when the design has one."""
+    """Return the experiment's variants, with the A/A control, if any, after the baseline."""
     baseline, *others = experiment.variant
     if not experiment.design.control:
         return (baseline, *others)

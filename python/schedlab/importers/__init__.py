@@ -3,5 +3,5 @@
     path ──detect──▶ reader ──▶ Import (series of samples, printed tables) ──▶ store, or --dry-run
 
 A reader takes files and returns values; it writes nothing and judges nothing. Input that a reader does not understand
-raises :class:`~schedlab.results.ImportProblem` with file and line, and then nothing at all is imported.
+raises :class:`~schedlab.results.imported.ImportProblem` with file and line, and then nothing at all is imported.
 """

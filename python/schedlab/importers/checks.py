@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from schedlab.kinds import Direction
-from schedlab.results import Import, ImportProblem, Series, Table, showable
+from schedlab.results.imported import Import, ImportProblem, Table, showable
+from schedlab.results.metrics import Direction
 
 _TOO_LARGE = 1e100
 """No measurement is as large; the squares of larger values would be infinite."""
+_LONGEST_NAME = 200
+"""Characters."""
 
 
 def checked(imported: Import) -> Import:
@@ -27,14 +30,14 @@ def checked(imported: Import) -> Import:
         ImportProblem: the import is empty, a figure is not finite, or a row is twice in one block.
     """
     if not imported.series and not imported.tables:
-        todo = "'schedlab import --help' lists what is read"
+        todo = "'schedlab import --help' lists the formats"
         raise ImportProblem("contains no results", where=imported.source, todo=todo)
-    cleaned = replace(
-        imported,
-        columns=tuple(map(showable, imported.columns)),
-        series=tuple(map(_showable_series, imported.series)),
-        notes=tuple(map(showable, imported.notes)),
-    )
+    cleaned: Import = _printable(imported)
+    for name in _names(cleaned):
+        require_name(name, imported.source)
+    for columns in (cleaned.columns, *(table.columns for table in cleaned.tables)):
+        if len(set(columns)) < len(columns):
+            raise ImportProblem(f"two columns have the same name: {', '.join(columns)[:200]}", where=imported.source)
     seen: set[tuple[str, int, str, str, str]] = set()
     for series in cleaned.series:
         parameters = json.dumps(dict(series.parameters), sort_keys=True)
@@ -60,24 +63,47 @@ def checked(imported: Import) -> Import:
     return cleaned
 
 
-def _showable_series(series: Series) -> Series:
-    texts = (series.column, series.workload, series.metric, series.unit, series.label)
-    parameters = [text for pair in series.parameters.items() for text in pair if isinstance(text, str)]
-    if all(text.isprintable() for text in (*texts, *parameters)):
-        return series
-    column, workload, metric, unit, label = map(showable, texts)
-    return replace(
-        series,
-        column=column,
-        workload=workload,
-        metric=metric,
-        unit=unit,
-        label=label,
-        parameters={
-            showable(name): showable(value) if isinstance(value, str) else value
-            for name, value in series.parameters.items()
-        },
-    )
+def _printable(value: Any) -> Any:
+    """Return the value with all its texts as :func:`showable` gives them."""
+    if isinstance(value, str):
+        return showable(value)
+    if isinstance(value, tuple):
+        return tuple(map(_printable, value))
+    if isinstance(value, Mapping):
+        return {showable(key): _printable(each) for key, each in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _printable(getattr(value, field.name)) for field in fields(value)})
+    return value
+
+
+def _names(imported: Import) -> Iterator[str]:
+    yield from imported.columns
+    for series in imported.series:
+        yield from (series.workload, series.metric, series.unit, series.label, *series.parameters)
+    for table in imported.tables:
+        yield from (table.title, table.workload, *table.columns)
+        for row in table.rows:
+            yield from (row.operation, row.label, row.unit, *row.parameters)
+
+
+def require_name(name: str, where: str) -> None:
+    """Raise ImportProblem for a name that is too long or has characters that cannot be printed."""
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise ImportProblem(
+            f'a name has {len(name)} characters or cannot be printed: "{name[:40]}…"',
+            where=where,
+            todo=f"names are printable and have at most {_LONGEST_NAME} characters",
+        )
+
+
+def unique(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names with a number after each repeated name."""
+    seen: dict[str, int] = {}
+    numbered = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(numbered) if len(set(numbered)) == len(numbered) else unique(numbered)
 
 
 def columns_of(imports: Sequence[Import]) -> list[str]:
@@ -93,6 +119,8 @@ def columns_of(imports: Sequence[Import]) -> list[str]:
 
 def renamed(imports: Sequence[Import], names: Mapping[str, str]) -> list[Import]:
     """Return the imports with new column names; raise ImportProblem if two columns would have one name."""
+    for name in names.values():
+        require_name(name, "--name")
     new_names = [names.get(name, name) for name in columns_of(imports)]
     if repeated := {name for name in new_names if new_names.count(name) > 1}:
         what = f"two columns would be called {', '.join(sorted(repeated))}"
@@ -105,7 +133,7 @@ def renamed(imports: Sequence[Import], names: Mapping[str, str]) -> list[Import]
         replace(
             imported,
             columns=all_renamed(imported.columns),
-            series=tuple(replace(one, column=names.get(one.column, one.column)) for one in imported.series),
+            series=tuple(replace(series, column=names.get(series.column, series.column)) for series in imported.series),
             tables=tuple(replace(table, columns=all_renamed(table.columns)) for table in imported.tables),
         )
         for imported in imports
@@ -120,15 +148,14 @@ def with_baseline(imports: Sequence[Import], name: str) -> list[Import]:
         replace(
             imported,
             columns=tuple(sorted(imported.columns, key=lambda column: column != name)),
-            tables=tuple(_with_baseline(table, name) for table in imported.tables),
+            tables=tuple(
+                replace(table, baseline=table.columns.index(name)) if name in table.columns else table
+                for table in imported.tables
+            ),
         )
         for imported in imports
     ]
     return sorted(changed, key=lambda imported: name not in imported.columns)
-
-
-def _with_baseline(table: Table, name: str) -> Table:
-    return replace(table, baseline=table.columns.index(name)) if name in table.columns else table
 
 
 def with_directions(imports: Sequence[Import], directions: Mapping[str, Direction]) -> list[Import]:
@@ -141,7 +168,9 @@ def with_directions(imports: Sequence[Import], directions: Mapping[str, Directio
     return [
         replace(
             imported,
-            series=tuple(replace(one, direction=directions.get(one.metric, one.direction)) for one in imported.series),
+            series=tuple(
+                replace(series, direction=directions.get(series.metric, series.direction)) for series in imported.series
+            ),
             tables=tuple(_with_directions(table, directions) for table in imported.tables),
         )
         for imported in imports
@@ -159,8 +188,8 @@ def by_column(imported: Import) -> list[Import]:
         return [imported]
     parts = []
     for column in imported.columns:
-        series = tuple(one for one in imported.series if one.column == column)
-        if series:
-            origin = os.path.commonpath([os.path.abspath(one.source) for one in series])
-            parts.append(replace(imported, source=origin, columns=(column,), series=series, tables=()))
+        of_column = tuple(series for series in imported.series if series.column == column)
+        if of_column:
+            origin = os.path.commonpath([os.path.abspath(series.source) for series in of_column])
+            parts.append(replace(imported, source=origin, columns=(column,), series=of_column, tables=()))
     return [*parts, *([replace(imported, columns=(), series=())] if imported.tables else [])]

@@ -1,10 +1,10 @@
-"""Detection of what a path contains, and reading it: trees of MMTests, logs of tools, printed tables.
+"""Detection and reading of the contents of a path: trees of MMTests, logs of tools, printed tables.
 
     path ──tree?──▶ mmtests
          ──log?───▶ the first reader of tool logs that recognises the text, the strictest first
          ──else───▶ printed tables, by their grammars or by the layout that the user states
 
-All paths are read before anything is returned. What cannot be understood raises ImportProblem, and nothing is imported.
+All paths are read before anything is returned. An unrecognised path raises ImportProblem, and nothing is imported.
 """
 
 from __future__ import annotations
@@ -14,24 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.importers.checks import checked, columns_of, renamed
+from schedlab.importers.checks import checked, columns_of, renamed, require_name, unique
 from schedlab.importers.text import NotResults
-from schedlab.results import Import, ImportProblem
+from schedlab.results.imported import Import, ImportProblem
 
 if TYPE_CHECKING:
     from schedlab.importers.printed.layout import Layout
 
 MMTESTS, PRINTED = "mmtests", "tables"
 
-WHAT_IS_READ = (
-    "read are MMTests trees, printed tables, and logs of hackbench, tbench, pgbench, perf bench, perf stat, netperf, "
-    "iperf3, hyperfine, schbench, cyclictest, UnixBench, stress-ng, will-it-scale, and schedlab's samples as CSV; "
-    "name one with --as"
-)
-
 
 def formats() -> Mapping[str, str]:
-    """Return every format that ``--as`` takes, and what it reads."""
+    """Return every format that ``--as`` takes, with a description."""
     from schedlab.importers.logs.reading import readers
 
     logs = {reader.name: reader.reads for reader in readers()}
@@ -53,8 +47,7 @@ def read(path: Path, form: str | None = None, layouts: Sequence[Layout] = ()) ->
     Raises:
         ImportProblem: the path does not exist, contains nothing that is read, or is damaged; with file and line.
     """
-    imports = read_all([path], form, layouts=layouts)
-    return imports[0] if len(imports) == 1 else _joined(imports, str(path))
+    return _joined(read_all([path], form, layouts=layouts), str(path))
 
 
 def read_all(
@@ -66,29 +59,25 @@ def read_all(
     folder of logs is one column then. Raises ImportProblem as :func:`read` does, and if a path that is to be called by
     a name has several columns.
     """
+    from schedlab.importers import mmtests
+
     if form is not None and form not in formats():
         raise ImportProblem(f"{form!r} is not a format", todo=f"one of {', '.join(formats())}")
     if layouts and form not in (None, PRINTED):
         raise ImportProblem(f"a stated table is not {form}", where="--table", todo=f"--as {PRINTED}, or no --as")
+    for name in names:
+        require_name(name, "--name")
     for path in paths:
         if str(path) != "-" and not path.exists():
             raise ImportProblem("there is no such file or folder", where=str(path), todo="check the path")
     named = dict(zip(paths, names, strict=True)) if names else {}
-    trees = [] if layouts else [path for path in paths if _is_tree(path, form)]
+    # Without a stated format, the content decides.
+    is_tree = mmtests.looks_like if form is None and not layouts else lambda _: form == MMTESTS
+    trees = list(filter(is_tree, paths))
     imports = [(paths.index(trees[0]), _trees(trees, named))] if trees else []
     if rest := [path for path in paths if path not in trees]:
         imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts)]
     return [checked(imported) for _, imported in sorted(imports, key=lambda pair: pair[0])]
-
-
-def _is_tree(path: Path, form: str | None) -> bool:
-    if form is not None:
-        return form == MMTESTS
-    if not path.is_dir():
-        return False
-    from schedlab.importers import mmtests
-
-    return mmtests.looks_like(path)
 
 
 def _trees(paths: Sequence[Path], names: Mapping[Path, str]) -> Import:
@@ -114,30 +103,23 @@ def _named(imported: Import, name: str | None) -> Import:
 
 
 def _joined(imports: Sequence[Import], source: str) -> Import:
-    """Return several imports as one; a repeated column name gets a number."""
+    """Merge several imports; a repeated column name gets a number."""
     if len(imports) == 1:
         return imports[0]
-    columns: list[str] = []
+    columns = unique([name for imported in imports for name in imported.columns])
+    fresh = iter(columns)
     series = []
     for imported in imports:
-        new_names = {name: _free(name, columns) for name in imported.columns}
-        columns += new_names.values()
+        new_names = dict(zip(imported.columns, fresh, strict=False))
         series += [replace(each, column=new_names[each.column]) for each in imported.series]
     return Import(
         format=", ".join(dict.fromkeys(imported.format for imported in imports)),
         source=source,
-        columns=tuple(columns),
+        columns=columns,
         series=tuple(series),
         tables=tuple(table for imported in imports for table in imported.tables),
         notes=tuple(dict.fromkeys(note for imported in imports for note in imported.notes)),
     )
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    number, fresh = 2, name
-    while fresh in taken:
-        number, fresh = number + 1, f"{name} ({number})"
-    return fresh
 
 
 def _files(
@@ -171,6 +153,7 @@ def _files(
         together = to_import(logs, ", ".join(map(str, roots)), left_out)
         return [(next(iter(roots)), together), *texts]
     if not texts:
-        raise NotResults("contains no file with results", where=", ".join(map(str, paths)), todo=WHAT_IS_READ)
+        todo = f"formats that are read, and that --as names: {', '.join(formats())}"
+        raise NotResults("contains no file with results", where=", ".join(map(str, paths)), todo=todo)
     (root, first), *others = texts
     return [(root, replace(first, notes=(*first.notes, *left_out))), *others]

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from schedlab.analysis.gains import Recomputed, disagreements, relative_gains
-from schedlab.results import Import, Series, Table, TableRow
+from schedlab.results.imported import Import, Series, Table, TableRow
 
 SAMPLES = "samples"
 """The layout of tables that consist of samples."""
@@ -28,21 +28,9 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """A row. Every list has an entry for each column, None where the source has no value.
+    """A row of samples or of a printed table. ``docs/importing.md`` documents the fields, also for the JSON.
 
-    Attributes:
-        operation: the printed operation (``Hmean``, ``Min``); None for samples, whose ``values`` are means.
-        label: the rest of the row's name, as the source prints it.
-        metric: the metric of samples; None for printed rows.
-        line: the line number of a printed row, from 1; None for samples.
-        values: printed figures, or means of samples.
-        printed_gains: in per cent, as printed.
-        recomputed_gains: in per cent, from the values, by the convention of the table.
-        stars: whether the cell is marked significant; None in tables without marks.
-        spreads: printed spreads, or standard deviations of samples.
-        samples: the samples of each column, block after block; None for printed rows.
-        blocks: the number of blocks of each column; None for printed rows.
-        sources: the file of each column's samples; None for printed rows.
+    Every list has an entry for each column, None where the source has no value.
     """
 
     operation: str | None
@@ -79,7 +67,7 @@ class OutlineTable:
 
 @dataclass(frozen=True)
 class Outline:
-    """The contents of an import; ``columns`` are those of samples, the baseline first."""
+    """The contents of an import; ``columns`` are the columns of samples, the baseline first."""
 
     format: str
     source: str

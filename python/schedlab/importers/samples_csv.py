@@ -14,11 +14,9 @@ import re
 from collections.abc import Iterator
 from typing import cast
 
-from schedlab.kinds import Direction
-from schedlab.results import ImportProblem
+from schedlab.results.metrics import Direction, MetricSpec
 from schedlab.workloads.json_logs import parameter
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import Log, Parameters, Reader, Reading, Samples
+from schedlab.workloads.log_reader import Log, Reader, Reading, Samples
 
 _REQUIRED = ("column", "workload", "metric", "unit", "direction", "value")
 _OPTIONAL = ("run", "block", "position", "iteration", "parameters", "kind")
@@ -26,21 +24,8 @@ _VALUE = re.compile(r"[+-]?\d{1,20}(?:\.\d{0,25})?(?:[eE][+-]?\d{1,3})?")
 
 TODO = (
     f"write one sample a line in columns named {','.join(_REQUIRED)} (direction: lower or higher), and optionally "
-    f"{','.join(_OPTIONAL)} (parameters: a JSON object); numbers alone of 'perf bench --format=simple': --as "
-    "perf-bench; a table of figures: --table columns=runs,label=1,baseline=2,better=lower"
+    f"{','.join(_OPTIONAL)} (parameters: a JSON object); --table states the layout of a table of figures"
 )
-_LINES = 40
-"""Lines by which separated values are recognised."""
-
-
-def is_separated(head: str) -> bool:
-    """Return whether every line has the same number of values, one of them a number below the first line."""
-    first, *lines = [line for line in head.split("\n")[:_LINES] if line.strip()] or [""]
-    separator = ";" if ";" in first else ","
-    rows = [line.split(separator) for line in lines]
-    if not rows or {len(row) for row in rows} != {first.count(separator) + 1}:
-        return False
-    return all(any(_VALUE.fullmatch(cell.strip()) for cell in row) for row in rows)
 
 
 def _names(head: str) -> list[str]:
@@ -103,24 +88,17 @@ def _samples(log: Log, line: int, key: tuple[str, ...], values: list[float], *, 
         raise log.problem(f"{direction[:40]!r} is not a direction", line, TODO)
     if not re.fullmatch(r"[1-9]\d{0,8}|", block):
         raise log.problem(f"{block[:40]!r} is not a block", line, TODO)
+    try:
+        content = json.loads(parameters or "{}")
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise log.problem(f"{parameters[:40]!r} is not a JSON object of parameters", line, TODO)
     spec = MetricSpec(metric, unit, cast(Direction, direction))
     # Runs may have columns of one name.
     name = f"{column} (run {run})" if several_runs else column
-    return Samples(workload, spec, _parameters(log, line, parameters), values, name, int(block or 1))
-
-
-def _parameters(log: Log, line: int, text: str) -> Parameters:
-    try:
-        content = json.loads(text or "{}")
-    except (ValueError, RecursionError) as error:
-        raise _no_object(log, line, text) from error
-    if not isinstance(content, dict):
-        raise _no_object(log, line, text)
-    return {name: parameter(value) for name, value in content.items()}
-
-
-def _no_object(log: Log, line: int, text: str) -> ImportProblem:
-    return log.problem(f"{text[:40]!r} is not a JSON object of parameters", line, TODO)
+    named = {label: parameter(value) for label, value in content.items()}
+    return Samples(workload, spec, named, values, name, int(block or 1))
 
 
 READER = Reader("csv", "schedlab's samples as CSV (report --format csv --samples)", _recognises, _read, in_mails=False)

@@ -1,4 +1,4 @@
-"""Files as text: packed files are unpacked, binary files refused, and only as much is read as is needed."""
+"""Files as text: packed files are unpacked, and files that are not text are refused."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from schedlab.results import ImportProblem
+from schedlab.results.imported import ImportProblem
 
 HEAD = 64 * 1024
-"""Bytes at the beginning of a file that show its format."""
+"""Characters at the beginning of a text that show its format."""
 
 LARGEST = 256 * 1024 * 1024
 """Bytes of unpacked text that are read at most; as text and numbers they take a few times as much memory."""
 
+_ACTING = r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+"""Characters that act on a terminal, or on the direction of the text beside them (Unicode's UAX #9)."""
+_CONTROL = re.compile(_ACTING)
 _CONTROLS = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
-    r"|\x1b[ -/]*[0-~]?"
-    r"|[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]"
+    rf"|\x1b[ -/]*[0-~]?|{_ACTING}"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")
-"""Control sequences and control characters of terminals (ECMA-48, 5.3 to 5.6), as recorded sessions contain them."""
+"""These, and control sequences of terminals (ECMA-48, 5.3 to 5.6), as recorded sessions contain them."""
 
 
 def without_controls(text: str) -> str:
@@ -47,7 +48,7 @@ _BINARIES = {
     b"SQLite format 3\0": ("an SQLite file", "a schedlab store is named with --store, and 'schedlab report' reads it"),
     b"PK\x03\x04": ("a zip archive", "unpack it first"),
     b"PAR1": ("a Parquet file", "write it as CSV first"),
-    b"\x7fELF": ("a program", "import what it prints"),
+    b"\x7fELF": ("a program", "import the output of the program"),
 }
 
 
@@ -55,137 +56,93 @@ class NotResults(ImportProblem):
     """A file without results of a known kind: an error if the user names the file, a note if it is in a folder."""
 
 
-class Unpacked(Protocol):
-    """A stream of unpacked bytes."""
-
-    def read1(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; an empty result at the end."""
-        ...
-
-
-@dataclass
+@dataclass(frozen=True)
 class Document:
-    """A text whose head is in memory and whose rest is read on first use.
-
-    ``name`` is the name for messages, ``head`` the first :data:`HEAD` bytes as text.
-    """
+    """A file's ``name`` for messages, and its unpacked content."""
 
     name: str
-    head: str
-    stream: Unpacked
-    first: bytes = field(repr=False, default=b"")
+    raw: bytes = field(repr=False)
 
     @cached_property
-    def raw(self) -> bytes:
-        """The whole content, unpacked.
-
-        Raises:
-            ImportProblem: the content is larger than :data:`LARGEST`, is not text, or its packing is damaged.
-        """
-        raw = self.first + _read(self.name, self.stream, LARGEST + 1 - len(self.first), self.first)
-        if len(raw) > LARGEST:
-            raise ImportProblem(
-                f"contains more than {LARGEST >> 20} MiB of text",
-                where=self.name,
-                todo="import a part of it, or a summary",
-            )
-        _require_text(self.name, raw)
-        return raw
+    def text(self) -> str:
+        """The text: line ends are ``\\n``, control sequences are removed, bytes that are not UTF-8 are U+FFFD."""
+        encoding = next((name for bom, name in _BOMS.items() if self.raw.startswith(bom)), "utf-8")
+        text = self.raw.decode(encoding, "replace")
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        return without_controls(text)
 
     @property
-    def text(self) -> str:
-        """The whole text: line ends are ``\\n``, control sequences are removed, bytes that are not UTF-8 are U+FFFD.
-
-        Raises:
-            ImportProblem: as for :attr:`raw`.
-        """
-        return _decode(self.raw)
+    def head(self) -> str:
+        """The beginning of the text, which shows its format."""
+        return self.text[:HEAD]
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[Document]:
-    """Open a file as a document; ``-`` is standard input.
+def document(path: Path) -> Document:
+    """Read a file; ``-`` is standard input.
 
     Raises:
-        ImportProblem: the file does not exist, cannot be read, is empty, or is not text.
+        ImportProblem: the file cannot be read, is empty, not text or too long, or its packing is damaged.
     """
     name = "standard input" if str(path) == "-" else str(path)
-    try:
-        with _stream(path) as stream:
-            first = _read(name, stream, HEAD, b"")
-            if not first.strip():
-                raise NotResults("is empty" if not first else "contains only blanks", where=f"{name}:1", todo=EMPTY)
-            _require_text(name, first)
-            yield Document(name, _decode(first, cut=len(first) == HEAD), stream, first)
-    except OSError as error:
-        raise ImportProblem(f"cannot be read: {error.strerror or error}", where=name, todo="check the path") from error
+    raw = _read(path, name)
+    if not raw.strip():
+        raise NotResults("is empty" if not raw else "contains only blanks", where=f"{name}:1", todo=EMPTY)
+    _require_text(name, raw)
+    if len(raw) > LARGEST:
+        what = f"contains more than {LARGEST >> 20} MiB of text"
+        raise ImportProblem(what, where=name, todo="import a part of it, or a summary")
+    return Document(name, raw)
 
 
 EMPTY = "the benchmark left nothing here: run it again, or leave this file out"
 
 
-@contextmanager
-def _stream(path: Path) -> Iterator[Unpacked]:
-    with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as raw:
-        assert isinstance(raw, BufferedReader)
-        start = raw.peek(8)[:8]
-        unpack = next((kind for magic, kind in _PACKINGS.items() if start.startswith(magic)), nullcontext)
-        with unpack(raw) as unpacked:
-            yield unpacked
-
-
-@contextmanager
-def _zstd(raw: BufferedReader) -> Iterator[Unpacked]:
-    """Unpack with the program zstd, because the standard library cannot before Python 3.14."""
-    program = shutil.which("zstd")
-    if program is None or not raw.seekable():
-        what = "no program can unpack it" if program is None else "it comes through a pipe"
-        raise ImportProblem(
-            f"is packed with zstd, and {what}", where=str(raw.name), todo="unpack it first (zstd -d, package zstd)"
-        )
-    os.lseek(raw.fileno(), 0, os.SEEK_SET)  # the program reads the file from the beginning, which is buffered here
-    with subprocess.Popen([program, "-dc"], stdin=raw, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        assert isinstance(child.stdout, BufferedReader)
-        yield _Piped(child, child.stdout)
-        child.stdout.close()
-
-
-class _Piped:
-    """Output of a program; the end of the output is an error if the program failed."""
-
-    def __init__(self, child: subprocess.Popen[bytes], output: BufferedReader) -> None:
-        self._child, self._output = child, output
-
-    def read1(self, size: int, /) -> bytes:
-        data = self._output.read1(size)
-        if not data and self._child.wait() != 0:
-            raise EOFError("zstd could not unpack it")
-        return data
-
-
-def _read(name: str, stream: Unpacked, size: int, before: bytes) -> bytes:
-    """Return up to ``size`` bytes; the error for a damaged packing names the line up to which it is undamaged."""
-    parts: list[bytes] = []
+def _read(path: Path, name: str) -> bytes:
+    """Return the unpacked bytes; the error for a damaged packing names the line up to which it is undamaged."""
+    content = bytearray()
     try:
-        # Read in pieces: a single read would lose what could be unpacked before the damage.
-        while size > 0 and (part := stream.read1(min(size, 1 << 20))):
-            parts.append(part)
-            size -= len(part)
-            if b"\0" in part and (before or parts[0])[:2] not in _BOMS:
-                # The file is not text, so the rest, which may be long, is not needed.
-                break
+        with nullcontext(sys.stdin.buffer) if name != str(path) else path.open("rb") as file:
+            assert isinstance(file, BufferedReader)
+            start = file.peek(8)[:8]
+            unpack = next((kind for magic, kind in _PACKINGS.items() if start.startswith(magic)), nullcontext)
+            with unpack(file) as stream:
+                # Read in pieces: a single read would lose what could be unpacked before the damage.
+                while len(content) <= LARGEST and (part := stream.read1(1 << 20)):
+                    content += part
+                    if b"\0" in part and bytes(content[:2]) not in _BOMS:
+                        # The file is not text, so the rest, which may be long, is not needed.
+                        break
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise
-        line = before.count(b"\n") + sum(part.count(b"\n") for part in parts) + 1
+            raise ImportProblem(f"cannot be read: {error.strerror}", where=name, todo="check the path") from error
+        what = f"the packed file is cut off or damaged ({error})"
+        line = content.count(b"\n") + 1
+        raise ImportProblem(what, where=f"{name}:{line}", todo="copy it again") from error
+    return bytes(content)
+
+
+@contextmanager
+def _zstd(packed: BufferedReader) -> Iterator[BufferedReader]:
+    """Unpack with the program zstd, because the standard library cannot before Python 3.14."""
+    program = shutil.which("zstd")
+    if program is None or not packed.seekable():
+        what = "no program can unpack it" if program is None else "it comes through a pipe"
         raise ImportProblem(
-            f"the packed file is cut off or damaged ({error})", where=f"{name}:{line}", todo="copy it again"
-        ) from error
-    return b"".join(parts)
+            f"is packed with zstd, and {what}", where=str(packed.name), todo="unpack it first (zstd -d, package zstd)"
+        )
+    os.lseek(packed.fileno(), 0, os.SEEK_SET)  # the program reads the file from the beginning, which is buffered here
+    with subprocess.Popen([program, "-dc"], stdin=packed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        assert isinstance(child.stdout, BufferedReader)
+        yield child.stdout
+        is_complete = not child.stdout.read1(1)
+        child.stdout.close()
+        if is_complete and child.wait() != 0:
+            raise EOFError("zstd could not unpack it")
 
 
-_PACKINGS: dict[bytes, Callable[[BufferedReader], AbstractContextManager[Unpacked]]] = {
-    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
+_PACKINGS: dict[bytes, Callable[[BufferedReader], Any]] = {
+    b"\x1f\x8b": lambda packed: gzip.GzipFile(fileobj=packed),
     b"\xfd7zXZ\0": lzma.LZMAFile,
     b"BZh": bz2.BZ2File,
     b"\x28\xb5\x2f\xfd": _zstd,
@@ -193,15 +150,6 @@ _PACKINGS: dict[bytes, Callable[[BufferedReader], AbstractContextManager[Unpacke
 """By their first bytes: RFC 1952, the .xz file format 1.2, bzip2's ``BZh``, RFC 8878."""
 
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-
-
-def _decode(raw: bytes, *, cut: bool = False) -> str:
-    encoding = next((name for bom, name in _BOMS.items() if raw.startswith(bom)), "utf-8")
-    text = raw.decode(encoding, "ignore" if cut and encoding == "utf-16" else "replace")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return without_controls(text)
-
 
 _WIDE = {"UTF-16LE": slice(1, 64, 2), "UTF-16BE": slice(0, 64, 2)}
 """Which of the first bytes are zero if text of mostly Latin letters is in UTF-16."""
@@ -221,7 +169,7 @@ def _require_text(name: str, raw: bytes) -> None:
             "is a tar archive, not text", where=name, todo="unpack it first (tar xf), and import the folder"
         )
     if _MANUAL.match(raw):
-        todo = "import what the tool printed; examples in its manual are not results"
+        todo = "import the output of the tool; examples in a manual are not results"
         raise NotResults("is the source of a manual page", where=f"{name}:1", todo=todo)
     at = raw.find(b"\0")
     if at >= 0 and _BOMS.get(raw[:2]) != "utf-16":

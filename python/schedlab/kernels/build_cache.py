@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from schedlab import cache
-from schedlab.atomic_file import replacing
 from schedlab.errors import CannotRunHere, SchedlabError
+from schedlab.files import cache
+from schedlab.files.replacement import replacing
 
 BUILT = "built:"
 BASE = "base"
@@ -114,10 +114,10 @@ class BuildCache:
         record = self.recorded(name)
         if record.reason:
             log = self.place(record.key) / "log"
-            todo = f"the build's log is {log}" if log.is_file() else "'schedlab kernels build' tries again"
+            todo = f"read the log of the build: {log}" if log.is_file() else "run 'schedlab kernels build' again"
             raise KernelGap(record.reason, where=name, todo=todo)
         if not self.image(record.key).is_file():
-            raise NotBuilt("its image is no longer in the cache", where=name, todo="'schedlab kernels build' again")
+            raise NotBuilt("the image is no longer in the cache", where=name, todo="run 'schedlab kernels build' again")
         return record
 
     def recorded(self, name: str) -> Record:
@@ -129,7 +129,7 @@ class BuildCache:
             names = ", ".join(kernel_name(series, record.prefix) for record in prefixes.values())
             others = ", ".join(self.series()) or "none yet"
             what = f"the series has no such prefix; it has {names}" if prefixes else "no built kernel has this name"
-            todo = f"schedlab kernels build TREE --name {series or 'NAME'} (built series: {others})"
+            todo = f"run 'schedlab kernels build TREE --name {series or 'NAME'}' (built series: {others})"
             raise NotBuilt(what, where=name, todo=todo)
         record = self.record(prefixes[wanted].key)
         return replace(record, prefix=wanted, title=prefixes[wanted].title) if record else prefixes[wanted]
@@ -155,5 +155,7 @@ def kernel_name(series: str, prefix: str) -> str:
 def series_name(text: str) -> str:
     """Check a name for a series; SchedlabError when it contains other characters."""
     if _NAME.fullmatch(text) is None:
-        raise SchedlabError(f"{text!r} cannot name a series", where="--name", todo="letters, digits, '.', '_' and '-'")
+        raise SchedlabError(
+            f"{text!r} cannot name a series", where="--name", todo="use letters, digits, '.', '_' and '-'"
+        )
     return text

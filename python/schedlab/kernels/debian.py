@@ -17,8 +17,8 @@ from functools import cmp_to_key
 from itertools import zip_longest
 from pathlib import Path
 
-from schedlab import cache
 from schedlab.errors import CannotRunHere
+from schedlab.files import cache
 from schedlab.kernels.bzimage import checksum
 
 _NAME = re.compile(r"debian-(?P<version>\d+\.\d+[A-Za-z0-9.+~-]*)")
@@ -63,7 +63,7 @@ def is_name(name: str) -> bool:
 
 
 def files(name: str, cache_folder: Path | None = None) -> tuple[Path, Path] | None:
-    """Return image and configuration of the newest kernel of that name in the cache; None if it has none."""
+    """Return image and configuration of the newest kernel of that name in the cache; None if the cache lacks it."""
     cached = newest(package for package in cached_packages(cache_folder) if _matches(package, name))
     return None if cached is None else _contents(_store(cache_folder), cached)
 

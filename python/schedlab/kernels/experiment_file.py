@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from schedlab.kernels.build_cache import Record, kernel_name
+from schedlab.notation.toml_text import quoted
 
 _HEAD = """\
 # Made by 'schedlab kernels build'. Name a machine to boot the kernels on, such as --target "vm:{base}@2x2/2".
@@ -32,22 +32,17 @@ def tables(series: str, records: Sequence[Record]) -> str:
     """
     parts = []
     if len(records) > 1:
-        stack = ", ".join(_quoted(record.prefix) for record in records)
+        stack = ", ".join(quoted(record.prefix) for record in records)
         parts.append(f"[attribution]\nstack = [{stack}]\n")
     for record in records:
         gap = f"# A gap: {' '.join(record.reason.split())}\n" if record.reason else ""
-        about = f"description = {_quoted(record.title)}\n" if record.title else ""
-        kernel = _quoted(kernel_name(series, record.prefix))
-        parts.append(f"{gap}[[variant]]\nname = {_quoted(record.prefix)}\n{about}kernel = {kernel}\n")
+        about = f"description = {quoted(record.title)}\n" if record.title else ""
+        kernel = quoted(kernel_name(series, record.prefix))
+        parts.append(f"{gap}[[variant]]\nname = {quoted(record.prefix)}\n{about}kernel = {kernel}\n")
     return "\n".join(parts)
 
 
 def experiment(series: str, records: Sequence[Record]) -> str:
     """Return a whole experiment file to start from, with a sample workload."""
-    head = _HEAD.format(base=kernel_name(series, records[0].prefix), name=_quoted(series))
+    head = _HEAD.format(base=kernel_name(series, records[0].prefix), name=quoted(series))
     return head + tables(series, records) + _WORKLOAD
-
-
-def _quoted(text: str) -> str:
-    """Quote a basic string of TOML, whose escapes include those of JSON."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -24,10 +24,10 @@ def is_repository(folder: Path) -> bool:
 
 
 def commit(repository: Path, revision: str) -> str:
-    """Return the hash of the commit that a revision names; GitProblem when there is none."""
+    """Return the hash of the commit that a revision names; GitProblem when the revision names no commit."""
     name = _text(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not name:
-        todo = "'git log' lists the commits"
+        todo = "name a commit that 'git log' lists"
         raise GitProblem(f"there is no commit {revision!r}", where=str(repository), todo=todo)
     return name
 
@@ -82,7 +82,7 @@ def check_out(repository: Path, revision: str, folder: Path) -> None:
         for words in (("read-tree", revision), ("checkout-index", "--all", "--quiet")):
             done = _run(folder, words, environment=environment)
             if done.returncode != 0:
-                raise GitProblem(_error(done), where=str(repository), todo="'git fsck' checks whether it is damaged")
+                raise GitProblem(_error(done), where=str(repository), todo="check the repository with 'git fsck'")
 
 
 def apply_patch(folder: Path, patch: bytes, strip: int) -> str:

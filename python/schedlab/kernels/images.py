@@ -5,7 +5,7 @@
 | ``debian-6.12``, ``debian-6.12.117+deb12`` | Debian's cloud kernel of that series or release, see :mod:`.debian` |
 | ``/path/to/bzImage`` | this file; its configuration is ``config-RELEASE`` in the same folder, if that file exists |
 | ``tree``, ``tree:PATH`` | the x86 kernel built in this folder (or ``O=`` folder); ``tree`` is the working directory |
-| ``built:NAME``, ``built:NAME+01`` | a kernel of ``schedlab kernels build``: a series' base, or with its first patch |
+| ``built:NAME``, ``built:NAME+01`` | a kernel of ``schedlab kernels build``: a series' base, or base and first patch |
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class UnknownKernel(SchedlabError):
 
 
 class NotDownloaded(CannotRunHere):
-    """A kernel of Debian's that is not in the cache; :func:`schedlab.kernels.debian.fetch` downloads it."""
+    """A Debian kernel that is not in the cache; :func:`schedlab.kernels.debian.fetch` downloads it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
     if debian.is_name(name):
         if (files := debian.files(name, cache_folder)) is None:
             raise NotDownloaded(
-                "this kernel is not in the cache", where=name, todo=f"'schedlab kernels fetch {name}' downloads it"
+                "this kernel is not in the cache", where=name, todo=f"download it with 'schedlab kernels fetch {name}'"
             )
         return _image(name, *files)
     if name == "tree" or name.startswith("tree:"):
@@ -77,18 +77,20 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
     path = Path(name).expanduser()
     if name and path.is_dir():
         is_tree = (path / BZIMAGE).is_file() or (path / "Kconfig").is_file()
-        todo = f"tree:{name} is the kernel built there" if is_tree else "name a bzImage in it, or tree:FOLDER"
+        todo = (
+            f"write tree:{name} for the kernel built in it" if is_tree else "write tree:FOLDER or the path of a bzImage"
+        )
         raise UnknownKernel("is a folder, not a kernel image", where=str(path), todo=todo)
     if "/" not in name and not path.is_file():
         raise UnknownKernel(
             f"{name!r} is not a kernel",
-            todo="debian-6.12, debian-6.1, the path of a bzImage, tree:PATH of a built kernel tree, or built:NAME",
+            todo="write debian-6.12, debian-6.1, built:NAME, tree:PATH of a built tree, or the path of a bzImage",
         )
     return _image(name, path, path.parent / f"config-{bzimage.release(path)}")
 
 
 def config_of(image: Image) -> dict[str, str] | None:
-    """Return the options of the image's configuration (``CONFIG_SMP`` is ``y``); None when it is unknown."""
+    """Return the options of the image's configuration (``CONFIG_SMP`` is ``y``); None if it is unknown."""
     if image.config is None:
         return None
     try:
@@ -103,15 +105,15 @@ def _of_tree(name: str, tree: Path) -> Image:
     if not (tree / BZIMAGE).is_file():
         is_source = (tree / "Kconfig").is_file()
         reason = "has no built x86 kernel" if is_source else "is not a built kernel tree"
-        todo = f"make -C {tree} bzImage" if is_source else f"tree:FOLDER, of the folder that contains {BZIMAGE}"
+        todo = f"run 'make -C {tree} bzImage'" if is_source else f"write tree:FOLDER, where FOLDER contains {BZIMAGE}"
         raise UnknownKernel(f"{reason} (no {BZIMAGE})", where=str(tree.absolute()), todo=todo)
     image = _image(name, tree / BZIMAGE, tree / ".config")
     expected = tree / "include/config/kernel.release"
     if expected.is_file() and (release := expected.read_text().strip()) != image.release:
         raise UnknownKernel(
-            f"its image is of {image.release}, but the tree is at {release}: the image is older than the tree",
+            f"the image is {image.release}, but the source is {release}: the image is older than the source",
             where=str(tree),
-            todo=f"make -C {tree} bzImage, or name {tree / BZIMAGE} where the old image is meant",
+            todo=f"run 'make -C {tree} bzImage', or write {tree / BZIMAGE} to use the old image",
         )
     return image
 

@@ -10,9 +10,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab import launcher
 from schedlab.errors import CannotRunHere
 from schedlab.kernels.config import Recipe
+from schedlab.workloads import launcher
 from schedlab.workloads.base import Command
 from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, MAKE
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, need
@@ -40,7 +40,7 @@ class MakeFailed(Exception):
 
 @dataclass
 class Maker:
-    """Runs make from a source folder into a build folder.
+    """Runner of make from a source folder into a build folder.
 
     ``timeout`` is in seconds, for each run of make; ``nice`` is the niceness of all its processes.
     """

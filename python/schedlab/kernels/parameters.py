@@ -1,4 +1,4 @@
-"""Boot parameters that a kernel does not understand, found in its image or in its log.
+"""Boot parameters that a kernel does not recognise, found in its image or in its log.
 
 A kernel logs unknown parameters, but ignores unknown ``module.param`` words silently. Each known parameter's name is in
 the image, ended by a zero byte: ``workqueue.power_efficient`` (``__param_str_…``, include/linux/moduleparam.h), and

@@ -88,7 +88,7 @@ def _folder(path: Path) -> list[tuple[str, bytes, int]]:
         if _DIFF.search(data):
             patches.append((subject(data) or Path(name).stem, decoded(data), strip))
         elif "cover-letter" not in name:
-            raise SeriesProblem("contains no diff", where=str(path / name), todo="take it out of the series")
+            raise SeriesProblem("contains no diff", where=str(path / name), todo="remove the file from the series")
     return patches
 
 

@@ -150,7 +150,7 @@ def open_series(tree: str, patches: Path | None, commits: str | None, cache_fold
     if commits is None:
         return SeriesRequest(open_source(path), series.read(patches) if patches else [], name)
     if patches is not None:
-        raise BadRange("--patches and --range are two series", where=commits, todo="give one of them")
+        raise BadRange("--patches and --range name two series", where=commits, todo="give only one of them")
     since, until = _ends(path, commits)
     return SeriesRequest(open_source(path, since), _changes(path, since, until, commits), name)
 
@@ -169,7 +169,7 @@ def _ends(repository: Path, commits: str) -> tuple[str, str]:
 
 def _changes(repository: Path, since: str, until: str, commits: str) -> list[Change]:
     if not git.is_ancestor(repository, since, until):
-        todo = "'git merge-base' prints their common ancestor: begin there"
+        todo = "begin the range at their common ancestor, which 'git merge-base' prints"
         raise BadRange("the second commit does not come after the first", where=commits, todo=todo)
     revisions = git.commits(repository, since, until)
     if not revisions:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.measurement import Conditions
+from schedlab.results.measurement import Conditions
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 """Unit of the times in /proc/stat (proc_stat(5))."""
@@ -36,7 +36,7 @@ class Snapshot:
 
 
 class Watch:
-    """Reads the state of one machine; the paths of its files are found once."""
+    """Reader of the state of a machine. The paths of the files are looked up once."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._stat = root / "proc/stat"
@@ -67,7 +67,7 @@ class Watch:
 
 
 def between(
-    before: Snapshot, after: Snapshot, during: Sequence[int], elapsed: float, own: float, cpus: int
+    before: Snapshot, after: Snapshot, during: Sequence[int], elapsed: float, trial_cpu: float, cpus: int
 ) -> Conditions:
     """Return the conditions of a trial between two snapshots.
 
@@ -76,13 +76,13 @@ def between(
         after: snapshot after the trial.
         during: further frequencies in kHz, read during the trial.
         elapsed: seconds of the trial.
-        own: CPU seconds that the trial used.
+        trial_cpu: CPU seconds that the trial used.
         cpus: number of CPUs.
 
     Shares of CPU time are None for trials below 0.1 s, since /proc/stat counts in ticks of 10 ms.
     """
     total = elapsed * cpus if elapsed >= SHORTEST else None
-    other = after.cpu.busy - before.cpu.busy - own
+    other = after.cpu.busy - before.cpu.busy - trial_cpu
     frequencies = [*before.frequencies, *during, *after.frequencies]
     return Conditions(
         load=before.load,

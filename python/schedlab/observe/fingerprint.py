@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from schedlab.cpulist import parse_cpu_list
+from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.workloads.base import Tool
 from schedlab.workloads.tools import SCHEDLOAD, find
 
@@ -50,7 +50,7 @@ def take(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def stable_hash(fingerprint: Mapping[str, Any]) -> str:
-    """Return twelve hex digits over all fields but passing ones (steal, uptime, host name)."""
+    """Return twelve hex digits over all fields except transient fields (steal, uptime, host name)."""
     return sha256(json.dumps(_lasting(fingerprint), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:12]
 
 

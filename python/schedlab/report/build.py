@@ -19,12 +19,13 @@ from schedlab.analysis.factorial import SwitchEffect
 from schedlab.analysis.mmtests.kinds import Layout
 from schedlab.analysis.mmtests.stars import Stars
 from schedlab.analysis.mmtests.tables import View, view
-from schedlab.analysis.rows import DIFFERENT, Question
+from schedlab.analysis.rows import Question
 from schedlab.analysis.tables import Checked
-from schedlab.findings import Findings
+from schedlab.analysis.verdicts import DIFFERENT
+from schedlab.findings.run import Findings
 from schedlab.report import document, repeat
 from schedlab.store.columns import Chosen
-from schedlab.store.reading import Run
+from schedlab.store.reader import Run
 
 SAMPLES = 60_000
 """Samples in a page over all rows and columns, about a third of a megabyte."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from schedlab.analysis.rows import DIFFERENT, Word
+from schedlab.analysis.verdicts import DIFFERENT, Word
+from schedlab.notation.units import counted
 from schedlab.report import effects, printed, words
 from schedlab.report.document import Report, Row
 from schedlab.report.numbers import UNKNOWN, figure, improvement
-from schedlab.units import counted
 
 WIDTH = 75
 """Columns of a commit message's body (Linux' Documentation/process/submitting-patches.rst)."""
@@ -23,7 +23,7 @@ NAMED = 3
 """Rows that a sentence names for each column and verdict; the others are counted."""
 
 _NO_GAIN = " " * 11
-"""Room of a gain behind a figure without one."""
+"""Blanks in place of a gain, behind a figure without a gain."""
 
 
 def render(report: Report) -> str:
@@ -68,7 +68,7 @@ def _fill(text: str, indent: int = 0) -> str:
 
 
 def _tables(rows: Sequence[Row], report: Report) -> Iterator[str]:
-    """One workload's metric, in as many tables as its columns need in the width."""
+    """Yield the table of a workload's metric, split into several tables if the columns are too wide."""
     first = rows[0]
     shared, labels = _labels(rows)
     fixed = f" {shared}" if shared else ""
@@ -119,9 +119,9 @@ def _aligned(columns: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterato
 def _legend(report: Report) -> str:
     judging = report.judging
     how = "paired by block, sign-flip test" if report.paired else "not measured in turn, Welch test on logarithms"
-    corrected = "" if judging.correction == "none" else f", {judging.correction} over {words.family(report)}"
+    corrected = words.correction(judging.correction, words.family(report))
     gains = "(gain by geometric means, positive is better)"
-    return _fill(f"{gains}; *shown at alpha {judging.alpha:g}*: {how}{corrected}.")
+    return _fill(f"{gains}; *shown at alpha {judging.alpha:g}*: {how}, {corrected}.")
 
 
 def _shown(report: Report) -> str:

@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from schedlab.analysis.gains import Recomputed
 from schedlab.analysis.mmtests.tables import View
-from schedlab.analysis.rows import Word
-from schedlab.kinds import Direction
+from schedlab.analysis.verdicts import Word
+from schedlab.results.metrics import Direction
 
 SCHEMA = 2
 """Version of the JSON schema. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
@@ -32,7 +32,7 @@ _internal = partial(Field, exclude=True)
 
 
 class Part(BaseModel):
-    """Base of all parts of the document: no fields but the documented ones."""
+    """Base of all parts of the document: undocumented fields are refused."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True, frozen=True, from_attributes=True)
 
@@ -40,13 +40,13 @@ class Part(BaseModel):
 class Run(Part):
     """A run that the report is made from."""
 
-    id: int = Field(description="its number in the store, or in the path that was read directly")
+    id: int = Field(description="number of the run in the store, or in the path that was read directly")
     name: str = Field(description="the experiment's name; for an import the name of its column")
     question: str = Field(description="the question of the experiment")
-    target: str = Field(description="where it ran (`host`), or the format of the import")
+    target: str = Field(description="place of the run (`host`), or format of the import")
     kind: str = Field(description="origin of the figures: `real`, `simulated`, `scripted`, `imported`, …")
-    state: str = Field(description="`running`, `complete`, `interrupted`")
-    quick: bool = Field(description="run with `--quick`")
+    state: str = Field(description="`running`, `complete`, `interrupted`, `refused`")
+    quick: bool = Field(description="whether the run was started with `--quick`")
     seed: int = Field(description="random seed of the order of trials")
     blocks: int = Field(description="planned or imported blocks")
     iterations: int = Field(description="iterations in each block; for an import the most in any block")
@@ -71,9 +71,9 @@ class Run(Part):
 class Column(Part):
     """A column of the report and its origin."""
 
-    name: str = Field(description="as in `rows`")
-    run: int = Field(description="number of its run, see `runs`")
-    variant: str = Field(description="its name in that run")
+    name: str = Field(description="name of the column, as in `rows`")
+    run: int = Field(description="number of the column's run, see `runs`")
+    variant: str = Field(description="name of the variant in that run")
     control: bool = Field(description="the A/A control: the baseline measured a second time")
     place: int = _internal(description="index of its run in `runs`")
     stored: bool = _internal(description="false if it was read from a path")
@@ -84,7 +84,7 @@ class Judging(Part):
 
     alpha: float = Field(description="allowed rate of false alarms, over the family")
     delta: float = Field(description="relative changes up to which two variants are equivalent")
-    correction: str = Field(description="for many rows: `holm`, `benjamini-hochberg`, `none`")
+    correction: str = Field(description="for many rows: `max-t`, `holm`, `benjamini-hochberg`, `none`")
     family: str = Field(description="corrected over the rows of each `variant`, or over all of the `run`")
 
 
@@ -93,7 +93,7 @@ class Row(Part):
 
     workload: str = Field(description="the workload's label")
     metric: str = Field(description="the metric")
-    unit: str = Field(description="of `baseline` and `value`")
+    unit: str = Field(description="unit of `baseline` and `value`")
     direction: Direction = Field(description="which values are better")
     parameters: dict[str, Any] = Field(description="the workload's parameters as in the file, one value each")
     variant: str = Field(description="the column that is compared with the baseline")
@@ -128,16 +128,16 @@ class Unmatched(Part):
 
     workload: str = Field(description="the workload's label")
     metric: str = Field(description="the metric")
-    unit: str = Field(description="its unit in the first column that has it")
+    unit: str = Field(description="unit in the first column that has the row")
     parameters: Parameters
-    missing: list[str] = Field(description="the columns without it, or with another unit or direction")
-    reason: str = Field(description="why, for each of these columns")
+    missing: list[str] = Field(description="the columns without the row, or with another unit or direction")
+    reason: str = Field(description="the reason for each of these columns")
 
 
 class Warning(Part):
     """One warning."""
 
-    kind: str = Field(description="its name, which does not change")
+    kind: str = Field(description="name of the warning, which does not change")
     seen: str = Field(description="the observation")
     todo: str = Field(description="what to do next")
 
@@ -145,8 +145,8 @@ class Warning(Part):
 class Failure(Part):
     """A failed trial."""
 
-    position: int = Field(description="in the plan")
-    variant: str = Field(description="its column")
+    position: int = Field(description="position of the trial in the plan")
+    variant: str = Field(description="column of the trial")
     workload: str = Field(description="the workload's label")
     parameters: Parameters
     state: str = Field(description="`failed` or `timeout`")
@@ -158,8 +158,8 @@ class Counter(Part):
 
     workload: str = Field(description="the workload's label")
     parameters: Parameters
-    variant: str = Field(description="compared with the baseline")
-    counter: str = Field(description="its name, see [observe.md](observe.md)")
+    variant: str = Field(description="the column that is compared with the baseline")
+    counter: str = Field(description="name of the counter, see [observe.md](observe.md)")
     n: int = Field(description="blocks with both; blocks with one variant if the other does not have the counter")
     baseline: Known = Field(description="mean of a trial of the baseline; null if it does not have the counter")
     value: Known = Field(description="mean of a trial of the variant; null if it does not have the counter")
@@ -179,17 +179,19 @@ class Counter(Part):
 
 
 class Effect(Part):
-    """Effect of a part of a change or of a switch on a row; the intervals of a row's effects hold together."""
+    """Effect of a part of a change or of a switch on a row; the intervals of a row's effects are valid together."""
 
-    name: str = Field(description="of the step or the switch; two that are indistinguishable are named together")
+    name: str = Field(description="name of the step or the switch; indistinguishable effects are named together")
     n: int = Field(description="blocks")
-    ratio: Known = Field(description="with it / without it; 1 is no effect")
-    low: Known = Field(description="lower end of its interval at 1 − alpha, simultaneous over the row's effects")
+    ratio: Known = Field(description="value with the change / value without it; 1 is no effect")
+    low: Known = Field(
+        description="lower end of the ratio's interval at 1 − alpha, simultaneous over the row's effects"
+    )
     high: Known = Field(description="upper end of the interval")
-    p: Known = Field(description="adjusted over the row's effects")
-    p_adjusted: Known = Field(description="adjusted over rows too; the verdict follows from it")
-    p_equivalent: Known = Field(description="of two one-sided tests against ±delta, adjusted likewise")
-    verdict: Verdict = Field(description="as of a row")
+    p: Known = Field(description="p adjusted over the row's effects")
+    p_adjusted: Known = Field(description="p adjusted over the effects of all rows; the verdict follows from it")
+    p_equivalent: Known = Field(description="p of two one-sided tests against ±delta, adjusted likewise")
+    verdict: Verdict = Field(description="verdict, as for a row")
     detectable: Known = Field(description="minimum detectable effect at 80 % power, as a relative change")
     reason: str = Field(description="why numbers are null")
 
@@ -197,16 +199,18 @@ class Effect(Part):
 class Step(Effect):
     """One step of a stack."""
 
-    parts: list[str] = Field(description="the variants that it adds: several around one that could not be measured")
-    since: str = Field(description="the variant before it")
-    until: str = Field(description="the variant that has it")
+    parts: list[str] = Field(
+        description="the variants that the step adds: several around a variant that could not be measured"
+    )
+    since: str = Field(description="the variant before the step")
+    until: str = Field(description="the variant after the step")
 
 
 class Switch(Effect):
     """Effect of a switch of a factorial, or interaction of two switches."""
 
-    switches: list[str] = Field(description="one for a main effect, two for an interaction")
-    aliases: list[str] = Field(description="effects that are indistinguishable from it in this design")
+    switches: list[str] = Field(description="one switch for a main effect, two for an interaction")
+    aliases: list[str] = Field(description="effects that this design cannot distinguish from this effect")
 
 
 class EffectsRow(Part):
@@ -225,7 +229,7 @@ class Stack(EffectsRow):
     stack: list[str] = Field(description="variants, each with one change more than the one before")
     steps: list[Step] = Field(description="their ratios multiply to the whole")
     n: int = Field(description="blocks in which all variants were measured")
-    ratio: Known = Field(description="the whole stack")
+    ratio: Known = Field(description="ratio of the whole stack")
     low: Known = Field(description="lower end of the whole stack's own interval at 1 − alpha")
     high: Known = Field(description="upper end of the interval")
     gaps: list[str] = Field(description="variants that could not be measured, and why")
@@ -240,26 +244,26 @@ class Factorial(EffectsRow):
 class Course(Part):
     """Progress of a sequential run."""
 
-    looks: list[int] = Field(description="blocks after which it has an interim analysis, the last its full size")
+    looks: list[int] = Field(description="numbers of blocks at the interim analyses; the last is the full size")
     taken: int = Field(description="interim analyses so far")
     level: Known = Field(description="nominal two-sided level of the last interim analysis")
     blocks: int = Field(description="blocks that the verdicts are based on")
-    stopped: bool = Field(description="whether it ended before its full size: every row was decided")
+    stopped: bool = Field(description="whether the run ended before its full size because every row was decided")
 
 
 class PrintedCell(Part):
     """One figure that a source printed."""
 
-    column: str = Field(description="its column")
+    column: str = Field(description="name of the column")
     value: Known = Field(description="the figure, null if none is printed")
     text: str = Field(description="as printed")
     spread_percent: Known = Field(description="printed spread, relative to the value")
     spread_kind: str = Field(description="`standard deviation`, `standard error`, `unknown`, or empty")
-    n: int | None = Field(description="number of repeats, if known")
+    n: int | None = Field(description="number of repetitions, if known")
     gain: Known = Field(description="printed change against the baseline in per cent, signed as `gains` says")
-    recomputed: Known = Field(description="the same from the values as printed")
+    recomputed: Known = Field(description="the same change, computed from the printed values")
     agrees: bool | None = Field(description="whether rounding explains the difference between `gain` and `recomputed`")
-    star: bool | None = Field(description="whether the source marked it; null in tables without marks")
+    star: bool | None = Field(description="whether the source marks the change; null in tables without marks")
     p: Known = Field(description="Welch's test on the printed figures, if n and spread are printed; not corrected")
     tested: Known = _internal(description="change in per cent that the test is about")
 
@@ -270,9 +274,9 @@ class PrintedRow(Part):
     operation: str = Field(description="`Hmean`, `Min`, `Elapsed`, …")
     label: str = Field(description="the rest of the row's head as printed")
     parameters: dict[str, Any] = Field(description="parameters that distinguish the rows, by name")
-    unit: str = Field(description="of its values")
+    unit: str = Field(description="unit of the values")
     direction: Direction | None = Field(description="which values are better; null if unknown")
-    line: int = Field(description="in the source, from 1")
+    line: int = Field(description="line of the row in the source, from 1")
     cells: list[PrintedCell] = Field(description="one for each column")
 
 
@@ -280,13 +284,13 @@ class PrintedTable(Part):
     """A table of an imported text, which has figures but no samples."""
 
     layout: str = Field(description="`mmtests`, `perf-stat`, `0-day`, `runs in rows`, `columns`, `beside`")
-    title: str = Field(description="the words printed above it")
-    workload: str = Field(description="if the text names it")
-    line: int = Field(description="where it begins, from 1")
-    columns: list[str] = Field(description="in the source's order")
+    title: str = Field(description="the text printed above the table")
+    workload: str = Field(description="the workload, if the text names it")
+    line: int = Field(description="first line of the table in the source, from 1")
+    columns: list[str] = Field(description="the columns, in the order of the source")
     baseline: str = Field(description="the column that gains are against")
-    gains: Literal["improvement", "change"] = Field(description="positive is better, or positive is larger")
-    rows: list[PrintedRow] = Field(description="in the source's order")
+    gains: Literal["improvement", "change"] = Field(description="meaning of a positive gain: better, or larger")
+    rows: list[PrintedRow] = Field(description="the rows, in the order of the source")
     baseline_index: int = _internal(description="index of `baseline` in `columns`, whose names may repeat")
     disagreements: list[Recomputed] = _internal(description="printed gains that do not follow from the values")
 
@@ -303,15 +307,15 @@ class BlockValue(Part):
 class PlottedRow(Part):
     """A row with the values behind its verdicts, for plots."""
 
-    key: str = Field(description="its anchor in the page")
+    key: str = Field(description="anchor of the row in the page")
     workload: str
     metric: str
     unit: str
     direction: Direction
     parameters: dict[str, Any]
-    label: str = Field(description="its name in the report of an imported source")
-    verdicts: list[Row] = Field(description="in the order of the columns; empty without a second column")
-    values: list[BlockValue] = Field(description="in the order of blocks and columns")
+    label: str = Field(description="name of the row in the report of an imported source")
+    verdicts: list[Row] = Field(description="verdicts in the order of the columns; empty without a second column")
+    values: list[BlockValue] = Field(description="block means in the order of blocks and columns")
     samples: list[list[float | None] | None] | None = Field(description="sorted, thinned samples of each column")
 
 
@@ -327,13 +331,15 @@ class Report(Part):
     baseline: str = Field(description="name of the first column")
     rows: list[Row] = Field(description="one object for each row and each column with it, without the baseline")
     printed: list[PrintedTable] = Field(description="tables of imported texts")
-    stacks: list[Stack] = Field(description="if the experiment names a stack: one object for each row")
-    factorials: list[Factorial] = Field(description="if the experiment has switches: one object for each row")
-    course: Course | None = Field(description="of a sequential run, else null")
+    stacks: list[Stack] = Field(description="an object for each row, if the experiment names a stack")
+    factorials: list[Factorial] = Field(description="an object for each row, if the experiment has switches")
+    course: Course | None = Field(description="progress of a sequential run; null for other runs")
     unmatched: list[Unmatched] = Field(description="rows that some columns lack")
     warnings: list[Warning] = Field(description="named warnings, each with what to do next")
     failures: list[Failure] = Field(description="all failed trials")
-    notes: list[str] = Field(description="what was left aside; with `--counters`, what could not be counted")
+    notes: list[str] = Field(
+        description="data that were left out; with `--counters`, also counters that could not be read"
+    )
     counters: list[Counter] | None = Field(default=None, description="only with `--counters` or `--counter`")
     counter_notes: list[str] = _internal(default=[], description="the notes that are about counters only")
     counters_named: bool = _internal(default=False, description="whether the counters were selected by their names")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schedlab.analysis.rows import Word
+from schedlab.analysis.verdicts import Word
 from schedlab.report import words
 from schedlab.report.document import Effect, EffectsRow, Factorial, Report, Stack, Switch
 from schedlab.report.numbers import change, interval, p_value
@@ -60,7 +60,9 @@ def explanation(report: Report) -> str:
     if not report.stacks and not report.factorials:
         return ""
     whole = "Steps multiply to the whole. " if report.stacks else ""
-    return f"{whole}Intervals hold for all lines of a table together; p is adjusted over them, verdicts over rows too."
+    return (
+        f"{whole}Intervals hold for all lines of a table together; p is adjusted over them, verdicts over all tables."
+    )
 
 
 def _stack(stack: Stack, report: Report) -> Section:

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.importers.outline import SAMPLES, Outline, OutlineTable, Row
+from schedlab.notation.units import counted
 from schedlab.report.numbers import figure
-from schedlab.units import counted
 
 SCHEMA = 1
 """Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""

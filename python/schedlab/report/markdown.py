@@ -63,13 +63,13 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _list(words.UNMATCHED, list(words.unmatched(report)))
     yield from _list("Failed trials", words.failures(report))
     yield from _list("Notes", words.notes(report))
-    yield "\n## To repeat it\n\n```sh"
+    yield "\n## To repeat the report\n\n```sh"
     yield from report.commands
     yield "```"
 
 
 def _facts(report: Report) -> Iterator[str]:
-    """A table of where and how each column was measured."""
+    """Yield a table with the place and the design of each column's measurement."""
     if len(report.runs) == 1:
         run = report.run
         facts = {
@@ -97,7 +97,7 @@ def _heading(row: Row) -> str:
 
 
 def _verdicts(rows: Sequence[Row], report: Report) -> Iterator[str]:
-    """A table of one workload's metric: for each set of parameters the baseline and the other columns."""
+    """Yield the table of a workload's metric: for each set of parameters the baseline and the other columns."""
     evidence = words.evidence_headings(report)
     head = ["parameters", "variant", "mean", "change", words.interval_heading(report), *evidence, "verdict"]
     lines: list[list[str]] = []
@@ -147,7 +147,7 @@ def _printed(report: Report) -> Iterator[str]:
 
 
 def _counters(report: Report) -> Iterator[str]:
-    """A table of each row's counters, if the user named counters."""
+    """Yield a table of each row's counters, if the user named counters."""
     shown = counters.shown(report) if report.counters_named else []
     if not shown:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor, isfinite, log10
 
-from schedlab.kinds import Direction
+from schedlab.results.metrics import Direction
 
 UNKNOWN = "-"
 

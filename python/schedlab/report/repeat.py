@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from schedlab.findings import Findings
+from schedlab.findings.run import Findings
 from schedlab.store.columns import Chosen
-from schedlab.store.reading import Run
+from schedlab.store.reader import Run
 
 KINDS = ("host", "sim", "vm")
 """Beginnings of the targets that ``--target`` accepts."""

@@ -11,13 +11,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.analysis.rows import Word
+from schedlab.analysis.verdicts import Word
 from schedlab.report import counters, effects, printed, words
 from schedlab.report.document import Counter, PrintedTable, Report, Row
 from schedlab.report.numbers import change, figure, interval
 
 LISTED = 10
-"""Failed trials and unmatched rows in a list; the store and the JSON have all of them."""
+"""Most lines of a list of failed trials or unmatched rows. The JSON report has all of them."""
 
 NAMES = 22
 """Width of a variant's name beyond which it is folded."""
@@ -158,7 +158,7 @@ def _printed(report: Report) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True)
 class _Lines:
-    """A printed table, as wide as the console."""
+    """Renderable of a printed table. Its layout depends on the width of the console."""
 
     table: PrintedTable
 
@@ -168,7 +168,7 @@ class _Lines:
 
 
 def _counters(report: Report) -> Iterator[RenderableType]:
-    """Tables of each row's counters, one variant below the other, and remarks on counters that were not counted."""
+    """Yield a table of counters for each row and variant, and remarks on counters that could not be read."""
     shown = counters.shown(report)
     yield Text("\nCounters", style="bold")
     for (workload, parameters), of_row in groupby(shown, key=counters.row_key):
@@ -206,7 +206,7 @@ def _warning(text: str) -> Text:
 
 
 def _list(title: str, lines: Sequence[str], style: str) -> Iterator[RenderableType]:
-    """Yield a title and the first lines; nothing without lines."""
+    """Yield a title and the first :data:`LISTED` lines; yield nothing for an empty list."""
     if lines:
         yield Text(f"\n{title}", style="bold")
         yield from (Text(line, style=style) for line in lines[:LISTED])

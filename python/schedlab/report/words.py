@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from schedlab import kinds, units
-from schedlab.analysis.rows import DIFFERENT, Word
-from schedlab.kinds import Direction
+from schedlab.analysis.verdicts import DIFFERENT, Word
+from schedlab.notation import units
 from schedlab.report.document import Column, Report, Row, Run
 from schedlab.report.numbers import p_value
+from schedlab.results import kinds
+from schedlab.results.metrics import Direction
 
 NOISE_BAND = "noise band"
 """The verdict column of the A/A control."""
@@ -105,7 +106,7 @@ def machine(run: Run) -> str:
 
 
 def _memory(kib: int) -> str:
-    """Format a size of memory; that of a small guest is in MiB."""
+    """Format a size of memory in GiB, or in MiB if the size is small."""
     return f"{kib / (1 << 20):.1f} GiB" if kib >= 1 << 20 else f"{kib >> 10} MiB"
 
 
@@ -220,9 +221,10 @@ def mde(detectable: float | None) -> str:
 
 
 def interval_heading(report: Report) -> str:
-    """Return ``95 % interval``, or the level of a sequential run's last interim analysis."""
-    level = next((row.level for row in report.rows if row.level is not None), report.judging.alpha)
-    return f"{100 * (1 - level):.3g} % interval"
+    """Return ``95 % interval``, or the levels of the interim analyses that decided the rows of a sequential run."""
+    levels = {row.level for row in report.rows if row.level is not None} or {report.judging.alpha}
+    low, high = (f"{100 * (1 - level):.3g}" for level in (max(levels), min(levels)))
+    return f"{low if low == high else f'{low} to {high}'} % interval"
 
 
 def evidence_headings(report: Report) -> list[str]:
@@ -241,6 +243,16 @@ def family(report: Report) -> str:
     return "all rows" if report.judging.family == "run" else "each variant's rows"
 
 
+CORRECTIONS = {"holm": "Holm's", "benjamini-hochberg": "Benjamini and Hochberg's"}
+
+
+def correction(name: str, tests: str) -> str:
+    """Name the correction for many tests, of which ``tests`` says which: an adverb for "a verdict at level α …"."""
+    if name == "max-t":
+        return f"by a joint test of {tests} (max-T)"
+    return f"with {CORRECTIONS[name]} correction over {tests}" if name in CORRECTIONS else "without a correction"
+
+
 def method(report: Report) -> str:
     """Explain the columns of a table and the method of its verdicts."""
     judging = report.judging
@@ -249,11 +261,8 @@ def method(report: Report) -> str:
         if report.paired
         else "change: ratio of geometric means. p: Welch on logarithms, raw; ranks: Mann–Whitney's; n: the smaller side"
     )
-    corrected = (
-        f"after {judging.correction} over {family(report)}" if judging.correction != "none" else "without a correction"
-    )
     text = (
-        f"{how}; verdicts at α = {judging.alpha:g} {corrected}. "
+        f"{how}; verdicts at α = {judging.alpha:g} {correction(judging.correction, family(report))}. "
         f"{Word.EQUIVALENT}: within ±{100 * judging.delta:g} %. MDE: minimum detectable effect, the change that this "
         f"{'run' if report.paired else 'comparison'} finds with 80 % power."
     )

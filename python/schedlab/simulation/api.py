@@ -19,8 +19,8 @@ from schedlab.simulation.models import kernel as kernel_model
 from schedlab.simulation.models import machine as machine_model
 from schedlab.simulation.programs import Program, program_file
 from schedlab.simulation.programs import program as native_program
-from schedlab.simulation.running import Outcome, Pool, Simulation
-from schedlab.simulation.settings import SAMPLES, Settings, attributes, nanoseconds, seed_of, tunable
+from schedlab.simulation.run import Outcome, Pool, Simulation
+from schedlab.simulation.settings import SAMPLES, Settings, attributes, memory_of, nanoseconds, seed_of, tunable
 
 _CASE = {
     "program": pl.String,
@@ -73,7 +73,7 @@ class Simulated:
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """metric, unit, value: the observations of those metrics that are means, in their order."""
+        """metric, unit, value: the observations behind each metric that is a mean, in order."""
         columns = {"metric": pl.String, "unit": pl.String, "value": pl.Float64}
         return self._frame(
             columns,
@@ -82,7 +82,7 @@ class Simulated:
 
     @cached_property
     def counters(self) -> pl.DataFrame:
-        """counter, value: those of the simulated kernel, then those of the program."""
+        """Columns counter and value: counters of the simulated kernel, then counters of the program."""
         columns = {"counter": pl.String, "value": pl.Int64}
         return self._frame(
             columns, lambda outcome: [*outcome["counters"].items(), *outcome["program_counters"].items()]
@@ -151,7 +151,7 @@ class Simulated:
 
     @cached_property
     def schedstat(self) -> pl.DataFrame:
-        """cpu, counter, value: /proc/schedstat under the names of a host's; no rows if schedstats were never on."""
+        """cpu, counter, value: /proc/schedstat with the names of the real file; no rows if schedstats were never on."""
         columns = {"cpu": pl.Int64, "counter": pl.String, "value": pl.Int64}
 
         def rows(outcome: Outcome) -> Iterator[tuple[Any, ...]]:
@@ -216,6 +216,7 @@ def simulate(
     cpus: str | None = None,
     horizon: str | None = None,
     samples: int = SAMPLES,
+    memory: str | None = None,
     workers: int | None = None,
 ) -> Simulated:
     """Simulate a program, once for every combination of machine, kernel, tunables and seed.
@@ -232,7 +233,8 @@ def simulate(
         command_line: command line of the simulated kernel, such as ``isolcpus=1-3``.
         policy, priority, nice, slice, cpus: attributes of all tasks, as in a variant of an experiment file.
         horizon: virtual time at which a simulation ends at the latest, such as "2s".
-        samples: the most samples of a series that are kept; of a longer series, a random selection.
+        samples: maximum number of stored samples of a series; a longer series is reduced to a random selection.
+        memory: limit, such as "8GiB", above which a simulation is refused; by default the available memory.
         workers: simulations at a time; by default one for each CPU that this process may use.
 
     Returns data frames; the same arguments give the same frames, for any number of ``workers``. Raises subclasses of
@@ -255,6 +257,7 @@ def simulate(
                 horizon_ns=None if horizon is None else nanoseconds(horizon, "horizon"),
                 samples=samples,
                 attributes=attributes(policy, priority, nice, slice, cpus, under),
+                memory=None if memory is None else memory_of(memory, "memory"),
             )
             cases.append(Case(loaded.name, on.name, under.name, values, each))
             simulations.append(Simulation(on, under, loaded, settings))

@@ -21,6 +21,10 @@ class SettingRefused(SimulationError):
     """A tunable, a kernel parameter or an attribute that the model lacks, or a value out of range."""
 
 
+class MemoryRefused(SimulationError, MemoryError):
+    """A simulation that needs more memory than is available, or than the limit that the caller states."""
+
+
 class TimelineError(SimulationError):
     """A timeline that cannot be written."""
 
@@ -32,7 +36,7 @@ class SimulationFailed(SimulationError):
 
 
 class Deadlock(SimulationFailed):
-    """No task can ever continue; the text says which task waits for which."""
+    """Deadlock: no task can ever continue. The text names the task for which each task waits."""
 
 
 class TaskFailed(SimulationFailed):

@@ -12,10 +12,10 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from schedlab.extension import extension
+from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.simulation.errors import ProgramError
 from schedlab.workloads import native, registry
 from schedlab.workloads.base import Output
-from schedlab.workloads.metrics import Metric, NotUnderstood
 from schedlab.workloads.native import Native, NativeParameters
 
 
@@ -96,18 +96,24 @@ def _is_program(text: str) -> bool:
     """Return whether the text is a program of ``schedload``; unlike rt-app's documents, it has a ``schema``."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     groups = document.get("groups") if isinstance(document, dict) else None
-    return isinstance(groups, list) and "schema" in document and all("name" in group for group in groups)
+    if not isinstance(groups, list) or "schema" not in document:
+        return False
+    return all(isinstance(group, dict) and "name" in group for group in groups)
 
 
 def _wrong(name: str, adapter: Native, error: ValidationError) -> ProgramError:
     """Return the error that names every wrong parameter with its reason."""
     reasons = []
     for item in error.errors():
-        key = ".".join(map(str, item["loc"])) or "parameters"
-        reasons.append(f"{key}: {'no such parameter' if item['type'] == 'extra_forbidden' else item['msg']}")
+        reason = item["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
+        if item["type"] == "extra_forbidden":
+            reason = "no such parameter"
+        elif item["type"] != "value_error":
+            reason += f" (is {item['input']!r})"
+        reasons.append(": ".join([*map(str, item["loc"]), reason]))
     return ProgramError(
         "; ".join(reasons), where=name, todo=f"parameters: {', '.join(adapter.parameters.model_fields)}"
     )

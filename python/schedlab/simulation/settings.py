@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from schedlab.cpulist import parse_cpu_list
+from schedlab.notation.cpulist import parse_cpu_list
+from schedlab.notation.units import SIZE_BYTES, parse_time_ns, scaled
 from schedlab.simulation.errors import SettingRefused
+from schedlab.simulation.memory import available_memory
 from schedlab.simulation.models import Model, kernel, kernel_names
-from schedlab.units import parse_time_ns
 
 if TYPE_CHECKING:
     from schedlab.tunables import Setting
@@ -41,7 +42,8 @@ class Settings:
 
     ``seed`` is the random seed. A simulation ends at ``horizon_ns`` at the latest. ``tunables`` are numbers by name;
     ``changes`` are (virtual ns, name, value). ``pids`` are the tasks whose /proc/PID/sched is wanted: the tasks of the
-    program are numbered from 1 in the order of their creation.
+    program are numbered from 1 in the order of their creation. ``memory`` is the limit of the estimated memory in
+    bytes; by default the memory available at the start.
     """
 
     seed: int = 0
@@ -52,6 +54,7 @@ class Settings:
     samples: int = SAMPLES
     attributes: Attributes | None = None
     pids: Sequence[int] = ()
+    memory: int | None = None
 
     def plain(self, groups: Sequence[str]) -> dict[str, Any]:
         """Return the dictionary that the extension module takes, for a program with these groups."""
@@ -65,6 +68,7 @@ class Settings:
             "samples": self.samples,
             "groups": attributes,
             "pids": list(self.pids),
+            "memory_bytes": available_memory() if self.memory is None else self.memory,
         }
 
 
@@ -86,14 +90,14 @@ def numbers(settings: Iterable[Setting]) -> dict[str, int]:
 def tunable(name: str, value: object) -> tuple[str, int]:
     """Return canonical name and number of a value from the command line or a caller: ``"0.5ms"``, ``"off"``, 100000.
 
-    A name that the catalogue lacks is taken for a tunable of the kernel model. SettingRefused names a wrong value.
+    A name that the catalogue lacks is taken for a tunable of the kernel model. SettingRefused names the tunable.
     """
     from schedlab.tunables import BadValue, UnknownTunable, model_setting
 
     try:
         ((canonical, number),) = numbers([model_setting(name, value)]).items()
     except (UnknownTunable, BadValue) as error:
-        raise SettingRefused(error.what, where=name, todo=error.todo) from error
+        raise SettingRefused(error.what, todo=error.todo) from error
     return canonical, number
 
 
@@ -139,6 +143,14 @@ def nanoseconds(text: str, where: str) -> int:
     if not 0 <= ns <= LAST_NS:
         raise SettingRefused(f"{text!r} is not between 0 and {LAST_NS} ns, where virtual time ends", where=where)
     return ns
+
+
+def memory_of(text: str, where: str) -> int:
+    """Return a size such as ``"8GiB"`` in bytes; SettingRefused for any other text."""
+    try:
+        return scaled(text, SIZE_BYTES, "a size", "8GiB")
+    except ValueError as error:
+        raise SettingRefused(f"{text!r} {error}", where=where) from error
 
 
 def seed_of(seed: int) -> int:

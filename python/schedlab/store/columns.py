@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine, select
 
 from schedlab.analysis.distributions import CellSamples, ColumnRow, Columns
 from schedlab.analysis.rows import Question
-from schedlab.store import schema
-from schedlab.store.reading import Run
-
-Samples = NDArray[np.float64]
+from schedlab.store import cells, schema
+from schedlab.store.cells import Samples
+from schedlab.store.reader import Run
 
 Row = tuple[str, str, str]
 """Workload, parameters (canonical JSON) and metric."""
@@ -45,50 +42,41 @@ def variants_of(run: Run) -> list[Chosen]:
     return [Chosen(run, name, name) for name in run.design.variants]
 
 
-def pack(values: Iterable[float]) -> bytes:
-    """Return values as the store keeps them: little-endian doubles."""
-    return np.fromiter(values, "<f8").tobytes()
-
-
-def unpack(data: bytes) -> Samples:
-    """Return the values of :func:`pack`."""
-    return np.frombuffer(data, "<f8").astype(np.float64, copy=False)
-
-
 def read_cells(engine: Engine, run: Run, variants: Collection[str] | None = None) -> list[CellSamples]:
-    """Read the measured cells of a run, without warm-up, in the order of the plan; with ``variants`` only theirs."""
-    c, m = schema.cell.c, schema.metric.c
-    query = (
-        select(c.id, c.block, c.variant, c.workload, c.parameters, c.position, m.name, m.unit, m.direction, m.data)
-        .join_from(schema.cell, schema.metric)
-        .where(c.run_id == run.id, c.phase == "measure", schema.current)
-    )
-    if variants is not None:
-        query = query.where(c.variant.in_(variants))
+    """Read the measured cells of a run, without warm-up, in the order of the plan; with ``variants`` only theirs.
+
+    Raises Damaged, see :func:`schedlab.store.cells.read`.
+    """
     with engine.connect() as connection:
-        rows = connection.execute(query.order_by(c.position, m.name)).all()
+        stored = cells.read(connection, schema.cell.c.run_id == run.id)
         imported = {} if run.design.paired else _imported_samples(connection, run)
     return [
         CellSamples(
-            block, variant, workload, parameters, position, metric, unit, direction, unpack(data),
-            imported.get((cell, metric)),
+            cell.block, cell.variant, cell.workload, cell.parameters, cell.position, metric, unit, direction, values,
+            imported.get((cell.id, metric)),
         )
-        for cell, block, variant, workload, parameters, position, metric, unit, direction, data in rows
+        for cell in stored
+        if cell.measured and (variants is None or cell.variant in variants)
+        for (metric, unit, direction), values in sorted(cell.metrics.items())
     ]  # fmt: skip
 
 
 def _imported_samples(connection: Connection, run: Run) -> dict[tuple[int, str], Samples]:
     """Return the samples of an imported run by cell and metric: each of its cells has one trial."""
-    t, s = schema.trial.c, schema.samples.c
-    query = select(t.cell_id, s.name, s.data).join_from(schema.cell, schema.trial).join(schema.samples)
-    rows = connection.execute(query.where(schema.cell.c.run_id == run.id, schema.current))
-    return {(cell, name): unpack(zlib.decompress(data)) for cell, name, data in rows}
+    t = schema.trial.c
+    query = select(t.cell_id, t.position, schema.samples).select_from(schema.cell.join(schema.trial))
+    rows = connection.execute(query.join(schema.samples).where(schema.cell.c.run_id == run.id)).mappings()
+    name = f"run {run.id}: sample array of trial"
+    return {
+        (row["cell_id"], row["name"]): cells.unpack_samples(connection, row, f"{name} {row['position']}")
+        for row in rows
+    }
 
 
-def samples_by_row(cells: Iterable[CellSamples], variant: str) -> dict[Row, Samples]:
+def samples_by_row(of_run: Iterable[CellSamples], variant: str) -> dict[Row, Samples]:
     """Return a variant's samples over all blocks, by row, in the order of the plan."""
     parts: dict[Row, list[Samples]] = {}
-    for cell in cells:
+    for cell in of_run:
         if cell.variant == variant and len(samples := cell.samples):
             parts.setdefault((cell.workload, cell.parameters, cell.metric), []).append(samples)
     return {row: np.concatenate(arrays) for row, arrays in parts.items()}
@@ -100,13 +88,13 @@ def columns(engine: Engine, chosen: Sequence[Chosen]) -> Columns:
     A row is a workload with its parameters and a metric. A column whose unit or direction in a row differs from the
     first column's has no samples there. Samples run over all blocks.
     """
-    cells = cells_of_runs(engine, chosen)
+    of_run = cells_of_runs(engine, chosen)
     questions: dict[Row, Question] = {}
     for column in chosen:
         for key, question in _questions(column).items():
             questions.setdefault(key, question)
     by_column = [
-        _comparable(samples_by_row(cells[run_key(engine, column)], column.variant), _questions(column), questions)
+        _comparable(samples_by_row(of_run[run_key(engine, column)], column.variant), _questions(column), questions)
         for column in chosen
     ]
     rows = [
@@ -132,13 +120,13 @@ def run_key(engine: Engine, column: Chosen) -> tuple[Engine, int]:
 
 def cells_of_runs(engine: Engine, chosen: Sequence[Chosen]) -> dict[tuple[Engine, int], list[CellSamples]]:
     """Read each run once, with the variants that are among the columns."""
-    cells: dict[tuple[Engine, int], list[CellSamples]] = {}
+    of_run: dict[tuple[Engine, int], list[CellSamples]] = {}
     for column in chosen:
         key = run_key(engine, column)
-        if key not in cells:
+        if key not in of_run:
             variants = {other.variant for other in chosen if run_key(engine, other) == key}
-            cells[key] = read_cells(key[0], column.run, variants)
-    return cells
+            of_run[key] = read_cells(key[0], column.run, variants)
+    return of_run
 
 
 def _questions(column: Chosen) -> dict[Row, Question]:

@@ -32,7 +32,7 @@ class StoredDesign(BaseModel):
     questions: list[Question]
     alpha: float
     delta: float
-    correction: Literal["holm", "benjamini-hochberg", "none"]
+    correction: Literal["max-t", "holm", "benjamini-hochberg", "none"]
     family: Literal["variant", "run"]
     paired: bool = True
     interval: Literal["sign-flip", "bootstrap"] = "sign-flip"

@@ -6,18 +6,20 @@ This is the only module that depends on SQLite.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from tempfile import NamedTemporaryFile
+from typing import IO, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import NullPool, StaticPool
 
 from schedlab.errors import StoreError
-from schedlab.locks import lock
+from schedlab.files.locks import lock
 from schedlab.store.schema import VERSION, about, metadata
 
 
@@ -32,22 +34,24 @@ def default_path() -> Path:
 def open_store(path: Path, *, create: bool) -> Engine:
     """Open the store at ``path``; with ``create`` make a missing file.
 
-    A store of an earlier version is upgraded in one transaction. Raises StoreError for a missing file (without
-    ``create``), for a file that is damaged or not a store, and for an unknown version; the file is not changed.
+    A store of an earlier version is upgraded in one transaction. Without ``create`` a store that cannot be written is
+    opened for reading only. Raises StoreError for a missing file (without ``create``), for a file that is damaged or
+    not a store, and for an unknown version; the file is not changed.
     """
-    if not path.exists():
-        if not create:
-            raise StoreError("there is no store", where=str(path), todo="make one with 'schedlab run FILE'")
-        _make_folder(path)
-    elif path.is_dir():
+    if path.is_dir():
         raise StoreError("is a folder, not a store", where=str(path), todo="give the path of a file")
-    engine = create_engine(_url(path))
-    event.listen(engine, "connect", _configure)
+    if create and not (path.exists() and path.stat().st_size):
+        _create(path)
+    if not path.exists():
+        raise StoreError("there is no store", where=str(path), todo="make one with 'schedlab run FILE'")
+    read_only = not (create or _writable(path))
+    engine = _read_only(path) if read_only else create_engine(_url(path))
+    if not read_only:
+        event.listen(engine, "connect", _configure)
     try:
-        with _creating(path.parent if create else None):
-            if create and (not path.exists() or path.stat().st_size == 0):
-                _create_tables(engine)
         if _is_old(_version(engine)):
+            if read_only:
+                raise _refusal("needs an upgrade and cannot be written", path, "copy it to a folder of yours")
             _upgrade(path)
         _check(engine, path)
     except DatabaseError as error:
@@ -59,7 +63,9 @@ def store_in_memory() -> Engine:
     """Create a store that ends with the process."""
     # A single connection: a store in memory ends with the connection that made it.
     engine = create_engine("sqlite://", poolclass=StaticPool)
-    metadata.create_all(engine)
+    with engine.begin() as connection:
+        metadata.create_all(connection)
+        connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
     return engine
 
 
@@ -81,23 +87,71 @@ def _url(path: Path) -> URL:
     return URL.create("sqlite", database=str(path.absolute()))
 
 
-def _create_tables(engine: Engine) -> None:
-    with engine.begin() as connection:
-        metadata.create_all(connection)
-        connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
+def _create(path: Path) -> None:
+    """Make an empty store as a whole or not at all, whatever ends this process; keep a store that exists by then."""
+    with store_in_memory().connect() as connection:
+        content: bytes = connection.connection.driver_connection.serialize()  # type: ignore[union-attr]
+    path = path.resolve()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path.parent) as folder, _new_file(path) as (file, name):
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            if path.exists() and not path.stat().st_size:
+                path.unlink()
+            with suppress(FileExistsError):
+                # The folder's descriptor makes Python call linkat(2), which follows the link that `name` may be.
+                os.link(name, path, src_dir_fd=folder, follow_symlinks=True)
+            os.fsync(folder)
+    except OSError as error:
+        todo = "free space, check the rights of its folder, or name another file with --store"
+        raise StoreError(f"cannot be made: {error.strerror}", where=str(path), todo=todo) from error
 
 
 @contextmanager
-def _creating(folder: Path | None) -> Iterator[None]:
-    """Lock the folder: two runs that begin at the same time would both create the tables of a new store."""
-    with ExitStack() as stack:
-        # A folder that cannot be read or locked leaves SQLite's own locks, which are enough for a single run.
-        with suppress(OSError):
-            if folder is not None:
-                handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-                stack.callback(os.close, handle)
-                lock(handle)
-        yield
+def _locked(folder: Path) -> Iterator[int]:
+    """Yield the folder's descriptor with its lock, so that runs that start together make a new store once."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            lock(handle)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    """Yield a file for the owner alone, and the name by which it can be linked; the end removes the name.
+
+    The file has no name in its folder, where the file system supports that: a killed process leaves nothing behind.
+    """
+    try:
+        handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError:
+        with NamedTemporaryFile(prefix=f".{path.name}.", dir=path.parent) as file:
+            yield file.file, file.name
+    else:
+        with os.fdopen(handle, "wb") as unnamed:
+            yield unnamed, f"/proc/self/fd/{handle}"
+
+
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
+
+
+def _read_only(path: Path) -> Engine:
+    """Return an engine for a store that this process cannot write.
+
+    SQLite needs files beside a store while another process may write it. ``immutable`` does without them; it would not
+    see the trials that are only in a write-ahead log (``-wal``).
+    """
+    path = path.resolve()
+    log = path.with_name(f"{path.name}-wal")
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    uri = f"{path.as_uri()}?{mode}"
+    return create_engine(_url(path), creator=lambda: sqlite3.connect(uri, uri=True, check_same_thread=False))
 
 
 def _version(engine: Engine) -> tuple[int, str] | None:
@@ -151,17 +205,6 @@ def _configure_upgrade(connection: Any, _record: object) -> None:
 
 def _lock_for_upgrade(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"the folder cannot be made: {error.strerror}",
-            where=str(path.parent),
-            todo="name a file with --store",
-        ) from error
 
 
 def _check(engine: Engine, path: Path) -> None:

@@ -5,9 +5,10 @@
                                    1 ──▶ 0..1 output
           1 ──▶ n printed (imported runs only)
 
-A cell is a variant in a row within a block. A cell keeps each of its metrics as one array with a value for each
-iteration, so that a report over a million trials reads a few thousand rows. A trial that failed is a row like any
-other, with its reason. The SQL is portable: no statement depends on SQLite, except in :mod:`schedlab.store.file`.
+A cell is a variant in a row within a block. A cell keeps conditions, each of its metrics and checksums as arrays with a
+value for each iteration, so that a report over a million trials reads and verifies a few thousand rows. The other
+tables have a checksum in each row, see :mod:`schedlab.store.checksums`. A trial that failed is a row like any other,
+with its reason. The SQL is portable: no statement depends on SQLite, except in :mod:`schedlab.store.file`.
 
 To change a table: change it here, raise :data:`VERSION`, and add a script to ``migrations/versions``.
 """
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     Connection,
     Float,
@@ -34,8 +36,14 @@ from sqlalchemy import (
     literal_column,
 )
 
-VERSION = 3
-"""Version of these tables, recorded in ``schedlab_store``. Version 2 added ``printed``, version 3 ``cell``."""
+VERSION = 4
+"""Version of these tables, recorded in ``schedlab_store``: 2 added ``printed``, 3 ``cell``, 4 checksums."""
+
+CONDITIONS = ("elapsed", "load", "steal_percent", "other_percent", "mhz_min", "mhz_max")
+"""Numbers that ``cell.conditions`` contains for each trial: seconds, and :class:`schedlab.measurement.Conditions`."""
+
+UNCHECKED = {"checked": False}
+"""Mark of columns that a row's checksum leaves out: they change while a run goes on, or number the rows."""
 
 metadata = MetaData()
 
@@ -49,11 +57,11 @@ about = Table(
 run = Table(
     "run",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Integer, primary_key=True, info=UNCHECKED),
     Column("name", String, nullable=False),
     Column("target", String, nullable=False),
-    Column("kind", String, nullable=False, doc="origin of the figures, see schedlab.kinds"),
-    Column("state", String, nullable=False, doc="running, complete, interrupted"),
+    Column("kind", String, nullable=False, doc="origin of the figures, see schedlab.results.kinds"),
+    Column("state", String, nullable=False, doc="running, complete, interrupted or refused", info=UNCHECKED),
     Column("seed", String, nullable=False, doc="64 bits, as text"),
     Column("quick", Integer, nullable=False),
     Column("experiment_file", Text, nullable=False, doc="the whole text of the file"),
@@ -65,14 +73,16 @@ run = Table(
     Column("changed", Text, nullable=False, doc="JSON list: parts of the fingerprint that differed at the end"),
     Column("notes", Text, nullable=False, doc="JSON list: data that was not observed, and how to observe it"),
     Column("started", Float, nullable=False, doc="seconds since 1970, UTC"),
-    Column("finished", Float),
+    Column("finished", Float, info=UNCHECKED),
     Column("version", String, nullable=False, doc="of schedlab"),
+    Column("process", String, info=UNCHECKED, doc="that runs the run, see schedlab.store.process"),
+    Column("checksum", BigInteger, nullable=False, info=UNCHECKED),
 )
 
 cell = Table(
     "cell",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Integer, primary_key=True, info=UNCHECKED),
     Column("run_id", ForeignKey("run.id", ondelete="CASCADE"), nullable=False),
     Column("position", Integer, nullable=False, doc="index in the plan of the cell's first trial"),
     Column("phase", String, nullable=False, doc="warmup or measure"),
@@ -81,6 +91,10 @@ cell = Table(
     Column("workload", String, nullable=False, doc="the row's label"),
     Column("parameters", Text, nullable=False, doc="canonical JSON"),
     Column("superseded", Integer, nullable=False, default=0, doc="1: the cell was measured again and is not analysed"),
+    Column("conditions", LargeBinary, nullable=False, doc="doubles, see CONDITIONS; nan where not observed"),
+    Column("clocksources", Text, nullable=False, doc="JSON list: the kernel's clock sources during the trials"),
+    Column("checksums", LargeBinary, nullable=False, doc="32 bits for each trial, see schedlab.store.cells"),
+    Column("checksum", BigInteger, nullable=False, info=UNCHECKED, doc="of the row and its rows of metric"),
 )
 
 metric = Table(
@@ -96,21 +110,15 @@ metric = Table(
 trial = Table(
     "trial",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Integer, primary_key=True, info=UNCHECKED),
     Column("cell_id", ForeignKey("cell.id", ondelete="CASCADE"), nullable=False),
     Column("position", Integer, nullable=False, doc="index in the plan"),
     Column("iteration", Integer, nullable=False, doc="index in the cell"),
     Column("state", String, nullable=False, doc="ok, failed or timeout"),
     Column("reason", Text, nullable=False),
     Column("started", Float, nullable=False),
-    Column("elapsed", Float, nullable=False, doc="seconds"),
-    Column("load", Float, doc="one-minute load average at the start; null where not observed, as in the next five"),
-    Column("steal_percent", Float, doc="of all CPUs' time, taken by the hypervisor"),
-    Column("other_percent", Float, doc="of all CPUs' time, used by other processes"),
-    Column("mhz_min", Integer),
-    Column("mhz_max", Integer),
-    Column("clocksource", String),
     Column("counters", Text, nullable=False, doc="JSON: counter → its increase during the trial"),
+    Column("checksum", BigInteger, nullable=False, info=UNCHECKED),
     UniqueConstraint("cell_id", "iteration", name="trial_once"),
 )
 
@@ -121,6 +129,7 @@ samples = Table(
     Column("name", String, primary_key=True, doc="of the metric"),
     Column("count", Integer, nullable=False),
     Column("data", LargeBinary, nullable=False, doc="zlib over little-endian doubles"),
+    Column("checksum", BigInteger, nullable=False, info=UNCHECKED),
 )
 
 output = Table(
@@ -130,6 +139,7 @@ output = Table(
     Column("command", Text, nullable=False),
     Column("stdout", Text, nullable=False),
     Column("stderr", Text, nullable=False),
+    Column("checksum", BigInteger, nullable=False, info=UNCHECKED),
 )
 
 printed = Table(
@@ -140,7 +150,8 @@ printed = Table(
     Column("layout", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("workload", String, nullable=False),
-    Column("body", Text, nullable=False, doc="JSON: columns, rows and cells, see schedlab.results.Table"),
+    Column("body", Text, nullable=False, doc="JSON: columns, rows and cells, see schedlab.results.imported.Table"),
+    Column("checksum", BigInteger, nullable=False, info=UNCHECKED),
 )
 
 current = cell.c.superseded == literal_column("0")

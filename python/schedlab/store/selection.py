@@ -8,9 +8,9 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from schedlab.errors import StoreError
-from schedlab.store import reading
+from schedlab.store import reader
 from schedlab.store.columns import Chosen, variants_of
-from schedlab.store.reading import Run
+from schedlab.store.reader import Run
 
 
 def select(engine: Engine, word: str) -> list[Chosen]:
@@ -25,12 +25,12 @@ def select(engine: Engine, word: str) -> list[Chosen]:
     raise StoreError(
         f"the store contains no run {word!r}",
         where=str(engine.url.database),
-        todo="'schedlab runs' lists its runs; a word that is the path of a file is read from there",
+        todo="'schedlab runs' lists the runs; to read a file, give its path",
     )
 
 
 def one_run(engine: Engine, word: str) -> Run:
-    """Return the run of this number or name; StoreError as in :func:`select`, and for a single variant."""
+    """Return the run of this number or name; Raises StoreError as :func:`select` does, and for a variant."""
     run = select(engine, word)[0].run
     if word not in (str(run.id), run.name):
         raise StoreError(
@@ -49,14 +49,14 @@ def contains(engine: Engine, word: str) -> bool:
 def imported_beside(engine: Engine, run: Run) -> list[Chosen]:
     """Return the columns of all imported runs that share a row with an imported run, the oldest import first."""
     rows = _rows(run)
-    imported = [other for other in reading.runs(engine) if not other.design.paired and _rows(other) & rows]
+    imported = [other for other in reader.runs(engine) if not other.design.paired and _rows(other) & rows]
     return [
         Chosen(other, other.design.variants[0], other.name) for other in sorted(imported, key=lambda other: other.id)
     ]
 
 
 def with_baseline(chosen: Sequence[Chosen], name: str) -> list[Chosen]:
-    """Return the columns with the column of this name first; StoreError where no column or several have the name."""
+    """Return the columns with the column of this name first; StoreError unless exactly one column has the name."""
     baselines = [column for column in chosen if column.name == name]
     if len(baselines) != 1:
         names = ", ".join(column.name for column in chosen)
@@ -93,7 +93,13 @@ def _splits(word: str) -> list[tuple[str, str | None]]:
 
 
 def _runs_called(engine: Engine, name: str) -> list[Run]:
-    return [run for run in reading.runs(engine) if (str(run.id) if name.isdecimal() else run.name) == name]
+    """Return the runs of this name, or the run of this number. Raise Damaged when that run is damaged."""
+    listed = reader.listing(engine)
+    for run in listed:
+        if isinstance(run, reader.DamagedRun) and str(run.id) == name:
+            raise run.reason
+    runs = (run for run in listed if isinstance(run, Run))
+    return [run for run in runs if (str(run.id) if name.isdecimal() else run.name) == name]
 
 
 def _only(engine: Engine, name: str, runs: Sequence[Run]) -> Run:

@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import Plan, Trial
-from schedlab.measurement import Measurement
+from schedlab.experiment.plan import CONTROL, Plan, Trial
 from schedlab.observe.fingerprint import differences, stable_hash
+from schedlab.results.measurement import Measurement
+
+SILENT_CONTROL = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, so that it shows no noise"
+"""Note of targets whose trials depend on their seed only."""
 
 Fault = tuple[str, str]
-"""A reason, and what the user can do about it."""
+"""A reason, and the remedy for it."""
 
 
 @dataclass(frozen=True)
 class MissingRequirement:
-    """A reason why a plan cannot run on a target: its subject, the reason, and what the user can do."""
+    """A reason why a plan cannot run on a target: its subject, the reason, and the remedy."""
 
     subject: str
     reason: str
@@ -77,7 +80,7 @@ class Target(Protocol):
         """Everything that would stop this plan here. The check changes and downloads nothing."""
 
     def downloads(self) -> Sequence[Download]:
-        """Files that a run has to fetch first. A requirement that they meet is not a missing one."""
+        """Files that a run has to fetch first. A requirement that a download meets is not missing."""
         return ()
 
     def fingerprint(self) -> Mapping[str, Any]:
@@ -108,6 +111,12 @@ def by_variant(faults: Iterable[tuple[str, Fault]], every: int | None = None) ->
         yield MissingRequirement(subject, reason, remedy)
 
 
+MOST_NAMES = 10
+"""Most variants that a message names."""
+
+
 def naming(names: Sequence[str]) -> str:
-    """Name variants in a message: ``variant 'a'``, ``variants 'a', 'b'``."""
-    return f"{'variants' if len(names) > 1 else 'variant'} {', '.join(map(repr, names))}"
+    """Name variants in a message: ``variant 'a'``, ``variants 'a', 'b'``; the first ten of many."""
+    listed = ", ".join(map(repr, names[:MOST_NAMES]))
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return f"{'variants' if len(names) > 1 else 'variant'} {listed}{more}"

@@ -8,9 +8,9 @@ from typing import Any
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
-from schedlab.measurement import Measurement
+from schedlab.results.measurement import Measurement
+from schedlab.results.metrics import Metric
 from schedlab.targets.protocol import MissingRequirement, Target
-from schedlab.workloads.metrics import Metric
 from schedlab.workloads.registry import adapter
 
 Script = Callable[[Trial], "float | Measurement"]
@@ -18,7 +18,7 @@ Script = Callable[[Trial], "float | Measurement"]
 
 
 class Scripted(Target):
-    """Runs a script instead of a kernel; its runs are labelled ``scripted`` wherever they appear.
+    """Target that runs a script instead of a kernel; its runs are labelled ``scripted`` wherever they appear.
 
     ``log`` lists in order the names of the variants that were put in place, and the trials.
     """
@@ -65,7 +65,7 @@ class Scripted(Target):
         self.log.append(variant.name)
 
     def run(self, trial: Trial) -> Measurement:
-        """Return what the script says; ``started`` and ``elapsed`` are the trial's index and 1 s."""
+        """Return the measurement that the script states; ``started`` and ``elapsed`` are the trial's index and 1 s."""
         self.log.append(trial)
         result = self._script(trial)
         if isinstance(result, Measurement):

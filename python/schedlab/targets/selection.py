@@ -37,7 +37,7 @@ def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
         raise UnknownTarget(
             f"{spec!r} is not a target",
             where="--target",
-            todo="host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL "
+            todo="name host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL "
             "('schedlab machines list', 'schedlab kernels list')",
         )
     return TargetTable(kind="sim", machine=machine, kernel=kernel)
@@ -54,7 +54,9 @@ def parse_guest(spec: str) -> tuple[str, Topology]:
         kernel, at = rest, ""
     name = kernel if at else rest
     if not name:
-        raise UnknownTarget(f"{spec!r} names no kernel", todo="vm:debian-6.12, vm:/path/to/bzImage or vm:tree:FOLDER")
+        raise UnknownTarget(
+            f"{spec!r} names no kernel", todo="write vm:debian-6.12, vm:/path/to/bzImage or vm:tree:FOLDER"
+        )
     return name, Topology.parse(topology) if at else DEFAULT
 
 

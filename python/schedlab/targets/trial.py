@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schedlab import launcher
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row
-from schedlab.launcher import LARGEST_OUTPUT, Launched
-from schedlab.measurement import State
 from schedlab.observe.counters import processes
+from schedlab.results.measurement import State
+from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.targets.protocol import naming
+from schedlab.workloads import launcher
 from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
-from schedlab.workloads.metrics import Metric, NotUnderstood
+from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched
 from schedlab.workloads.registry import adapter
 
 SHOWN = 300
@@ -51,7 +51,7 @@ def attributes(variant: Variant) -> list[str]:
 def launch(
     command: Command, variant: Variant, timeout: float, every_second: Callable[[], object] = lambda: None
 ) -> Launched:
-    """Run a command under a variant's attributes and environment; see :func:`schedlab.launcher.run`."""
+    """Run a command under a variant's attributes and environment; see :func:`schedlab.workloads.launcher.run`."""
     command = replace(command, environment=dict(command.environment) | variant.environment)
     return launcher.run(command, timeout, attributes(variant), every_second)
 

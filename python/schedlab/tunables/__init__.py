@@ -1,16 +1,18 @@
 """Tunables of the Linux scheduler: the catalogue, whether this kernel lets them be set, and setting them safely.
 
 `lookup` finds a tunable by any of its names, and `setting` parses a value for it. `System.resolve` returns whether
-this kernel lets it be set, and why not. A `Journal` sets it, and puts it back whichever way the run ends. Every start
-calls `recover` first. Importing this package is cheap: the catalogue, and with it pydantic, is read on first use.
+this kernel lets the tunable be set, and why not. A `Journal` sets tunables, and restores their values however the run
+ends. Every start calls `recover` first. Importing this package is cheap: the catalogue, and with it pydantic, is read
+on first use.
 """
 
-from .availability import Absent, Available, BootOnly, ReadOnly, Refused, Resolution, State
+from .availability import Absent, Available, BootOnly, ReadOnly, Refused, State
 from .errors import (
     BadValue,
     ChangedMeanwhile,
     JournalDamaged,
     JournalError,
+    JournalUnreadable,
     NotTaken,
     TunableError,
     Unavailable,
@@ -18,36 +20,36 @@ from .errors import (
     WriteFailed,
 )
 from .journal.live import Journal
-from .journal.recovery import PendingJournal, default_journal_dir, pending, recover
+from .journal.recovery import pending, recover
+from .journal.resources import NotRemoved, Removed
 from .journal.script import undo_script
-from .journal.undo import Change, Failed, LeftAlone, Outcome, Restored
+from .journal.undo import Damaged, Failed, LeftAlone, Restored
 from .library import catalogue, lookup, names_of
 from .setting import Setting, model_setting, setting
 from .signals import Interrupted, deferred_signals, restore_on_signals
 from .system import System
-from .terms import KernelRange, KernelVersion
+from .terms import KernelVersion
 
 __all__ = [
     "Absent",
     "Available",
     "BadValue",
     "BootOnly",
-    "Change",
     "ChangedMeanwhile",
+    "Damaged",
     "Failed",
     "Interrupted",
     "Journal",
     "JournalDamaged",
     "JournalError",
-    "KernelRange",
+    "JournalUnreadable",
     "KernelVersion",
     "LeftAlone",
+    "NotRemoved",
     "NotTaken",
-    "Outcome",
-    "PendingJournal",
     "ReadOnly",
     "Refused",
-    "Resolution",
+    "Removed",
     "Restored",
     "Setting",
     "State",
@@ -57,7 +59,6 @@ __all__ = [
     "UnknownTunable",
     "WriteFailed",
     "catalogue",
-    "default_journal_dir",
     "deferred_signals",
     "lookup",
     "model_setting",

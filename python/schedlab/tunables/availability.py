@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .tunable import Place
 
 ELSEWHERE = (
-    "run the experiment where the kernel lets root in: on another machine, or in a virtual machine whose kernel you "
-    "boot yourself"
+    "run the experiment where the kernel gives root access: on another machine, or in a virtual machine "
+    "(--target vm:KERNEL)"
 )
 
 

@@ -1,4 +1,4 @@
-"""Codecs: the formats in which kernel files show their values and take new ones.
+"""Codecs: the formats in which kernel files show their values and accept new values.
 
 `decode` turns the text of a file into the canonical value, and `encode` turns a canonical value into the text to
 write. The two differ where a file shows more than the value: a list with the current choice in brackets, or sixteen

@@ -8,7 +8,7 @@ from schedlab.errors import Exit, SchedlabError
 
 
 class TunableError(SchedlabError):
-    """Base of these errors. The text says what is wrong and, if possible, what to do."""
+    """Base of these errors. The text names the fault and, if possible, the remedy."""
 
     exit_code = Exit.CANNOT_RUN
 
@@ -38,7 +38,7 @@ class BadValue(TunableError):
 
 
 class Unavailable(TunableError):
-    """The tunable cannot be set on this system. `resolution` is the result of `System.resolve`."""
+    """Error for a tunable that cannot be set on this system. `resolution` is the result of `System.resolve`."""
 
     def __init__(self, name: str, resolution: object, why: str) -> None:
         self.name = name
@@ -64,7 +64,9 @@ class NotTaken(TunableError):
         self.name = name
         self.path = path
         shown = "nothing" if current is None else current
-        super().__init__(f"{name}: wrote {wrote} to {path}, but it reads {shown}; choose a value it keeps")
+        super().__init__(
+            f"{name}: wrote {wrote} to {path}, which contains {shown}; choose a value that the kernel keeps"
+        )
 
 
 class WriteFailed(TunableError):
@@ -78,16 +80,22 @@ class WriteFailed(TunableError):
 
 
 class JournalError(TunableError):
-    """The journal cannot be used: another run has it, or its folder cannot be written."""
+    """Error for an unusable journal: another run has it, or its folder cannot be written."""
+
+
+class JournalUnreadable(JournalError):
+    """A journal of another format, or one that cannot be read. Nothing was changed, and the journal stays."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: the journal {why}; nothing was changed. Undo it with the program that wrote it")
 
 
 class JournalDamaged(JournalError):
-    """A damaged journal. Nothing was changed and nothing deleted."""
+    """A journal that is not as it was written: `line` is the first line that differs."""
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         self.path = path
         self.line = line
-        super().__init__(
-            f"{path}:{line}: damaged journal ({why}); nothing was changed. Read it, put its `old` values back "
-            "by hand and then delete the file"
-        )
+        self.why = why
+        super().__init__(f"{path}:{line}: damaged journal ({why})")

@@ -40,7 +40,7 @@ def catalogue() -> dict[str, Tunable]:
 
 
 def names_of(tunable: Tunable) -> tuple[str, ...]:
-    """Every name, besides the canonical one, by which `lookup` finds it: old names, paths, boot parameters."""
+    """Return the names besides the canonical name by which `lookup` finds it: old names, paths, boot parameters."""
     names = list(tunable.aliases)
     for place in tunable.places:
         names.extend(_names_of_place(tunable, place))
@@ -63,7 +63,7 @@ def lookup(name: str) -> Tunable:
 
 
 def _nearest(name: str) -> tuple[str, ...]:
-    """Canonical names that are most like `name`, compared by each of their names and by their last part."""
+    """Return the canonical names most similar to `name`. Aliases and the last parts of names are compared too."""
     import difflib
 
     words: dict[str, str] = {canonical.lower(): canonical for canonical in catalogue()}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from schedlab.locks import locked, try_lock
+from schedlab.files.locks import locked, try_lock
 
 SOURCE = "schedlab"
 DEBUGFS = Path("/sys/kernel/debug")

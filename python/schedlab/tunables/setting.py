@@ -1,6 +1,6 @@
 """A tunable's value, parsed once from an experiment file or from ``--set``, and the description of valid values.
 
-A :class:`Setting` is what the rest of schedlab carries: from the experiment file through the plan to the target, the
+The rest of schedlab passes on a :class:`Setting`: from the experiment file through the plan to the target, the
 journal and the simulator. No other module parses values.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from schedlab.units import SIZE_BYTES, TIME_NS, duration_ns
+from schedlab.notation.units import SIZE_BYTES, TIME_NS, duration_ns
 
 from .errors import BadValue, UnknownTunable
 from .library import lookup
@@ -34,10 +34,10 @@ _QUANTITY = re.compile(r"([+-]?\d[\d_]*(?:\.\d+)?(?:[eE]\d+)?)\s*([^\d\s].*)?")
 
 @dataclass(frozen=True)
 class Setting:
-    """A tunable and the value that it is to have.
+    """A tunable and its wanted value.
 
-    ``name`` is canonical. ``text`` is the value in canonical form, in the unit of the tunable's file; a codec makes of
-    it what is written. ``tunable`` is None for a constant that only kernel models have.
+    ``name`` is canonical. ``text`` is the value in canonical form, in the unit of the tunable's file; a codec
+    converts it to the written text. ``tunable`` is None for a constant that only kernel models have.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Setting:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
-        """In pydantic models a setting is an opaque value."""
+        """Make a setting an opaque value in pydantic models."""
         from pydantic_core.core_schema import is_instance_schema
 
         return is_instance_schema(cls)
@@ -67,7 +67,7 @@ class Setting:
 def setting(name: str, value: object) -> Setting:
     """Return the setting for a tunable, by any of its names, and a value as experiment files give it.
 
-    A :class:`Setting` as ``value`` is returned as it is. Raises UnknownTunable, and BadValue with what is allowed.
+    A :class:`Setting` as ``value`` is returned as it is. Raises UnknownTunable, and BadValue with the allowed values.
     """
     if isinstance(value, Setting):
         return value
@@ -93,7 +93,7 @@ def model_setting(name: str, value: object) -> Setting:
 
 
 def parse(tunable: Tunable, value: object) -> str:
-    """Return the canonical text for `value`; BadValue names what is allowed. See `Tunable.parse`."""
+    """Return the canonical text for `value`; BadValue names the allowed values. See `Tunable.parse`."""
     try:
         match tunable.kind:
             case Kind.INT:
@@ -136,7 +136,7 @@ def quantity(text: str, unit: str) -> int:
 
 
 def accepted_units(unit: str) -> tuple[str, ...]:
-    """The units that a text for a tunable in `unit` may carry, smallest first."""
+    """Return the units that a text for a tunable in `unit` may have, smallest first."""
     return tuple(name for name in _family(unit) if name not in ("count", "µs"))
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class System:
     """A kernel's files below `root`.
 
-    With another root than `/`, the files are plain ones (see `PlainFiles`) and nothing is ever mounted. `uid` is the
+    If the root is not `/`, the files are plain files (see `PlainFiles`) and nothing is ever mounted. `uid` is the
     user for whom the answers are; it decides their wording and whether debugfs is mounted. Tests inject failures
     through `files`.
     """
@@ -141,8 +141,8 @@ class System:
     def check(self, wanted: Mapping[str, object]) -> dict[str, Resolution]:
         """Return the resolutions of those tunables of `wanted` that cannot be set here.
 
-        A tunable that another of `wanted` makes appear (domains, by sched.verbose) is not among them. Raises
-        UnknownTunable and BadValue.
+        A tunable that appears only when another wanted tunable is set (domains, by sched.verbose) is not reported.
+        Raises UnknownTunable and BadValue.
         """
         settings = {name: setting(name, value) for name, value in wanted.items()}
         names = {each.name for each in settings.values()}
@@ -255,7 +255,7 @@ class System:
             return BootOnly(boot[0].where, self._booted_with(boot[0]))
         range_ = tunable.range
         if not run_time:
-            text = f"kernel {self.version} does not have it: it is in kernels {range_}"
+            text = f"kernel {self.version} does not have this tunable; kernels {range_} have it"
             if tunable.successor and self.version > (range_.until or self.version):
                 text += f"; see {tunable.successor}"
             return Absent(text, range_)

@@ -1,4 +1,4 @@
-"""Kernel versions and ranges of them, and the kinds of tunables, of places and of costs.
+"""Kernel versions and ranges of them, and the kinds of tunables, places and costs.
 
 This module does not import pydantic, because each start of a command recovers journals and must be quick.
 """
@@ -19,7 +19,7 @@ class KernelVersion(NamedTuple):
 
     @classmethod
     def parse(cls, release: str) -> KernelVersion:
-        """Read `6.18`, `6.18.0` or what `uname -r` prints; ValueError for a text that does not begin like one."""
+        """Parse `6.18`, `6.18.0` or the output of `uname -r`; ValueError unless the text begins with a version."""
         match = re.match(r"(\d+)\.(\d+)", release.strip())
         if match is None:
             raise ValueError(f"not a kernel version: {release!r}")
@@ -35,7 +35,7 @@ FIRST = KernelVersion(4, 4)
 
 @dataclass(frozen=True)
 class KernelRange:
-    """The first and the last mainline version that have something; `until` is None while the newest one has it."""
+    """A range of mainline versions, both ends included; `until` is None for a range without an end."""
 
     since: KernelVersion = FIRST
     until: KernelVersion | None = None
@@ -84,13 +84,13 @@ class Cost(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """One line for a reader."""
+        """Description in one line."""
         return _COST_MEANING[self]
 
 
 _COST_MEANING = {
     Cost.FREE: "a store to a variable",
-    Cost.FLUSHES: "drops what the kernel has learnt or rebuilds a structure; warm up again after it",
+    Cost.FLUSHES: "drops the kernel's accumulated statistics or rebuilds a structure; warm up again after it",
     Cost.STOP_MACHINE: "stops all CPUs for a moment to patch code or to take CPUs on or off line",
-    Cost.REBOOT: "takes a reboot",
+    Cost.REBOOT: "requires a reboot",
 }

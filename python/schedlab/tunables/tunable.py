@@ -28,7 +28,7 @@ Version = Annotated[KernelVersion, PlainValidator(_version)]
 
 
 class _Ranged(BaseModel):
-    """Something that the kernels from `since` to `until` have."""
+    """Base of entries that apply to the kernels from `since` to `until`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,7 +37,7 @@ class _Ranged(BaseModel):
 
     @property
     def range(self) -> KernelRange:
-        """The kernels that have it."""
+        """The kernels to which the entry applies."""
         return KernelRange(self.since, self.until)
 
     @model_validator(mode="after")
@@ -139,7 +139,7 @@ def _config(text: object) -> ConfigNeed:
 
 
 def _defaults(entry: object) -> object:
-    """The defaults of a catalogue entry; a single text holds for all kernels."""
+    """The defaults of a catalogue entry; a single text applies to all kernels."""
     return ({"value": entry},) if isinstance(entry, str) else entry
 
 
@@ -202,7 +202,7 @@ class Tunable(BaseModel):
         """Return the canonical text, in the unit of the file, for a value of an experiment file.
 
         In: an integer in the tunable's own unit, a boolean, or text with a unit (`"0.5ms"`). Raises BadValue,
-        which names what is allowed.
+        which names the allowed values.
         """
         from .setting import parse
 
@@ -210,17 +210,17 @@ class Tunable(BaseModel):
 
     @property
     def range(self) -> KernelRange:
-        """From the first to the last kernel that has it in any place."""
+        """From the first to the last kernel that has the tunable, in any place."""
         untils = [place.until for place in self.places if place.until is not None]
         last = max(untils) if len(untils) == len(self.places) else None
         return KernelRange(min(place.since for place in self.places), last)
 
     def places_in(self, version: KernelVersion) -> tuple[Place, ...]:
-        """Places that a mainline kernel of that version has."""
+        """Return the places that a mainline kernel of this version has."""
         return tuple(place for place in self.places if version in place.range)
 
     def boot_argument(self, text: str, version: KernelVersion) -> str | None:
-        """The word for the kernel's command line that sets the canonical value `text` at boot.
+        """Return the word for the kernel's command line that sets the canonical value `text` at boot.
 
         An empty word means that the kernel starts with that value anyway. None means that a kernel of that version
         has no boot parameter for it, or none for this value.
@@ -231,7 +231,7 @@ class Tunable(BaseModel):
         return None
 
     def kernels_of(self, part: Default | ConfigNeed) -> KernelRange:
-        """The kernels of a default or of an option; where the catalogue has none, the kernels of the tunable."""
+        """The kernels of a default or of an option; the kernels of the tunable if the catalogue names no kernels."""
         return self.range if part.range.is_all else part.range
 
 

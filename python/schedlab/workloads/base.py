@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from schedlab.workloads.metrics import Metric, MetricSpec
+from schedlab.files.scratch import NoRegister, Register
+from schedlab.results.metrics import Metric, MetricSpec
 
 
 class Parameters(BaseModel):
@@ -79,10 +80,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Place:
-    """Folders for an adapter's files: ``cache`` is kept between runs, ``scratch`` is deleted after the run."""
+    """Folders for an adapter's files: ``cache`` is kept between runs, ``scratch`` is deleted after the run.
+
+    What an adapter makes elsewhere is named in ``register`` first, so that the next start removes it after a kill.
+    """
 
     cache: Path
     scratch: Path
+    register: Register = field(default_factory=NoRegister)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from schedlab.workloads.reading import Log
+from schedlab.workloads.log_reader import Log
 
 Object = dict[str, Any]
 

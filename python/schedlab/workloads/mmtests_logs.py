@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.results import ImportProblem
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import Log, Parameters, floats, natural
+from schedlab.results.imported import ImportProblem
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import Log, Parameters, floats, natural
 
 _TODO = "copy the tree again from the machine that ran the benchmark, or leave this benchmark's folder out"
 _PACKED: dict[str, Callable[[BytesIO], gzip.GzipFile | lzma.LZMAFile]] = {
@@ -59,7 +59,7 @@ class TreeLog(Log):
         return Path(self.name)
 
     def problem(self, what: str, line: int | None = None, todo: str = _TODO) -> ImportProblem:
-        """Return the error that says what is wrong in this log, and in which line."""
+        """Return an error with a reason and a line of this log."""
         return super().problem(f"{what} in what should be a {self.kind}", line or 1, todo)
 
 

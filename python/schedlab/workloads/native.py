@@ -16,9 +16,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from schedlab.extension import extension
-from schedlab.units import parse_time_ns
+from schedlab.notation.units import parse_time_ns
+from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
-from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.tools import SCHEDLOAD, need
 
 

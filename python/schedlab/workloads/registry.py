@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from schedlab.workloads.base import AnyAdapter
+    from schedlab.workloads.log_reader import Reader
     from schedlab.workloads.mmtests_logs import Row
-    from schedlab.workloads.reading import Reader
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ MMTESTS_NAMES = tuple(re.split(r"\W", pattern.pattern)[0].rstrip("4") for patter
 
 
 class UnknownWorkload(LookupError):
-    """No adapter has this name; ``nearest`` lists similar names."""
+    """Error for a name without an adapter; ``nearest`` lists similar names."""
 
     def __init__(self, name: str) -> None:
         self.nearest = get_close_matches(name, names(), n=3, cutoff=0.6)

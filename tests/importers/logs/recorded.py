@@ -6,8 +6,8 @@ from pathlib import Path
 
 from schedlab.importers import detect
 from schedlab.importers.logs.reading import readers
-from schedlab.results import Import, Series
-from schedlab.workloads.reading import Log, Reading
+from schedlab.results.imported import Import, Series
+from schedlab.workloads.log_reader import Log, Reading
 
 SAMPLES = Path(__file__).parent / "samples"
 READER = {reader.name: reader for reader in readers()}

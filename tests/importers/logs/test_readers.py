@@ -189,7 +189,7 @@ def test_netperf_without_headings_is_recognised_by_its_shape() -> None:
     assert values(read("netperf-bare-rr.log"), "transactions") == [17217.73, 31741.56]
     udp = read("netperf-bare-udp.log")
     assert (values(udp, "sent"), values(udp, "received")) == ([62462.85], [29358.59])
-    assert any("no units" in note for note in udp.notes)
+    assert any("headings with the units are missing" in note for note in udp.notes)
 
 
 def test_netperf_has_interim_results_cpu_figures_and_a_note_on_missed_confidence() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.importers import detect
-from schedlab.importers.samples_csv import TODO
-from schedlab.results import Import, ImportProblem
+from schedlab.results.imported import Import, ImportProblem
 from tests.importers.logs.recorded import row, values
 
 EXPORT = """\
@@ -73,19 +72,3 @@ def test_another_layout_is_refused_with_its_line(tmp_path: Path, content: str, m
     with pytest.raises(ImportProblem, match=message) as problem:
         imported(tmp_path, content)
     assert problem.value.where == f"{tmp_path / 'results.csv'}:{line}"
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "base,patched\n1.2,1.1\n1.3,1.15\n",
-        "clients;base;patched\n1;100;110\n1;101;111\n",
-        "variant,benchmark,mean (ms),stddev (ms),n\nbase,hackbench,100,2,5\n",
-        "1.2\n1.3\n1.4\n",
-        "time (s)\n1.2\n1.3\n",
-    ],
-)
-def test_values_of_an_unknown_layout_are_refused_with_the_layout_that_is_read(tmp_path: Path, content: str) -> None:
-    with pytest.raises(ImportProblem, match="values of an unknown layout") as problem:
-        imported(tmp_path, content)
-    assert problem.value.todo == TODO

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.importers import detect
-from schedlab.results import ImportProblem
+from schedlab.results.imported import ImportProblem
 from tests.importers.logs.recorded import row, values
 
 STRESS = """\

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from schedlab.importers.mmtests import read
-from schedlab.results import Import, ImportProblem, Series
+from schedlab.results.imported import Import, ImportProblem, Series
 from tests.importers.mmtests.conftest import Run
 from tests.importers.mmtests.trees import NOW, OLD, RUNS, Noise, by_second, rt_tests
 

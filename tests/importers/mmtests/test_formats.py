@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.importers.mmtests import read
-from schedlab.results import Import, Series
+from schedlab.results.imported import Import, Series
 from tests.importers.mmtests.conftest import Run
 from tests.importers.mmtests.trees import perf_messaging, rt_tests
 

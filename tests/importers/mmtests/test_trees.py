@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from schedlab.importers.mmtests import looks_like, read
-from schedlab.importers.mmtests.tree import column_order
-from schedlab.results import Import, ImportProblem
+from schedlab.importers.mmtests import column_order, looks_like, read
+from schedlab.results.imported import Import, ImportProblem
 from tests.importers.mmtests.conftest import Run
 from tests.importers.mmtests.trees import NOW, OLD, OLDER, RUNS, rt_tests, write
 
@@ -58,6 +58,18 @@ def test_trees_of_2016_have_benchmark_and_run_in_one_name(y2016: Path) -> None:
     assert imported.columns == RUNS[:2]
     assert {series.workload for series in imported.series} == set(OLDER)
     assert read(y2016 / f"hackbench-pipes-{RUNS[0]}").columns == RUNS[:1]
+
+
+def test_trees_of_2016_may_have_their_logs_in_a_folder_default(y2016: Path, tmp_path: Path) -> None:
+    for run in y2016.iterdir():
+        if run.is_dir():
+            shutil.copytree(run / "noprofile", tmp_path / run.name / "noprofile" / "default")
+        else:
+            shutil.copy(run, tmp_path)
+    moved, plain = read(tmp_path), read(y2016)
+    assert moved.columns == RUNS[:2]
+    assert len(moved.series) == len(plain.series) > 0
+    assert [series.values.tolist() for series in moved.series] == [series.values.tolist() for series in plain.series]
 
 
 def test_other_folders_are_not_recognised_as_trees(tmp_path: Path) -> None:
@@ -114,6 +126,16 @@ def test_runs_are_ordered_by_their_start(tmp_path: Path) -> None:
     assert column_order(times) == ["a", "vanilla", "later"]
 
 
+def test_a_run_starts_with_its_first_iteration_whatever_the_order_of_files(tmp_path: Path) -> None:
+    """Runs that were measured alternately overlap: neither the last iteration nor the first file decides."""
+    starts = {"first": (1_700_000_500, 1_700_000_100), "second": (1_700_000_200, 1_700_000_300)}
+    times = {name: [tmp_path / f"{name}-{start}" for start in of_run] for name, of_run in starts.items()}
+    for files in times.values():
+        for file in files:
+            write(file, f"start :: {file.name.rpartition('-')[2]}\n")
+    assert column_order(times) == ["first", "second"]
+
+
 @pytest.mark.parametrize(
     ("names", "ordered"),
     [
@@ -133,3 +155,8 @@ def test_without_time_stamps_the_baseline_follows_from_the_names(names: list[str
 def test_one_run_without_a_time_stamp_orders_all_runs_by_name(tmp_path: Path) -> None:
     write(tmp_path / "stamp", "start :: 1700000000\n")
     assert column_order({"new": [tmp_path / "stamp"], "base": [tmp_path / "none"]}) == ["base", "new"]
+    assert column_order({"new": [tmp_path / "none"], "base": [tmp_path / "stamp"]}) == ["base", "new"]
+    # An iteration without a time stamp does not hide those of its run's other iterations.
+    times = {"new": [tmp_path / "none", tmp_path / "stamp"], "base": [tmp_path / "later"]}
+    write(tmp_path / "later", "start :: 1700000001\n")
+    assert column_order(times) == ["new", "base"]

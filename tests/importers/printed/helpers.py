@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab.importers.printed import read, read_text
-from schedlab.importers.printed.layout import layouts
-from schedlab.results import Import, Table, TableRow
+from schedlab.importers.printed import read_text
+from schedlab.importers.printed.layout import Layout, layouts
+from schedlab.results.imported import Import, Table, TableRow
 
 TABLES = Path(__file__).parent / "tables"
 """Tables of exact grammars from public mails and changelogs. Each file contains only figures, names and headings."""
 UNKNOWN = Path(__file__).parent / "unknown"
 """Tables, and listings of other kinds, whose layout no grammar recognises."""
+
+
+def read(path: Path, stated: Sequence[Layout] = ()) -> Import:
+    """Import the printed tables of a file."""
+    return read_text(path.read_bytes(), str(path), stated)
 
 
 def example(name: str) -> Import:
@@ -21,12 +27,12 @@ def example(name: str) -> Import:
 
 def imported(text: str | bytes) -> Import:
     """Import a text."""
-    return read_text(text, "mail.txt")
+    return read_text(text if isinstance(text, bytes) else text.encode(), "mail.txt")
 
 
-def by_layout(text: str, option: str) -> Import:
-    """Import a text with the ``--table`` option."""
-    return read_text(text, "mail.txt", layouts(option))
+def by_layout(text: str, *options: str) -> Import:
+    """Import a text with ``--table`` options."""
+    return read_text(text.encode(), "mail.txt", [layout for option in options for layout in layouts(option)])
 
 
 def unknown(name: str, option: str) -> Import:

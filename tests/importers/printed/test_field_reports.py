@@ -11,16 +11,13 @@ import re
 import pytest
 
 from schedlab.analysis.gains import disagreements, recompute
-from schedlab.importers.printed import read
 from schedlab.importers.printed.layout import layouts
-from tests.importers.printed.helpers import TABLES, example, row, values
+from tests.importers.printed.helpers import TABLES, example, read, row, values
 
 _MMTESTS_CELL = re.compile(r"([\d.]+) ([(*]) *(-?[\d.]+)%[)*]")
 
 
-MIGRATION_COST = read(
-    TABLES / "seed-migration-cost.txt", layouts("lines=36-37,columns=runs,separator=wide,better=lower")
-)
+MIGRATION_COST = read(TABLES / "report-003.txt", layouts("lines=36-37,columns=runs,separator=wide,better=lower"))
 """The migration-cost report. The layout of its last table is stated, since no tool prints this layout."""
 
 
@@ -31,7 +28,7 @@ def _printed_cells(name: str) -> list[list[tuple[float, float, bool]]]:
     return [line_cells for line_cells in cells_by_line if line_cells]
 
 
-@pytest.mark.parametrize(("name", "rows"), [("seed-schedstats", 61), ("seed-migration-cost", 27)])
+@pytest.mark.parametrize(("name", "rows"), [("report-000", 61), ("report-003", 27)])
 def test_every_cell_of_the_mmtests_reports_is_read(name: str, rows: int) -> None:
     tables = [table for table in example(name).tables if table.layout == "mmtests"]
     read = [[(cell.value, cell.gain, bool(cell.star)) for cell in row.cells] for table in tables for row in table.rows]
@@ -40,7 +37,7 @@ def test_every_cell_of_the_mmtests_reports_is_read(name: str, rows: int) -> None
 
 
 def test_the_schedstats_report_has_its_five_tables_with_columns_benchmarks_and_directions() -> None:
-    tables = example("seed-schedstats").tables
+    tables = example("report-000").tables
     assert [(t.workload, t.title, len(t.rows)) for t in tables] == [
         ("netperf-tcp", "netperf TCP_STREAM", 9),
         ("tbench", "tbench4", 13),
@@ -58,7 +55,7 @@ def test_the_schedstats_report_has_its_five_tables_with_columns_benchmarks_and_d
 
 def test_the_migration_cost_report_has_stars_four_columns_and_the_cost_of_balancing() -> None:
     tables = MIGRATION_COST.tables
-    (note,) = example("seed-migration-cost").notes
+    (note,) = example("report-003").notes
     assert "lines 36–37 may be a table of an unknown layout" in note
     assert [(t.workload, len(t.columns), len(t.rows)) for t in tables] == [
         ("pgbench", 4, 13),
@@ -75,8 +72,8 @@ def test_the_migration_cost_report_has_stars_four_columns_and_the_cost_of_balanc
 
 
 def test_the_numa_q_report_has_runs_in_rows_and_notes_missing_figures() -> None:
-    result = example("seed-numa-q")
-    lines = (TABLES / "seed-numa-q.txt").read_text().splitlines()
+    result = example("report-001")
+    lines = (TABLES / "report-001.txt").read_text().splitlines()
     expected: dict[str, list[list[str]]] = {}
     title = ""
     for line in lines:
@@ -107,7 +104,7 @@ def test_the_numa_q_report_has_runs_in_rows_and_notes_missing_figures() -> None:
 
 
 def test_the_numa_q_tables_have_benchmarks_units_and_parameters() -> None:
-    tables = example("seed-numa-q").tables
+    tables = example("report-001").tables
     kernbench, sdet, schedbench = tables[1], tables[4], tables[9]
     assert [(r.operation, r.unit, r.direction) for r in kernbench.rows] == [
         ("Elapsed", "s", "lower"), ("User", "s", "lower"), ("System", "s", "lower"), ("CPU", "%", None),
@@ -122,7 +119,7 @@ def test_the_numa_q_tables_have_benchmarks_units_and_parameters() -> None:
 
 
 def test_the_hackbench_report_has_samples_in_a_column_for_each_heading() -> None:
-    result = example("seed-vmstat-hackbench")
+    result = example("report-002")
     assert result.columns == ("before the patch", "after the patch")
     assert [list(s.values) for s in result.series] == [[4.992, 4.971, 5.063], [4.973, 4.990, 4.993]]
     for series in result.series:
@@ -134,7 +131,7 @@ def test_the_hackbench_report_has_samples_in_a_column_for_each_heading() -> None
 
 
 def test_the_slow_start_report_has_blocks_as_columns_and_standard_errors_of_ten_repeats() -> None:
-    build, messaging = example("seed-slow-start").tables
+    build, messaging = example("report-004").tables
     assert build.columns == ("!NUMA", "+NUMA, no slow start", "+NUMA, 1 sec slow start")
     assert [values(r) for r in build.rows] == [
         [45.291088843, 46.172308123, 45.224189155],
@@ -149,7 +146,7 @@ def test_the_slow_start_report_has_blocks_as_columns_and_standard_errors_of_ten_
     assert {r.direction for table in (build, messaging) for r in table.rows} == {"lower"}
 
 
-@pytest.mark.parametrize(("name", "printed"), [("seed-schedstats", 61), ("seed-migration-cost", 73)])
+@pytest.mark.parametrize(("name", "printed"), [("report-000", 61), ("report-003", 73)])
 def test_all_printed_gains_of_the_reports_agree_with_their_values(name: str, printed: int) -> None:
     tables = MIGRATION_COST.tables if "migration" in name else example(name).tables
     assert sum(len(recompute(table)) for table in tables) == printed

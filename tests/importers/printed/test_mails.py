@@ -12,8 +12,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from schedlab.importers.printed import read
-from schedlab.results import Import, ImportProblem, Table
+from schedlab.results.imported import Import, ImportProblem, Table
 from tests.importers.printed.helpers import TABLES, imported, only, values
 
 TABLE = """tbench4
@@ -158,24 +157,10 @@ def test_sub_headings_between_rows_begin_new_tables_with_the_same_columns() -> N
     assert (len(first.rows), len(second.rows), second.title) == (1, 2, "on the other node")
 
 
-@pytest.mark.parametrize(
-    ("data", "why", "where"),
-    [
-        (b"", "empty", "mail.txt"),
-        (b" \n\n", "empty", "mail.txt"),
-        (b"a\nb\n\x00\x01\x02", "byte 0x00", "mail.txt:3"),
-        (b"Nothing to see here.\nMove on.\n", "no table", "mail.txt"),
-    ],
-)
-def test_a_text_without_table_is_refused_with_the_reason(data: bytes, why: str, where: str) -> None:
-    with pytest.raises(ImportProblem, match=why) as caught:
-        imported(data)
-    assert (caught.value.where, bool(caught.value.todo)) == (where, True)
-
-
-def test_a_missing_file_is_an_import_problem(tmp_path: Path) -> None:
-    with pytest.raises(ImportProblem, match="cannot be read"):
-        read(tmp_path / "none.txt")
+def test_a_text_without_table_is_refused() -> None:
+    with pytest.raises(ImportProblem, match="has no table") as caught:
+        imported("Nothing to see here.\nMove on.\n")
+    assert (caught.value.where, bool(caught.value.todo)) == ("mail.txt:1", True)
 
 
 @pytest.mark.parametrize(

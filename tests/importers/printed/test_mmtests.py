@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.results import ImportProblem, Table
+from schedlab.results.imported import ImportProblem, Table
 from tests.importers.printed.helpers import TABLES, example, gains, imported, only, row, values
 
 Case = tuple[str, list[tuple[str, str, tuple[str, ...], int, str]]]
@@ -57,7 +57,7 @@ def test_layout_columns_and_rows_of_public_tables(
 
 
 def test_every_fixture_has_expectations() -> None:
-    elsewhere = {"seed", "perf", "zero"}
+    elsewhere = {"report", "perf", "zero"}
     names = {path.stem for path in TABLES.glob("*.txt") if path.stem.partition("-")[0] not in elsewhere}
     assert names == {name for name, _ in CASES}
 
@@ -107,7 +107,7 @@ def test_printed_changes_prove_a_direction_against_the_name_and_a_note_says_so()
     )
     result = imported(text)
     assert {r.direction for r in only(result).rows} == {"higher"}
-    assert "and 1 rows like it is taken as higher-is-better" in result.notes[0]
+    assert "and 1 rows like it is assumed to be higher-is-better" in result.notes[0]
 
 
 @pytest.mark.parametrize(

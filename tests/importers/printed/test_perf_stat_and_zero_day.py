@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.results import ImportProblem
+from schedlab.results.imported import ImportProblem
 from tests.importers.printed.helpers import example, gains, imported, only, row, values
 
 _ELAPSED = "  45.2910 seconds time elapsed   ( +-  0.40% )"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given, settings
 
 from schedlab.analysis.gains import disagreements
-from schedlab.importers.printed import read_text
-from schedlab.importers.printed.layout import Layout, layouts
-from schedlab.results import ImportProblem
+from schedlab.importers.printed.layout import Layout, layouts, option
+from schedlab.results.imported import ImportProblem
 from tests.importers.printed.helpers import by_layout, gains, only, unknown, values
 
 PLAIN = """      base   new
@@ -87,9 +89,9 @@ def test_suffixes_are_factors_and_other_letters_are_units() -> None:
 
 @pytest.mark.parametrize("cells", ["3ms 4MB", "3ms 4"])
 def test_figures_of_several_units_in_a_row_are_refused(cells: str) -> None:
-    with pytest.raises(ImportProblem, match="y has figures in") as caught:
+    with pytest.raises(ImportProblem, match="y has figures of several units") as caught:
         by_layout(f"x a b\ny {cells}\n", "columns=runs")
-    assert (caught.value.where, "unit" in caught.value.todo) == ("mail.txt:2", True)
+    assert (caught.value.where, "skip=3" in caught.value.todo) == ("mail.txt:2", True)
 
 
 def test_metrics_become_rows_and_the_labels_of_rows_are_the_runs() -> None:
@@ -179,23 +181,26 @@ def test_the_layout_applies_only_to_the_stated_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "message"),
+    ("stated", "message"),
     [
         ("columns=rows", "columns=rows is not runs or metrics"),
         ("label=1,better=lower", "'columns' is not stated"),
         ("columns=runs,columns=runs", "stated twice"),
         ("columns=runs,colour=red", "'colour' is not a key"),
         ("columns=runs,label=0-1", "label=0-1 is not"),
+        ("columns=runs,label=0", "label=0 is not none"),
+        ("columns=runs,names=a+\x1b[1mb", "is not the names of all columns"),
         ("columns=runs,lines=9-1", "lines=9-1 is not FIRST-LAST"),
         ("columns=runs,better=faster", "better=faster is not lower or higher"),
         ("columns=runs,label=1,skip=1", "both in 'label' and in 'skip'"),
         ("nothing.toml", "neither KEY=VALUE nor a file"),
     ],
 )
-def test_an_invalid_layout_is_refused_with_the_valid_keys(option: str, message: str) -> None:
+def test_an_invalid_layout_is_refused_with_the_syntax(stated: str, message: str) -> None:
     with pytest.raises(ImportProblem, match=message) as caught:
-        layouts(option)
-    assert "--table columns=runs,label=1,baseline=2,better=lower" in caught.value.todo
+        layouts(stated)
+    assert caught.value.todo == option()
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -224,19 +229,19 @@ def test_a_file_states_one_layout_or_several(tmp_path: Path) -> None:
         Layout("runs", label=(1, 2)), Layout("metrics", names=("a", "b")),
     ]  # fmt: skip
     text = f"{PLAIN}\n{PLAIN}"
-    result = read_text(text, "mail.txt", [*layouts(str(single)), Layout("runs", lines=(5, 7))])
+    result = by_layout(text, str(single), "columns=runs,lines=5-7")
     assert [row.direction for table in result.tables for row in table.rows] == ["higher", "higher", None, None]
     single.write_text("columns = \n")
     with pytest.raises(ImportProblem, match="is not TOML"):
         layouts(str(single))
 
 
-def test_every_key_is_parsed_explained_and_documented() -> None:
-    keys = list(Layout.__dataclass_fields__)
+def test_every_key_is_parsed_and_documented() -> None:
     document = (Path(__file__).parents[3] / "docs" / "importing-tables.md").read_text()
-    with pytest.raises(ImportProblem) as caught:
-        layouts("x=1")
-    assert [key for key in keys if f"{key}: " not in caught.value.todo or f"| `{key}` |" not in document] == []
+    for key in Layout.__dataclass_fields__:
+        assert f"| `{key}` |" in document
+        with pytest.raises(ImportProblem, match=f"{key}= is not "):
+            layouts(f"columns=runs,{key}=" if key != "columns" else "columns=")
 
 
 def test_under_decimal_commas_a_point_separates_thousands_or_is_refused() -> None:
@@ -250,3 +255,128 @@ def test_under_decimal_commas_a_point_separates_thousands_or_is_refused() -> Non
 def test_names_of_kernels_are_kept_as_printed() -> None:
     table = only(by_layout("kernel time\n6.1 10\n6.10 11\n6.12 12\n", "columns=metrics,better=lower,baseline=6.10"))
     assert set(table.columns) == {"6.1", "6.10", "6.12"}
+
+
+SECOND_PARAGRAPH = """case  base  new
+a     1     2
+b     3     4
+
+c     5     6
+d     7     8
+"""
+
+
+def test_a_row_after_a_blank_line_is_neither_header_nor_title() -> None:
+    with pytest.raises(ImportProblem, match="may be a row") as caught:
+        by_layout(SECOND_PARAGRAPH, "columns=runs")
+    assert (caught.value.where, "lines=FIRST-LAST" in caught.value.todo) == ("mail.txt:5", True)
+    assert [values(row) for row in only(by_layout(SECOND_PARAGRAPH, "columns=runs,lines=1-6")).rows] == [
+        [1, 2], [3, 4], [5, 6], [7, 8],
+    ]  # fmt: skip
+    with pytest.raises(ImportProblem, match="has no rows below its header"):
+        by_layout(SECOND_PARAGRAPH.replace("d     7     8\n", ""), "columns=runs")
+    tables = by_layout(f"{PLAIN}\n{PLAIN}", "columns=runs").tables
+    assert [(table.title, len(table.rows)) for table in tables] == [("", 2), ("", 2)]
+
+
+def test_a_first_line_of_figures_is_refused_and_figures_in_a_header_are_noted() -> None:
+    with pytest.raises(ImportProblem, match="may be a row"):
+        by_layout("cpus 1 2\n1 10 11\n2 20 21\n", "columns=runs,lines=2-3")
+    text = "cpus  1   2\nx     10  11\ny     20  21\n"
+    with pytest.raises(ImportProblem, match="may be a row"):
+        by_layout(text, "columns=runs")
+    result = by_layout(text, "columns=runs,lines=1-3")
+    assert only(result).columns == ("1", "2")
+    assert result.notes == ('line 1: assumed to be the header of a table: "cpus  1   2"',)
+
+
+def test_lines_beside_the_stated_table_that_may_be_rows_are_noted() -> None:
+    for lines, left in (("1-3", "5–6"), ("1-2", "3–3")):
+        notes = by_layout(SECOND_PARAGRAPH, f"columns=runs,lines={lines}").notes
+        assert any(f"lines {left} may be a table" in note for note in notes)
+    (note,) = by_layout(f"{PLAIN}\nz 30\n", "columns=runs").notes
+    assert "lines 5–5 may be a table" in note
+
+
+@pytest.mark.parametrize("line", ["fs/read.c | 30", "Link: 8000 | 30", "--- a/b | 30"])
+def test_rows_that_look_like_a_patch_or_mail_header_are_read_or_noted(line: str) -> None:
+    text = f" case | time\n x | 10\n{line}\n y | 20\n"
+    table = only(by_layout(text, "columns=runs,lines=1-4"))
+    assert [values(row) for row in table.rows] == [[10], [30], [20]]
+    table = only(by_layout(text, "columns=runs"))
+    assert [values(row) for row in table.rows] == [[10], [30], [20]]
+    assert any("lines 3–4 may be" in note for note in by_layout(text, "columns=runs,lines=1-2").notes)
+
+
+def test_sentences_with_figures_between_commas_are_not_tables() -> None:
+    result = by_layout(f"It improves by 3%, 5%, and 7 times\nfor 1, 2 and 4 groups.\n\n{PLAIN}", "columns=runs")
+    assert only(result).line == 4
+
+
+def test_two_rows_of_one_name_are_refused_with_both_lines() -> None:
+    for columns in ("runs", "metrics"):
+        with pytest.raises(ImportProblem, match='lines 2 and 4 have the same name: "x"') as caught:
+            by_layout("case a b\nx 1 2\ny 3 4\nx 5 6\n", f"columns={columns}")
+        assert (caught.value.where, "label=1+2" in caught.value.todo) == ("mail.txt:4", True)
+    table = only(by_layout("a b\n1 2\n3 4\n", "columns=runs,label=none,names=a+b,lines=2-3"))
+    assert [(row.operation, values(row)) for row in table.rows] == [("row 1", [1, 2]), ("row 2", [3, 4])]
+
+
+def test_comma_separated_values_have_quotes_and_may_have_one_column_of_figures() -> None:
+    table = only(by_layout("case,time\nidle,1.5\nbusy load,2.5\n", "columns=runs,better=lower,unit=s"))
+    assert [(row.operation, values(row)) for row in table.rows] == [("idle", [1.5]), ("busy load", [2.5])]
+    table = only(by_layout('case,base,new\n"pipe, 1 pair",10,"1,100"\nx,20,21\n', "columns=runs"))
+    assert [(row.operation, values(row)) for row in table.rows] == [("pipe, 1 pair", [10, 1100]), ("x", [20, 21])]
+
+
+def test_layouts_that_contradict_each_other_are_refused() -> None:
+    for stated, message in (
+        (["columns=runs", "columns=metrics"], "two layouts without lines"),
+        (["columns=runs,lines=1-3", "columns=runs,lines=3-5"], "line 3 is stated twice"),
+    ):
+        with pytest.raises(ImportProblem, match=message):
+            by_layout(f"{PLAIN}\n{PLAIN}", *stated)
+
+
+def test_the_advice_on_units_names_the_column_to_skip() -> None:
+    for cells, remedy in (("3ms 4MB", "skip=3"), ("3ms 4", "skip=3, or unit=ms if all are"), ("3 4 5%", "skip=4, or")):
+        with pytest.raises(ImportProblem, match="several units") as caught:
+            by_layout(f"x {' '.join('abc'[: len(cells.split())])}\ny {cells}\n", "columns=runs")
+        assert caught.value.todo.startswith(f"state {remedy}")
+
+
+def test_a_column_of_labels_is_numbers_only_if_all_of_its_labels_are() -> None:
+    rows = only(by_layout("kernel a b\n6.9 1 2\n6.10 3 4\n", "columns=runs")).rows
+    assert [(row.operation, row.parameters) for row in rows] == [("6.9", {}), ("6.10", {})]
+
+
+LIKE_PATCHES = ["fs/read.c", "Link: ", "index 1234567", "+++ a"]
+LABELS = ["read", "99", "6.10", "a b", "-1", "> q", "| r", *LIKE_PATCHES]
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from(LABELS), st.booleans(), st.integers(1, 3)), min_size=1, max_size=6),
+    separator=st.sampled_from(["  ", " ", ",", " | ", "\t", ";"]),
+    option=st.sampled_from(["columns=runs", "columns=metrics", "columns=runs,lines=1-3", "columns=runs,lines=2-9"]),
+)
+def test_no_row_is_lost_in_silence(rows: list[tuple[str, bool, int]], separator: str, option: str) -> None:
+    """Every figure of a text with rows, blank lines between them, and a header is read, refused or noted."""
+    lines, figures = [separator.join(("case", "base", "new"))], dict[float, int]()
+    for number, (label, is_after_blank, count) in enumerate(rows):
+        # After a blank line, lines that look like a patch count as a patch.
+        lines += [""] * (is_after_blank and label not in LIKE_PATCHES)
+        values = [1000 + 10 * number + k for k in range(count)]
+        lines.append(separator.join([f"{label}{number}", *map(str, values)]))
+        figures |= dict.fromkeys(values, len(lines))
+    try:
+        result = by_layout("\n".join(lines) + "\n", option)
+    except ImportProblem as problem:
+        assert problem.where.startswith("mail.txt:")  # noqa: PT017 - reading and refusing are both valid
+        return
+    read = {cell.value for table in result.tables for row in table.rows for cell in row.cells}
+    noted = [range(int(a), int(b) + 1) for note in result.notes for a, b in re.findall(r"lines (\d+)–(\d+)", note)]
+    noted += [range(int(a), int(a) + 1) for note in result.notes for a in re.findall(r"line (\d+):", note)]
+    lost = {line for value, line in figures.items() if value not in read}
+    left = [line for line in lost if not any(line in span for span in noted)]
+    assert left == [] or any("more such places" in note for note in result.notes)

@@ -7,20 +7,11 @@ from contextlib import suppress
 
 import pytest
 
-from schedlab.importers.printed import read, read_text
 from schedlab.importers.text import NotResults
-from schedlab.results import ImportProblem
-from tests.importers.printed.helpers import UNKNOWN, imported, only
+from schedlab.results.imported import ImportProblem
+from tests.importers.printed.helpers import UNKNOWN, imported, only, read
 
 NAMES = sorted(path.stem for path in UNKNOWN.glob("*.txt"))
-WITHOUT_LINE = {
-    "list-of-runs",
-    "row-name-over-two-lines",
-    "framed-long",
-    "trace",
-    "normalised-several-kernels",
-}
-"""Texts without two rows that end with two figures. The message reports that the text contains no table."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,14 +19,32 @@ def test_a_table_of_unknown_layout_is_refused_with_a_layout_to_try(name: str) ->
     with pytest.raises(NotResults) as caught:
         read(UNKNOWN / f"{name}.txt")
     problem = caught.value
-    assert "--table lines=" in problem.todo
-    if name in WITHOUT_LINE:
-        assert "no table was found" in problem.what
-    else:
-        number = int(problem.where.rpartition(":")[2])
-        option = re.search(r"--table lines=(\d+)-(\d+),columns=", problem.todo)
-        assert option is not None
-        assert int(option[1]) == number < int(option[2])
+    number = int(problem.where.rpartition(":")[2])
+    option = re.search(
+        r"--table lines=(\d+)-(\d+),columns=runs\|metrics,label=1,better=lower\|higher \(docs/importing-tables.md\)",
+        problem.todo,
+    )
+    assert option is not None
+    assert int(option[1]) == number < int(option[2])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "case,time\nidle,1.5\nbusy,2.5\n",
+        'case,base,new\n"pipe, 1 pair",10,11\n"pipe, 2 pairs",20,21\n',
+        "case,before\nx,12\n",
+        "time (s)\n1.2\n1.3\n",
+        "clients;base;patched\n1;100;110\n1;101;111\n",
+        "variant,benchmark,mean (ms),stddev (ms),n\nbase,hackbench,100,2,5\n",
+    ],
+)
+def test_separated_values_are_refused_with_their_line_and_a_layout_to_try(text: str) -> None:
+    with pytest.raises(NotResults, match="the layout of this table is not known") as caught:
+        imported(text)
+    assert caught.value.where == "mail.txt:1"
+    assert "--table lines=1-" in caught.value.todo
+    assert ("docs/importing.md" in caught.value.todo) == ({",", ";"}.intersection(text) != set())
 
 
 SHAPES = {
@@ -188,7 +197,7 @@ def test_the_work_grows_with_the_length_of_the_text(monkeypatch: pytest.MonkeyPa
         for times in (500, 2000):
             counted = 0
             with suppress(ImportProblem):
-                read_text(text * times, "mail.txt")
+                imported(text * times)
             work.append(counted)
         assert work[1] <= 4.5 * work[0], text
 

@@ -142,7 +142,7 @@ def test_every_missing_source_is_noted_with_a_remedy(tmp_path: Path) -> None:
 def test_a_file_of_another_layout_is_noted_by_name(tmp_path: Path, name: str, text: str) -> None:
     counters, notes = change(tmp_path, {name: text}, {})
     assert counters == {}
-    assert any(note.startswith(f"/{name.removesuffix('/cpu')} is not understood") for note in notes), notes
+    assert any(note.startswith(f"/{name.removesuffix('/cpu')} has an unknown format") for note in notes), notes
 
 
 def test_a_file_that_goes_away_during_a_trial_is_noted(tmp_path: Path) -> None:

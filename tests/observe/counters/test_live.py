@@ -16,6 +16,8 @@ import pytest
 
 from schedlab.observe.counters import Counters
 
+pytestmark = pytest.mark.slow
+
 LIMIT_MS = 2.0
 
 

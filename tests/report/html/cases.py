@@ -11,21 +11,21 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.counters import Change
 from schedlab.analysis.distributions import Columns
-from schedlab.comparison.verdicts import compare
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
-from schedlab.findings import Findings, count, findings
-from schedlab.measurement import Measurement
+from schedlab.findings.comparison import compare
+from schedlab.findings.run import Findings, counter_changes, findings
 from schedlab.report import html
 from schedlab.report.build import build
-from schedlab.results import Cell, Import, Series, Table, TableRow
-from schedlab.store import reading
+from schedlab.results.imported import Cell, Import, Series, Table, TableRow
+from schedlab.results.measurement import Measurement
+from schedlab.results.metrics import Metric
+from schedlab.store import reader
 from schedlab.store.columns import Chosen, columns
 from schedlab.store.file import open_store
-from schedlab.store.importing import record_imports
+from schedlab.store.imports import record_imports
 from schedlab.targets.scripted import Script, Scripted
-from schedlab.workloads.metrics import Metric
 from schedlab.workloads.registry import adapter
 from tests.conftest import TWO_VARIANTS, begin
 from tests.report.test_effects import SIZES as STEPS
@@ -52,12 +52,12 @@ SEQUENTIAL = TWO_VARIANTS.replace("blocks = 8", 'blocks = 12\nstopping = "sequen
 
 
 def measured(folder: Path) -> str:
-    """Three variants and a control, four rows, counters, and a drift."""
+    """Page of a run with three variants and a control, four rows, counters, and a drift."""
     return _scripted(folder, _with_counters, THREE)
 
 
 def failed(folder: Path) -> str:
-    """A variant that never ran to its end."""
+    """Page of a run in which all trials of a variant failed."""
 
     def script(trial: Trial) -> float | Measurement:
         if trial.variant.name == "changed":
@@ -68,7 +68,7 @@ def failed(folder: Path) -> str:
 
 
 def stack(folder: Path) -> str:
-    """Three patches, the second of which did not run with four groups."""
+    """Page of a stack of three patches. The second patch did not run with four groups."""
 
     def script(trial: Trial) -> float | Measurement:
         if trial.variant.name == "02" and trial.row.parameters["groups"] == 4:
@@ -79,43 +79,43 @@ def stack(folder: Path) -> str:
 
 
 def sequential(folder: Path) -> str:
-    """A run that could stop after 4 and 8 of its 12 blocks."""
+    """Page of a sequential run with interim analyses after 4 and 8 of its 12 blocks."""
     return _scripted(folder, _value, SEQUENTIAL)
 
 
 def alone(folder: Path) -> str:
-    """One variant and no control."""
+    """Page of a run with one variant and no control."""
     return _scripted(folder, _value, ALONE)
 
 
 def hostile_file(folder: Path) -> str:
-    """An experiment file whose names and question try to be markup."""
+    """Page of an experiment whose names and question contain markup."""
     return _scripted(folder, _value, HOSTILE_FILE)
 
 
 def imported(folder: Path) -> str:
-    """Two columns of samples, one row of which only the second has."""
+    """Page of two columns of samples; only the second column has all rows."""
     draw = np.random.default_rng(1)
     rows = [("tbench", "throughput", {"clients": 2**k}, "MB/s") for k in range(5)]
     return _compared(folder, ("old", "new"), rows, lambda column: draw.normal(100 + 5 * (column == "new"), 1, 200))
 
 
 def hostile_import(folder: Path) -> str:
-    """Columns, workloads, metrics, parameters and units that try to be markup, or are too long for any line."""
+    """Page with columns, workloads, metrics, parameters and units that contain markup or are longer than any line."""
     draw = np.random.default_rng(2)
     rows = [(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, HOSTILE), (LONG, LONG, {LONG: LONG, "n": 1}, "s")]
     return _compared(folder, ("base", HOSTILE, LONG), rows, lambda _: draw.normal(100, 1, 9))
 
 
 def two_hundred(folder: Path) -> str:
-    """Two hundred rows of two columns with a thousand samples each."""
+    """Page of two hundred rows of two columns with a thousand samples each."""
     draw = np.random.default_rng(3)
     rows = [("bench", "latency", {"size": k, "kind": "read"}, "us") for k in range(200)]
     return _compared(folder, ("old", "new"), rows, lambda _: draw.lognormal(3, 0.1, 1000))
 
 
 def printed(folder: Path) -> str:
-    """A pasted table: a gain that follows from its values, one that cannot, one that is not printed, a missing cell."""
+    """Page of a printed table with a right gain, a wrong gain, a gain that is not printed, and a missing cell."""
     columns, engine = ("vanilla", "patched", "other"), _store(folder)
     rows = (
         _printed("mb/sec-1", "100.00", Cell(110.0, "110.00", 10.0, "10.00%", star=True), Cell(None, "-")),
@@ -148,7 +148,7 @@ def _scripted(folder: Path, script: Script, text: str) -> str:
     run_id = begin(engine, made, text)
     execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
     found = findings(engine, run_id)
-    return _render(engine, found, count(engine, found))
+    return _render(engine, found, counter_changes(engine, found))
 
 
 def _compared(folder, names, rows, draw) -> str:  # type: ignore[no-untyped-def]
@@ -160,7 +160,7 @@ def _compared(folder, names, rows, draw) -> str:  # type: ignore[no-untyped-def]
     ]
     engine = _store(folder)
     ids = record_imports(engine, [Import("mmtests", "results", tuple(names), tuple(series))])
-    runs = [reading.run(engine, run_id) for run_id in ids]
+    runs = [reader.run(engine, run_id) for run_id in ids]
     return _render(engine, compare(engine, [Chosen(run, run.design.variants[0], run.name) for run in runs]), None)
 
 

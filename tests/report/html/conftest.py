@@ -1,4 +1,4 @@
-"""Pages made once a session, and a real Chromium to open them in."""
+"""Pages, each made once per session, and a real Chromium that opens them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = ("measured", "failed", "alone", "stack", "imported", "hostile_file", "ho
 
 @pytest.fixture(scope="session")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The page of a case, as a file; made when it is first asked for."""
+    """Function that returns the file of a case's page. The first call for a case makes the page."""
     made: dict[str, Path] = {}
 
     def file(case: str) -> Path:
@@ -38,7 +38,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """The system's own browser, with a profile of its own."""
+    """The system's Chromium with an empty profile."""
     if CHROMIUM is None:
         pytest.skip("no chromium, chromium-browser or google-chrome in $PATH: the page was not opened in a browser")
     with sync_playwright() as playwright:
@@ -51,7 +51,7 @@ Visit = Callable[..., Page]
 
 
 def open_row(page: Page, number: int = 0) -> None:
-    """Unfold a row, and wait until its first plot is drawn."""
+    """Open the details of a row, and wait until its first plot is drawn."""
     page.locator("details.row > summary").nth(number).click()
     page.locator("details.row").nth(number).locator("figure").first.scroll_into_view_if_needed()
     drawn = "n => [...document.querySelectorAll('details.row')][n].querySelector('[data-drawn]')"
@@ -61,9 +61,9 @@ def open_row(page: Page, number: int = 0) -> None:
 
 @pytest.fixture
 def visit(chromium: Browser, page_file: Callable[[str], Path]) -> Iterator[Visit]:
-    """Open a case's page offline; fail on console messages, errors, and requests other than that of the file."""
+    """Open a case's page offline. Fail on console messages, errors, and requests except that of the file itself."""
     contexts: list[BrowserContext] = []
-    seen: list[str] = []
+    problems: list[str] = []
 
     def visited(case: str, width: int = 1400, scheme: str = "light", scripts: bool = True) -> Page:
         context = chromium.new_context(
@@ -76,14 +76,14 @@ def visit(chromium: Browser, page_file: Callable[[str], Path]) -> Iterator[Visit
         page = context.new_page()
         page.set_default_timeout(20_000)
         address = page_file(case).as_uri()
-        page.on("console", lambda message: seen.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: seen.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: seen.append(f"dialog: {dialog.message}"))
-        page.on("request", lambda request: request.url.split("#")[0] == address or seen.append(f"to {request.url}"))
+        page.on("console", lambda message: problems.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: request.url.split("#")[0] == address or problems.append(f"to {request.url}"))
         page.goto(address)
         return page
 
     yield visited
     for context in contexts:
         context.close()
-    assert seen == []
+    assert problems == []

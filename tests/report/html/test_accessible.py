@@ -9,25 +9,27 @@ from playwright.sync_api import expect
 
 from tests.report.html.conftest import CASES, Visit, open_row
 
-LEVELS = "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(one => Number(one.tagName[1]))"
+pytestmark = pytest.mark.slow
+
+LEVELS = "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(node => Number(node.tagName[1]))"
 
 UNNAMED = """() => [
   ...[...document.querySelectorAll('input, select, output')]
-    .filter(one => !one.labels?.length && !one.getAttribute('aria-label') && one.tagName !== 'OUTPUT'),
+    .filter(node => !node.labels?.length && !node.getAttribute('aria-label') && node.tagName !== 'OUTPUT'),
   ...[...document.querySelectorAll('[role=img], [role=region], form, nav')]
-    .filter(one => !one.getAttribute('aria-label') && !one.getAttribute('aria-labelledby')),
-  ...[...document.querySelectorAll('button, a, summary, th')].filter(one => !one.textContent.trim()),
-  ...[...document.querySelectorAll('th')].filter(one => !one.scope),
+    .filter(node => !node.getAttribute('aria-label') && !node.getAttribute('aria-labelledby')),
+  ...[...document.querySelectorAll('button, a, summary, th')].filter(node => !node.textContent.trim()),
+  ...[...document.querySelectorAll('th')].filter(node => !node.scope),
   ...[...document.querySelectorAll('[aria-labelledby]')]
-    .filter(one => !document.getElementById(one.getAttribute('aria-labelledby'))),
-  ...[...document.querySelectorAll('a[href^="#"]')].filter(one => !document.getElementById(one.hash.slice(1))),
-].map(one => one.outerHTML.slice(0, 120))"""
+    .filter(node => !document.getElementById(node.getAttribute('aria-labelledby'))),
+  ...[...document.querySelectorAll('a[href^="#"]')].filter(node => !document.getElementById(node.hash.slice(1))),
+].map(node => node.outerHTML.slice(0, 120))"""
 
-TWICE = """() => { const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
+TWICE = """() => { const ids = [...document.querySelectorAll('[id]')].map(node => node.id);
   return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
 
-FOCUSED_AT = """() => { const one = document.activeElement;
-  return one === document.body ? null : one.getBoundingClientRect().top + scrollY; }"""
+FOCUSED_AT = """() => { const node = document.activeElement;
+  return node === document.body ? null : node.getBoundingClientRect().top + scrollY; }"""
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -69,7 +71,7 @@ def test_the_tab_key_reaches_controls_in_the_order_of_the_page(visit: Visit) -> 
         if place is None:
             break
         places.append(place)
-    # Within a line controls differ by a few pixels, and the skip link lies above the page until it is reached.
+    # Controls in a line differ by a few pixels. The skip link is above the page until it has the focus.
     assert len(places) > 30
     assert all(after >= before - 60 for before, after in itertools.pairwise(places))
 

@@ -11,6 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.report.html.cases import THREE
 from tests.report.html.conftest import Visit, open_row
 
+pytestmark = pytest.mark.slow
+
 SHOWN = "table.results tbody tr:not([hidden])"
 
 
@@ -23,7 +25,7 @@ def variants(page: Page) -> list[str]:
 
 
 def changes(page: Page) -> list[float]:
-    """The column of changes as numbers, a dash as None's stand-in at the end."""
+    """Return the numbers of the column of changes; cells without a change are left out."""
     return [float(text.split()[0]) for text in texts(page, "change") if text != "-"]
 
 
@@ -105,7 +107,7 @@ def test_the_forest_plot_has_a_mark_for_every_known_ratio_in_their_order(visit: 
     expect(page.locator("svg.strip .interval")).to_have_count(12)
     expect(page.locator("svg.strip rect.band")).to_have_count(12)
     page.get_by_role("button", name="Change").click()
-    places = page.locator("svg.strip .point").evaluate_all("all => all.map(one => one.getBoundingClientRect().x)")
+    places = page.locator("svg.strip .point").evaluate_all("all => all.map(node => node.getBoundingClientRect().x)")
     assert places == sorted(places)
     label = page.locator("svg.strip").last.get_attribute("aria-label") or ""
     assert re.fullmatch(r"\+[\d.]+ %, 95 % interval \+[\d.]+ … \+[\d.]+ %; noise band .* %", label)
@@ -136,8 +138,8 @@ def test_plots_have_a_mark_for_every_value(visit: Visit) -> None:
 def test_the_page_does_not_move_while_plots_are_drawn(visit: Visit, case: str) -> None:
     page = visit(case)
     page.set_viewport_size({"width": 1400, "height": 100})
-    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    places = "[...document.querySelectorAll('summary, h2')].map(one => one.getBoundingClientRect().top + scrollY)"
+    page.evaluate("document.querySelectorAll('details').forEach(node => node.open = true)")
+    places = "[...document.querySelectorAll('summary, h2')].map(node => node.getBoundingClientRect().top + scrollY)"
     before = page.evaluate(places)
     for figure in page.locator("figure[data-plot]").all():
         figure.scroll_into_view_if_needed()

@@ -7,7 +7,9 @@ from playwright.sync_api import Page, expect
 
 from tests.report.html.conftest import Visit
 
-OPEN_ALL = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
+pytestmark = pytest.mark.slow
+
+OPEN_ALL = "document.querySelectorAll('details').forEach(node => { node.open = true; })"
 
 DRAW_ALL = """async () => {
   for (const figure of document.querySelectorAll('figure[data-plot]')) {
@@ -16,37 +18,38 @@ DRAW_ALL = """async () => {
   }
 }"""
 
-# An element may reach beyond the window only inside of one that scrolls or clips, which itself does not.
+# An element may be wider than the window only inside an element that scrolls or clips and is within the window.
 OVERFLOWING = """() => {
-  const held = one => { for (let e = one.parentElement; e; e = e.parentElement)
+  const scrollable = node => { for (let e = node.parentElement; e; e = e.parentElement)
     if (['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(e).overflowX) && e !== document.documentElement
         && e !== document.body && e.getBoundingClientRect().right <= innerWidth + 0.5) return true; return false; };
-  return [...document.body.querySelectorAll('*')].filter(one => {
-    const box = one.getBoundingClientRect();
-    return box.width && (box.right > innerWidth + 0.5 || box.left < -0.5) && !held(one) && !one.matches('.skip');
-  }).map(one => `${one.tagName}.${one.className} ${one.textContent.slice(0, 40)}`);
+  return [...document.body.querySelectorAll('*')].filter(node => {
+    const box = node.getBoundingClientRect();
+    const outside = box.right > innerWidth + 0.5 || box.left < -0.5;
+    return box.width && outside && !scrollable(node) && !node.matches('.skip');
+  }).map(node => `${node.tagName}.${node.className} ${node.textContent.slice(0, 40)}`);
 }"""
 
-# Contrast of every text with what lies behind it, as WCAG 2.2 defines both (relative luminance, contrast ratio).
+# Texts with little contrast to their background. WCAG 2.2 defines relative luminance and contrast ratio.
 FAINT = """() => {
   const rgb = text => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
     .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = one => { for (let e = one; e; e = e.parentElement) {
+  const behind = node => { for (let e = node; e; e = e.parentElement) {
     const found = rgb(getComputedStyle(e).backgroundColor);
     if (found.length < 4 || found[3] > 0) return found; } return rgb('255 255 255'); };
   const faint = [];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
-    const one = walk.currentNode.parentElement, style = getComputedStyle(one);
+    const node = walk.currentNode.parentElement, style = getComputedStyle(node);
     const text = walk.currentNode.data.trim().slice(0, 30);
-    if (!text || one.closest('script, style, option, .hidden') || !one.getClientRects().length) continue;
-    const drawn = one.namespaceURI.endsWith('svg');
-    const [a, b] = [light(rgb(drawn ? style.fill : style.color)), light(behind(one))].sort((x, y) => y - x);
+    if (!text || node.closest('script, style, option, .hidden') || !node.getClientRects().length) continue;
+    const drawn = node.namespaceURI.endsWith('svg');
+    const [a, b] = [light(rgb(drawn ? style.fill : style.color)), light(behind(node))].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
-    // A mark is no text, and needs what graphics need.
-    if (ratio < (one.matches('.glyph') ? 3 : 4.5)) faint.push(`${ratio.toFixed(2)} ${one.tagName} ${text}`);
+    // A mark is a graphic, not text, and needs the contrast of graphics.
+    if (ratio < (node.matches('.glyph') ? 3 : 4.5)) faint.push(`${ratio.toFixed(2)} ${node.tagName} ${text}`);
   }
   return faint;
 }"""
@@ -63,7 +66,7 @@ def test_nothing_overflows(visit: Visit, case: str) -> None:
     page = opened(visit(case, 1400))
     for width in (1400, 1100, 800, 400, 320):
         page.set_viewport_size({"width": width, "height": 900})
-        # Plots follow the window a moment later.
+        # Plots are resized shortly after the window.
         page.wait_for_function(f"({OVERFLOWING})().length === 0")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -80,7 +83,7 @@ def test_a_button_turns_the_page_and_its_plots_dark_and_back(visit: Visit) -> No
     page = visit("measured")
     page.locator("details.row > summary").first.click()
     text = page.locator("details.row figure[data-drawn] svg text").first
-    paper, ink = "getComputedStyle(document.body).backgroundColor", "one => getComputedStyle(one).fill"
+    paper, ink = "getComputedStyle(document.body).backgroundColor", "node => getComputedStyle(node).fill"
     light = (page.evaluate(paper), text.evaluate(ink))
     button = page.get_by_role("button", name="Dark")
     button.press("Enter")
@@ -94,11 +97,11 @@ def test_marks_of_columns_differ_in_shape_and_lines_in_dashes(visit: Visit) -> N
     page = visit("measured")
     page.locator("details.row > summary").first.click()
     symbols = page.locator("figure[data-plot=blocks][data-drawn] .mark-symbol path")
-    shapes = symbols.evaluate_all("all => all.map(one => [one.getAttribute('fill'), one.getAttribute('d')])")
+    shapes = symbols.evaluate_all("all => all.map(node => [node.getAttribute('fill'), node.getAttribute('d')])")
     assert len({colour for colour, _ in shapes}) == len({shape for _, shape in shapes}) == 4
     lines = page.locator("figure[data-plot=distribution][data-drawn] .mark-line path")
     expect(lines).to_have_count(4)
-    assert len(set(lines.evaluate_all("all => all.map(one => one.getAttribute('stroke-dasharray'))"))) == 4
+    assert len(set(lines.evaluate_all("all => all.map(node => node.getAttribute('stroke-dasharray'))"))) == 4
 
 
 def test_print_is_light_and_has_no_controls(visit: Visit) -> None:

@@ -27,7 +27,7 @@ SCRIPT = re.compile(r"<script(?P<about>[^>]*)>(?P<text>.*?)</script>", re.DOTALL
 
 
 def body(page: str) -> str:
-    """The page's text without scripts, styles and tags."""
+    """Return the text of a page without scripts, styles and tags."""
     bare = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", bare)).split())
 
@@ -125,10 +125,10 @@ def test_printed_gains_are_compared_with_their_values(made: Callable[[str], str]
 def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[str], str]) -> None:
     page = made("stack")
     (section,) = re.findall(r'<section id="parts".*?</section>', page, re.DOTALL)
-    # 01, 02, 03 and the whole; then 01, 02+03 and the whole.
+    # Steps 01, 02, 03 and the whole stack; then steps 01, 02+03 and the whole stack.
     assert section.count('class="strip ') == section.count('class="point"') == 7
     text = body(section)
-    # 5 %, nothing, 10 % and 1.05 × 1.1 of them together, with a wobble of 0.1 %.
+    # The steps change 5 %, 0 % and 10 %, the whole stack 1.05 × 1.1; trials vary by 0.1 %.
     five, none = r"▼ \+[45]\.\d % worse", r"= [+-]0\.\d % equivalent"
     ten, whole = r"▼ \+(?:9\.9|10\.\d) % worse", r"\+15\.\d %"
     assert re.search(rf"groups=1 time \[s\] {five} {none} {ten} - {whole}", text)

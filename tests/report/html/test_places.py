@@ -1,4 +1,4 @@
-"""Layout of plots: the forest plot's axis, curves over parameters, looks of columns."""
+"""Layout of plots: the axis of the forest plot, curves over parameters, colours and shapes of columns."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ DRAWN = Prepared("const vega = '—';", {"blocks": {"mark": "point"}})
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Prepared]:
-    """A list with an entry for each time the plots are made."""
+    """List that gets an entry whenever the plotting library is bundled."""
     calls: list[Prepared] = []
     monkeypatch.setattr(module, "_made", lambda: calls.append(DRAWN) or DRAWN)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -22,7 +22,7 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Prepared]:
 
 
 def ask() -> Prepared:
-    """Call the function as another process would."""
+    """Return the plots as another process would, without the result that this process has cached."""
     return module.prepared.__wrapped__()
 
 

@@ -12,7 +12,7 @@ from schedlab.workloads.tools import SCHEDLOAD, find
 
 
 def require_guest(kernel: str) -> None:
-    """Skip the test when no guest with this kernel can be booted here, and say why."""
+    """Skip the test, with the reason, if no guest with this kernel can be booted on this machine."""
     if qemu.program() is None:
         pytest.skip(f"{qemu.PROGRAM} is not installed: apt-get install {qemu.PACKAGE}")
     if initramfs.busybox() is None:

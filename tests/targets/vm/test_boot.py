@@ -17,7 +17,10 @@ from schedlab.targets.vm.console import Limits
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.targets.vm import fake_qemu
 
-pytestmark = pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build"),
+]
 
 PHASES = ("firmware", "kernel", "init")
 UP = 'console.write(b"[    0.0] Linux version 6.12\\n[    5.0] Run /init as init process\\n")\n'

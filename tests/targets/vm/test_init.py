@@ -35,7 +35,7 @@ def records(shell: list[str], scripts: list[str], root: Path) -> list[Record]:
     assert begin
     for folder in ("jobs", "run"):
         job_script = job_script.replace(f"/{folder}/", f"{root}/{folder}/")
-    job_script = job_script.replace(">$port", ">>$port")  # a serial port is not emptied when it is opened
+    job_script = job_script.replace(">$port", ">>$port")  # Opening a serial port does not empty it.
     subprocess.run([*shell, "-c", HEAD.format(root=root) + begin + job_script], check=True, capture_output=True)
     stream = Stream()
     stream.feed((root / "port").read_bytes())
@@ -46,7 +46,7 @@ def records(shell: list[str], scripts: list[str], root: Path) -> list[Record]:
 def test_any_number_of_jobs_runs_in_numerical_order(shell: str, tmp_path: Path) -> None:
     if shutil.which(SHELLS[shell][0]) is None:
         pytest.skip("busybox is not installed: apt-get install busybox-static")
-    count = 12  # by file name the tenth job would come before the second
+    count = 12  # In order of file names the tenth job would be before the second.
     sent = records(SHELLS[shell], [f"echo job {number}" for number in range(count)], tmp_path / "guest")
     results = [record for record in sent if record.kind == "result"]
     assert [record.number for record in results] == list(range(jobs.FIRST, jobs.FIRST + count))

@@ -1,4 +1,4 @@
-//! `schedload exec`: a command under supervision.
+//! `schedload exec`: runs a command under supervision.
 //!
 //! Exit status: the command's; 128 + n when signal n killed it or stopped the launcher; 124 when it exceeded the time
 //! limit; 125 when the launcher itself failed (attributes refused, server not ready, wrong usage); 126 when the command
@@ -12,36 +12,22 @@ use nix::sys::signal::Signal;
 
 use super::complain;
 use crate::error::LoadError;
-use crate::launcher::attributes::Policy;
+use crate::launcher::attributes::duration;
 use crate::launcher::{self, Guardian, LAUNCHER_FAILED, Order, Ready, Server, Target, Wanted};
-use crate::notation;
 
-/// Runs a command with scheduling attributes, servers and a report; no process of it survives.
+/// Run a command with scheduling attributes, servers and a report; no process of it survives.
 ///
 /// The command gets standard input, output and error untouched. Exit status: the command's; 128 + n for signal n; 124
 /// time limit; 125 failure of the launcher; 126 not executable; 127 not found.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Scheduling policy.
-    #[arg(long)]
-    policy: Option<Policy>,
-    /// Real-time priority, 1 to 99 (with fifo and rr; default 1).
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=99))]
-    priority: Option<u32>,
-    /// Nice value, -20 to 19.
-    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
-    nice: Option<i32>,
-    /// EEVDF slice, 0.1ms to 100ms (Linux 6.12 and later).
-    #[arg(long, value_parser = notation::duration, value_name = "DURATION")]
-    slice: Option<Duration>,
-    /// CPUs to run on, such as 0-1,3.
-    #[arg(long, value_name = "LIST")]
-    cpus: Option<String>,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Kill the command after this time; exit status 124.
-    #[arg(long, value_parser = notation::duration, value_name = "DURATION")]
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
     timeout: Option<Duration>,
     /// Time for the command to end after a stop signal before it is killed.
-    #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "300ms")]
+    #[arg(long, value_parser = duration, value_name = "DURATION", default_value = "300ms")]
     last_words: Duration,
     /// Write a JSON report to this descriptor (a number) or file, instead of a line to standard error.
     #[arg(long, value_name = "FD|PATH")]
@@ -56,10 +42,10 @@ pub struct Arguments {
     #[arg(long, value_name = "SIGNAL")]
     stop: Vec<String>,
     /// Longest time for a server to become ready.
-    #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "10s")]
+    #[arg(long, value_parser = duration, value_name = "DURATION", default_value = "10s")]
     ready_timeout: Duration,
     /// Time for a server to end before it is killed.
-    #[arg(long, value_parser = notation::duration, value_name = "DURATION", default_value = "2s")]
+    #[arg(long, value_parser = duration, value_name = "DURATION", default_value = "2s")]
     grace: Duration,
     /// Servers keep the launcher's scheduling attributes instead of getting the command's.
     #[arg(long)]
@@ -89,13 +75,10 @@ pub(super) fn execute(arguments: &Arguments) -> ExitCode {
 impl Arguments {
     fn order(&self) -> Result<Order, LoadError> {
         let usage = LoadError::Usage;
-        let cpus = self.cpus.as_deref().map(notation::cpus).transpose().map_err(usage)?;
-        let wanted =
-            Wanted { policy: self.policy, priority: self.priority, nice: self.nice, slice: self.slice, cpus };
-        wanted.check().map_err(usage)?;
+        self.wanted.check().map_err(usage)?;
         Ok(Order {
             command: self.command.clone(),
-            wanted,
+            wanted: self.wanted.clone(),
             timeout: self.timeout,
             last_words: self.last_words,
             servers: self.servers().map_err(usage)?,

@@ -11,19 +11,19 @@ use crate::error::LoadError;
 use crate::executor::Settings;
 use crate::{limits, output};
 
-/// Runs a program given as JSON (see `schedload show`).
+/// Run a program given as JSON (see `schedload show`).
 #[derive(Debug, Args)]
 pub struct ProgramFile {
     /// The file, or `-` for standard input.
     file: String,
 }
 
-/// Runs a workload written for rt-app.
+/// Run a workload written for rt-app.
 #[derive(Debug, Args)]
 pub struct RtAppFile {
     /// The file, or `-` for standard input.
     file: String,
-    /// End the run after so many seconds, whatever the file says.
+    /// Duration of the run in seconds; replaces `global.duration` of the file.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     duration: Option<u64>,
     /// Print the program that the file makes, as JSON for `schedload run`, instead of running it.

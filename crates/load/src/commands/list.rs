@@ -36,7 +36,7 @@ fn option(parameter: &Parameter) -> String {
     format!("--{}", parameter.option)
 }
 
-/// The default as text, of options that take a value.
+/// Default of an option as text; `None` without a default, and for switches.
 fn default(parameter: &Parameter) -> Option<String> {
     parameter.default.as_ref().filter(|default| !default.is_boolean()).map(|default| parameter.show(default))
 }

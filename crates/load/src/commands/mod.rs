@@ -1,11 +1,10 @@
-//! Subcommands. Only this module and the ones under it print.
+//! Subcommands. Only this module and its submodules print.
 //!
-//! Exit status: 0 success; 1 a run failed; 2 wrong usage; 128 + n stopped by signal n. `exec` has its own, see
-//! [`exec`].
+//! Exit status: 0 success; 1 a run failed; 2 wrong usage; 128 + n stopped by signal n. The exit statuses of `exec` differ,
+//! see [`exec`].
 
 mod exec;
 mod file;
-mod image;
 mod list;
 mod workload;
 
@@ -17,18 +16,18 @@ use schedlab_workload::library::{Definition, workloads};
 use crate::error::LoadError;
 use crate::executor;
 
-/// Runs scheduler workloads on this machine's kernel.
+/// Run scheduler workloads on this machine's kernel.
 #[derive(Debug, Parser)]
 #[command(name = "schedload", version, about, max_term_width = 100, subcommand_required = true)]
 struct Options {
     /// Print one JSON object instead of text.
     #[arg(long, global = true)]
     json: bool,
-    /// Fix the speed of computation instead of measuring it, in rounds per microsecond (see the `rounds_per_us` of
-    /// an earlier run), so that several runs do exactly the same work.
+    /// Speed of computation in rounds per microsecond, instead of a measurement: runs with the `rounds_per_us` of an
+    /// earlier run do the same work.
     #[arg(long, global = true, value_name = "RATE")]
     rounds_per_us: Option<f64>,
-    /// Keep at most so many samples of each series; of more, a random selection.
+    /// Keep at most this number of samples of each series; of a longer series, a random selection.
     #[arg(long, global = true, value_name = "NUM", default_value_t = 100_000)]
     samples: u64,
 }
@@ -38,16 +37,16 @@ struct Options {
 enum Other {
     Run(file::ProgramFile),
     RtApp(file::RtAppFile),
-    /// Lists the workloads with their parameters and metrics.
+    /// List the workloads with their parameters and metrics.
     List,
     Exec(Box<exec::Arguments>),
     #[command(name = executor::image::SUBCOMMAND, hide = true)]
-    Image(image::Arguments),
+    Image(executor::image::Arguments),
 }
 
 const SHOW: &str = "show";
 
-/// Reads the command line, runs the chosen subcommand and gives the exit status.
+/// Parse the command line, run the chosen subcommand and return the exit status.
 pub fn main() -> ExitCode {
     let definitions = workloads();
     let parsed = command(&definitions).try_get_matches();
@@ -67,7 +66,7 @@ fn command(definitions: &[Definition]) -> Command {
     Other::augment_subcommands(Options::command().subcommands(commands())).subcommand(show)
 }
 
-/// Prints an error of the command line, or help; the exit status that it stands for.
+/// Print an error of the command line, or help, and return the exit status.
 fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     let launching = std::env::args().nth(1).is_some_and(|first| first == "exec");
@@ -103,7 +102,7 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
             Ok(Other::Run(file)) => file.execute(&settings, options.json),
             Ok(Other::RtApp(file)) => file.execute(&settings, options.json),
             Ok(Other::List) => list::execute(definitions, options.json),
-            Ok(Other::Image(arguments)) => image::execute(&arguments),
+            Ok(Other::Image(arguments)) => arguments.perform(),
             Err(error) => return usage(&error),
         },
     };
@@ -113,13 +112,13 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
     }
 }
 
-/// Prints an error.
+/// Print an error.
 #[expect(clippy::print_stderr, reason = "the edge of the program")]
 fn complain(error: &LoadError) {
     eprintln!("schedload: {error}");
 }
 
-/// Prints an error; the exit status that it stands for.
+/// Print an error and return the exit status.
 fn fail(error: &LoadError) -> ExitCode {
     complain(error);
     match error {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use schedlab_workload::Program;
+use schedlab_workload::duration::nanoseconds;
 use schedlab_workload::library::parameter::{Choice, Kind};
 use schedlab_workload::library::{Definition, Parameter, Prepared, Values};
 use schedlab_workload::measure::Measured;
@@ -14,7 +15,6 @@ use serde_json::Value;
 
 use crate::error::LoadError;
 use crate::executor::{self, Settings};
-use crate::notation;
 use crate::output::{self, Document};
 
 /// The subcommand of a workload.
@@ -74,10 +74,6 @@ fn flag_id(parameter: &Parameter, choice: &Choice) -> String {
     format!("{}={}", parameter.name, choice.name)
 }
 
-fn nanoseconds(text: &str) -> Result<u64, String> {
-    Ok(notation::duration(text)?.as_nanos() as u64)
-}
-
 /// The values that a command line gives.
 fn given(definition: &Definition, matches: &ArgMatches) -> Values {
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -106,7 +102,7 @@ pub fn prepare(definition: &Definition, matches: &ArgMatches) -> Result<Prepared
     Ok(definition.prepare(given(definition, matches), cpus)?)
 }
 
-/// Runs a workload and prints its metrics.
+/// Run a workload and print its metrics.
 pub fn execute(
     definition: &Definition,
     matches: &ArgMatches,
@@ -119,7 +115,7 @@ pub fn execute(
     perform(prepared.program, parameters, &prepared.heading, definition.lines, settings, json)
 }
 
-/// Runs a program and prints its metrics; `lines` may replace them in the text.
+/// Run a program and print its metrics; `lines` may replace them in the text.
 pub fn perform(
     program: Program,
     parameters: Value,
@@ -143,7 +139,7 @@ pub fn perform(
 struct Workplace(PathBuf);
 
 impl Workplace {
-    /// Makes the directory the current one; `None` for a workload without files. An error names the commands that are
+    /// Change to the directory; `None` for a workload without files. An error names the commands that are
     /// not in `PATH`.
     fn enter(definition: &Definition) -> Result<Option<Self>, LoadError> {
         let missing: Vec<&str> =

@@ -45,8 +45,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Maps and initialises the shared memory of a run of `plan`.
-    /// At most `samples` samples of each series are kept.
+    /// Map and initialise the shared memory of a run of `plan`, with room for `samples` samples of each series.
     pub fn new(plan: &Plan, samples: u64) -> io::Result<Self> {
         let mut end = FAILURE_TEXT + FAILURE_ROOM;
         let mut section = |bytes: usize| {
@@ -156,7 +155,7 @@ impl Arena {
         self.mapping.word(FINISHING).load(Ordering::Acquire) != 0
     }
 
-    /// Records a failure. Later failures are dropped.
+    /// Record a failure. Later failures are dropped.
     pub fn fail(&self, text: &str) {
         if self.mapping.word(FAILED).swap(1, Ordering::AcqRel) == 0 {
             let length = self.mapping.put(FAILURE_TEXT, text.as_bytes(), FAILURE_ROOM);

@@ -14,7 +14,7 @@ use crate::sys::sched::{self, Attributes as Kernel};
 const VERSION_1: &str = "/sys/fs/cgroup/cpu";
 const VERSION_2: &str = "/sys/fs/cgroup";
 
-/// Applies `wanted` to the calling task. The error names the attribute that the kernel refused.
+/// Apply `wanted` to the calling task. The error names the attribute that the kernel refused.
 pub fn set(worker: &mut Worker<'_>, wanted: &Attributes) -> Result<(), String> {
     if let Some(group) = &wanted.group {
         enter(group)?;
@@ -43,14 +43,14 @@ fn set_cpus(worker: &mut Worker<'_>, cpus: &[u32]) -> Result<(), String> {
     }
     let first = worker.first_cpus.clone().unwrap_or_default();
     let cpus = if cpus.is_empty() { first } else { cpus.iter().map(|cpu| *cpu as usize).collect() };
-    Wanted { cpus: Some(cpus), ..Wanted::default() }.apply().map(drop)
+    Wanted { cpus: Some(cpus.into()), ..Wanted::default() }.apply().map(drop)
 }
 
-/// The attributes in effect, overlaid with the wanted ones.
+/// The attributes in effect, overlaid with the wanted attributes.
 fn over(before: Kernel, wanted: &Attributes) -> Kernel {
-    let policy = wanted.policy.map_or(before.policy, number);
-    let real_time = [libc::SCHED_FIFO as u32, libc::SCHED_RR as u32].contains(&policy);
-    let deadline = policy == number(Policy::Deadline);
+    let policy = wanted.policy.map_or(before.policy, sched::number);
+    let real_time = [Policy::Fifo, Policy::Rr].map(sched::number).contains(&policy);
+    let deadline = policy == sched::number(Policy::Deadline);
     let runtime = wanted.runtime_ns.unwrap_or(if deadline { before.runtime } else { 0 });
     let priority = wanted.priority.and_then(|priority| u32::try_from(priority).ok());
     let flag = |value: Option<u32>, flag| if value.is_some() { flag } else { 0 };
@@ -69,35 +69,23 @@ fn over(before: Kernel, wanted: &Attributes) -> Kernel {
     }
 }
 
-fn number(policy: Policy) -> u32 {
-    let number = match policy {
-        Policy::Other => libc::SCHED_OTHER,
-        Policy::Batch => libc::SCHED_BATCH,
-        Policy::Idle => libc::SCHED_IDLE,
-        Policy::Fifo => libc::SCHED_FIFO,
-        Policy::Rr => libc::SCHED_RR,
-        Policy::Deadline => libc::SCHED_DEADLINE,
-    };
-    number as u32
-}
-
 /// The attributes in the JSON notation of programs.
 fn shown(wanted: &Attributes) -> String {
     serde_json::to_string(wanted).unwrap_or_default()
 }
 
-/// Moves the calling thread into a control group of the `cpu` controller. Creates the group if it does not exist.
+/// Move the calling thread into a control group of the `cpu` controller. A missing group is created.
 fn enter(group: &str) -> Result<(), String> {
     let (root, file) = hierarchy()?;
     let path = root.join(group.trim_start_matches('/'));
     let failed = |error: io::Error| format!("entering the task group {}: {error}", path.display());
     fs::create_dir_all(&path).map_err(failed)?;
     if file == "cgroup.threads" && path != root {
-        // A thread may leave its process's group only for a threaded one (cgroups(7)); a group that is threaded already
-        // refuses to become so again.
+        // A thread can leave its process's group only for a threaded group (cgroups(7)). The write fails if the group is
+        // threaded already.
         let _ = fs::write(path.join("cgroup.type"), "threaded");
     }
-    fs::write(path.join(file), sched::thread_id().to_string()).map_err(failed)
+    fs::write(path.join(file), nix::unistd::gettid().to_string()).map_err(failed)
 }
 
 fn hierarchy() -> Result<(PathBuf, &'static str), String> {
@@ -107,5 +95,8 @@ fn hierarchy() -> Result<(PathBuf, &'static str), String> {
     if Path::new(VERSION_2).join("cgroup.controllers").exists() {
         return Ok((VERSION_2.into(), "cgroup.threads"));
     }
-    Err(format!("no control groups: neither {VERSION_1} nor {VERSION_2} is mounted as one"))
+    Err(format!(
+        "no control groups: neither {VERSION_1} (version 1) nor {VERSION_2} (version 2) is mounted; mount one, see \
+         cgroups(7)"
+    ))
 }

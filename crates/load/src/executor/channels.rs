@@ -1,9 +1,9 @@
 //! The table of open channel ends.
 //!
 //! A channel is opened just before the first task that uses it is created. The creator closes an end after the last
-//! process that uses it has been created, so that it has no more open descriptors than needed, and a
-//! reader receives the end of the stream when the last user of the other end is gone. Threads share the table, so their ends are closed when
-//! the last thread that uses them has finished.
+//! process that uses the end has been created. So the creator has no more open descriptors than needed, and a reader
+//! receives the end of the stream when the last user of the other end is gone. Threads share the table: an end that threads
+//! use is closed when the last of them has finished.
 
 use std::io;
 use std::os::fd::{IntoRawFd, RawFd};
@@ -27,7 +27,7 @@ pub struct Table(Vec<Entry>);
 /// A channel: the fields that every message reads, side by side.
 #[derive(Debug)]
 pub struct Entry {
-    /// Descriptors of the near and the far end; −1 where there is none.
+    /// Descriptors of the near and the far end; −1 for a closed end.
     ends: [AtomicI32; 2],
     kind: ChannelKind,
 }
@@ -40,7 +40,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Computes the schedule of a plan.
+    /// Compute the schedule of a plan.
     pub fn new(plan: &Plan) -> Self {
         let ends: Vec<Vec<Use>> = plan.tasks().map(|task| plan.channel_ends(task)).collect();
         let mut last = vec![None; plan.channels().total() as usize * 2];
@@ -109,12 +109,12 @@ impl Table {
         Self((0..plan.channels().total()).map(entry).collect())
     }
 
-    /// All channels, for tasks to look up what a message needs.
+    /// All channels by number.
     pub fn entries(&self) -> &[Entry] {
         &self.0
     }
 
-    /// Opens the channels of a task that are not open yet.
+    /// Open the channels of a task that are not open yet.
     pub fn open_for(&self, plan: &Plan, schedule: &Schedule, task: TaskId) -> io::Result<()> {
         for each in schedule.of(task) {
             if self.0[each.channel as usize].descriptor(each.end).0 >= 0 {
@@ -132,15 +132,16 @@ impl Table {
         Ok(())
     }
 
-    /// Closes an end, if it is open.
+    /// Close an end, if it is open.
     pub fn close(&self, each: Use) {
         let descriptor = self.0[each.channel as usize].ends[each.end as usize].swap(-1, Ordering::Relaxed);
         if descriptor >= 0 {
-            channel::close(descriptor);
+            // No caller can act on an error.
+            let _ = nix::unistd::close(descriptor);
         }
     }
 
-    /// Closes all ends except those in `keep` (ascending), in a process that has just been created.
+    /// Close all ends except those in `keep` (ascending), in a process that has just been created.
     pub fn close_others(&self, keep: &[Use]) {
         for channel in 0..self.0.len() as u32 {
             for end in [End::Near, End::Far] {
@@ -153,7 +154,7 @@ impl Table {
     }
 }
 
-/// Opens one channel: (near, far).
+/// Open one channel: (near, far).
 fn open(definition: &Channel) -> io::Result<(RawFd, RawFd)> {
     let (near, far) = match definition.kind {
         ChannelKind::Pipe => {

@@ -5,12 +5,12 @@ use schedlab_workload::Cursor;
 use super::worker::{Stop, Worker};
 use crate::limits;
 use crate::sys::process::{self, Forked, How};
-use crate::sys::signals;
+use crate::sys::{retry, signals};
 
 /// Exit code of a task that has left a message about its failure.
 pub const FAILED: i32 = 1;
 
-/// Starts a child that runs the body after a fork step. Only the parent returns.
+/// Start a child that runs the body after a fork step. Only the parent returns.
 pub fn fork(worker: &mut Worker<'_>, cursor: &Cursor<'_>) -> Result<(), Stop> {
     let parent = process::own_pid();
     match process::fork() {
@@ -28,7 +28,7 @@ pub fn fork(worker: &mut Worker<'_>, cursor: &Cursor<'_>) -> Result<(), Stop> {
     }
 }
 
-/// Ties a new process to its parent's life, and lets stop signals end it.
+/// Make a new process end with its parent and on stop signals.
 pub fn settle(parent: process::Pid) {
     let armed = process::die_with_parent(libc::SIGKILL);
     if armed.is_err() || process::parent_pid() != parent {
@@ -37,7 +37,7 @@ pub fn settle(parent: process::Pid) {
     signals::restore_stops();
 }
 
-/// Records why a task could not go on; returns the task's exit code.
+/// Record why a task could not go on; return the task's exit code.
 pub fn report(worker: &Worker<'_>, done: Result<(), Stop>) -> i32 {
     match done {
         Ok(()) => 0,
@@ -48,17 +48,12 @@ pub fn report(worker: &Worker<'_>, done: Result<(), Stop>) -> i32 {
     }
 }
 
-/// Waits for `count` children, or all. A child that failed is the parent's failure as well.
+/// Wait for `count` children, or for all. The failure of a child is a failure of its parent.
 pub fn wait(worker: &mut Worker<'_>, count: Option<u64>) -> Result<(), Stop> {
     let wanted = count.unwrap_or(u64::MAX).min(worker.children.len() as u64);
     for _ in 0..wanted {
-        let ended = loop {
-            match process::wait(-1) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                other => break other,
-            }
-        };
-        let ended = ended.map_err(|error| Stop(format!("waiting for a child: {error}")))?;
+        let ended =
+            retry(|| process::wait(-1)).map_err(|error| Stop(format!("waiting for a child: {error}")))?;
         worker.children.retain(|pid| *pid != ended.pid);
         match ended.how {
             How::Exited(0) => {}
@@ -71,7 +66,7 @@ pub fn wait(worker: &mut Worker<'_>, count: Option<u64>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Replaces the process by a command. Returns only on failure, with the reason.
+/// Replace the process by a command. The function returns only on failure, with the reason.
 pub fn exec(argv: &[String]) -> Stop {
     signals::restore_pipe();
     let error = process::exec(argv);

@@ -1,4 +1,4 @@
-//! The tasks of a run as the main thread sees them: created, ready, reaped, killed.
+//! The main thread's side of a run's tasks: creates, awaits, reaps and kills them.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -16,13 +16,13 @@ use crate::limits;
 use crate::strays;
 use crate::sys::process::{self, Ended, Forked, How, Pid};
 use crate::sys::thread::{self, Thread};
-use crate::sys::{channel, clock, futex, signals};
+use crate::sys::{clock, futex, signals};
 
 /// Stack of a task that is a thread. The deepest path, the formatting of an error, needs a few KiB; the rest is never
 /// touched.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// How long the main thread waits for a ready report before it looks for dead tasks.
+/// How long the main thread waits for a ready report before it checks for dead tasks.
 const READY_PATIENCE_MS: i32 = 50;
 
 /// How long after a first failure others are collected, to tell the cause from its consequences.
@@ -41,7 +41,7 @@ impl Crew {
         Self { shared, processes: HashMap::new(), threads: Vec::new() }
     }
 
-    /// Creates all tasks in order, opening and closing channel ends on the way.
+    /// Create all tasks in order, opening and closing channel ends on the way.
     pub fn create(&mut self) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
         let (plan, total) = (&shared.plan, shared.plan.task_count());
@@ -93,7 +93,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Waits until every task has reported ready.
+    /// Wait until every task has reported ready.
     pub fn all_ready(&mut self) -> Result<(), LoadError> {
         let mut missing = self.shared.plan.task_count();
         while missing > 0 {
@@ -110,7 +110,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Waits for the end of every task.
+    /// Wait for the end of every task.
     pub fn reap(&mut self) -> Result<(), LoadError> {
         while !self.processes.is_empty() {
             if self.shared.arena.finishing() {
@@ -138,16 +138,16 @@ impl Crew {
         Ok(())
     }
 
-    /// Ends the run before its tasks have ended. Threads go with this process, which has nothing left to do but to report.
+    /// End the run before its tasks have ended. Threads end with this process, which only has to print its report.
     fn cut_off(&mut self) -> Result<(), LoadError> {
         self.kill();
-        strays::kill_descendants();
+        strays::kill_descendants(&[]);
         self.processes.clear();
         self.threads.clear();
         Ok(())
     }
 
-    /// Kills and reaps all processes.
+    /// Kill and reap all processes.
     pub fn kill(&mut self) {
         for pid in self.processes.keys() {
             process::kill(*pid, libc::SIGKILL);
@@ -164,7 +164,7 @@ impl Crew {
         }
     }
 
-    /// Records an ended process; an error if the process was a task and failed.
+    /// Record an ended process; an error if the process was a task and failed.
     fn ended(&mut self, ended: Ended) -> Result<(), LoadError> {
         // Any other process is an orphan that this process adopted.
         let Some(task) = self.processes.remove(&ended.pid) else { return Ok(()) };
@@ -178,7 +178,7 @@ impl Crew {
     fn killed(&self, task: TaskId, pid: Pid, signal: i32) -> LoadError {
         let hint = match signal {
             libc::SIGKILL => {
-                "; unless somebody did so on purpose, this was the kernel's out-of-memory killer (see dmesg)"
+                "; unless a user sent the signal, this was the kernel's out-of-memory killer (see dmesg)"
             }
             _ => "",
         };
@@ -207,14 +207,16 @@ impl Crew {
     }
 }
 
-/// Body of a task's process after the fork; returns its exit code.
+/// Body of a task's process after the fork. Return its exit code.
 fn process_main(shared: &Shared, task: TaskId) -> i32 {
     shared.table.close_others(shared.schedule.of(task));
-    shared.gate.own().into_iter().for_each(channel::close);
+    for descriptor in shared.gate.own() {
+        let _ = nix::unistd::close(descriptor);
+    }
     work(shared, task, false)
 }
 
-/// Runs a task from its preparation to its end; returns its exit code.
+/// Run a task from its preparation to its end; return its exit code.
 fn work(shared: &Shared, task: TaskId, thread: bool) -> i32 {
     let mut worker = match Worker::new(shared, task) {
         Ok(worker) => worker,

@@ -17,7 +17,7 @@ static ZEROS: [u8; CHUNK] = [0; CHUNK];
 #[derive(Debug)]
 pub struct Output(File);
 
-/// Opens all files of a plan. Creates missing files and does not truncate existing ones.
+/// Open all files of a plan. Missing files are created; existing files are not truncated.
 pub fn open(plan: &Plan) -> Result<Vec<Output>, LoadError> {
     let open = |instance| {
         let path = &plan.program().resources.files[plan.files().position(instance)].path;
@@ -29,7 +29,7 @@ pub fn open(plan: &Plan) -> Result<Vec<Output>, LoadError> {
 }
 
 impl Output {
-    /// Writes `bytes` zeros.
+    /// Write `bytes` zeros.
     pub fn write(&self, mut bytes: u64) -> io::Result<()> {
         while bytes > 0 {
             let chunk = bytes.min(CHUNK as u64);

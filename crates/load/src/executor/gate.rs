@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use schedlab_workload::program::GateKind;
 
-use crate::sys::channel;
+use crate::sys::{channel, retry};
 
 /// Both signals' descriptors.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Opens a gate of a kind.
+    /// Open a gate of a kind.
     pub fn new(kind: GateKind) -> io::Result<Self> {
         let pair = || match kind {
             GateKind::Pipe => channel::pipe(),
@@ -31,28 +31,18 @@ impl Gate {
 
     /// The task's side: reports ready and waits for the opening.
     pub fn pass(&self) -> io::Result<()> {
-        loop {
-            match channel::write(self.ready_out.as_raw_fd(), b"*") {
-                Ok(_) => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        loop {
-            match channel::wait_readable(self.go_in.as_raw_fd()) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => return other,
-            }
-        }
+        retry(|| channel::write(self.ready_out.as_raw_fd(), b"*"))?;
+        while !channel::readable_within(self.go_in.as_raw_fd(), -1)? {}
+        Ok(())
     }
 
-    /// The main thread's side: waits at most `timeout_ms` for one ready report; returns whether one arrived.
+    /// Wait, as the main thread, at most `timeout_ms` for one ready report; return whether a report arrived.
     pub fn one_ready(&self, timeout_ms: i32) -> io::Result<bool> {
         let descriptor = self.ready_in.as_raw_fd();
         Ok(channel::readable_within(descriptor, timeout_ms)? && channel::read(descriptor, &mut [0])? > 0)
     }
 
-    /// Opens the gate for all tasks.
+    /// Open the gate for all tasks.
     pub fn open(&self) -> io::Result<()> {
         channel::write(self.go_out.as_raw_fd(), b"*").map(drop)
     }

@@ -1,8 +1,10 @@
-//! The fresh image that `exec` of work becomes: this program with a hidden subcommand.
+//! The program image that `Op::Exec` starts for `Image::Work`: this program with a hidden subcommand.
 
+use clap::Args;
 use schedlab_workload::code::Work;
 
 use super::spin::{Rate, spin};
+use crate::error::LoadError;
 use crate::sys::memory::Mapping;
 
 /// Name of the hidden subcommand.
@@ -14,12 +16,21 @@ pub fn arguments(work: Work, rate: Rate) -> [String; 4] {
     ["/proc/self/exe".to_owned(), SUBCOMMAND.to_owned(), rounds, work.bytes.to_string()]
 }
 
-/// Does the work: writes to each page of `bytes` bytes, then spins for `rounds`.
-pub fn perform(rounds: u64, bytes: u64) -> std::io::Result<()> {
-    if bytes > 0 {
-        let memory = Mapping::private(bytes as usize)?;
-        memory.prefault(0, bytes as usize);
+/// Write to memory, compute and exit.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    rounds: u64,
+    bytes: u64,
+}
+
+impl Arguments {
+    /// Does the work: writes to each page of the memory, then spins.
+    pub fn perform(&self) -> Result<(), LoadError> {
+        if self.bytes > 0 {
+            let failed = |source| LoadError::Memory { what: "the image's memory", source };
+            Mapping::private(self.bytes as usize).map_err(failed)?.prefault(0, self.bytes as usize);
+        }
+        spin(self.rounds);
+        Ok(())
     }
-    spin(rounds);
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Runs a program on the kernel of this machine.
+//! Execution of a program on the kernel of this machine.
 //!
 //! ```text
 //! run     plan → limits checked → tasks created → gate opened → all reaped → Outcome
@@ -12,6 +12,7 @@ mod channels;
 mod children;
 mod crew;
 mod files;
+mod gaps;
 mod gate;
 pub mod image;
 mod message;
@@ -21,7 +22,6 @@ mod series;
 mod spin;
 mod sync;
 mod traits;
-mod watch;
 mod worker;
 
 pub use run::{Outcome, Settings, run};

@@ -1,4 +1,4 @@
-//! Memory regions as one task sees them.
+//! Memory regions that one task can access.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,6 +7,7 @@ use schedlab_workload::TaskId;
 use schedlab_workload::program::{Pattern, Scope};
 
 use super::run::Shared;
+use super::spin::xorshift;
 use crate::sys::memory::Mapping;
 
 /// A task's private regions, and access to the shared ones.
@@ -15,7 +16,7 @@ pub struct Regions<'r> {
     private: BTreeMap<u32, Mapping>,
 }
 
-/// Maps the regions that tasks share.
+/// Map the regions that tasks share.
 pub fn map_shared(plan: &schedlab_workload::Plan) -> io::Result<BTreeMap<u32, Mapping>> {
     let mut mappings = BTreeMap::new();
     for instance in 0..plan.regions().total() {
@@ -28,7 +29,7 @@ pub fn map_shared(plan: &schedlab_workload::Plan) -> io::Result<BTreeMap<u32, Ma
 }
 
 impl<'r> Regions<'r> {
-    /// Maps the private regions of `task`, without touching them.
+    /// Map the private regions of `task`, without touching them.
     pub fn of(shared: &'r Shared, task: TaskId) -> io::Result<Self> {
         let mut private = BTreeMap::new();
         for (position, region) in shared.plan.program().resources.regions.iter().enumerate() {
@@ -82,11 +83,4 @@ impl<'r> Regions<'r> {
             }
         }
     }
-}
-
-/// Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003), the 64-bit generator (13, 7, 17).
-fn xorshift(mut state: u64) -> u64 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^ (state << 17)
 }

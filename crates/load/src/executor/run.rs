@@ -83,11 +83,11 @@ impl Shared {
     }
 }
 
-/// Runs `program` once.
+/// Run `program` once.
 ///
 /// Must be called from the main thread of a process without other threads, because tasks end with the thread that
-/// created them. After an error no process is left; threads of the program may be, waiting for each other, so the
-/// caller should end the process.
+/// created them. After an error no process is left. Threads may be left, which wait for each other: the caller ends this
+/// process.
 pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> {
     let plan = Plan::new(program)?;
     let schedule = Schedule::new(&plan);
@@ -99,18 +99,18 @@ pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> 
     let shared = Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)), settings.samples)?;
     let shared = Arc::new(shared);
     let mut crew = Crew::new(Arc::clone(&shared));
-    let before = process::own_usage();
+    let before = Usage::own();
     let result = crew.create().and_then(|()| timed(&shared, &mut crew));
     if result.is_err() {
         crew.kill();
-        strays::kill_descendants();
+        strays::kill_descendants(&[]);
     }
     let elapsed_ns = result?;
-    let usage = sum(process::children_usage(), difference(process::own_usage(), before));
+    let usage = Usage::of_children().plus(Usage::own().since(before));
     Ok(outcome(&shared, elapsed_ns, usage, rate))
 }
 
-/// Opens the gate and waits for the end of all tasks; returns the nanoseconds between the two.
+/// Open the gate and wait for the end of all tasks; return the nanoseconds between the two.
 fn timed(shared: &Shared, crew: &mut Crew) -> Result<u64, LoadError> {
     crew.all_ready()?;
     if shared.plan.program().gate.fifo {
@@ -137,26 +137,4 @@ fn outcome(shared: &Shared, elapsed_ns: u64, usage: Usage, rate: Option<Rate>) -
         tasks,
     };
     Outcome { metrics: metrics(plan.program(), &observed), observed, one_in, usage, rate }
-}
-
-fn difference(after: Usage, before: Usage) -> Usage {
-    Usage {
-        user_us: after.user_us - before.user_us,
-        system_us: after.system_us - before.system_us,
-        max_rss_kib: after.max_rss_kib,
-        voluntary_switches: after.voluntary_switches - before.voluntary_switches,
-        involuntary_switches: after.involuntary_switches - before.involuntary_switches,
-        minor_faults: after.minor_faults - before.minor_faults,
-    }
-}
-
-fn sum(a: Usage, b: Usage) -> Usage {
-    Usage {
-        user_us: a.user_us + b.user_us,
-        system_us: a.system_us + b.system_us,
-        max_rss_kib: a.max_rss_kib.max(b.max_rss_kib),
-        voluntary_switches: a.voluntary_switches + b.voluntary_switches,
-        involuntary_switches: a.involuntary_switches + b.involuntary_switches,
-        minor_faults: a.minor_faults + b.minor_faults,
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The amount of work is fixed, not the time: a task that is preempted, or runs on a slower CPU, takes longer, as real
 //! work does. How many rounds make a microsecond is measured once per run, as the best of many short trials, because
-//! disturbance only ever makes a trial slower.
+//! a disturbance can only make a trial slower.
 
 use crate::sys::clock::now_ns;
 
@@ -17,7 +17,7 @@ const TRIALS: u32 = 60;
 pub struct Rate(pub f64);
 
 impl Rate {
-    /// Measures the rate; takes about 3 ms.
+    /// Measure the rate, in about 3 ms.
     pub fn measure() -> Self {
         let trial = |_| {
             let start = now_ns();
@@ -34,7 +34,15 @@ impl Rate {
     }
 }
 
-/// Runs `rounds` rounds. Each waits for the one before: a multiplication and an addition, the linear congruential
+/// The state after `state` of a generator of random numbers: Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8
+/// (2003), the 64-bit generator (13, 7, 17).
+pub fn xorshift(mut state: u64) -> u64 {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^ (state << 17)
+}
+
+/// Run `rounds` rounds. Each waits for the one before: a multiplication and an addition, the linear congruential
 /// generator of Knuth's MMIX (The Art of Computer Programming 2, 3.3.4).
 pub fn spin(rounds: u64) {
     let mut state = std::hint::black_box(1u64);

@@ -9,7 +9,7 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 
-/// Acquires a lock, sleeping while another task holds it.
+/// Acquire a lock, sleeping while another task holds it.
 pub fn lock(word: &AtomicU32) {
     let Err(mut state) = word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed) else {
         return;
@@ -23,7 +23,7 @@ pub fn lock(word: &AtomicU32) {
     }
 }
 
-/// Releases a lock and wakes one waiter if there may be any. Returns whether the lock was held.
+/// Release a lock and wake one waiter if there may be any. Return whether the lock was taken.
 pub fn unlock(word: &AtomicU32) -> bool {
     let state = word.swap(FREE, Ordering::Release);
     if state == CONTENDED {
@@ -32,7 +32,7 @@ pub fn unlock(word: &AtomicU32) -> bool {
     state != FREE
 }
 
-/// Adds `count` to a semaphore and wakes as many waiters, if there are any.
+/// Add `count` to a semaphore and wake as many waiters, if there are any.
 pub fn up(value: &AtomicU32, waiters: &AtomicU32, count: u32) {
     value.fetch_add(count, Ordering::SeqCst);
     if waiters.load(Ordering::SeqCst) > 0 {
@@ -40,7 +40,7 @@ pub fn up(value: &AtomicU32, waiters: &AtomicU32, count: u32) {
     }
 }
 
-/// Takes one from a semaphore, sleeping while it is 0.
+/// Decrement a semaphore; sleep while its value is 0.
 pub fn down(value: &AtomicU32, waiters: &AtomicU32) {
     loop {
         let taken = value.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |value| value.checked_sub(1));
@@ -53,7 +53,7 @@ pub fn down(value: &AtomicU32, waiters: &AtomicU32) {
     }
 }
 
-/// Releases a lock, waits for a signal and acquires the lock again. Returns `false` at once if the lock was free.
+/// Release a lock, wait for a signal and acquire the lock again. Return `false` at once if the lock was free.
 ///
 /// Each waiter draws a ticket, and signals serve tickets in order. No task wakes without a signal. A task that signals and
 /// then waits cannot consume its own signal, as it could if signals were only counted: pthread_cond_signal(3) unblocks a
@@ -75,14 +75,14 @@ pub fn wait(issued: &AtomicU32, served: &AtomicU32, word: &AtomicU32) -> bool {
     true
 }
 
-/// Wakes the task that has waited longest, or all waiting tasks.
+/// Wake the task that has waited longest, or all waiting tasks.
 pub fn signal(issued: &AtomicU32, served: &AtomicU32, all: bool) {
     let next = |now: u32| {
         let last = issued.load(Ordering::SeqCst);
         (now != last).then(|| if all { last } else { now.wrapping_add(1) })
     };
     let Ok(ticket) = served.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next) else { return };
-    futex::wake_bits(served, if all { u32::MAX } else { bit(ticket) });
+    futex::wake_bits(served, u32::MAX, if all { u32::MAX } else { bit(ticket) });
 }
 
 /// Bit that distinguishes the owner of a ticket from up to 31 other tasks that sleep on the same word.
@@ -90,7 +90,7 @@ fn bit(ticket: u32) -> u32 {
     1 << (ticket % u32::BITS)
 }
 
-/// Waits until `parties` tasks have arrived.
+/// Wait until `parties` tasks have arrived.
 pub fn meet(arrived: &AtomicU32, generation: &AtomicU32, parties: u32) {
     let now = generation.load(Ordering::Acquire);
     if arrived.fetch_add(1, Ordering::AcqRel) + 1 == parties {

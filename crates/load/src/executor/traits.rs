@@ -1,4 +1,4 @@
-//! Properties of a whole program that decide what an executor must prepare.
+//! Properties of a program for which the executor must prepare.
 
 use schedlab_workload::program::{Image, Mode, Repeat};
 use schedlab_workload::{Op, Plan};
@@ -19,16 +19,7 @@ pub fn threads(plan: &Plan) -> u32 {
     threads.map(|group| group.count).sum::<u32>() * plan.program().replicas
 }
 
-fn anywhere(plan: &Plan, holds: impl Fn(&Op) -> bool + Copy) -> bool {
-    fn within(body: &[Op], holds: impl Fn(&Op) -> bool + Copy) -> bool {
-        body.iter().any(|op| {
-            holds(op)
-                || match op {
-                    Op::Loop { body, .. } | Op::Fork { body } => within(body, holds),
-                    Op::Choose { branches } => branches.iter().any(|branch| within(&branch.body, holds)),
-                    _ => false,
-                }
-        })
-    }
-    plan.program().groups.iter().any(|group| within(&group.body, holds))
+fn anywhere(plan: &Plan, holds: impl Fn(&Op) -> bool) -> bool {
+    let bodies = plan.program().groups.iter().flat_map(|group| &group.body);
+    bodies.flat_map(Op::all).any(holds)
 }

@@ -11,7 +11,7 @@ use schedlab_workload::{Cursor, Step, TaskId};
 use super::channels::Entry;
 use super::message::{self, Received};
 use super::run::Shared;
-use super::{attributes, children, regions::Regions, spin, sync, watch};
+use super::{attributes, children, gaps, regions::Regions, spin, sync};
 use crate::sys::{clock, process};
 
 /// Why a task cannot go on, in words for the user, without the task's name.
@@ -41,7 +41,7 @@ pub struct Worker<'r> {
 }
 
 impl<'r> Worker<'r> {
-    /// Prepares a task: its buffers and private memory, and its place in the shared records.
+    /// Prepare a task: its buffers and private memory, and its place in the shared records.
     pub fn new(shared: &'r Shared, task: TaskId) -> io::Result<Self> {
         let (sent, received) = largest_message(&shared.plan, task);
         shared.arena.prefault(task);
@@ -59,7 +59,7 @@ impl<'r> Worker<'r> {
         })
     }
 
-    /// Passes the gate and runs the body to its end.
+    /// Pass the gate and run the body to its end.
     pub fn run(&mut self) -> Result<(), Stop> {
         let code = Code::new(&self.shared.plan, self.task);
         let window_end = self.window.map_or(0, |window| window.end_ns());
@@ -69,7 +69,7 @@ impl<'r> Worker<'r> {
         self.body(&mut cursor)
     }
 
-    /// Releases the task's channel ends. Closes each end that no other thread uses.
+    /// Release the task's channel ends. Close each end that no other thread uses.
     pub fn release(&self, uses: &[Use], threads: bool) {
         for each in uses {
             let left = self.shared.arena.holders(each.channel, each.end).fetch_sub(1, Ordering::AcqRel) - 1;
@@ -79,7 +79,7 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// Performs steps until the end of the body.
+    /// Perform steps until the end of the body.
     pub(super) fn body(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let released_ns = self.released_ns;
         loop {
@@ -100,7 +100,7 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// Performs any step except messages and the end of the body.
+    /// Perform any step except messages and the end of the body.
     #[inline(never)]
     fn other(&mut self, step: Step, cursor: &Cursor<'_>) -> Result<(), Stop> {
         let arena = &self.shared.arena;
@@ -110,7 +110,7 @@ impl<'r> Worker<'r> {
             }
             Step::Compute { ns } => spin::spin(self.shared.rate.rounds(ns)),
             Step::Watch { ns, over_ns, longest, gaps, lost } => {
-                let observed = watch::watch(ns, over_ns);
+                let observed = gaps::measure(ns, over_ns);
                 if self.window.is_none() || self.recording(clock::now_ns()) {
                     arena.record(self.task.ordinal, longest, observed.longest_ns);
                     self.count(gaps, observed.count);
@@ -123,7 +123,7 @@ impl<'r> Worker<'r> {
             Step::Lock(lock) => sync::lock(arena.lock(lock)),
             Step::Unlock(lock) => {
                 if !sync::unlock(arena.lock(lock)) {
-                    return Err(Stop("unlocking a lock that nobody holds".to_owned()));
+                    return Err(Stop("unlocking a lock that is not locked".to_owned()));
                 }
             }
             Step::Up { semaphore, count } => {
@@ -176,7 +176,7 @@ impl<'r> Worker<'r> {
         Ok(())
     }
 
-    /// Sends a message and the given number of equal messages after it.
+    /// Send a message and the given number of equal messages after it.
     fn send(
         &self,
         (mut channel, bytes, direction): (u32, u64, Direction),
@@ -200,7 +200,7 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// Receives a message and the given number of equal messages after it, up to the end of the stream.
+    /// Receive a message and the given number of equal messages after it, up to the end of the stream.
     fn receive(
         &mut self,
         (mut channel, bytes, direction): (u32, u64, Direction),

@@ -4,42 +4,35 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nix::sys::resource::{Resource, getrlimit};
+use schedlab_workload::cpulist::{parse, show};
+use schedlab_workload::duration::nanoseconds;
+use schedlab_workload::program::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::cgroup_file;
-use crate::notation::{cpus, show_cpus};
 use crate::sys::sched::{self, Attributes};
 
 /// Attributes to apply. `None` leaves an attribute unchanged.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct Wanted {
     /// Scheduling policy.
+    #[arg(long, value_parser = policies())]
     pub policy: Option<Policy>,
-    /// Priority of a real-time policy, 1 to 99.
+    /// Real-time priority, 1 to 99 (with fifo and rr; default 1).
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub priority: Option<u32>,
-    /// Nice value, −20 to 19.
+    /// Nice value, -20 to 19.
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: Option<i32>,
-    /// EEVDF slice, 0.1 to 100 ms.
+    /// EEVDF slice, 0.1ms to 100ms (Linux 6.12 and later).
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub slice: Option<Duration>,
-    /// CPUs to run on.
-    pub cpus: Option<Vec<usize>>,
-}
-
-/// Scheduling policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Policy {
-    /// SCHED_OTHER
-    Other,
-    /// SCHED_BATCH
-    Batch,
-    /// SCHED_IDLE
-    Idle,
-    /// SCHED_FIFO
-    Fifo,
-    /// SCHED_RR
-    Rr,
+    /// CPUs to run on, such as 0-1,3.
+    #[arg(long, value_parser = cpu_list, value_name = "LIST")]
+    pub cpus: Option<Box<[usize]>>,
 }
 
 /// Attributes as read back from the kernel.
@@ -60,42 +53,25 @@ pub struct InEffect {
 /// Range of the slice that the kernel accepts without clamping (sched_setattr(2), Linux 6.12).
 pub const SLICE: std::ops::RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_millis(100);
 
-impl Policy {
-    const ALL: [Self; 5] = [Self::Other, Self::Batch, Self::Idle, Self::Fifo, Self::Rr];
+/// Policies that a command can start under. A deadline task would need a budget.
+fn policies() -> impl TypedValueParser<Value = Policy> {
+    let policies = || Policy::ALL.into_iter().filter(|policy| *policy != Policy::Deadline);
+    let parse = move |name: String| policies().find(|policy| policy.name() == name);
+    PossibleValuesParser::new(policies().map(Policy::name))
+        .map(move |name| parse(name).expect("clap accepts these names only"))
+}
 
-    fn number(self) -> u32 {
-        let number = match self {
-            Self::Other => libc::SCHED_OTHER,
-            Self::Batch => libc::SCHED_BATCH,
-            Self::Idle => libc::SCHED_IDLE,
-            Self::Fifo => libc::SCHED_FIFO,
-            Self::Rr => libc::SCHED_RR,
-        };
-        number as u32
-    }
+/// Parse a duration of the command line, such as `0.1ms`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    nanoseconds(text).map(Duration::from_nanos)
+}
 
-    fn real_time(self) -> bool {
-        matches!(self, Self::Fifo | Self::Rr)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Other => "other",
-            Self::Batch => "batch",
-            Self::Idle => "idle",
-            Self::Fifo => "fifo",
-            Self::Rr => "rr",
-        }
-    }
-
-    fn named(number: u32) -> String {
-        let known = Self::ALL.into_iter().find(|policy| policy.number() == number);
-        known.map_or_else(|| number.to_string(), |policy| policy.name().to_owned())
-    }
+fn cpu_list(text: &str) -> Result<Box<[usize]>, String> {
+    Ok(parse(text, None)?.into())
 }
 
 impl Wanted {
-    /// Refuses combinations without a meaning. The error says why.
+    /// Refuse combinations of attributes that the kernel would ignore or reject. The error states the reason.
     pub fn check(&self) -> Result<(), String> {
         let real_time = self.policy.is_some_and(Policy::real_time);
         match self {
@@ -117,7 +93,7 @@ impl Wanted {
         }
     }
 
-    /// Applies the attributes to the calling thread and reads them back. The error names the limit that prevents this.
+    /// Apply the attributes to the calling thread and read them back. The error names the limit that prevents this.
     pub fn apply(&self) -> Result<InEffect, String> {
         if let Some(wanted) = &self.cpus {
             sched::set_affinity(wanted).map_err(|error| self.refused_cpus(wanted, &error.to_string()))?;
@@ -133,7 +109,7 @@ impl Wanted {
     }
 
     fn over(&self, before: Attributes) -> Attributes {
-        let policy = self.policy.map_or(before.policy, Policy::number);
+        let policy = self.policy.map_or(before.policy, sched::number);
         let real_time = self.policy.is_some_and(Policy::real_time);
         let priority = if real_time { self.priority.unwrap_or(1) } else { 0 };
         let slice_ns = self.slice.map_or(0, |slice| slice.as_nanos() as u64);
@@ -167,8 +143,8 @@ impl Wanted {
             }
         }
         match &self.cpus {
-            Some(wanted) if *wanted != after.cpus => {
-                Err(self.refused_cpus(wanted, &format!("only {} can be used", show_cpus(&after.cpus))))
+            Some(wanted) if **wanted != after.cpus[..] => {
+                Err(self.refused_cpus(wanted, &format!("only {} can be used", show(&after.cpus))))
             }
             _ => Ok(()),
         }
@@ -206,7 +182,7 @@ impl Wanted {
 
     fn refused_cpus(&self, wanted: &[usize], trouble: &str) -> String {
         let mut reasons = Vec::new();
-        let list = |text: Option<String>| text.and_then(|text| cpus(&text).ok());
+        let list = |text: Option<String>| text.and_then(|text| parse(&text, None).ok());
         let online = list(fs::read_to_string("/sys/devices/system/cpu/online").ok());
         let missing = |allowed: &[usize]| -> Vec<usize> {
             wanted.iter().copied().filter(|cpu| !allowed.contains(cpu)).collect()
@@ -214,7 +190,7 @@ impl Wanted {
         if let Some(online) = &online
             && !missing(online).is_empty()
         {
-            let (missing, online) = (show_cpus(&missing(online)), show_cpus(online));
+            let (missing, online) = (show(&missing(online)), show(online));
             reasons.push(format!("CPU {missing} is not online (online: {online})"));
         }
         for file in ["cpuset.effective_cpus", "cpuset.cpus.effective"] {
@@ -222,19 +198,24 @@ impl Wanted {
             if let Some((path, allowed)) = found
                 && !missing(&allowed).is_empty()
             {
-                reasons.push(format!("the control group allows {} ({path})", show_cpus(&allowed)));
+                reasons.push(format!("the control group allows {} ({path})", show(&allowed)));
             }
         }
         let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
-        format!("CPU set {}: {trouble}{reasons}", show_cpus(wanted))
+        format!("CPU set {}: {trouble}{reasons}", show(wanted))
     }
+}
+
+fn policy_name(number: u32) -> String {
+    let policy = Policy::ALL.into_iter().find(|policy| sched::number(*policy) == number);
+    policy.map_or_else(|| number.to_string(), |policy| policy.name().to_owned())
 }
 
 /// Attributes of the calling thread.
 pub fn in_effect() -> io::Result<InEffect> {
     let attributes = sched::attributes()?;
     Ok(InEffect {
-        policy: Policy::named(attributes.policy),
+        policy: policy_name(attributes.policy),
         nice: attributes.nice,
         priority: attributes.priority,
         slice_ns: Some(attributes.runtime).filter(|ns| *ns > 0),

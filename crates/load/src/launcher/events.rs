@@ -31,8 +31,8 @@ pub enum Event {
 }
 
 impl Events {
-    /// Blocks SIGCHLD and the stop signals, and receives them from then on. An ignored stop signal stays ignored, as
-    /// SIGHUP is under nohup(1).
+    /// Block SIGCHLD and the stop signals, and receive them as events. A stop signal that is ignored, such as SIGHUP under
+    /// nohup(1), remains ignored.
     pub fn new() -> io::Result<Self> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD] {

@@ -6,7 +6,7 @@ use crate::error::LoadError;
 use crate::strays::kill_descendants;
 use crate::sys::process::{self, Forked, How};
 
-/// Launches a command and waits for its end; returns the exit status. `print_error` shows an error of the supervisor,
+/// Launch a command and wait for its end; return the exit status. `print_error` shows an error of the supervisor,
 /// which runs in its own process.
 ///
 /// Must be called while the process has one thread.
@@ -16,7 +16,7 @@ pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadErro
     guard(&mut events, order.guardian, parent)?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
     let front = process::own_pid();
-    match process::fork().map_err(|error| LoadError::Usage(crate::limits::fork_failure(&error)))? {
+    match process::fork().map_err(|error| LoadError::Launch(crate::limits::fork_failure(&error)))? {
         Forked::Child => {
             let status = supervisor::run(order, front).unwrap_or_else(|error| {
                 print_error(&error);
@@ -28,9 +28,9 @@ pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadErro
     }
 }
 
-/// Makes the end of the guardian an event.
+/// Make the end of the guardian an event.
 fn guard(events: &mut Events, guardian: Guardian, parent: process::Pid) -> Result<(), LoadError> {
-    let gone = || LoadError::Usage("the process that started schedload has ended already".to_owned());
+    let gone = || LoadError::Launch("the process that started schedload has ended already".to_owned());
     match guardian {
         Guardian::Nobody => return Ok(()),
         Guardian::ThisParent(expected) if expected != parent => return Err(gone()),
@@ -55,12 +55,12 @@ fn relay(events: &mut Events, supervisor: process::Pid) -> Result<u8, LoadError>
                     if ended.pid != supervisor {
                         continue;
                     }
-                    kill_descendants();
+                    kill_descendants(&[]);
                     return match ended.how {
                         How::Exited(code) => Ok(code as u8),
                         How::Killed(signal) => {
                             let name = crate::sys::signals::name(signal);
-                            Err(LoadError::Usage(format!("the supervisor was killed by {name}")))
+                            Err(LoadError::Launch(format!("the supervisor was killed by {name}")))
                         }
                     };
                 }

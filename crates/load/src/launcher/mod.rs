@@ -1,4 +1,4 @@
-//! Runs a command under supervision. No process of the command survives the launcher.
+//! Execution of a command under supervision. No process of the command survives the launcher.
 //!
 //! ```text
 //! starter of schedload
@@ -45,7 +45,7 @@ pub struct Order {
     pub wanted: Wanted,
     /// Longest time for the command.
     pub timeout: Option<Duration>,
-    /// How long the command may take to end after a stop signal before it is killed.
+    /// Time for the command to end after a stop signal, before it is killed.
     pub last_words: Duration,
     /// Servers to start before the command, in order.
     pub servers: Vec<Server>,
@@ -53,7 +53,7 @@ pub struct Order {
     pub plain_servers: bool,
     /// Longest time for one server to become ready.
     pub ready_timeout: Duration,
-    /// How long servers have to end after their stop signal before they are killed.
+    /// Time for servers to end after their stop signal, before they are killed.
     pub grace: Duration,
     /// Destination of the JSON report. Without one, a line of text goes to standard error.
     pub report: Option<Target>,

@@ -20,16 +20,9 @@ pub struct Report {
     pub schema: u32,
     /// Time from the fork to the end of the command, in nanoseconds.
     pub elapsed_ns: u64,
-    /// User time of the command and its waited-for descendants.
-    pub user_us: u64,
-    /// System time of the command and its waited-for descendants.
-    pub system_us: u64,
-    /// Largest resident set among the command and its waited-for descendants.
-    pub max_rss_kib: u64,
-    /// Context switches by waiting.
-    pub voluntary_switches: u64,
-    /// Context switches by preemption.
-    pub involuntary_switches: u64,
+    /// Resources of the command and its waited-for descendants.
+    #[serde(flatten)]
+    pub usage: Usage,
     /// Exit code, if it exited.
     pub exit_code: Option<i32>,
     /// Signal, if it was killed.
@@ -42,37 +35,26 @@ pub struct Report {
     pub strays_killed: u32,
     /// Attributes as read back before the exec.
     pub attributes: InEffect,
-    /// `/proc/PID/sched` of the command's first process at its end; empty where the kernel has none.
+    /// `/proc/PID/sched` of the command's first process at its end; empty if the kernel lacks the file.
     pub sched: String,
 }
 
 impl Report {
-    /// Fills in resources.
-    pub fn with_usage(self, usage: Usage) -> Self {
-        Self {
-            user_us: usage.user_us,
-            system_us: usage.system_us,
-            max_rss_kib: usage.max_rss_kib,
-            voluntary_switches: usage.voluntary_switches,
-            involuntary_switches: usage.involuntary_switches,
-            ..self
-        }
-    }
-
     /// A line in the manner of time(1).
     pub fn line(&self) -> String {
+        let usage = self.usage;
         let seconds = |us: u64| us as f64 / 1e6;
         let elapsed = self.elapsed_ns as f64 / 1e9;
-        let cpu = seconds(self.user_us + self.system_us);
+        let cpu = seconds(usage.user_us + usage.system_us);
         let share = if elapsed > 0.0 { cpu / elapsed * 100.0 } else { 0.0 };
         format!(
             "{elapsed:.6} s elapsed, {:.6} s user, {:.6} s system, {share:.0} % CPU, {} KiB maximum resident, {} + {} \
              context switches{}",
-            seconds(self.user_us),
-            seconds(self.system_us),
-            self.max_rss_kib,
-            self.voluntary_switches,
-            self.involuntary_switches,
+            seconds(usage.user_us),
+            seconds(usage.system_us),
+            usage.max_rss_kib,
+            usage.voluntary_switches,
+            usage.involuntary_switches,
             if self.strays_killed > 0 {
                 format!(", {} strays killed", self.strays_killed)
             } else {
@@ -87,7 +69,7 @@ impl Report {
 pub struct Sink(Option<File>);
 
 impl Sink {
-    /// Opens the target. The command does not inherit the descriptor.
+    /// Open the target. The command does not inherit the descriptor.
     pub fn open(target: Option<&Target>) -> Result<Self, LoadError> {
         let failed = |what: String| LoadError::system(format!("opening {what} for the report"));
         Ok(Self(match target {
@@ -101,7 +83,7 @@ impl Sink {
         }))
     }
 
-    /// Writes the report as a line of JSON, or as text to standard error if there is no destination.
+    /// Write the report as a line of JSON, or as text to standard error if there is no destination.
     pub fn write(self, report: &Report) -> Result<(), LoadError> {
         let failed = || LoadError::system("writing the report");
         match self.0 {

@@ -58,35 +58,36 @@ impl FromStr for Ready {
 
 /// A server that is ready.
 #[derive(Debug)]
-pub struct Running {
+pub struct Running<'s> {
     /// Its process.
     pub pid: Pid,
-    /// The signal that asks it to end.
-    pub stop: i32,
-    /// Its command line, for messages.
-    pub command: String,
+    /// The order for it.
+    pub server: &'s Server,
 }
 
 /// Pause between two tests of readiness.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Longest time for a single TCP connection attempt.
-const LOOK: Duration = Duration::from_millis(200);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Most of a failed server's output that is shown, in bytes.
-const SHOWN: i64 = 2000;
+/// Bytes at the end of a failed server's output that a message quotes.
+const QUOTED: i64 = 2000;
 
-/// Starts a server and waits until it is ready.
-pub fn bring_up(server: &Server, order: &Order, events: &mut Events) -> Result<Running, LoadError> {
-    let failed = |reason: String| LoadError::Server(format!("server `{}`: {reason}", server.command));
+/// Start a server and wait until it is ready.
+pub fn bring_up<'s>(
+    server: &'s Server,
+    order: &Order,
+    events: &mut Events,
+) -> Result<Running<'s>, LoadError> {
+    let failed = |reason: String| LoadError::Launch(format!("server `{}`: {reason}", server.command));
     server.ready.ensure_free().map_err(failed)?;
     let output: OwnedFd = memfd_create(c"server-output", MFdFlags::MFD_CLOEXEC).map_err(io::Error::from)?;
     let plain = Wanted::default();
     let wanted = if order.plain_servers { &plain } else { &order.wanted };
     let shell = ["sh".to_owned(), "-c".to_owned(), server.command.clone()];
     let started = start(&shell, wanted, Streams::Into(&output)).map_err(|error| match error {
-        NotStarted::Attributes(text) => LoadError::Attribute(format!("server `{}`: {text}", server.command)),
-        NotStarted::Exec(_, text) | NotStarted::System(text) => failed(text),
+        NotStarted::Attributes(text) | NotStarted::Exec(_, text) | NotStarted::System(text) => failed(text),
     })?;
     let deadline = Instant::now() + order.ready_timeout;
     loop {
@@ -94,8 +95,8 @@ pub fn bring_up(server: &Server, order: &Order, events: &mut Events) -> Result<R
             let how = describe(how);
             return Err(failed(format!("ended before it was ready: {how}{}", tail(output))));
         }
-        if server.ready.look(deadline) {
-            return Ok(Running { pid: started.pid, stop: server.stop, command: server.command.clone() });
+        if server.ready.is_met(deadline) {
+            return Ok(Running { pid: started.pid, server });
         }
         if Instant::now() >= deadline {
             let (ready, patience) = (&server.ready, order.ready_timeout);
@@ -109,14 +110,14 @@ pub fn bring_up(server: &Server, order: &Order, events: &mut Events) -> Result<R
     }
 }
 
-/// Returns an error if a server has failed. Removes servers that have exited with status 0, as some do after a session.
-pub fn ensure_alive(servers: &mut Vec<Running>) -> Result<(), LoadError> {
+/// Return an error if a server has failed. Remove servers that have exited with status 0, as some do after a session.
+pub fn ensure_alive(servers: &mut Vec<Running<'_>>) -> Result<(), LoadError> {
     for at in (0..servers.len()).rev() {
         let Ok(Some(ended)) = process::wait_no_hang(servers[at].pid) else { continue };
         let server = servers.remove(at);
         if ended.how != How::Exited(0) {
-            let (command, how) = (server.command, describe(ended.how));
-            return Err(LoadError::Server(format!("server `{command}` ended while it was needed: {how}")));
+            let (command, how) = (&server.server.command, describe(ended.how));
+            return Err(LoadError::Launch(format!("server `{command}` ended while it was needed: {how}")));
         }
     }
     Ok(())
@@ -134,14 +135,14 @@ fn tail(output: OwnedFd) -> String {
     let mut file = File::from(output);
     let mut text = Vec::new();
     let length = file.seek(SeekFrom::End(0)).unwrap_or(0) as i64;
-    let _ = file.seek(SeekFrom::End(-length.min(SHOWN)));
+    let _ = file.seek(SeekFrom::End(-length.min(QUOTED)));
     let _ = file.read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     if text.is_empty() { ". It wrote nothing".to_owned() } else { format!(". It wrote:\n{text}") }
 }
 
 impl Ready {
-    /// Returns an error if another process already listens at the server's address.
+    /// Return an error if another process already listens at the server's address.
     fn ensure_free(&self) -> Result<(), String> {
         match self {
             Self::Tcp(port) => match TcpListener::bind((Ipv4Addr::LOCALHOST, *port)) {
@@ -159,26 +160,26 @@ impl Ready {
     }
 
     /// Whether the server is ready now.
-    fn look(&self, deadline: Instant) -> bool {
+    fn is_met(&self, deadline: Instant) -> bool {
         match self {
             Self::Tcp(port) => {
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-                TcpStream::connect_timeout(&address, LOOK).is_ok()
+                TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).is_ok()
             }
             Self::Unix(path) => UnixStream::connect(path).is_ok(),
             Self::Exec(command) => {
-                let mut look = std::process::Command::new("sh");
+                let mut test = std::process::Command::new("sh");
                 let quiet = std::process::Stdio::null;
-                look.args(["-c", command]).stdin(quiet()).stdout(quiet()).stderr(quiet());
-                let Ok(mut look) = look.spawn() else { return false };
+                test.args(["-c", command]).stdin(quiet()).stdout(quiet()).stderr(quiet());
+                let Ok(mut test) = test.spawn() else { return false };
                 while Instant::now() < deadline {
-                    match look.try_wait() {
+                    match test.try_wait() {
                         Ok(Some(status)) => return status.success(),
                         Ok(None) => std::thread::sleep(PAUSE),
                         Err(_) => return false,
                     }
                 }
-                let _ = look.kill().and_then(|()| look.wait());
+                let _ = test.kill().and_then(|()| test.wait());
                 false
             }
         }

@@ -1,8 +1,10 @@
-//! Starts a command in its own session, with attributes. Failures before the exec come back through a pipe.
+//! Start of a command in its own session, with attributes. A pipe reports failures before the exec.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+
+use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
 use super::attributes::{InEffect, Wanted};
 use super::{NOT_EXECUTABLE, NOT_FOUND};
@@ -33,13 +35,13 @@ pub enum NotStarted {
 /// Standard streams of a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Streams<'f> {
-    /// Those of the launcher.
+    /// The launcher's own streams.
     Inherited,
     /// Empty input; both outputs go to a file.
     Into(&'f OwnedFd),
 }
 
-/// Starts `argv`; returns when the exec has succeeded or failed.
+/// Start `argv`; return when the exec has succeeded or failed.
 pub fn start(argv: &[String], wanted: &Wanted, streams: Streams<'_>) -> Result<Started, NotStarted> {
     let system = |error: io::Error| NotStarted::System(error.to_string());
     let (reader, writer) = channel::pipe().map_err(system)?;
@@ -61,10 +63,10 @@ pub fn start(argv: &[String], wanted: &Wanted, streams: Streams<'_>) -> Result<S
     }
 }
 
-/// Exit code of a child that did not become a command. No process reads it.
+/// Exit code of a child that did not become a command. The parent reads the status instead.
 const LOST: i32 = 125;
 
-/// The child's side. On success it does not return, and the status holds `+` and the attributes.
+/// The child's side. On success it does not return, and the status contains `+` and the attributes.
 fn become_command(
     argv: &[String],
     wanted: &Wanted,
@@ -73,7 +75,7 @@ fn become_command(
     status: &mut File,
 ) -> (char, String) {
     let prepared = process::die_with_parent(libc::SIGKILL)
-        .and_then(|()| process::new_session())
+        .and_then(|()| Ok(setsid().map(drop)?))
         .and_then(|()| redirect(streams))
         .and_then(|()| signals::unblock_all());
     if let Err(error) = prepared {
@@ -98,10 +100,9 @@ fn become_command(
 
 fn redirect(streams: Streams<'_>) -> io::Result<()> {
     let Streams::Into(output) = streams else { return Ok(()) };
-    let nowhere = File::open("/dev/null")?;
-    process::duplicate(nowhere.as_raw_fd(), 0)?;
-    process::duplicate(output.as_raw_fd(), 1)?;
-    process::duplicate(output.as_raw_fd(), 2)
+    dup2_stdin(File::open("/dev/null")?)?;
+    dup2_stdout(output)?;
+    Ok(dup2_stderr(output)?)
 }
 
 /// The parent's side of the status: `+attributes`, possibly followed by why the exec failed, or only a failure.

@@ -1,7 +1,10 @@
 //! The supervisor: starts the servers, times the command, and ends every process.
 
 use std::fs;
+use std::io;
 use std::time::{Duration, Instant};
+
+use nix::unistd::setsid;
 
 use super::events::{Event, Events};
 use super::report::{Report, SCHEMA, Sink};
@@ -9,15 +12,15 @@ use super::server::{self, Running};
 use super::start::{NotStarted, Streams, start};
 use super::{Order, TIMED_OUT, attributes::InEffect};
 use crate::error::LoadError;
-use crate::strays::{self, descendants, kill_descendants};
+use crate::strays::kill_descendants;
 use crate::sys::clock;
 use crate::sys::process::{self, Ended, How, Pid};
 
-/// Carries out `order` in its own process, whose parent is `front`; returns the exit status. When it returns, no
+/// Carry out `order` in its own process, whose parent is `front`; return the exit status. When it returns, no
 /// descendant is left.
 pub fn run(order: &Order, front: Pid) -> Result<u8, LoadError> {
     process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the front"))?;
-    process::new_session().map_err(LoadError::system("starting a session"))?;
+    setsid().map_err(io::Error::from).map_err(LoadError::system("starting a session"))?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
     let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
     if process::parent_pid() != front {
@@ -26,11 +29,15 @@ pub fn run(order: &Order, front: Pid) -> Result<u8, LoadError> {
     let mut servers = Vec::new();
     let done = carry_out(order, &mut events, &mut servers);
     stop(&servers, order, &mut events);
-    kill_descendants();
+    kill_descendants(&[]);
     done
 }
 
-fn carry_out(order: &Order, events: &mut Events, servers: &mut Vec<Running>) -> Result<u8, LoadError> {
+fn carry_out<'o>(
+    order: &'o Order,
+    events: &mut Events,
+    servers: &mut Vec<Running<'o>>,
+) -> Result<u8, LoadError> {
     let sink = Sink::open(order.report.as_ref())?;
     for each in &order.servers {
         servers.push(server::bring_up(each, order, events)?);
@@ -40,8 +47,7 @@ fn carry_out(order: &Order, events: &mut Events, servers: &mut Vec<Running>) -> 
     let started = match start(&order.command, &order.wanted, Streams::Inherited) {
         Ok(started) => started,
         Err(NotStarted::Exec(status, text)) => return Err(LoadError::Exec { status, text }),
-        Err(NotStarted::Attributes(text)) => return Err(LoadError::Attribute(text)),
-        Err(NotStarted::System(text)) => return Err(LoadError::Usage(text)),
+        Err(NotStarted::Attributes(text) | NotStarted::System(text)) => return Err(LoadError::Launch(text)),
     };
     let why = await_end(started.pid, deadline, order.last_words, events)?;
     let elapsed_ns = clock::now_ns() - begin;
@@ -49,9 +55,9 @@ fn carry_out(order: &Order, events: &mut Events, servers: &mut Vec<Running>) -> 
     let sched = fs::read_to_string(format!("/proc/{}/sched", started.pid)).unwrap_or_default();
     let end = process::wait(started.pid).map_err(LoadError::system("waiting for the command"))?;
     server::ensure_alive(servers)?;
-    let strays_killed = kill_strays(servers);
-    let report = Report { sched, ..describe(&end, why, started.attributes, elapsed_ns, strays_killed) };
-    sink.write(&report)?;
+    let spared: Vec<Pid> = servers.iter().map(|server| server.pid).collect();
+    let strays_killed = kill_descendants(&spared);
+    sink.write(&describe(&end, why, started.attributes, elapsed_ns, strays_killed, sched))?;
     Ok(match (why, end.how) {
         (Why::Timeout, _) => TIMED_OUT,
         (Why::Signal(signal), _) | (Why::Itself, How::Killed(signal)) => 128 + signal as u8,
@@ -67,8 +73,8 @@ enum Why {
     Signal(i32),
 }
 
-/// Waits for the command's end, or ends it. The command remains to be reaped. After a stop signal it has `last_words`
-/// to end by itself.
+/// Wait for the command's end, or kill the command. The caller reaps the command. After a stop signal the command has the time
+/// `last_words` to end by itself.
 fn await_end(
     pid: Pid,
     mut deadline: Option<Instant>,
@@ -78,7 +84,7 @@ fn await_end(
     let mut why = Why::Itself;
     let mut until = deadline;
     loop {
-        // Checks the command alone: other processes are reaped when it has ended.
+        // Checks the command alone: other processes are reaped after its end.
         if process::has_ended(pid).map_err(LoadError::system("waiting for the command"))? {
             return Ok(why);
         }
@@ -104,35 +110,10 @@ fn await_end(
     }
 }
 
-/// Kills every descendant except the servers and their descendants; returns the number killed.
-fn kill_strays(servers: &[Running]) -> u32 {
-    let spared: Vec<Pid> = servers.iter().map(|server| server.pid).collect();
-    let mut reaped = 0;
-    // Killing may leave new orphans; a few rounds find them all, and the end of the run finds the rest.
-    for _ in 0..100 {
-        while let Ok(Some(_)) = process::wait_no_hang(-1) {}
-        let mut strays = strays::children(process::own_pid());
-        strays.retain(|pid| !spared.contains(pid));
-        if strays.is_empty() {
-            break;
-        }
-        for pid in &strays {
-            // From the top: a shell whose child is killed first goes on with its next command.
-            let below = descendants(*pid);
-            process::kill(*pid, libc::SIGKILL);
-            below.into_iter().for_each(|pid| process::kill(pid, libc::SIGKILL));
-        }
-        for pid in strays {
-            reaped += u32::from(process::wait(pid).is_ok());
-        }
-    }
-    reaped
-}
-
-/// Asks servers to end, the last one first, and waits for them as long as the grace lasts.
-fn stop(servers: &[Running], order: &Order, events: &mut Events) {
+/// Ask servers to end, the last one first, and wait for them as long as the grace lasts.
+fn stop(servers: &[Running<'_>], order: &Order, events: &mut Events) {
     for server in servers.iter().rev() {
-        process::kill(server.pid, server.stop);
+        process::kill(server.pid, server.server.stop);
         let deadline = Instant::now() + order.grace;
         while Instant::now() < deadline {
             match process::wait_no_hang(server.pid) {
@@ -147,22 +128,24 @@ fn stop(servers: &[Running], order: &Order, events: &mut Events) {
     }
 }
 
-fn describe(end: &Ended, why: Why, attributes: InEffect, elapsed_ns: u64, strays_killed: u32) -> Report {
-    let report = Report {
+fn describe(
+    end: &Ended,
+    why: Why,
+    attributes: InEffect,
+    elapsed_ns: u64,
+    strays_killed: u32,
+    sched: String,
+) -> Report {
+    Report {
         schema: SCHEMA,
         elapsed_ns,
-        user_us: 0,
-        system_us: 0,
-        max_rss_kib: 0,
-        voluntary_switches: 0,
-        involuntary_switches: 0,
+        usage: end.usage,
         exit_code: if let How::Exited(code) = end.how { Some(code) } else { None },
         signal: if let How::Killed(signal) = end.how { Some(signal) } else { None },
         timed_out: why == Why::Timeout,
         interrupted_by: if let Why::Signal(signal) = why { Some(signal) } else { None },
         strays_killed,
         attributes,
-        sched: String::new(),
-    };
-    report.with_usage(end.usage)
+        sched,
+    }
 }

@@ -23,7 +23,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Collects everything about a run of `program`.
+    /// Collect everything about a run of `program`.
     pub fn new(program: &Program, parameters: Value, outcome: Outcome) -> Self {
         let usage = outcome.usage;
         let mut counters = BTreeMap::from(

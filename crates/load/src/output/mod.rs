@@ -12,7 +12,7 @@ pub use text::text;
 
 use crate::error::LoadError;
 
-/// Prints lines to standard output and flushes them.
+/// Print lines to standard output and flush them.
 pub fn print(lines: &[String]) -> Result<(), LoadError> {
     let mut out = std::io::stdout().lock();
     for line in lines {
@@ -21,7 +21,7 @@ pub fn print(lines: &[String]) -> Result<(), LoadError> {
     out.flush().map_err(LoadError::system("writing to standard output"))
 }
 
-/// Prints a value as one line of JSON.
+/// Print a value as one line of JSON.
 pub fn print_json(value: &impl Serialize) -> Result<(), LoadError> {
     let text = serde_json::to_string(value).map_err(|error| LoadError::Usage(error.to_string()))?;
     print(&[text])

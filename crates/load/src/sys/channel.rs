@@ -60,15 +60,8 @@ pub fn receive(fd: RawFd, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
     if got < 0 { Err(last_error()) } else { Ok(got as usize) }
 }
 
-/// Waits without limit until `fd` is readable or hung up.
-pub fn wait_readable(fd: RawFd) -> io::Result<()> {
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one valid pollfd.
-    let ready = unsafe { libc::poll(&raw mut poll, 1, -1) };
-    if ready < 0 { Err(last_error()) } else { Ok(()) }
-}
-
-/// Waits at most `timeout_ms` for `fd`; whether it is readable or hung up.
+/// Wait at most `timeout_ms`, or without limit if the time is negative. Return whether `fd` is readable or hung up; a
+/// signal ends the wait.
 pub fn readable_within(fd: RawFd, timeout_ms: i32) -> io::Result<bool> {
     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid pollfd.
@@ -78,10 +71,4 @@ pub fn readable_within(fd: RawFd, timeout_ms: i32) -> io::Result<bool> {
         ..0 => Err(last_error()),
         ready => Ok(ready > 0),
     }
-}
-
-/// Closes a descriptor by number. Errors are ignored: no caller can act on them.
-pub fn close(fd: RawFd) {
-    // SAFETY: the callers own the number and forget it.
-    unsafe { libc::close(fd) };
 }

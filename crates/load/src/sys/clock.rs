@@ -13,7 +13,7 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` shows `at_ns`, going on after signals.
+/// Sleep until `CLOCK_MONOTONIC` shows `at_ns`, going on after signals.
 pub fn sleep_until(at_ns: u64) {
     let tv_sec = libc::time_t::try_from(at_ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
     let time = libc::timespec { tv_sec, tv_nsec: (at_ns % 1_000_000_000) as libc::c_long };
@@ -29,7 +29,7 @@ pub fn sleep_until(at_ns: u64) {
     {}
 }
 
-/// Sleeps for `ns` nanoseconds, going on after signals. A sleep of 0 ns lasts for the timer's slack.
+/// Sleep for `ns` nanoseconds, going on after signals. A sleep of 0 ns lasts for the timer's slack.
 pub fn sleep_ns(ns: u64) {
     sleep_until(now_ns().saturating_add(ns));
 }

@@ -19,12 +19,12 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` bytes that forked children share.
+    /// Map `bytes` bytes that forked children share.
     pub fn shared(bytes: usize) -> io::Result<Self> {
         Self::new(bytes, libc::MAP_SHARED | libc::MAP_NORESERVE)
     }
 
-    /// Maps `bytes` bytes that forked children get a copy of.
+    /// Map `bytes` bytes of which forked children get a copy.
     pub fn private(bytes: usize) -> io::Result<Self> {
         Self::new(bytes, libc::MAP_PRIVATE)
     }
@@ -62,7 +62,7 @@ impl Mapping {
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) }
     }
 
-    /// Copies `text` to `offset`, cut to `room` bytes; concurrent readers see torn text, so publish it afterwards.
+    /// Copy `text` to `offset`, cut to `room` bytes; concurrent readers see torn text, so publish it afterwards.
     pub fn put(&self, offset: usize, text: &[u8], room: usize) -> usize {
         let length = text.len().min(room);
         assert!(offset + length <= self.bytes, "offset {offset} of {}", self.bytes);
@@ -71,7 +71,7 @@ impl Mapping {
         length
     }
 
-    /// Copies `length` bytes out from `offset`.
+    /// Copy `length` bytes out from `offset`.
     pub fn get(&self, offset: usize, length: usize) -> Vec<u8> {
         assert!(offset + length <= self.bytes, "offset {offset} of {}", self.bytes);
         let mut copy = vec![0; length];
@@ -80,7 +80,7 @@ impl Mapping {
         copy
     }
 
-    /// Reads the byte at `offset` without the compiler leaving it out.
+    /// Read the byte at `offset`; the compiler must not optimise the read away.
     pub fn touch_read(&self, offset: usize) -> u8 {
         debug_assert!(offset < self.bytes);
         // SAFETY: the callers wrap offsets at the mapping's size.
@@ -97,7 +97,7 @@ impl Mapping {
         }
     }
 
-    /// Writes to each page of a part, so that the calling process has it in its page table.
+    /// Write to each page of a part, so that the calling process has it in its page table.
     pub fn prefault(&self, offset: usize, bytes: usize) {
         let mut at = offset;
         while at < offset + bytes && at < self.bytes {

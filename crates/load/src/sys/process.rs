@@ -5,6 +5,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+use serde::Serialize;
+
 use super::{check, last_error};
 
 /// Process identifier.
@@ -19,10 +21,10 @@ pub enum Forked {
     Parent(Pid),
 }
 
-/// How a process ended, and what it used together with its waited-for children.
+/// End of a process, and the resources that the process and its waited-for children used.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
-    /// Its process number.
+    /// Process number.
     pub pid: Pid,
     /// Exit code or signal.
     pub how: How,
@@ -40,7 +42,7 @@ pub enum How {
 }
 
 /// Resources used, from `struct rusage` (getrusage(2)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Usage {
     /// User CPU time in microseconds.
     pub user_us: u64,
@@ -67,20 +69,20 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Ends this process at once, without running exit handlers, which belong to the process that was forked.
+/// End this process at once, without running exit handlers, which belong to the process that was forked.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: always sound; nothing is run afterwards.
     unsafe { libc::_exit(code) }
 }
 
-/// Makes the kernel send `signal` to this process when the thread that forked it ends.
+/// Make the kernel send `signal` to this process when the thread that forked it ends.
 pub fn die_with_parent(signal: i32) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) }.into())?;
     Ok(())
 }
 
-/// Makes orphaned descendants children of this process instead of init's.
+/// Make orphaned descendants children of this process instead of init's.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }.into())?;
@@ -89,22 +91,20 @@ pub fn adopt_orphans() -> io::Result<()> {
 
 /// This process.
 pub fn own_pid() -> Pid {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::getpid() }
+    std::process::id() as Pid
 }
 
 /// The parent of this process.
 pub fn parent_pid() -> Pid {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::getppid() }
+    std::os::unix::process::parent_id() as Pid
 }
 
-/// Waits for a child of the calling thread: any (`-1`) or the given one.
+/// Wait for a child of the calling thread: any (`-1`) or the given one.
 pub fn wait(pid: Pid) -> io::Result<Ended> {
     wait_with(pid, 0).map(|ended| ended.expect("a wait without WNOHANG returns a child"))
 }
 
-/// Reaps a child that has already ended, if any.
+/// Reap a child that has ended. Return `None` if no child has ended.
 pub fn wait_no_hang(pid: Pid) -> io::Result<Option<Ended>> {
     wait_with(pid, libc::WNOHANG)
 }
@@ -124,7 +124,7 @@ pub fn has_ended(pid: Pid) -> io::Result<bool> {
 fn wait_with(pid: Pid, flags: i32) -> io::Result<Option<Ended>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both pointers are valid; zero is a valid rusage, whatever the kernel leaves of it.
+    // SAFETY: both pointers are valid; zero is a valid rusage, so each part that the kernel does not write is valid.
     let (got, usage) = unsafe {
         let got = libc::wait4(pid, &raw mut status, flags | libc::__WNOTHREAD, usage.as_mut_ptr());
         (got, usage.assume_init())
@@ -143,30 +143,53 @@ fn wait_with(pid: Pid, flags: i32) -> io::Result<Option<Ended>> {
     }
 }
 
-/// Sends a signal. A process that does not exist is not an error.
+/// Send a signal. A process that does not exist is not an error.
 pub fn kill(pid: Pid, signal: i32) {
     // SAFETY: no pointers.
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Resources used so far by all threads of this process.
-pub fn own_usage() -> Usage {
-    usage_of(libc::RUSAGE_SELF)
-}
+impl Usage {
+    /// Resources used so far by all threads of this process.
+    pub fn own() -> Self {
+        Self::of(libc::RUSAGE_SELF)
+    }
 
-/// Resources used by this process's reaped children and their reaped descendants.
-pub fn children_usage() -> Usage {
-    usage_of(libc::RUSAGE_CHILDREN)
-}
+    /// Resources used by this process's reaped children and their reaped descendants.
+    pub fn of_children() -> Self {
+        Self::of(libc::RUSAGE_CHILDREN)
+    }
 
-fn usage_of(who: libc::c_int) -> Usage {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is valid; zero is a valid rusage.
-    let usage = unsafe {
-        libc::getrusage(who, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    convert(&usage)
+    fn of(who: libc::c_int) -> Self {
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the pointer is valid; zero is a valid rusage.
+        let usage = unsafe {
+            libc::getrusage(who, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        convert(&usage)
+    }
+
+    /// Resources used since `before`. The largest resident set is that of the whole time.
+    pub fn since(self, before: Self) -> Self {
+        self.combined(before, std::ops::Sub::sub, |now, _| now)
+    }
+
+    /// Resources used by two groups of processes together.
+    pub fn plus(self, other: Self) -> Self {
+        self.combined(other, std::ops::Add::add, u64::max)
+    }
+
+    fn combined(self, other: Self, count: fn(u64, u64) -> u64, maximum: fn(u64, u64) -> u64) -> Self {
+        Self {
+            user_us: count(self.user_us, other.user_us),
+            system_us: count(self.system_us, other.system_us),
+            max_rss_kib: maximum(self.max_rss_kib, other.max_rss_kib),
+            voluntary_switches: count(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: count(self.involuntary_switches, other.involuntary_switches),
+            minor_faults: count(self.minor_faults, other.minor_faults),
+        }
+    }
 }
 
 fn convert(usage: &libc::rusage) -> Usage {
@@ -181,7 +204,7 @@ fn convert(usage: &libc::rusage) -> Usage {
     }
 }
 
-/// Replaces this process by a command, looked up in `PATH`. Returns only on failure, with the error.
+/// Replace this process by a command, looked up in `PATH`. The function returns only on failure, with the error.
 pub fn exec(argv: &[String]) -> io::Error {
     let Ok(strings) = argv.iter().map(|each| CString::new(each.as_bytes())).collect::<Result<Vec<_>, _>>()
     else {
@@ -193,7 +216,7 @@ pub fn exec(argv: &[String]) -> io::Error {
     }
 }
 
-/// Interrupts a blocking call of this process's main thread.
+/// Interrupt a blocking call of this process's main thread.
 pub fn interrupt_main_thread() {
     // SAFETY: no pointers; the main thread's number is the process's.
     unsafe { libc::syscall(libc::SYS_tgkill, own_pid(), own_pid(), libc::SIGALRM) };
@@ -207,20 +230,7 @@ pub fn open(pid: Pid) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
 }
 
-/// Makes this process the leader of a new session and process group.
-pub fn new_session() -> io::Result<()> {
-    nix::unistd::setsid()?;
-    Ok(())
-}
-
-/// Makes `to` another name of `from`, inherited by executed images.
-pub fn duplicate(from: RawFd, to: RawFd) -> io::Result<()> {
-    // SAFETY: no pointers; the callers replace standard streams only, which nothing here owns.
-    check(unsafe { libc::dup2(from, to) }.into())?;
-    Ok(())
-}
-
-/// Takes over a descriptor that the starter of this program handed over by number, and keeps it from executed images; an
+/// Take over a descriptor that the starter of this program handed over by number, and keep it from executed images; an
 /// error if it is not open. Only for numbers that nothing else in this program uses.
 pub fn take_over(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: no pointers.

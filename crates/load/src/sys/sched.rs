@@ -1,7 +1,10 @@
 //! Scheduling attributes: policy, priority, nice value, slice, CPU set.
 
 use std::io;
-use std::mem::{MaybeUninit, size_of};
+use std::mem::size_of;
+
+use schedlab_workload::cpulist::MOST_CPUS;
+use schedlab_workload::program::Policy;
 
 use super::check;
 
@@ -31,6 +34,19 @@ pub struct Attributes {
     pub util_max: u32,
 }
 
+/// The kernel's number of a policy.
+pub fn number(policy: Policy) -> u32 {
+    let number = match policy {
+        Policy::Other => libc::SCHED_OTHER,
+        Policy::Batch => libc::SCHED_BATCH,
+        Policy::Idle => libc::SCHED_IDLE,
+        Policy::Fifo => libc::SCHED_FIFO,
+        Policy::Rr => libc::SCHED_RR,
+        Policy::Deadline => libc::SCHED_DEADLINE,
+    };
+    number as u32
+}
+
 impl Attributes {
     /// Attributes with a policy and its parameters.
     pub fn new(policy: u32, nice: i32, priority: u32, runtime: u64) -> Self {
@@ -47,7 +63,7 @@ pub fn attributes() -> io::Result<Attributes> {
     Ok(attributes)
 }
 
-/// Sets the attributes of the calling thread.
+/// Set the attributes of the calling thread.
 pub fn set_attributes(attributes: Attributes) -> io::Result<()> {
     let attributes = Attributes { size: size_of::<Attributes>() as u32, ..attributes };
     // SAFETY: the structure is valid and states its size.
@@ -61,51 +77,41 @@ pub const UTIL_MIN: u64 = 0x20;
 /// Flag: `util_max` counts (`SCHED_FLAG_UTIL_CLAMP_MAX`, sched_setattr(2)).
 pub const UTIL_MAX: u64 = 0x40;
 
-/// Makes new memory of the calling thread come from `nodes` only (`MPOL_BIND`, set_mempolicy(2)).
+/// Make new memory of the calling thread come from `nodes` only (`MPOL_BIND`, set_mempolicy(2)).
 pub fn bind_memory(nodes: &[u32]) -> io::Result<()> {
-    let mut mask = [0u64; MAX_CPUS / 64];
-    for node in nodes.iter().filter(|node| (**node as usize) < MAX_CPUS) {
-        mask[*node as usize / 64] |= 1 << (node % 64);
-    }
+    let mask = mask_of(nodes.iter().map(|node| *node as usize));
     // SAFETY: the mask is valid for reads of one bit more than its last node, which is how the kernel counts.
-    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), MAX_CPUS + 1) })?;
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), MOST_CPUS + 1) })?;
     Ok(())
 }
 
-/// The kernel's number of the calling thread.
-pub fn thread_id() -> i32 {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
-}
-
-/// Puts the calling thread under SCHED_FIFO.
+/// Put the calling thread under SCHED_FIFO.
 pub fn become_fifo(priority: u32) -> io::Result<()> {
     set_attributes(Attributes::new(libc::SCHED_FIFO as u32, 0, priority, 0))
 }
 
-/// CPUs that a CPU set of this program can name (`CPU_SETSIZE`, sched_setaffinity(2)).
-pub const MAX_CPUS: usize = libc::CPU_SETSIZE as usize;
+/// A set of CPUs or nodes as the kernel reads it, with room for the largest Linux: sched_getaffinity(2) refuses a set that is
+/// smaller than the kernel's.
+type Mask = [u64; MOST_CPUS / 64];
 
-/// Restricts the calling thread to `cpus`, each below [`MAX_CPUS`].
+fn mask_of(numbers: impl Iterator<Item = usize>) -> Mask {
+    let mut mask = [0; MOST_CPUS / 64];
+    numbers.filter(|number| *number < MOST_CPUS).for_each(|number| mask[number / 64] |= 1 << (number % 64));
+    mask
+}
+
+/// Restrict the calling thread to `cpus`.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: an all-zero set is valid; the callers keep numbers below CPU_SETSIZE, which CPU_SET also checks.
-    let result = unsafe {
-        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init();
-        cpus.iter().for_each(|cpu| libc::CPU_SET(*cpu, &mut set));
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
-    };
-    check(result.into())?;
+    let mask = mask_of(cpus.iter().copied());
+    // SAFETY: the mask is valid for reads of its size.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), mask.as_ptr().cast()) }.into())?;
     Ok(())
 }
 
 /// CPUs that the calling thread may run on, ascending.
 pub fn affinity() -> io::Result<Vec<usize>> {
-    // SAFETY: an all-zero set is valid, and is valid for writes of its size.
-    let (result, set) = unsafe {
-        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init();
-        (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set), set)
-    };
-    check(result.into())?;
-    // SAFETY: the numbers are below CPU_SETSIZE.
-    Ok((0..MAX_CPUS).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
+    let mut mask: Mask = [0; MOST_CPUS / 64];
+    // SAFETY: the mask is valid for writes of its size.
+    check(unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), mask.as_mut_ptr().cast()) }.into())?;
+    Ok((0..MOST_CPUS).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect())
 }

@@ -11,7 +11,7 @@ static REQUESTED: AtomicI32 = AtomicI32::new(0);
 /// Signals that ask the program to stop.
 const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// Records the signal. A signal that arrives between the test of the flag and a blocking call would have no effect, so an
+/// Record the signal. A signal that arrives between the test of the flag and a blocking call would have no effect, so an
 /// alarm interrupts again every second until the program has stopped.
 extern "C" fn note(signal: libc::c_int) {
     if signal != libc::SIGALRM {
@@ -21,7 +21,7 @@ extern "C" fn note(signal: libc::c_int) {
     unsafe { libc::alarm(1) };
 }
 
-/// Makes stop signals set the flag and interrupt blocking calls instead of ending the process.
+/// Make stop signals set the flag and interrupt blocking calls instead of ending the process.
 pub fn catch_stops() -> io::Result<()> {
     let action = SigAction::new(SigHandler::Handler(note), SaFlags::empty(), SigSet::empty());
     for signal in STOPPING.into_iter().chain([Signal::SIGALRM]) {
@@ -39,16 +39,16 @@ pub fn requested() -> Option<i32> {
     }
 }
 
-/// Gives stop signals their default effect again, in a process created by the main one.
+/// Give stop signals their default effect again, in a process created by the main one.
 pub fn restore_stops() {
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     for signal in STOPPING.into_iter().chain([Signal::SIGALRM]) {
-        // SAFETY: no handler is installed, so none can be unsound; these signals exist.
+        // SAFETY: the default action runs no code of this process; these signals exist.
         let _ = unsafe { sigaction(signal, &action) };
     }
 }
 
-/// Gives SIGPIPE, which the Rust runtime ignores, its default effect again, as a command expects to be started.
+/// Give SIGPIPE, which the Rust runtime ignores, its default effect again, as a command expects to be started.
 pub fn restore_pipe() {
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     // SAFETY: as above.

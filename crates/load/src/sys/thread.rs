@@ -12,7 +12,7 @@ pub struct Thread(libc::pthread_t);
 
 type Body = Box<dyn FnOnce() + Send>;
 
-/// Starts a thread with a stack of `stack_bytes` (at least 16 KiB, and a multiple of the page size).
+/// Start a thread with a stack of `stack_bytes` (at least 16 KiB, and a multiple of the page size).
 pub fn spawn(stack_bytes: usize, body: Body) -> io::Result<Thread> {
     // A boxed closure is two words; its own box makes it the one word that a thread is handed.
     let argument = Box::into_raw(Box::new(body));
@@ -43,7 +43,7 @@ extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
 }
 
 impl Thread {
-    /// Waits for the thread's end.
+    /// Wait for the thread's end.
     pub fn join(self) {
         // SAFETY: the thread has been neither joined nor detached; joining consumes the value.
         unsafe { libc::pthread_join(self.0, std::ptr::null_mut()) };

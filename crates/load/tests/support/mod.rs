@@ -2,12 +2,13 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigHandler, Signal};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use serde_json::Value;
 
 /// The program under test.
@@ -26,31 +27,34 @@ pub struct Family(String);
 
 impl Family {
     pub fn new() -> Self {
-        // A shell ignores SIGINT and SIGQUIT in background jobs, and every program of the test would inherit the ignored
-        // signals.
-        for signal in [Signal::SIGINT, Signal::SIGQUIT] {
-            // SAFETY: the default action runs no code of this process.
-            unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }
-                .expect("a signal that can be caught");
-        }
         Self(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Returns a command whose processes belong to this family.
+    /// Return a command whose processes belong to this family. A shell ignores SIGINT and SIGQUIT in background jobs,
+    /// and nohup(1) ignores SIGHUP; the command does not inherit the ignored signals.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env(MARK, &self.0).stdin(Stdio::null());
+        let restore = || {
+            for number in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
+                // SAFETY: the default action runs no code of this process.
+                unsafe { signal(number, SigHandler::SigDfl) }?;
+            }
+            Ok(())
+        };
+        // SAFETY: signal(2) is async-signal-safe (signal-safety(7)), and the loop allocates nothing.
+        unsafe { command.pre_exec(restore) };
         command
     }
 
-    /// Returns the command `schedload` with arguments.
+    /// Return the command `schedload` with arguments.
     pub fn schedload(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(SCHEDLOAD);
         command.args(arguments);
         command
     }
 
-    /// Returns the live processes of the family, without zombies.
+    /// Return the live processes of the family, without zombies.
     pub fn members(&self) -> Vec<i32> {
         let mark = format!("{MARK}={}\0", self.0).into_bytes();
         let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
@@ -63,7 +67,7 @@ impl Family {
         pids.filter(ours).collect()
     }
 
-    /// Waits until no process of the family is left.
+    /// Wait until no process of the family is left.
     pub fn assert_gone(&self) {
         eventually("every process of the test has ended", || self.members().is_empty());
     }
@@ -77,7 +81,7 @@ impl Drop for Family {
     }
 }
 
-/// Waits until `condition` returns true; fails after [`PATIENCE`].
+/// Wait until `condition` returns true; fail after [`PATIENCE`].
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -86,46 +90,46 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Sends a signal by name.
+/// Send a signal by name.
 pub fn kill(pid: i32, signal: &str) {
     let _ =
         Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).stderr(Stdio::null()).status();
 }
 
-/// Returns the direct children of a process.
+/// Return the direct children of a process.
 pub fn children(pid: u32) -> Vec<i32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Starts a command in the background and captures its output.
+/// Start a command in the background and capture its output.
 pub fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Runs a command to its end.
+/// Run a command to its end.
 pub fn output(command: &mut Command) -> Output {
     command.output().expect("the program starts")
 }
 
-/// Returns the standard output of a run that must succeed.
+/// Return the standard output of a run that must succeed.
 pub fn success(command: &mut Command) -> String {
     let output = output(command);
     assert!(output.status.success(), "{:?}: {}", output.status, stderr(&output));
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Returns standard error as text.
+/// Return standard error as text.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Returns the JSON document of a run that must succeed.
+/// Return the JSON document of a run that must succeed.
 pub fn json(command: &mut Command) -> Value {
     serde_json::from_str(&success(command)).expect("one JSON document")
 }
 
-/// Returns a metric of a run's document by name.
+/// Return a metric of a run's document by name.
 pub fn metric<'a>(document: &'a Value, name: &str) -> &'a Value {
     let metrics = document["metrics"].as_array().expect("metrics");
     metrics.iter().find(|metric| metric["name"] == name).expect("the metric")
@@ -142,14 +146,14 @@ impl Scratch {
         Self(path)
     }
 
-    /// Writes a file and returns its path.
+    /// Write a file and return its path.
     pub fn file(&self, name: &str, contents: &str) -> String {
         let path = self.0.join(name);
         fs::write(&path, contents).expect("a temporary file");
         path.to_str().expect("a path in UTF-8").to_owned()
     }
 
-    /// Returns the path of a file that does not exist yet.
+    /// Return the path of a file that does not exist yet.
     pub fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
     }
@@ -167,7 +171,7 @@ pub fn is_root() -> bool {
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }
 
-/// Returns a CPU's stolen time in the ticks of /proc/stat (proc_stat(5): the eighth figure).
+/// Return a CPU's stolen time in the ticks of /proc/stat (proc_stat(5): the eighth figure).
 pub fn stolen_ticks(cpu: u32) -> u64 {
     let stat = fs::read_to_string("/proc/stat").expect("/proc is mounted");
     let line = stat

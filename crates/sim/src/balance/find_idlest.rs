@@ -3,11 +3,11 @@
 use super::RECLAIM_DISTANCE;
 use super::sched_domains::SchedGroup;
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
-use crate::sched::TaskIx;
+use crate::sched::{NOBODY, TaskIx};
 use crate::time::Ns;
 
 /// Load of a group.
@@ -67,7 +67,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if !allowed.contains(here) || !self.rq.idle.contains(here) {
             // The narrowest groups are single CPUs or cores. Within a core an idle sibling is as good.
             let core = self.topology.core_cpus(self.topology.core(here)).and(&allowed);
-            if let Some(idle) = self.rq.idle.first_common_from(&core, 0) {
+            if let Some(idle) = self.rq.idle.and(&core).lowest() {
                 here = idle;
             }
         }

@@ -70,7 +70,7 @@ pub(super) enum Imbalance {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Makes one balancing pass over a domain in favour of `cpu`, and books the time on `payer` (`load_balance()`,
+    /// Make one balancing pass over a domain in favour of `cpu`, and book the time on `payer` (`load_balance()`,
     /// kernel/sched/fair.c, v4.5 to v6.12, there `sched_balance_rq()`).
     pub(super) fn load_balance(
         &mut self,
@@ -119,7 +119,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         PassResult { moved: counts.moved as u32, balanced: target.is_none(), cost }
     }
 
-    /// Adds a pass to the counters and to the histogram of costs.
+    /// Add a pass to the counters and to the histogram of costs.
     pub(super) fn record_pass(&mut self, idle: CpuIdleType, counts: &Balancing, cost: Ns) {
         self.records.histograms.balance_cost[idle as usize].add(cost);
         let total = match idle {

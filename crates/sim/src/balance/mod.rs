@@ -49,7 +49,7 @@ impl Balance {
 /// A policy's part in decisions over all CPUs: the CPU of a task, and balancing. The default methods use scheduling domains,
 /// as all kernels since 2.6.7 do.
 pub(crate) trait KernelPolicy: Policy {
-    /// Selects a CPU for an ordinary task that `cpu` wakes. `sync`: the waker is about to sleep.
+    /// Select a CPU for an ordinary task that `cpu` wakes. `sync`: the waker is about to sleep.
     #[inline(always)]
     fn select_task_rq<O: Observer>(
         engine: &mut Engine<'_, Self, O>,
@@ -60,31 +60,31 @@ pub(crate) trait KernelPolicy: Policy {
         engine.select_task_rq_fair(cpu, task, sync)
     }
 
-    /// Selects a CPU for an ordinary task that `cpu` has forked.
+    /// Select a CPU for an ordinary task that `cpu` has forked.
     fn select_task_rq_fork<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
         engine.find_idlest_cpu(cpu, task)
     }
 
-    /// Selects a CPU for a real-time task that has been forked and is allowed on `cpu`.
+    /// Select a CPU for a real-time task that has been forked and is allowed on `cpu`.
     fn select_task_rq_fork_rt<O: Observer>(engine: &Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
         engine.select_task_rq_rt(cpu, task)
     }
 
-    /// Selects a CPU for the current ordinary task of `cpu`, which calls `execve()`.
+    /// Select a CPU for the current ordinary task of `cpu`, which calls `execve()`.
     fn select_task_rq_exec<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
         engine.find_idlest_cpu(cpu, task)
     }
 
-    /// Balances at the tick of a busy CPU.
+    /// Balance at the tick of a busy CPU.
     #[inline(always)]
     fn balance_tick<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) {
         engine.trigger_load_balance(cpu);
     }
 
-    /// Handles the tick of an idle CPU; called only under [`Policy::TICKS_WHEN_IDLE`].
+    /// Handle the tick of an idle CPU; called only under [`Policy::TICKS_WHEN_IDLE`].
     fn idle_tick<O: Observer>(_: &mut Engine<'_, Self, O>, _: usize) {}
 
-    /// Looks for work for a CPU that is about to become idle. Returns whether the CPU has work.
+    /// Look for work for a CPU that is about to become idle. Return whether the CPU has work.
     #[inline(always)]
     fn newidle_balance<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) -> bool {
         engine.newidle_balance(cpu)

@@ -2,9 +2,10 @@
 
 use super::load_balance::CpuIdleType;
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
+use crate::sched::NOBODY;
 use crate::schedstats::Look;
 use crate::time::{MS, Ns, SECOND};
 

@@ -2,19 +2,19 @@
 
 use super::RECLAIM_DISTANCE;
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY};
+use crate::engine::Engine;
 use crate::kernel::{IdleSearch, WakeAffine};
 use crate::ledger::Account;
 use crate::machine::Span;
 use crate::observe::Observer;
-use crate::sched::TaskIx;
+use crate::sched::{NOBODY, TaskIx};
 use crate::time::Ns;
 
 /// `wakee_flips` is halved every 2³⁰ ns, which a shift computes. The kernel halves it every second.
 const FLIPS_PERIOD_BITS: u32 = 30;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Selects a CPU for a task that `cpu` wakes (`select_task_rq()`, kernel/sched/core.c, v4.5 to v6.12).
+    /// Select a CPU for a task that `cpu` wakes (`select_task_rq()`, kernel/sched/core.c, v4.5 to v6.12).
     #[inline]
     pub(crate) fn select_task_rq(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
         if self.tasks[task].class.realtime().is_some() {
@@ -23,7 +23,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         P::select_task_rq(self, cpu, task, sync)
     }
 
-    /// Selects a CPU for an ordinary task that `cpu` wakes (`select_task_rq_fair()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Select a CPU for an ordinary task that `cpu` wakes (`select_task_rq_fair()`, kernel/sched/fair.c, v4.5 to v6.12).
     pub(super) fn select_task_rq_fair(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
         let previous = usize::from(self.tasks[task].cpu);
         let waker = self.cpus[cpu].current;
@@ -91,7 +91,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         best
     }
 
-    /// Counts how often a task wakes another task than the last time (`record_wakee()`, kernel/sched/fair.c, v4.5 to
+    /// Count how often a task wakes another task than the last time (`record_wakee()`, kernel/sched/fair.c, v4.5 to
     /// v6.12).
     fn record_wakee(&mut self, waker: TaskIx, task: TaskIx) {
         let task_data = &mut self.tasks[waker];
@@ -250,3 +250,7 @@ impl ScanLimit {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/balance/select_task_rq.rs"]
+mod tests;

@@ -1,13 +1,15 @@
 //! Time on a CPU: accounting for elapsed time, booking kernel work, charging tasks, and scheduling the next event.
 
-use super::{CACHE, CARRY, EXTRAS, Engine, FULL, NOBODY};
+use super::{Engine, FULL};
 use crate::balance::KernelPolicy;
 use crate::ledger::Account;
 use crate::observe::Observer;
+use crate::sched::NOBODY;
+use crate::tasks::{CACHE, CARRY, EXTRAS};
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Accounts for a CPU's time up to now.
+    /// Account for a CPU's time up to now.
     #[inline]
     pub(crate) fn settle(&mut self, cpu: usize) {
         if self.cpus[cpu].clock < self.time.now {
@@ -15,7 +17,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Accounts for a CPU's time up to `at`, which is not before its clock.
+    /// Account for a CPU's time up to `at`, which is not before its clock.
     pub(crate) fn settle_to(&mut self, cpu: usize, at: Ns) {
         let cpu_state = &mut self.cpus[cpu];
         let passed = at - cpu_state.clock;
@@ -30,7 +32,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.work_slowly(cpu, at, passed);
     }
 
-    /// Accounts for time in which a CPU ran below full speed, or a task watched the clock.
+    /// Account for time in which a CPU ran below full speed, or a task watched the clock.
     #[inline(never)]
     fn work_slowly(&mut self, cpu: usize, at: Ns, passed: Ns) {
         let cpu_state = &mut self.cpus[cpu];
@@ -50,7 +52,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         debug_assert_eq!(self.cpus[cpu].clock, at, "the elapsed time is accounted for");
     }
 
-    /// Spends `work` ns of a CPU's segment, the segment's extras first. Fast path for segments whose extras are at most
+    /// Spend `work` ns of a CPU's segment, the segment's extras first. Fast path for segments whose extras are at most
     /// carried work and a cache refill; both are added even if they are 0, because a test would cost more.
     #[inline]
     fn work(&mut self, cpu: usize, work: Ns) {
@@ -96,7 +98,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from, cpu, account, rest);
     }
 
-    /// Adds an extra to an account. Reports it to the observer unless it is 0.
+    /// Add an extra to an account. Report it to the observer unless it is 0.
     #[inline]
     fn spend_extra(&mut self, from: Ns, cpu: usize, account: Account, ns: Ns) {
         self.records.ledger.add(cpu, account, ns);
@@ -105,7 +107,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Moves a CPU's clock forward and adds the time to an account.
+    /// Move a CPU's clock forward and add the time to an account.
     #[inline]
     pub(super) fn spend(&mut self, cpu: usize, account: Account, ns: Ns) {
         let from = self.cpus[cpu].clock;
@@ -114,7 +116,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from, cpu, account, ns);
     }
 
-    /// Books kernel work on a CPU, after the work that is already booked.
+    /// Book kernel work on a CPU, after the work that is already booked.
     #[inline]
     pub(crate) fn book(&mut self, cpu: usize, account: Account, ns: impl Into<Ns>) {
         let ns = ns.into();
@@ -132,7 +134,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from, cpu, account, counted);
     }
 
-    /// Charges the current task for the time up to its CPU's clock (`update_curr()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Charge the current task for the time up to its CPU's clock (`update_curr()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[inline]
     pub(crate) fn update_curr(&mut self, cpu: usize) {
         let cpu_state = &self.cpus[cpu];
@@ -163,7 +165,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         !(self.cpus[cpu].nohz_full && self.rq.nr_running[cpu] <= 1)
     }
 
-    /// Puts a CPU's next event on the agenda.
+    /// Put a CPU's next event on the agenda.
     #[inline]
     pub(crate) fn rekey(&mut self, cpu: usize) {
         let cpu_state = &self.cpus[cpu];
@@ -179,7 +181,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 }
 
-/// Takes up to `limit` ns from an extra. Returns the time taken.
+/// Take up to `limit` ns from an extra. Return the time taken.
 #[inline]
 fn take(extra: &mut u32, limit: Ns) -> Ns {
     let part = limit.min((*extra).into());

@@ -2,11 +2,11 @@
 
 #![cfg(any(debug_assertions, feature = "check"))]
 
-use super::{Engine, NOBODY};
+use super::Engine;
 use crate::balance::KernelPolicy;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::TaskIx;
+use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::State;
 use crate::time::NEVER;
 
@@ -14,7 +14,7 @@ use crate::time::NEVER;
 const CHECK_INTERVAL: u64 = 256;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Panics if an invariant is violated.
+    /// Panic if an invariant is violated.
     pub(super) fn check(&mut self) {
         self.vmstat.counts.verify();
         let small = self.cpus.len() <= 8 && self.tasks.len() <= 64;

@@ -18,7 +18,7 @@ pub(crate) struct DomainState {
 }
 
 /// State of a CPU. Fields that are used together share cache lines, see [`crate::tasks::Task`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Cpu {
     /// Time up to which the CPU's time is accounted for.
@@ -66,34 +66,21 @@ pub(crate) struct Cpu {
 impl Cpu {
     pub fn new(tick_at: Ns, migration_cost: Ns, domains: Box<[DomainState]>) -> Self {
         Self {
-            clock: 0,
-            segment: Segment::EMPTY,
             rate: FULL,
             current: NOBODY,
-            need_resched: false,
-            turn_over: false,
-            in_interrupt: false,
-            nohz_full: false,
             tick_at,
             ipi_at: NEVER,
-            charged_at: 0,
-            user_ns: 0,
-            idle_since: 0,
-            timers: Timers::default(),
             timer_at: NEVER,
             timer_soft_at: NEVER,
-            realtime: Realtime::default(),
             // Values of sched_init() (kernel/sched/core.c, v4.5 to v6.12).
             avg_idle: 2 * migration_cost,
             max_idle_balance_cost: migration_cost,
-            next_balance: 0,
-            lock_free_at: 0,
-            avg_search: 0,
             domains,
+            ..Self::default()
         }
     }
 
-    /// Copies the times of the first timer to `timer_at` and `timer_soft_at`, after a change of `timers`.
+    /// Copy the times of the first timer to `timer_at` and `timer_soft_at`, after a change of `timers`.
     #[inline]
     pub fn note_timers(&mut self) {
         let first = self.timers.first();
@@ -110,16 +97,5 @@ impl Cpu {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::mem::offset_of;
-
-    use super::Cpu;
-
-    #[test]
-    fn fields_that_events_use_are_in_three_cache_lines_before_the_timers() {
-        assert_eq!(offset_of!(Cpu, timer_at), 64 + 16);
-        assert_eq!(offset_of!(Cpu, max_idle_balance_cost), 128);
-        assert_eq!(offset_of!(Cpu, timers), 192);
-        assert_eq!(size_of::<Cpu>(), 512, "a power of two, so that indexing is a shift");
-    }
-}
+#[path = "../../tests/unit/engine/cpu.rs"]
+mod tests;

@@ -2,17 +2,17 @@
 
 use schedlab_workload::measure::{Observed, metrics};
 
-use super::{Engine, FULL, NOBODY};
+use super::{Engine, FULL};
 use crate::balance::KernelPolicy;
 use crate::error::SimError;
 use crate::ledger::Account;
 use crate::observe::{End, Observer, Outcome};
-use crate::sched::TaskIx;
+use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::Latencies;
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Closes the accounts and returns the outcome.
+    /// Close the accounts and return the outcome.
     pub(super) fn finish(mut self, end: End) -> Outcome {
         // The accounts close at the horizon, or after the program's end when all begun kernel work is done.
         let close = match end {
@@ -76,7 +76,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Accounts for a CPU's time up to `close`, or to the end of its task's segment if that is earlier, because no events
+    /// Account for a CPU's time up to `close`, or to the end of its task's segment if that is earlier, because no events
     /// happen after the program's end.
     fn settle_last(&mut self, cpu: usize, close: Ns) {
         let cpu_state = &self.cpus[cpu];
@@ -91,7 +91,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Moves a task's run time and counts to the sums, and to its report if the task is one of the program's.
+    /// Move a task's run time and counts to the sums, and to its report if the task is one of the program's.
     pub(crate) fn write_off(&mut self, task: TaskIx) {
         let task_data = &mut self.tasks.table[task as usize];
         // Kernel threads do not belong to the program.
@@ -121,7 +121,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         *latencies = Latencies::default();
     }
 
-    /// Returns the error of a deadlock, with the tasks that wait.
+    /// Return the error of a deadlock, with the tasks that wait.
     pub(super) fn deadlock(&self) -> SimError {
         SimError::Deadlock { at_ns: self.time.now, waiting: self.waiting() }
     }

@@ -1,11 +1,11 @@
 //! Interrupts: timers, ticks, and IPIs from other CPUs.
 
-use super::{Engine, NOBODY};
+use super::Engine;
 use crate::balance::KernelPolicy;
 use crate::ledger::Account;
 use crate::machine::IdleState;
 use crate::observe::Observer;
-use crate::sched::TaskIx;
+use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::Class;
 use crate::time::{MS, NEVER, Ns, Timer};
 
@@ -16,7 +16,7 @@ const SLACK_NS: Ns = 50_000;
 const EXACT: u32 = 1 << 31;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Handles the timer interrupt of a CPU. The interrupt wakes an idle CPU.
+    /// Handle the timer interrupt of a CPU. The interrupt wakes an idle CPU.
     pub(super) fn timer_interrupt(&mut self, cpu: usize) {
         let idle = self.cpus[cpu].current == NOBODY;
         if idle {
@@ -32,14 +32,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Handles the interrupt of a deferrable timer on a busy CPU without ticks.
+    /// Handle the interrupt of a deferrable timer on a busy CPU without ticks.
     pub(super) fn deferrable_interrupt(&mut self, cpu: usize) {
         self.book(cpu, Account::Timer, self.costs.timer_irq);
         self.records.counters.timer_interrupts += 1;
         self.fold_is_due(cpu);
     }
 
-    /// Wakes the owners of due timers. A timer fires in any interrupt after its set time, and at the end of its slack in an
+    /// Wake the owners of due timers. A timer fires in any interrupt after its set time, and at the end of its slack in an
     /// interrupt of its own (prctl(2), `PR_SET_TIMERSLACK`).
     fn expire(&mut self, cpu: usize) {
         self.cpus[cpu].in_interrupt = true;
@@ -54,7 +54,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].in_interrupt = false;
     }
 
-    /// Arms a timer on a CPU that wakes a task at `at`. Ordinary tasks may sleep longer, up to the slack.
+    /// Arm a timer on a CPU that wakes a task at `at`. Ordinary tasks may sleep longer, up to the slack.
     #[inline]
     pub(crate) fn arm(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         let exact = self.tasks[task].class.realtime().is_some();
@@ -63,13 +63,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].note_timers();
     }
 
-    /// Arms a timer without slack on a CPU that wakes a kernel thread at `at`.
+    /// Arm a timer without slack on a CPU that wakes a kernel thread at `at`.
     pub(crate) fn arm_exact(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         self.cpus[cpu].timers.arm(at, task | EXACT);
         self.cpus[cpu].note_timers();
     }
 
-    /// Handles the tick of a busy CPU (`scheduler_tick()`, kernel/sched/core.c, v4.5 and v5.14; `sched_tick()` in v6.12).
+    /// Handle the tick of a busy CPU (`scheduler_tick()`, kernel/sched/core.c, v4.5 and v5.14; `sched_tick()` in v6.12).
     pub(super) fn tick(&mut self, cpu: usize) {
         self.records.counters.ticks += 1;
         self.advance_tick(cpu);
@@ -108,11 +108,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let cpu_state = &mut self.cpus[cpu];
         cpu_state.tick_at += self.time.tick_ns;
         if cpu_state.tick_at <= self.time.now {
-            cpu_state.tick_at = next_tick(cpu_state.tick_at, self.time.now, self.time.tick_ns);
+            cpu_state.tick_at = self.time.next_tick(cpu_state.tick_at, self.time.now);
         }
     }
 
-    /// Reschedules when the slice of a SCHED_RR task is over, so that the task goes behind others of its priority
+    /// Reschedule when the slice of a SCHED_RR task is over, so that the task goes behind others of its priority
     /// (`task_tick_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
     fn task_tick_rt(&mut self, cpu: usize) {
         let current = self.cpus[cpu].current;
@@ -131,7 +131,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.tunables.ns(crate::kernel::Tunable::RrTimesliceMs) * MS
     }
 
-    /// Handles the IPI by which another CPU asks this CPU to reschedule.
+    /// Handle the IPI by which another CPU asks this CPU to reschedule.
     pub(super) fn ipi_arrives(&mut self, cpu: usize) {
         self.cpus[cpu].ipi_at = NEVER;
         self.book(cpu, Account::Ipi, self.costs.ipi_handler);
@@ -145,7 +145,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Sends a CPU an IPI to reschedule (`smp_send_reschedule()`).
+    /// Send a CPU an IPI to reschedule (`smp_send_reschedule()`).
     pub(crate) fn send_ipi(&mut self, from: usize, to: usize) {
         let arrives = self.cpus[from].clock + self.costs.ipi.at(self.topology.distance(from, to));
         let cpu_state = &mut self.cpus[to];
@@ -168,9 +168,4 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 /// Earliest time at which a timer may fire.
 pub(super) fn soft(timer: Timer) -> Ns {
     if timer.owner & EXACT == 0 { timer.at - SLACK_NS } else { timer.at }
-}
-
-/// The first tick after `now` of a series that has one at `tick`.
-pub(crate) fn next_tick(tick: Ns, now: Ns, length: Ns) -> Ns {
-    tick + ((now - tick) / length + 1) * length
 }

@@ -16,24 +16,21 @@ use schedlab_workload::Plan;
 use schedlab_workload::code::Code;
 
 use crate::balance::{Balance, KernelPolicy};
+use crate::config::Config;
 use crate::error::SimError;
 use crate::kernel::{Change, Kernel, Tunable, Tunables};
 use crate::machine::{Costs, CpuMask, Domains, Machine, Topology};
 use crate::numa::Numa;
 use crate::observe::{End, Observer, Outcome, Records};
 use crate::physics::Physics;
-use crate::sched::{Policy, Runqueues};
+use crate::sched::{NOBODY, Policy, Runqueues};
 use crate::schedstats::Schedstats;
-use crate::simulation::Config;
 use crate::table::Table;
 use crate::tasks::{GateState, ProgramState, TaskSettings, Tasks};
 use crate::time::{Clock, Timers};
 use crate::vmstat::Vmstat;
 
-pub(crate) use crate::sched::NOBODY;
-pub(crate) use crate::tasks::{BANDWIDTH, CACHE, CARRY, EXTRAS, MESSAGES, REMOTE, Segment};
 pub(crate) use cpu::{Cpu, DomainState, FULL};
-pub(crate) use interrupt::next_tick;
 
 /// The configuration of a simulation, which the engine borrows.
 #[derive(Clone, Copy)]
@@ -84,7 +81,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
 }
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
-    /// Runs the simulation to the end of the program or to the horizon.
+    /// Run the simulation to the end of the program or to the horizon.
     pub fn run(mut self) -> Result<Outcome, SimError> {
         self.boot();
         let end = loop {
@@ -135,7 +132,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.rekey(cpu);
     }
 
-    /// Handles the timers, the tick and the interrupts from other CPUs that are due.
+    /// Handle the timers, the tick and the interrupts from other CPUs that are due.
     #[inline]
     fn interrupts(&mut self, cpu: usize) {
         if self.cpus[cpu].timer_at <= self.time.now {
@@ -180,7 +177,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.time.agenda.set(self.cpus.len(), self.changes.timers.next());
     }
 
-    /// Applies changed tunables.
+    /// Apply changed tunables.
     fn retuned(&mut self) {
         for cpu in 0..self.cpus.len() {
             self.settle(cpu);

@@ -15,7 +15,7 @@ use crate::time::{Agenda, Clock, MS, NEVER, Ns, Random, SECOND, Timers};
 use crate::vmstat::Vmstat;
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
-    /// Creates the engine, without any running task.
+    /// Create the engine, without any running task.
     pub fn new(world: World<'c>, tunables: Tunables, observer: O) -> Self {
         let (machine, plan, config) = (world.machine, world.plan, world.config);
         let topology = world.topology;
@@ -50,11 +50,11 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             // SAFETY: by CPU, with an entry for each CPU of the topology.
             cpus: unsafe { Table::trusted(machine_cpus) },
             rq: Runqueues::new(policy, topology, housekeeping),
-            tasks: Tasks::new(housekeeping),
+            tasks: Tasks::new(housekeeping, plan.task_count() as usize + 1),
             gate: GateState::new(plan.program().window),
             program: ProgramState::new(plan, config.samples, config.seed),
             physics: Physics::new(machine, topology, plan),
-            numa: Numa::new(&world, &tunables),
+            numa: Numa::new(machine.nodes(), world.kernel.numa_scan, plan, &tunables),
             vmstat: Vmstat::new(
                 cpus,
                 machine.nodes(),

@@ -1,5 +1,7 @@
 //! The kernel's command line: the parameters that the simulator models.
 
+use schedlab_workload::cpulist;
+
 use crate::error::SimError;
 use crate::machine::CpuMask;
 
@@ -15,7 +17,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Parses a command line for a machine with `cpus` CPUs. A parameter that the simulator does not model is an error,
+    /// Parse a command line for a machine with `cpus` CPUs. A parameter that the simulator does not model is an error,
     /// because ignoring it would be misleading.
     pub fn parse(text: &str, cpus: usize) -> Result<Self, SimError> {
         let mut line = Self { isolated: CpuMask::EMPTY, nohz_full: CpuMask::EMPTY, schedstats: None };
@@ -42,7 +44,7 @@ impl CommandLine {
         Ok(line)
     }
 
-    /// Parses `isolcpus=[flag,…]list`, whose flag is `domain` by default. `managed_irq` concerns interrupts of devices and has
+    /// Parse `isolcpus=[flag,…]list`, whose flag is `domain` by default. `managed_irq` concerns interrupts of devices and has
     /// no effect, because simulated machines have no devices. Kernels have flags since 4.15.
     fn isolate(&mut self, text: &str, cpus: usize) -> Result<(), String> {
         let (mut flags, mut list) = (Vec::new(), text);
@@ -68,61 +70,10 @@ impl CommandLine {
     }
 }
 
-/// Parses a CPU list such as `0,2-5`.
-pub(crate) fn cpu_list(text: &str, cpus: usize) -> Result<CpuMask, String> {
-    let number = |text: &str| {
-        text.parse()
-            .ok()
-            .filter(|cpu| *cpu < cpus)
-            .ok_or_else(|| format!("`{text}` is not a CPU of 0 to {}", cpus - 1))
-    };
-    let mut mask = CpuMask::EMPTY;
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(format!("`{part}` runs backwards"));
-        }
-        (first..=last).for_each(|cpu| mask.insert(cpu));
-    }
-    Ok(mask)
+fn cpu_list(text: &str, cpus: usize) -> Result<CpuMask, String> {
+    Ok(cpulist::parse(text, Some(cpus))?.into_iter().collect())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::CommandLine;
-
-    #[test]
-    fn valid_cpu_lists_are_parsed_and_invalid_ones_refused() {
-        let line = CommandLine::parse("isolcpus=2-3 nohz_full=3", 4).unwrap();
-        assert_eq!(line.isolated.iter().collect::<Vec<_>>(), [2, 3]);
-        assert_eq!(line.nohz_full.iter().collect::<Vec<_>>(), [3]);
-        assert_eq!(line.schedstats, None);
-        assert_eq!(
-            CommandLine::parse("schedstats=enable schedstats=disable", 4).unwrap().schedstats,
-            Some(false)
-        );
-        let flags = |text: &str| {
-            let line = CommandLine::parse(text, 4).unwrap();
-            (line.isolated.count(), line.nohz_full.count())
-        };
-        assert_eq!(flags("isolcpus=managed_irq,2-3"), (0, 0), "there are no devices to keep away");
-        assert_eq!(flags("isolcpus=domain,managed_irq,1,2-3"), (3, 0));
-        assert_eq!(flags("isolcpus=nohz,3"), (0, 1));
-        for bad in [
-            "isolcpus=domains,3",
-            "isolcpus=domain",
-            "isolcpus=domain,",
-            "schedstats",
-            "schedstats=on",
-            "isolcpus=4",
-            "isolcpus=3-1",
-            "isolcpus=x",
-            "isolcpus=0-3",
-            "quiet",
-            "nohz_full=",
-        ] {
-            assert!(CommandLine::parse(bad, 4).is_err(), "{bad}");
-        }
-    }
-}
+#[path = "../../tests/unit/kernel/cmdline.rs"]
+mod tests;

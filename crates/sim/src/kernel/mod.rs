@@ -157,7 +157,7 @@ pub struct DomainSettings {
 }
 
 impl DomainSettings {
-    /// Checks the ranges of the parameters.
+    /// Check the ranges of the parameters.
     fn check(&self) -> Result<(), String> {
         let percents = [
             ("smt_imbalance_pct", self.smt_imbalance_pct),
@@ -173,7 +173,7 @@ impl DomainSettings {
 }
 
 impl Kernel {
-    /// Reads a kernel model from TOML. The error names the wrong field.
+    /// Read a kernel model from TOML. The error names the wrong field.
     pub fn from_toml(text: &str) -> Result<Self, SimError> {
         let wrong = |reason: String| SimError::Definition { what: "kernel", reason };
         let kernel: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;

@@ -138,7 +138,7 @@ pub struct Definition {
 const LIMIT: i64 = 1 << 32;
 
 impl Definition {
-    /// Returns why a tunable cannot have this definition; `None` if it can.
+    /// Return why a tunable cannot have this definition; `None` if it can.
     pub(super) fn fault(&self, tunable: Tunable) -> Option<String> {
         if !(self.min..=self.max).contains(&self.default) {
             return Some("its default is out of its range".to_owned());
@@ -162,7 +162,7 @@ pub struct Change {
 }
 
 impl Tunable {
-    /// Returns the tunable of a name: the catalogue's, `sched.latency_ns`, or sysctl's, `kernel.sched_latency_ns`.
+    /// Return the tunable of a name: the catalogue's, `sched.latency_ns`, or sysctl's, `kernel.sched_latency_ns`.
     pub fn named(name: &str) -> Option<Self> {
         let bare = name.strip_prefix("kernel.").unwrap_or(name);
         let dotted = bare.strip_prefix("sched_").map(|rest| format!("sched.{rest}"));
@@ -201,7 +201,7 @@ impl Tunables {
         tunables
     }
 
-    /// Sets the tunables of [`D7_TUNABLES`] that the kernel has, or resets them to the kernel's defaults.
+    /// Set the tunables of [`D7_TUNABLES`] that the kernel has, or reset them to the kernel's defaults.
     fn apply_d7_tunables(&mut self, on: bool) {
         for (tunable, value) in D7_TUNABLES {
             if let Some(definition) = self.definitions[tunable as usize] {
@@ -247,7 +247,7 @@ impl Tunables {
         self.definitions[tunable as usize].is_some()
     }
 
-    /// Checks that the kernel has a tunable and accepts a value for it.
+    /// Check that the kernel has a tunable and accepts a value for it.
     pub fn check(&self, name: &str, value: i64) -> Result<Tunable, SimError> {
         let defined = Tunable::named(name)
             .and_then(|tunable| self.definitions[tunable as usize].map(|definition| (tunable, definition)));
@@ -270,7 +270,7 @@ impl Tunables {
         Ok(tunable)
     }
 
-    /// Changes a tunable. The error lists the kernels that have the tunable, or its range.
+    /// Change a tunable. The error lists the kernels that have the tunable, or its range.
     ///
     /// `sched.d7.03` is a patch to the values of four other tunables: turning it on sets them, turning it off resets them to
     /// the kernel's defaults. To give them other values, set them after `sched.d7.03`.
@@ -294,11 +294,26 @@ const D7_TUNABLES: [(Tunable, i64); 4] = [
     (Tunable::StarvationLimitMs, 30_000),
 ];
 
-/// Lists the shipped kernel models that have a tunable, as the end of an error message.
+/// Least similarity, from 0 to 1, of a name that an error message suggests.
+const SIMILAR: f64 = 0.6;
+
+/// The names of at most three tunables that are most similar to a wrong name.
+fn nearest(wrong: &str) -> Vec<&'static str> {
+    let similarity = |name| strsim::normalized_damerau_levenshtein(wrong, name);
+    let mut names: Vec<_> =
+        Tunable::ALL.iter().map(|tunable| (similarity(tunable.name()), tunable.name())).collect();
+    names.retain(|(similarity, _)| *similarity >= SIMILAR);
+    names.sort_by(|a, b| b.0.total_cmp(&a.0));
+    names.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// List the shipped kernel models that have a tunable, or tunables with similar names, as the end of an error message.
 fn models_with(name: &str) -> String {
     let Some(tunable) = Tunable::named(name) else {
-        let names: Vec<_> = Tunable::ALL.iter().map(|tunable| tunable.name()).collect();
-        return format!(", nor has any other kernel model (known: {})", names.join(", "));
+        let names = nearest(name);
+        let nearest =
+            if names.is_empty() { String::new() } else { format!("; nearest: {}", names.join(", ")) };
+        return format!(", nor has any other kernel model{nearest}");
     };
     let has = |name: &&str| kernel(name).is_ok_and(|model| model.tunables.contains_key(tunable.name()));
     let models: Vec<_> = kernel_names().filter(has).collect();
@@ -306,48 +321,5 @@ fn models_with(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Tunable, Tunables};
-    use crate::kernel::kernel;
-
-    #[test]
-    fn defaults_scale_with_the_logarithm_of_at_most_eight_cpus() {
-        // 6 ms × (1 + log₂ 4) = 18 ms; above 8 CPUs, × 4 = 24 ms.
-        for (cpus, latency) in
-            [(1, 6_000_000), (2, 12_000_000), (4, 18_000_000), (8, 24_000_000), (128, 24_000_000)]
-        {
-            let tunables = Tunables::new(&kernel("linux-5.14").unwrap(), cpus);
-            assert_eq!(tunables.get(Tunable::LatencyNs), latency);
-            assert_eq!(tunables.get(Tunable::MigrationCostNs), 500_000);
-        }
-    }
-
-    #[test]
-    fn a_tunable_that_the_kernel_lacks_is_refused_with_the_kernels_that_have_it() {
-        let mut tunables = Tunables::new(&kernel("linux-6.12").unwrap(), 4);
-        let error = tunables.set("kernel.sched_latency_ns", 1_000_000).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "linux-6.12 has no tunable `kernel.sched_latency_ns`; these have it: linux-4.5, linux-5.14"
-        );
-        let error = tunables.set("sched.migration_cost_ns", -2).unwrap_err().to_string();
-        assert!(error.contains("-2 is out of range on linux-6.12: from -1 to"), "{error}");
-        assert!(tunables.set("sched.nonsense", 1).unwrap_err().to_string().contains("nor has any other"));
-        tunables.set("kernel.sched_migration_cost_ns", -1).unwrap();
-        assert_eq!(tunables.get(Tunable::MigrationCostNs), -1);
-    }
-
-    #[test]
-    fn a_migration_cost_of_minus_one_is_the_greatest_unsigned_int() {
-        let mut tunables = Tunables::new(&kernel("linux-6.12").unwrap(), 4);
-        assert_eq!((tunables.migration_cost(), tunables.migration_cost_at_boot()), (500_000, 500_000));
-        for value in [-1, u32::MAX.into()] {
-            tunables.set("sched.migration_cost_ns", value).unwrap();
-            assert_eq!(tunables.migration_cost(), u32::MAX);
-        }
-        tunables.set("sched.migration_cost_ns", 0).unwrap();
-        assert_eq!((tunables.migration_cost(), tunables.migration_cost_at_boot()), (0, 500_000));
-        let before_it_existed = Tunables::new(&kernel("linux-2.5.59").unwrap(), 4);
-        assert_eq!((before_it_existed.migration_cost(), before_it_existed.migration_cost_at_boot()), (0, 0));
-    }
-}
+#[path = "../../tests/unit/kernel/tunables.rs"]
+mod tests;

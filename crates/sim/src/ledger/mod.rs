@@ -10,7 +10,7 @@ use crate::time::Ns;
 macro_rules! accounts {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// What a CPU's time was spent on.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
         #[repr(u8)]
         pub enum Account {
             $($(#[$doc])* $variant,)*
@@ -33,6 +33,7 @@ macro_rules! accounts {
 // Accounts that nearly every event adds to come first, so that they share cache lines.
 accounts! {
     /// The program's own work at full speed.
+    #[default]
     User = "user",
     /// Refilling caches after a switch or a migration, and reading data from the local node's memory.
     Cache = "cache",

@@ -20,20 +20,20 @@ impl CpuMask {
         (0..count).collect()
     }
 
-    /// Adds a CPU.
+    /// Add a CPU.
     #[inline]
     pub fn insert(&mut self, cpu: usize) {
         self.0[cpu / 64] |= 1 << (cpu % 64);
     }
 
-    /// Adds a CPU if `there`, else removes it, without a branch.
+    /// Add a CPU if `there`, else remove it, without a branch.
     #[inline]
     pub fn put(&mut self, cpu: usize, there: bool) {
         let word = &mut self.0[cpu / 64];
         *word = *word & !(1 << (cpu % 64)) | u64::from(there) << (cpu % 64);
     }
 
-    /// Removes a CPU.
+    /// Remove a CPU.
     #[inline]
     pub fn remove(&mut self, cpu: usize) {
         self.0[cpu / 64] &= !(1 << (cpu % 64));
@@ -98,23 +98,6 @@ impl CpuMask {
         self.0.iter().position(|word| *word != 0).map(|at| at * 64 + self.0[at].trailing_zeros() as usize)
     }
 
-    /// First CPU in both sets from `start` on, wrapping around.
-    #[inline]
-    pub fn first_common_from(&self, other: &Self, start: usize) -> Option<usize> {
-        let (word, bit) = (start / 64, start % 64);
-        let both = |at: usize| self.0[at] & other.0[at];
-        let here = both(word) & (u64::MAX << bit);
-        if here != 0 {
-            return Some(word * 64 + here.trailing_zeros() as usize);
-        }
-        let later = (word + 1..WORDS).chain(0..word).find(|at| both(*at) != 0);
-        if let Some(at) = later {
-            return Some(at * 64 + both(at).trailing_zeros() as usize);
-        }
-        let before = both(word) & !(u64::MAX << bit);
-        (before != 0).then(|| word * 64 + before.trailing_zeros() as usize)
-    }
-
     /// Number of CPUs in `from..below`.
     #[inline]
     pub fn count_between(&self, from: usize, below: usize) -> usize {
@@ -158,30 +141,5 @@ impl std::fmt::Debug for CpuMask {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::{CpuMask, MAX_CPUS};
-
-    proptest! {
-        #[test]
-        fn masks_behave_like_sets(
-            a in prop::collection::btree_set(0..MAX_CPUS, 0..40), b in prop::collection::btree_set(0..MAX_CPUS, 0..40),
-            start in 0..MAX_CPUS,
-        ) {
-            let (x, y): (CpuMask, CpuMask) = (a.iter().copied().collect(), b.iter().copied().collect());
-            let both: BTreeSet<_> = a.intersection(&b).copied().collect();
-            prop_assert_eq!(x.and(&y).iter().collect::<BTreeSet<_>>(), both.clone());
-            prop_assert_eq!(x.or(&y).count(), a.union(&b).count());
-            prop_assert_eq!(x.without(&y).count(), a.difference(&b).count());
-            prop_assert_eq!((x.common(&y), x.meets(&y)), (both.len(), !both.is_empty()));
-            prop_assert_eq!(x.lowest(), a.first().copied());
-            let (low, high) = (start.min(MAX_CPUS / 3), start);
-            prop_assert_eq!(x.count_between(low, high), a.range(low..high).count());
-            let next = both.range(start..).chain(both.range(..start)).next().copied();
-            prop_assert_eq!(x.first_common_from(&y, start), next);
-        }
-    }
-}
+#[path = "../../tests/unit/machine/mask.rs"]
+mod tests;

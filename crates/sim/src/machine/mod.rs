@@ -43,7 +43,7 @@ pub fn machine_names() -> impl Iterator<Item = &'static str> + Clone {
     MACHINES.names()
 }
 
-/// Returns the shipped machine with a name.
+/// Return the shipped machine with a name.
 pub fn machine(name: &str) -> Result<Machine, SimError> {
     Machine::from_toml(MACHINES.text(name)?)
 }
@@ -127,7 +127,7 @@ fn single_thread() -> u32 {
 }
 
 impl Machine {
-    /// Reads and checks a machine definition in TOML.
+    /// Read and check a machine definition in TOML.
     ///
     /// # Errors
     /// An error names the wrong line or field.
@@ -156,7 +156,7 @@ impl Machine {
         (self.sockets as usize).saturating_mul(self.nodes_per_socket as usize)
     }
 
-    /// Returns an error that names the wrong field if the machine cannot be simulated.
+    /// Return an error that names the wrong field if the machine cannot be simulated.
     pub fn check(&self) -> Result<(), SimError> {
         let wrong = |field: &str, reason: String| {
             Err(SimError::Machine { machine: self.name.clone(), field: field.to_owned(), reason })
@@ -185,17 +185,17 @@ impl Machine {
         if self.memory_mib > MOST_MEMORY_MIB {
             return wrong("memory_mib", format!("{} is more than {MOST_MEMORY_MIB}", self.memory_mib));
         }
-        if self.threads_per_core > 8 {
-            return wrong("threads_per_core", format!("{} is more than 8", self.threads_per_core));
-        }
-        if !(1..=10_000).contains(&self.hz) {
-            return wrong("hz", format!("{} is not between 1 and 10000", self.hz));
-        }
-        for (field, value) in
-            [("mhz", self.mhz), ("private_kib", self.private_kib), ("llc_kib", self.llc_kib)]
-        {
-            if !(1..=1 << 26).contains(&value) {
-                return wrong(field, format!("{value} is not between 1 and {}", 1 << 26));
+        let ranges = [
+            ("threads_per_core", self.threads_per_core, 8),
+            ("hz", self.hz, 10_000),
+            ("mhz", self.mhz, 1 << 26),
+            ("private_kib", self.private_kib, 1 << 26),
+            ("llc_kib", self.llc_kib, 1 << 26),
+            ("costs.smt_percent", self.costs.smt_percent, 100),
+        ];
+        for (field, value, most) in ranges {
+            if !(1..=most).contains(&value) {
+                return wrong(field, format!("{value} is not between 1 and {most}"));
             }
         }
         if let Some(field) = self.costs.beyond(MOST_COST) {
@@ -211,12 +211,6 @@ impl Machine {
         }
         if self.idle.iter().any(|state| state.exit_ns > MOST_COST || state.after_ns >= NEVER) {
             return wrong("idle", format!("exit_ns must be at most {MOST_COST}, after_ns less than {NEVER}"));
-        }
-        if !(1..=100).contains(&self.costs.smt_percent) {
-            return wrong(
-                "costs.smt_percent",
-                format!("{} is not between 1 and 100", self.costs.smt_percent),
-            );
         }
         if self.costs.node_bandwidth_mib == 0 || self.costs.random_percent == 0 {
             return wrong("costs", "node_bandwidth_mib and random_percent must be at least 1".to_owned());

@@ -11,8 +11,8 @@ use crate::sched::TaskIx;
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Faults of the marked pages in a part of a region that a task is about to touch. Some of the pages move
-    /// (`do_numa_page()`).
+    /// Handle the hinting faults of the marked pages in a part of a region that a task is about to touch. Some of the pages
+    /// move (`do_numa_page()`).
     pub(crate) fn do_numa_page(&mut self, cpu: usize, task: TaskIx, region: u32, touch: &Touch) {
         if !self.numa.present {
             return;
@@ -56,7 +56,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         moves.into_iter().for_each(|(from, pages)| self.book_move(cpu, from, node, pages));
     }
 
-    /// Faults of a fresh image, which touches its memory evenly while it computes.
+    /// Handle the hinting faults of a fresh image, which touches its memory evenly while it computes.
     #[inline]
     pub(super) fn image_faults(&mut self, cpu: usize, task: TaskIx) {
         if !self.numa.images {
@@ -66,14 +66,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.image_faults_at(cpu, task, ran);
     }
 
-    /// Completes the faults of a fresh image at the end of its computation.
+    /// Complete the faults of a fresh image at the end of its computation.
     pub(crate) fn image_done(&mut self, cpu: usize, task: TaskIx) {
         if self.numa.present {
             self.image_faults_at(cpu, task, Ns::MAX);
         }
     }
 
-    /// Begins the computation of a fresh image that its task has filled on `cpu`.
+    /// Begin the computation of a fresh image that its task has filled on `cpu`.
     pub(crate) fn image_filled(&mut self, cpu: usize, task: TaskIx, bytes: u64, total: Ns) {
         let bound = self.tasks[task].memory_node;
         let node = bound.unwrap_or(self.topology.node(cpu) as u8);
@@ -119,8 +119,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         (u64::from(self.tasks[task].footprint_kib) << 10).div_ceil(PAGE)
     }
 
-    /// Faults of a task's footprint after a scan, unless the scan spared the footprint as local. The footprint is always on
-    /// the task's node, and the task touches it as soon as it continues.
+    /// Handle the hinting faults of a task's footprint after a scan, unless the scan spared the footprint as local. The
+    /// footprint is always on the task's node, and the task touches it as soon as it continues.
     pub(super) fn footprint_faults(&mut self, cpu: usize, task: TaskIx, spared: bool) {
         let pages = self.footprint_pages(task);
         if spared || pages == 0 {
@@ -131,6 +131,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let nodes = self.numa.nodes;
         self.numa.members[task as usize].task_numa_fault(node, pages, true, nodes);
         self.book_numa_faults(cpu, pages, pages);
+    }
+
+    /// Run time of a task that runs on `cpu`, up to that CPU's clock.
+    fn run_time(&self, cpu: usize, task: TaskIx) -> Ns {
+        let rq = &self.cpus[cpu];
+        self.tasks[task].ran_ns + rq.clock.saturating_sub(rq.charged_at)
     }
 
     fn book_numa_faults(&mut self, cpu: usize, faults: u64, local: u64) {

@@ -10,7 +10,7 @@ const SLOTS: u64 = 10;
 const THRESHOLD: u64 = 7;
 
 /// NUMA balancing state of a task.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Member {
     /// Its address space.
     pub space: u32,
@@ -32,20 +32,10 @@ pub(super) struct Member {
 
 impl Member {
     pub fn new(space: u32, delay: Ns) -> Self {
-        Self {
-            space,
-            stamp: 0,
-            period: delay,
-            passes: 0,
-            preferred: NOWHERE,
-            retry_at: 0,
-            faults: Vec::new(),
-            recent: Vec::new(),
-            locality: [0; 2],
-        }
+        Self { space, period: delay, preferred: NOWHERE, ..Self::default() }
     }
 
-    /// Counts faults on pages that are on `node` after the fault. `local`: the pages were on the task's node
+    /// Count faults on pages that are on `node` after the fault. `local`: the pages were on the task's node
     /// (`task_numa_fault()`, kernel/sched/fair.c, v4.5).
     pub fn task_numa_fault(&mut self, node: u8, pages: u64, local: bool, nodes: usize) {
         if self.recent.is_empty() {
@@ -71,8 +61,8 @@ impl Member {
         (self.faults(node) * 1000).checked_div(total).unwrap_or(0) as i64
     }
 
-    /// Evaluates `passes` complete passes over the task's memory: decays faults by half, prefers the node with most faults (the
-    /// first of equals), and adapts the scan period within `(least, most)` (`task_numa_placement()`,
+    /// Evaluate `passes` complete passes over the task's memory: decay faults by half, prefer the node with most faults (the
+    /// first of equals), and adapt the scan period within `(least, most)` (`task_numa_placement()`,
     /// `update_task_scan_period()`, kernel/sched/fair.c, v4.5).
     pub fn task_numa_placement(&mut self, passes: u32, periods: (Ns, Ns)) {
         self.passes = passes;
@@ -110,34 +100,5 @@ fn update_task_scan_period(period: Ns, remote: u64, local: u64, (least, most): (
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Member, update_task_scan_period};
-
-    #[test]
-    fn the_scan_period_grows_with_locality_and_shrinks_without() {
-        let next = |remote, local| update_task_scan_period(2000, remote, local, (1000, 60_000));
-        // All local: three tenths more; seven and eight tenths local: one tenth more.
-        assert_eq!(next(0, 10), 2600);
-        assert_eq!((next(3, 7), next(2, 8)), (2200, 2200));
-        // Six tenths: one tenth less; none: seven tenths less, but not below the least.
-        assert_eq!(next(4, 6), 1800);
-        assert_eq!(next(10, 0), 1000);
-        // No fault at all: twice as long, up to the most.
-        assert_eq!(next(0, 0), 4000);
-        assert_eq!(update_task_scan_period(50_000, 0, 0, (1000, 60_000)), 60_000);
-    }
-
-    #[test]
-    fn the_node_of_most_faults_is_preferred_and_old_faults_count_half() {
-        let mut member = Member::new(0, 0);
-        member.task_numa_fault(1, 100, false, 3);
-        member.task_numa_fault(0, 60, true, 3);
-        member.task_numa_placement(1, (1, 1));
-        assert_eq!((member.preferred, member.faults(0), member.faults(1)), (1, 60, 100));
-        // 60 / 2 + 30 against 100 / 2: the old ones still outweigh it by nothing: 60 to 50.
-        member.task_numa_fault(0, 30, true, 3);
-        member.task_numa_placement(2, (1, 1));
-        assert_eq!((member.preferred, member.faults(0), member.faults(1)), (0, 60, 50));
-        assert_eq!((member.share(0), member.share(1), member.share(2)), (545, 454, 0));
-    }
-}
+#[path = "../../tests/unit/numa/member.rs"]
+mod tests;

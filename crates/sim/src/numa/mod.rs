@@ -22,12 +22,10 @@ mod space;
 #[cfg(any(debug_assertions, feature = "check"))]
 mod verify;
 
+use schedlab_workload::Plan;
 use schedlab_workload::program::Scope;
 
-use crate::balance::KernelPolicy;
-use crate::engine::{Engine, World};
 use crate::kernel::{NumaScan, Tunable, Tunables};
-use crate::observe::Observer;
 use crate::physics::{PAGE, Region};
 use crate::sched::TaskIx;
 use crate::time::{MS, Ns};
@@ -101,10 +99,11 @@ impl Knobs {
 }
 
 impl Numa {
-    pub fn new(world: &World<'_>, tunables: &Tunables) -> Self {
-        let nodes = world.machine.nodes();
+    /// Size of a task's tables: its faults, and an address space of its own.
+    pub const TASK_BYTES: u64 = (size_of::<Member>() + size_of::<Space>()) as u64;
+
+    pub fn new(nodes: usize, scan: NumaScan, plan: &Plan, tunables: &Tunables) -> Self {
         let present = nodes > 1 && tunables.has(Tunable::NumaBalancing);
-        let plan = world.plan;
         let regions = if present { plan.regions().total() } else { 0 };
         let scope = |region| plan.program().resources.regions[plan.regions().position(region)].scope;
         Self {
@@ -112,7 +111,7 @@ impl Numa {
             on: present && tunables.on(Tunable::NumaBalancing),
             knobs: Knobs::new(tunables),
             nodes,
-            spares_local: world.kernel.numa_scan == NumaScan::SparesLocal,
+            spares_local: scan == NumaScan::SparesLocal,
             images: false,
             shared: (0..regions).map(|region| scope(region) != Scope::Task).collect(),
             spaces: Vec::new(),
@@ -127,7 +126,7 @@ impl Numa {
         self.knobs = Knobs::new(tunables);
     }
 
-    /// Adds a new task. A thread shares the address space of `sharing`. The scan period starts as the delay
+    /// Add a new task. A thread shares the address space of `sharing`. The scan period starts as the delay
     /// (`init_numa_balancing()`), and so does the wait of a new address space.
     pub fn born(&mut self, task: TaskIx, sharing: Option<TaskIx>, now: Ns) {
         if !self.present {
@@ -142,7 +141,7 @@ impl Numa {
         self.join(task, Member::new(space, self.knobs.delay));
     }
 
-    /// Adds a kernel thread, which has no address space.
+    /// Add a kernel thread, which has no address space.
     pub fn born_in_kernel(&mut self, task: TaskIx) {
         if self.present {
             self.join(task, Member::new(NO_SPACE, self.knobs.delay));
@@ -158,14 +157,14 @@ impl Numa {
         }
     }
 
-    /// Removes a task.
+    /// Remove a task.
     pub fn died(&mut self, task: TaskIx) {
         if self.present {
             self.leave(self.members[task as usize].space);
         }
     }
 
-    /// Gives a task a fresh address space. Its first scan is one delay after the first moment at which a scan would be due.
+    /// Give a task a fresh address space. Its first scan is one delay after the first moment at which a scan would be due.
     pub fn execed(&mut self, task: TaskIx) {
         if self.present {
             self.leave(self.members[task as usize].space);
@@ -175,7 +174,7 @@ impl Numa {
         }
     }
 
-    /// Records that a fresh image has filled its memory. It touches all of it once more while it computes.
+    /// Record that a fresh image has filled its memory. It touches all of it once more while it computes.
     pub fn filled(&mut self, task: TaskIx, image: Image) {
         if self.present {
             let space = self.members[task as usize].space;
@@ -184,7 +183,7 @@ impl Numa {
         }
     }
 
-    /// Evaluates the previous pass before a task's first fault of a new pass (`task_numa_placement()`, kernel/sched/fair.c,
+    /// Evaluate the previous pass before a task's first fault of a new pass (`task_numa_placement()`, kernel/sched/fair.c,
     /// v4.5).
     fn task_numa_placement(&mut self, task: TaskIx, regions: &[Region]) {
         let member = &mut self.members[task as usize];
@@ -222,35 +221,6 @@ impl Numa {
     }
 }
 
-impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Run time of a task that runs on `cpu`, up to that CPU's clock.
-    fn run_time(&self, cpu: usize, task: TaskIx) -> Ns {
-        let rq = &self.cpus[cpu];
-        self.tasks[task].ran_ns + rq.clock.saturating_sub(rq.charged_at)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::Knobs;
-    use crate::time::{MS, SECOND};
-
-    #[test]
-    fn periods_divide_by_the_windows_of_the_space_and_keep_to_2560_mib_a_second() {
-        let knobs = Knobs { delay: 0, period_min: SECOND, period_max: 60 * SECOND, size_mb: 256 };
-        let mib = 256;
-        // One scan covers up to 256 MiB.
-        assert_eq!(knobs.periods(0), (SECOND, 60 * SECOND));
-        assert_eq!(knobs.periods(256 * mib), (SECOND, 60 * SECOND));
-        // 257 MiB take two scans, 1000 MiB four.
-        assert_eq!(knobs.periods(257 * mib), (500 * MS, 30 * SECOND));
-        assert_eq!(knobs.periods(1000 * mib), (250 * MS, 15 * SECOND));
-        // 16 GiB would take 64 scans per second; the limit is 2560 / 256 = 10.
-        assert_eq!(knobs.periods(16384 * mib).0, 100 * MS);
-        // The longest period is never below the shortest.
-        let upside_down = Knobs { period_max: MS, ..knobs };
-        assert_eq!(upside_down.periods(0), (SECOND, SECOND));
-        // Scans of more than 2560 MiB: one per second.
-        assert_eq!(Knobs { size_mb: 5000, period_min: MS, ..knobs }.periods(0).0, SECOND);
-    }
-}
+#[path = "../../tests/unit/numa/mod.rs"]
+mod tests;

@@ -2,11 +2,11 @@
 
 use super::NOWHERE;
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, TaskIx};
+use crate::sched::{Enqueue, NOBODY, TaskIx};
 
 /// Destination of a task.
 enum Place {
@@ -17,7 +17,7 @@ enum Place {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Tries to move the current task of a CPU to its preferred node (`task_numa_migrate()`, kernel/sched/fair.c, v4.5).
+    /// Try to move the current task of a CPU to its preferred node (`task_numa_migrate()`, kernel/sched/fair.c, v4.5).
     pub(crate) fn task_numa_migrate(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         let node = usize::from(self.numa.preferred(task));
@@ -68,7 +68,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn task_numa_find_cpu(&self, cpu: usize, task: TaskIx, node: usize) -> Option<Place> {
         let span = self.topology.node_cpus(node).and(self.tasks.allowed(task));
         let cores = self.rq.idle_cores(self.topology);
-        let idle = cores.first_common_from(&span, 0).or_else(|| self.rq.idle.first_common_from(&span, 0));
+        let idle = cores.and(&span).lowest().or_else(|| self.rq.idle.and(&span).lowest());
         if let Some(idle) = idle.filter(|idle| !self.cpus[*idle].in_interrupt) {
             return Some(Place::Free(idle));
         }

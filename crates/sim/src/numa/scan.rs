@@ -16,7 +16,7 @@ const AFTER_TURN_TICKS: Ns = 2;
 const RUN_PER_SCAN: Ns = 32;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Handles the tick of an ordinary task that is charged up to now. Returns whether the task should move to its preferred
+    /// Handle the tick of an ordinary task that is charged up to now. Return whether the task should move to its preferred
     /// node (`task_tick_numa()`, kernel/sched/fair.c, v4.5).
     pub(crate) fn task_tick_numa(&mut self, cpu: usize, task: TaskIx) -> bool {
         if self.numa.members[task as usize].space == NO_SPACE {
@@ -37,7 +37,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         wants
     }
 
-    /// Scans the address space of a task that has run for its period, unless another thread has scanned it meanwhile.
+    /// Scan the address space of a task that has run for its period, unless another thread has scanned it meanwhile.
     fn task_numa_work(&mut self, cpu: usize, task: TaskIx) {
         let (now, knobs) = (self.time.now, self.numa.knobs);
         let member = &mut self.numa.members[task as usize];

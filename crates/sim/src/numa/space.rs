@@ -87,7 +87,7 @@ pub(super) enum Vote {
     Moves,
 }
 
-/// Evaluates a marked page's fault from `node`. Two consecutive faults from one node other than the page's home move the page.
+/// Evaluate a marked page's fault from `node`. Two consecutive faults from one node other than the page's home move the page.
 /// Only the first touch of a granule after marking can be the second fault: its other pages have not been touched twice.
 pub(super) fn vote(last: &mut u8, fresh: &mut bool, home: u8, node: u8) -> Vote {
     let again = *fresh && *last == node;
@@ -130,8 +130,8 @@ impl Space {
         self.maps.iter().map(there).sum::<u64>() + self.image.pages
     }
 
-    /// Walks up to `budget` pages from the end of the last scan and marks them, except private pages on the node `spared`.
-    /// Returns the number of walked and of newly marked pages.
+    /// Walk up to `budget` pages from the end of the last scan and mark them, except private pages on the node `spared`.
+    /// Return the number of walked and of newly marked pages.
     pub fn scan(
         &mut self,
         regions: &[Region],
@@ -188,7 +188,7 @@ impl Mapping {
         self.marked > 0
     }
 
-    /// Records the touch of a shared region in this address space, by number of pages per granule.
+    /// Record the touch of a shared region in this address space, by number of pages per granule.
     pub fn meet(&mut self, region: &Region, touch: &Touch) {
         let size = region.granule_pages();
         if self.populated == u64::from(size) * region.granule_count() as u64 {
@@ -207,7 +207,7 @@ impl Mapping {
         self.present.get(granule).copied().unwrap_or(region.touched[granule])
     }
 
-    /// Removes the marks of up to `pages` pages of a granule; returns their number.
+    /// Remove the marks of up to `pages` pages of a granule; return their number.
     pub fn take(&mut self, granule: usize, pages: u32) -> u32 {
         let mark = &mut self.marks[granule];
         let taken = mark.pages.min(pages);
@@ -230,32 +230,5 @@ impl Mapping {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Vote, vote};
-    use crate::numa::NOWHERE;
-
-    /// Votes of faults from `nodes` on a page of node 0 that is marked before each.
-    fn votes(nodes: &[u8]) -> Vec<Vote> {
-        let mut last = NOWHERE;
-        nodes.iter().map(|node| vote(&mut last, &mut true, 0, *node)).collect()
-    }
-
-    #[test]
-    fn two_faults_in_a_row_from_another_node_move_a_page() {
-        use Vote::{Moves, Stays};
-        assert_eq!(votes(&[1]), [Stays]);
-        assert_eq!(votes(&[1, 1]), [Stays, Moves]);
-        assert_eq!(votes(&[1, 0, 1, 0, 1]), [Stays; 5], "alternating faults do not");
-        assert_eq!(votes(&[1, 2, 2]), [Stays, Stays, Moves]);
-        assert_eq!(votes(&[0, 0, 0]), [Stays; 3], "the page is on that node already");
-    }
-
-    #[test]
-    fn a_second_page_of_the_same_granule_is_no_second_fault() {
-        let (mut last, mut fresh) = (NOWHERE, true);
-        assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Stays);
-        assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Stays, "not marked again in between");
-        fresh = true;
-        assert_eq!(vote(&mut last, &mut fresh, 0, 1), Vote::Moves);
-    }
-}
+#[path = "../../tests/unit/numa/space.rs"]
+mod tests;

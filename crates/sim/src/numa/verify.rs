@@ -6,7 +6,7 @@ use crate::physics::Region;
 use crate::sched::TaskIx;
 
 impl Numa {
-    /// Panics if an invariant does not hold. `alive` are the tasks that have not ended.
+    /// Panic if an invariant does not hold. `alive` are the tasks that have not ended.
     pub fn verify(&self, counters: &Counters, regions: &[Region], alive: impl Iterator<Item = TaskIx>) {
         let counted = [
             counters.numa_scans,

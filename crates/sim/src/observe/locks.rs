@@ -59,7 +59,7 @@ impl LockUses {
         Self { uses: vec![LockUse::default(); locks], since: Vec::new() }
     }
 
-    /// Counts an acquisition by a CPU at `distance` from the lock's line.
+    /// Count an acquisition by a CPU at `distance` from the lock's line.
     #[inline]
     pub fn acquired(&mut self, lock: u32, distance: Distance) {
         let lock_use = &mut self.uses[lock as usize];
@@ -67,7 +67,7 @@ impl LockUses {
         lock_use.distances[distance as usize] += 1;
     }
 
-    /// Notes that a task begins to wait for a lock.
+    /// Note that a task begins to wait for a lock.
     pub fn waits(&mut self, task: TaskIx, at: Ns) {
         let task = task as usize;
         if self.since.len() <= task {
@@ -76,7 +76,7 @@ impl LockUses {
         self.since[task] = at;
     }
 
-    /// Counts the handover of a lock to a waiting task.
+    /// Count the handover of a lock to a waiting task.
     ///
     /// CPUs' clocks may differ by a kernel entry, so that the handover can precede the wait. The waiting time is then 0.
     pub fn handed_over(&mut self, lock: u32, task: TaskIx, at: Ns, distance: Distance) {

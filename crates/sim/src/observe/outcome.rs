@@ -37,7 +37,7 @@ impl Histograms {
 }
 
 /// Report on one task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskReport {
     /// Name, as in [`schedlab_workload::Plan::describe`].
     pub name: String,
@@ -64,17 +64,7 @@ impl TaskReport {
     pub const BUCKETS: usize = 24;
 
     pub(crate) fn new(name: String, threads: u32) -> Self {
-        Self {
-            name,
-            threads,
-            ran_ns: 0,
-            user_ns: 0,
-            switches: (0, 0),
-            migrations: 0,
-            wakeups: (0, 0, 0),
-            latency: [0; Self::BUCKETS],
-            statistics: None,
-        }
+        Self { name, threads, ..Self::default() }
     }
 }
 
@@ -144,7 +134,7 @@ impl Outcome {
     }
 }
 
-/// FNV-1a over 64-bit words (Fowler, Noll, Vo; draft-eastlake-fnv), equal on every platform. It tells outcomes apart
+/// FNV-1a over 64-bit words (Fowler, Noll, Vo; draft-eastlake-fnv), equal on every platform. It distinguishes outcomes
 /// and is not cryptographic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(u64);
@@ -156,14 +146,14 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a word.
+    /// Add a word.
     pub fn word(&mut self, word: u64) {
         for byte in word.to_le_bytes() {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    /// Adds words.
+    /// Add words.
     pub fn words(&mut self, words: impl IntoIterator<Item = u64>) {
         words.into_iter().for_each(|word| self.word(word));
     }
@@ -175,17 +165,5 @@ impl Digest {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Digest;
-
-    #[test]
-    fn the_digest_is_fnv_1a() {
-        // FNV-1a of no byte is the offset basis; of the eight bytes "foobar\0\0", continued from the published
-        // 0x85944171f73967e8 of "foobar" by two zero bytes, each of which only multiplies by the prime.
-        assert_eq!(Digest::default().value(), 0xcbf2_9ce4_8422_2325);
-        let mut digest = Digest::default();
-        digest.word(u64::from_le_bytes(*b"foobar\0\0"));
-        let prime: u64 = 0x0100_0000_01b3;
-        assert_eq!(digest.value(), 0x8594_4171_f739_67e8u64.wrapping_mul(prime).wrapping_mul(prime));
-    }
-}
+#[path = "../../tests/unit/observe/outcome.rs"]
+mod tests;

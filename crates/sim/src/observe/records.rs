@@ -85,18 +85,5 @@ impl Series {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Series;
-
-    #[test]
-    fn a_full_series_keeps_a_uniform_selection_in_order() {
-        let mut series = Series::new(1 << 12, 7);
-        (0..1 << 20).for_each(|ns| series.record(ns));
-        let (samples, one_in) = series.finish();
-        assert!(samples.is_sorted() && (1 << 10..=1 << 12).contains(&samples.len()));
-        let expected = (1u64 << 20) / one_in;
-        assert!((samples.len() as u64).abs_diff(expected) < expected / 5, "{} of {expected}", samples.len());
-        let mean = samples.iter().sum::<u64>() / samples.len() as u64;
-        assert!(mean.abs_diff(1 << 19) < (1 << 19) / 16, "{mean}");
-    }
-}
+#[path = "../../tests/unit/observe/records.rs"]
+mod tests;

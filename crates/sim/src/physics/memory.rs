@@ -65,6 +65,13 @@ pub(crate) struct TouchCost {
 }
 
 impl Region {
+    /// Upper limit of the memory that the simulator needs for a touched region of `bytes` bytes: for each granule its home,
+    /// its touched pages and its last fault, and in an address space its marked and its present pages.
+    pub fn touched_size(bytes: u64, caches: usize) -> u64 {
+        let granules = bytes.div_ceil(PAGE).min(MOST_GRANULES);
+        (size_of::<Self>() + caches * size_of::<Cached>()) as u64 + granules * (1 + 4 + 1 + 8 + 4)
+    }
+
     pub fn new(bytes: u64) -> Self {
         let granules = bytes.div_ceil(PAGE).div_ceil(MOST_GRANULES).next_power_of_two();
         let private = Cached { at: u16::MAX, kib: 0, inflow: 0 };
@@ -80,7 +87,7 @@ impl Region {
         }
     }
 
-    /// Sets the home of newly touched granules to `node`; returns the number of pages touched for the first time.
+    /// Set the home of newly touched granules to `node`; return the number of pages touched for the first time.
     ///
     /// A granule stores only the number of its touched pages, not which pages they are.
     fn first_touch(&mut self, touch: &Touch, node: usize) -> u64 {
@@ -155,7 +162,7 @@ impl Memory {
         (done - now).saturating_sub(alone)
     }
 
-    /// Touches a part of a region from a CPU and returns the cost. `binding` overrides the node of first touches.
+    /// Touch a part of a region from a CPU and return the cost. `binding` overrides the node of first touches.
     #[allow(clippy::too_many_arguments, reason = "the arguments are independent")]
     pub fn touch(
         &mut self,
@@ -215,7 +222,7 @@ impl Memory {
         cost
     }
 
-    /// Adds the cost of `beyond` / 1024 KiB from memory, distributed over the nodes as the touched granules are.
+    /// Add the cost of `beyond` / 1024 KiB from memory, distributed over the nodes as the touched granules are.
     #[allow(clippy::too_many_arguments, reason = "the arguments are independent")]
     fn fetch(
         &mut self,
@@ -250,56 +257,5 @@ impl Memory {
 }
 
 #[cfg(test)]
-mod tests {
-    use schedlab_workload::program::Pattern;
-
-    use super::{Memory, Region, Touch};
-    use crate::machine::{Topology, machine};
-    use crate::physics::Caches;
-
-    #[test]
-    fn the_cost_of_a_touch_depends_on_the_node_and_on_the_cached_part() {
-        let xeon = machine("xeon-e5-2670v3").unwrap();
-        let topology = Topology::new(&xeon);
-        let mut caches = Caches::new(&topology, 256, 30_720, xeon.costs.refill_kib, 300);
-        let (mut memory, mut region) = (Memory::new(2), Region::new(1 << 20));
-        let all_bytes = Touch { offset: 0, bytes: 1 << 20, stride: 64, pattern: Pattern::Sequential };
-        let mut touch = |cpu, now| {
-            memory.touch(
-                &mut region,
-                &all_bytes,
-                cpu,
-                None,
-                &topology,
-                &mut caches,
-                &xeon.costs,
-                (256, 30_720),
-                now,
-            )
-        };
-        // First touch from socket 0: 256 pages; 1024 KiB × 16 ns walked, × 95 ns fetched from the local node.
-        let first = touch(0, 0);
-        assert_eq!((first.pages, first.fault), (256, 256 * 700));
-        assert_eq!((first.work, first.cache, first.remote), (1024 * 16, 1024 * 95, 0));
-        // Again: 256 of 1024 KiB lie in the private caches (of 256), the rest in the shared one: 768 × 40.
-        let again = touch(0, 1_000_000);
-        assert_eq!((again.pages, again.cache, again.remote), (0, 768 * 40, 0));
-        // From the other socket: its caches are cold, and all pages are remote: 95 + 45 per KiB.
-        let far = touch(12, 2_000_000);
-        assert_eq!((far.pages, far.cache, far.remote), (0, 1024 * 95, 1024 * 45));
-    }
-
-    #[test]
-    fn requests_share_the_bandwidth_of_a_node() {
-        let xeon = machine("xeon-e5-2670v3").unwrap();
-        let mut memory = Memory::new(2);
-        // 56000 MiB/s serve 1024 KiB in 1024 × 976563 / 56000 = 17857 ns; one core alone needs 97280.
-        assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 0);
-        for _ in 0..5 {
-            memory.queue(0, 1024, 97_280, &xeon.costs, 0);
-        }
-        // The seventh request waits for 7 × 17857 − 97280.
-        assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 7 * 17_857 - 97_280);
-        assert_eq!(memory.queue(1, 1024, 97_280, &xeon.costs, 0), 0);
-    }
-}
+#[path = "../../tests/unit/physics/memory.rs"]
+mod tests;

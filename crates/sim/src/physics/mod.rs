@@ -6,9 +6,10 @@ mod warmth;
 use schedlab_workload::Plan;
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, FULL, NOBODY};
+use crate::engine::{Engine, FULL};
 use crate::machine::{Machine, Topology};
 use crate::observe::Observer;
+use crate::sched::NOBODY;
 
 pub(crate) use memory::{Memory, PAGE, Region, Touch};
 pub(crate) use warmth::{Caches, Warmth};
@@ -40,7 +41,7 @@ impl Physics {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Updates the speed of a CPU's core after the CPU has become busy or idle.
+    /// Update the speed of a CPU's core after the CPU has become busy or idle.
     #[inline]
     pub(crate) fn smt_changed(&mut self, cpu: usize) {
         if self.topology.threads > 1 {
@@ -48,7 +49,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Sets the speed of each CPU of a core: SMT siblings that are busy at the same time slow each other.
+    /// Set the speed of each CPU of a core: SMT siblings that are busy at the same time slow each other.
     fn retime_core(&mut self, cpu: usize) {
         let core = *self.topology.core_cpus(self.topology.core(cpu));
         let busy = core.iter().filter(|sibling| self.cpus[*sibling].current != NOBODY).count();

@@ -19,9 +19,11 @@ pub(crate) struct Warmth {
     pub cache_inflow: u64,
 }
 
-impl Warmth {
-    pub const COLD: Self =
-        Self { core: u16::MAX, cache: u16::MAX, node: u16::MAX, core_inflow: 0, cache_inflow: 0 };
+impl Default for Warmth {
+    /// A footprint that is in no cache.
+    fn default() -> Self {
+        Self { core: u16::MAX, cache: u16::MAX, node: u16::MAX, core_inflow: 0, cache_inflow: 0 }
+    }
 }
 
 /// Inflow of all caches, with their capacities and refill costs.
@@ -61,14 +63,14 @@ impl Caches {
         }
     }
 
-    /// Adds an inflow of `kib` KiB to a core's caches, of which `from_beyond` KiB were not in its last-level cache.
+    /// Add an inflow of `kib` KiB to a core's caches, of which `from_beyond` KiB were not in its last-level cache.
     #[inline]
     pub fn flow(&mut self, core: usize, cache: usize, kib: u64, from_beyond: u64) {
         self.core_kib[core] += kib;
         self.cache_kib[cache] += from_beyond;
     }
 
-    /// Refills the caches of (core, cache) with a task's footprint of `kib` KiB.
+    /// Refill the caches of (core, cache) with a task's footprint of `kib` KiB.
     ///
     /// Returns the time in ns that the caches and memory of the local node take, and the additional time in ns for data on
     /// another node. `from` returns the distance of the data that is not in the last-level cache.
@@ -106,7 +108,7 @@ impl Caches {
         (local * self.random_percent / 100, remote * self.random_percent / 100)
     }
 
-    /// Returns the warmth of a footprint that leaves a core.
+    /// Return the warmth of a footprint that leaves a core.
     #[inline]
     pub fn leave(&self, core: u16, cache: u16, node: u16) -> Warmth {
         Warmth {
@@ -120,27 +122,5 @@ impl Caches {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Caches, Warmth};
-    use crate::machine::{Distance, Topology, machine};
-
-    #[test]
-    fn a_footprint_cools_by_the_inflow_after_its_run() {
-        // 256 KiB private, 30 MiB shared; refill 40 ns/KiB from the shared cache, 95 from memory, 140 from the other
-        // socket's, × 3 for random access.
-        let xeon = machine("xeon-e5-2670v3").unwrap();
-        let mut caches = Caches::new(&Topology::new(&xeon), 256, 30_720, xeon.costs.refill_kib, 300);
-        // Cold: 16 KiB from local memory: 16 × 95 × 3.
-        assert_eq!(caches.refill(&Warmth::COLD, 16, 0, 0, || Distance::Node), (4560, 0));
-        let left = caches.leave(0, 0, 0);
-        // No inflow: warm.
-        assert_eq!(caches.refill(&left, 16, 0, 0, || Distance::Node), (0, 0));
-        // An inflow of 128 KiB, half of 256, evicts 8 KiB; of these 8 × 128 / 30720 = 0 from the shared cache: 8 × 40 × 3.
-        caches.flow(0, 0, 128, 128);
-        assert_eq!(caches.refill(&left, 16, 0, 0, || Distance::Node), (960, 0));
-        // Another core of the socket: all 16 KiB from the shared cache (16 × 128 / 30720 = 0 lost there).
-        assert_eq!(caches.refill(&left, 16, 1, 0, || Distance::Node), (1920, 0));
-        // The other socket: 16 × 95 × 3 as from memory, and 16 × 45 × 3 more for the distance.
-        assert_eq!(caches.refill(&left, 16, 12, 1, || Distance::Far), (4560, 2160));
-    }
-}
+#[path = "../../tests/unit/physics/warmth.rs"]
+mod tests;

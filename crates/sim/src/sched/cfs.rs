@@ -132,7 +132,7 @@ impl Cfs {
         if ahead <= 0 { -1 } else { i32::from(ahead > virtual_ns(self.wakeup_granularity, other.weight)) }
     }
 
-    /// Places a task that wakes up: not further behind than a latency, or half of it under GENTLE_FAIR_SLEEPERS
+    /// Place a task that wakes up: not further behind than a latency, or half of it under GENTLE_FAIR_SLEEPERS
     /// (`place_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
     #[inline]
     fn place_entity(&self, queue: &Queue, entity: &mut Entity) {
@@ -140,7 +140,7 @@ impl Cfs {
         entity.vruntime = entity.vruntime.max(queue.min_vruntime - credit as i64);
     }
 
-    /// Places a forked task at the virtual time of its parent, and under START_DEBIT at least a slice ahead of the queue
+    /// Place a forked task at the virtual time of its parent, and under START_DEBIT at least a slice ahead of the queue
     /// (`place_entity()` with `initial`, kernel/sched/fair.c, v4.5 to v5.14).
     #[inline]
     fn place_entity_initial(&self, queue: &Queue, weight: u32, parent_vruntime: i64) -> i64 {
@@ -154,7 +154,7 @@ impl Cfs {
         queue.waiting.insert(Waiting { vruntime: all[task as usize].vruntime, task });
     }
 
-    /// Clears the queue's preferences for a task (`clear_buddies()`, kernel/sched/fair.c, v4.5 to v5.14).
+    /// Clear the queue's preferences for a task (`clear_buddies()`, kernel/sched/fair.c, v4.5 to v5.14).
     #[inline]
     fn clear_buddies(queue: &mut Queue, task: TaskIx) {
         for buddy in [&mut queue.last, &mut queue.skip] {
@@ -164,7 +164,7 @@ impl Cfs {
         }
     }
 
-    /// Raises `min_vruntime` to the least virtual time of all tasks (`update_min_vruntime()`, kernel/sched/fair.c, v4.5 to
+    /// Raise `min_vruntime` to the least virtual time of all tasks (`update_min_vruntime()`, kernel/sched/fair.c, v4.5 to
     /// v5.14).
     #[inline]
     fn update_min_vruntime(queue: &mut Queue, all: &[Entity]) {
@@ -178,8 +178,8 @@ impl Cfs {
         queue.min_vruntime = queue.min_vruntime.max(least);
     }
 
-    /// Return the next task of a queue with a preempted task or a task that has yielded: the preempted one, or the second if
-    /// the first has yielded, unless `first` is too far behind (`pick_next_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
+    /// Return the next task of a queue that prefers a preempted task or has a task that yielded. The preempted task is next,
+    /// or the second task if the first has yielded, unless `first` is too far behind (`pick_next_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
     #[cold]
     #[inline(never)]
     fn pick_next_buddy(&self, queue: &Queue, all: &[Entity], first: TaskIx) -> TaskIx {
@@ -221,8 +221,6 @@ impl Policy for Cfs {
         }
         all[child as usize].vruntime = vruntime - queue.min_vruntime;
     }
-
-    fn exit(&self, _: &mut [Entity], _: TaskIx, _: TaskIx) {}
 
     #[inline]
     fn detach(&self, from: &Queue, entity: &mut Entity) {
@@ -376,3 +374,7 @@ impl Policy for Cfs {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/sched/cfs.rs"]
+mod tests;

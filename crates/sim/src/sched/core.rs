@@ -1,15 +1,15 @@
 //! Wake-ups, preemption and blocking.
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, TaskIx};
+use crate::sched::{Enqueue, NOBODY, TaskIx};
 use crate::tasks::{Class, State};
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Makes a sleeping or blocked task runnable on behalf of `cpu`; `sync`: the waker is about to sleep
+    /// Make a sleeping or blocked task runnable on behalf of `cpu`; `sync`: the waker is about to sleep
     /// (`try_to_wake_up()`, kernel/sched/core.c, v4.5 to v6.12).
     pub(crate) fn try_to_wake_up(&mut self, cpu: usize, task: TaskIx, sync: bool) {
         let state = self.tasks[task].state;
@@ -41,13 +41,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.check_preempt_inline(cpu, target, task);
     }
 
-    /// Counts a migration and reports it to the observer.
+    /// Count a migration and report it to the observer.
     pub(crate) fn note_move(&mut self, task: TaskIx, from: usize, to: usize) {
         self.tasks[task].migrations += 1;
         self.records.observer.migrated(self.time.now, task, from, to);
     }
 
-    /// Waits for a runqueue's lock, then holds it for `lock_hold` ns. Waiters get the lock in the order of their arrival.
+    /// Wait for a runqueue's lock, then hold it for `lock_hold` ns. Waiters get the lock in the order of their arrival.
     #[inline]
     pub(crate) fn lock_queue(&mut self, cpu: usize, queue: usize) {
         let clock = self.cpus[cpu].clock;
@@ -59,7 +59,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[queue].lock_free_at = self.cpus[cpu].clock + Ns::from(self.costs.lock_hold);
     }
 
-    /// Puts a task on a CPU's queue.
+    /// Put a task on a CPU's queue.
     #[inline(never)]
     pub(crate) fn activate_task(&mut self, cpu: usize, task: TaskIx, how: Enqueue) {
         self.activate_task_inline(cpu, task, how);
@@ -80,7 +80,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rq.add_nr_running(cpu, self.topology);
     }
 
-    /// Lets a task that `cpu` has put on the queue of `target` preempt the current task there, if it should
+    /// Let a task that `cpu` has put on the queue of `target` preempt the current task there, if it should
     /// (`check_preempt_curr()`, kernel/sched/core.c, v4.5 to v5.14; `wakeup_preempt()` in v6.12).
     #[inline(never)]
     pub(crate) fn check_preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
@@ -120,7 +120,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn resume_ticks(&mut self, cpu: usize) {
         let cpu_state = &mut self.cpus[cpu];
         if cpu_state.tick_at <= self.time.now {
-            cpu_state.tick_at = crate::engine::next_tick(cpu_state.tick_at, self.time.now, self.time.tick_ns);
+            cpu_state.tick_at = self.time.next_tick(cpu_state.tick_at, self.time.now);
         }
         self.rekey(cpu);
     }
@@ -146,7 +146,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Wakes an idle CPU for a task that `cpu` has just put on its queue.
+    /// Wake an idle CPU for a task that `cpu` has just put on its queue.
     fn start_idle(&mut self, cpu: usize, target: usize) {
         let distance = self.topology.distance(cpu, target);
         let mwait = self.world.machine.mwait;
@@ -155,7 +155,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.start_idle_at(target, self.cpus[cpu].clock + latency);
     }
 
-    /// Wakes an idle CPU at `at`, so that it leaves its idle state and schedules.
+    /// Wake an idle CPU at `at`, so that it leaves its idle state and schedules.
     pub(crate) fn start_idle_at(&mut self, target: usize, at: Ns) {
         let at = at.min(self.time.horizon.max(self.time.now));
         if self.cpus[target].clock < at {
@@ -171,7 +171,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rekey(target);
     }
 
-    /// Takes the current task off a CPU: it sleeps (`State::Sleeping`), waits (`State::Blocked`) or ends (`State::Dead`).
+    /// Take the current task off a CPU: it sleeps (`State::Sleeping`), waits (`State::Blocked`) or ends (`State::Dead`).
     /// The CPU has no current task until it schedules.
     #[inline(never)]
     pub(crate) fn block(&mut self, cpu: usize, state: State) {
@@ -202,13 +202,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].current = NOBODY;
     }
 
-    /// Records the cache contents that a task leaves behind.
+    /// Record the cache contents that a task leaves behind.
     pub(crate) fn leave_core(&mut self, cpu: usize, task: TaskIx) {
         let place = self.topology.places[cpu];
         self.tasks[task].warmth = self.physics.caches.leave(place.core, place.cache, place.node);
     }
 
-    /// Adds the current task's user time to the task's total.
+    /// Add the current task's user time to the task's total.
     pub(crate) fn save_user(&mut self, cpu: usize) {
         let cpu_state = &mut self.cpus[cpu];
         if cpu_state.current != NOBODY {
@@ -216,7 +216,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Changes the class of the current task of a CPU.
+    /// Change the class of the current task of a CPU.
     pub(crate) fn set_class(&mut self, cpu: usize, class: Class) {
         self.update_curr(cpu);
         let task = self.cpus[cpu].current;

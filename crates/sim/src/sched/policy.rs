@@ -62,52 +62,54 @@ pub trait Policy: Sized {
         0
     }
 
-    /// Notes that a CPU leaves idle, so that its next context switch is from the idle task.
+    /// Note that a CPU leaves idle, so that its next context switch is from the idle task.
     #[inline(always)]
     fn leave_idle(_: &mut Self::Queue) {}
 
-    /// Notes that a context switch of a queue's CPU lasts from `from` to `to`. Returns the time that it takes after `to`.
+    /// Note that a context switch of a queue's CPU lasts from `from` to `to`. Return the time that it takes after `to`.
     /// `mmdrop_ns` is the cost of dropping the reference to an address space.
     #[inline(always)]
     fn context_switch(&self, _: &mut Self::Queue, _from: Ns, _to: Ns, _mmdrop_ns: u32) -> Ns {
         0
     }
 
-    /// Creates a policy with the tunables' values at boot.
+    /// Create a policy with the tunables' values at boot.
     fn new(kernel: &Kernel, tunables: &Tunables, setting: Setting) -> Self;
 
-    /// Reads the tunables again after a change.
+    /// Read the tunables again after a change.
     fn retune(&mut self, tunables: &Tunables);
 
-    /// Creates the entity of a new task. `slice_ns` is the slice of the task's attributes, if they have one.
+    /// Create the entity of a new task. `slice_ns` is the slice of the task's attributes, if they have one.
     fn entity(&self, weight: u32, nice: i32, slice_ns: Option<Ns>) -> Self::Entity;
 
-    /// Initialises a forked child. `parent` is current on `queue` if it is an ordinary task.
+    /// Initialise a forked child. `parent` is current on `queue` if it is an ordinary task.
     fn task_fork(
         &self,
-        queue: &Self::Queue,
-        all: &mut [Self::Entity],
-        parent: Option<TaskIx>,
-        child: TaskIx,
-        now: Ns,
-    );
+        _queue: &Self::Queue,
+        _all: &mut [Self::Entity],
+        _parent: Option<TaskIx>,
+        _child: TaskIx,
+        _now: Ns,
+    ) {
+    }
 
-    /// Updates `parent` when its child ends.
-    fn exit(&self, all: &mut [Self::Entity], parent: TaskIx, child: TaskIx);
+    /// Update `parent` when its child ends.
+    fn exit(&self, _all: &mut [Self::Entity], _parent: TaskIx, _child: TaskIx) {}
 
-    /// Prepares a sleeping task for another CPU's queue; `from` is the queue of its previous CPU.
-    fn detach(&self, from: &Self::Queue, entity: &mut Self::Entity);
+    /// Prepare a sleeping task for another CPU's queue; `from` is the queue of its previous CPU.
+    #[inline(always)]
+    fn detach(&self, _from: &Self::Queue, _entity: &mut Self::Entity) {}
 
-    /// Adds a task that becomes runnable to the waiting tasks.
+    /// Add a task that becomes runnable to the waiting tasks.
     fn enqueue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, how: Enqueue, now: Ns);
 
-    /// Removes a waiting task that balancing moves to another queue.
+    /// Remove a waiting task that balancing moves to another queue.
     fn dequeue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// Removes the current task, which ends or leaves for another queue.
+    /// Remove the current task, which ends or leaves for another queue.
     fn block(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// Puts the current task to sleep. Under delayed dequeue it may stay in the queue, where it competes but cannot run.
+    /// Put the current task to sleep. Under delayed dequeue it may stay in the queue, where it competes but cannot run.
     fn sleep(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns) {
         self.block(queue, all, task, now);
     }
@@ -117,10 +119,10 @@ pub trait Policy: Sized {
         false
     }
 
-    /// Adds the current task, which a real-time task preempts, to the waiting tasks.
+    /// Add the current task, which a real-time task preempts, to the waiting tasks.
     fn put_prev_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// Chooses the next task and makes it current. `previous` is the current task if it is still runnable; it waits again
+    /// Choose the next task and make it current. `previous` is the current task if it is still runnable; it waits again
     /// if another task is chosen.
     fn pick_next_task(
         &self,
@@ -130,12 +132,12 @@ pub trait Policy: Sized {
         now: Ns,
     ) -> Option<TaskIx>;
 
-    /// Charges `ns` of run time to the current task. Returns whether the CPU should reschedule (`update_curr()`,
+    /// Charge `ns` of run time to the current task. Return whether the CPU should reschedule (`update_curr()`,
     /// kernel/sched/fair.c, v4.5 to v6.12).
     fn update_curr(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, ns: Ns)
     -> bool;
 
-    /// Handles a tick (`task_tick_fair()`, kernel/sched/fair.c, v4.5 to v6.12). Returns whether the CPU should reschedule.
+    /// Handle a tick (`task_tick_fair()`, kernel/sched/fair.c, v4.5 to v6.12). Return whether the CPU should reschedule.
     fn task_tick(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns) -> bool;
 
     /// Whether a task that has just been enqueued preempts the current one (`check_preempt_wakeup()`,
@@ -148,7 +150,7 @@ pub trait Policy: Sized {
         woken: TaskIx,
     ) -> bool;
 
-    /// Lets the current task yield.
+    /// Let the current task yield.
     fn yield_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns);
 
     /// Sum of the weights of the queue's tasks, the current one included.
@@ -157,12 +159,15 @@ pub trait Policy: Sized {
     /// Weight of a task.
     fn weight(entity: &Self::Entity) -> u32;
 
-    /// Calls `visit` for each waiting task in the policy's order, until `visit` returns `false`.
+    /// Call `visit` for each waiting task in the policy's order, until `visit` returns `false`.
     fn waiting(queue: &Self::Queue, visit: impl FnMut(TaskIx) -> bool);
 
     /// Whether the queue prefers a task as the next (the kernel's buddies). Balancing treats such a task as cache-hot.
-    fn preferred(queue: &Self::Queue, task: TaskIx) -> bool;
+    #[inline(always)]
+    fn preferred(_queue: &Self::Queue, _task: TaskIx) -> bool {
+        false
+    }
 
-    /// Panics if the queue's sums or order are wrong. Used by the invariant checker.
+    /// Panic if the queue's sums or order are wrong. Used by the invariant checker.
     fn verify(queue: &Self::Queue, all: &[Self::Entity], current: Option<TaskIx>);
 }

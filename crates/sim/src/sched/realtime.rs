@@ -9,7 +9,7 @@ pub struct Realtime {
 }
 
 impl Realtime {
-    /// Inserts a task behind others of its priority, or before them if it was preempted and keeps its turn.
+    /// Insert a task behind others of its priority, or before them if it was preempted and keeps its turn.
     pub fn insert(&mut self, priority: u8, task: TaskIx, keeps_turn: bool) {
         let before = |other: &(u8, TaskIx)| if keeps_turn { other.0 > priority } else { other.0 >= priority };
         let place = self.waiting.partition_point(before);
@@ -22,7 +22,7 @@ impl Realtime {
         self.waiting.first().map(|waiting| waiting.0)
     }
 
-    /// Removes and returns the first task.
+    /// Remove and return the first task.
     pub fn pop(&mut self) -> Option<TaskIx> {
         (!self.waiting.is_empty()).then(|| self.waiting.remove(0).1)
     }
@@ -35,17 +35,5 @@ impl Realtime {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Realtime;
-
-    #[test]
-    fn higher_priorities_run_first_and_equal_priorities_take_turns() {
-        let mut queue = Realtime::default();
-        for (priority, task) in [(5, 1), (9, 2), (5, 3)] {
-            queue.insert(priority, task, false);
-        }
-        queue.insert(5, 4, true);
-        assert_eq!(queue.highest(), Some(9));
-        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [2, 4, 1, 3]);
-    }
-}
+#[path = "../../tests/unit/sched/realtime.rs"]
+mod tests;

@@ -129,7 +129,7 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// Stores a task's entity; `task` is an index in use or the next new one.
+    /// Store a task's entity; `task` is an index in use or the next new one.
     pub fn set_entity(&mut self, task: TaskIx, entity: P::Entity) {
         self.sums.note_weight(P::weight(&entity));
         match self.entities.get_mut(task as usize) {
@@ -144,13 +144,13 @@ impl<P: Policy> Runqueues<P> {
         P::weight(&self.entities[task as usize]).into()
     }
 
-    /// Puts an ordinary task on a CPU's queue.
+    /// Put an ordinary task on a CPU's queue.
     #[inline(always)]
     pub fn enqueue(&mut self, cpu: usize, task: TaskIx, how: Enqueue, now: Ns) {
         self.policy.enqueue(&mut self.queues[cpu], &mut self.entities, task, how, now);
     }
 
-    /// Takes a waiting ordinary task off its CPU's queue, to be enqueued on another CPU (`detach_task()`).
+    /// Take a waiting ordinary task off its CPU's queue, to be enqueued on another CPU (`detach_task()`).
     #[inline]
     pub fn detach_task(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.dequeue(&mut self.queues[cpu], &mut self.entities, task, now);
@@ -169,13 +169,13 @@ impl<P: Policy> Runqueues<P> {
         self.policy.sleep(&mut self.queues[cpu], &mut self.entities, task, now);
     }
 
-    /// Makes the virtual time of a task that is on no queue independent of the queue of `cpu`, which it has left.
+    /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which it has left.
     #[inline]
     pub fn detach(&mut self, cpu: usize, task: TaskIx) {
         self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
     }
 
-    /// Updates the load of a CPU and of its cache. Returns the cache's sum.
+    /// Update the load of a CPU and of its cache. Return the cache's sum.
     #[inline(always)]
     pub fn update_load(&mut self, cpu: usize) -> &mut Sum {
         let load = P::load(&self.queues[cpu]);
@@ -185,7 +185,7 @@ impl<P: Policy> Runqueues<P> {
         sum
     }
 
-    /// Counts a task that has been enqueued on a CPU (`add_nr_running()`, kernel/sched/sched.h, v4.5 to v6.12).
+    /// Count a task that has been enqueued on a CPU (`add_nr_running()`, kernel/sched/sched.h, v4.5 to v6.12).
     #[inline]
     pub fn add_nr_running(&mut self, cpu: usize, topology: &Topology) {
         self.nr_running[cpu] += 1;
@@ -202,7 +202,7 @@ impl<P: Policy> Runqueues<P> {
         self.overload |= number == 2 && self.housekeeping.contains(cpu);
     }
 
-    /// Counts a task that has left the queue of a CPU (`sub_nr_running()`, kernel/sched/sched.h, v4.5 to v6.12). The CPU is
+    /// Count a task that has left the queue of a CPU (`sub_nr_running()`, kernel/sched/sched.h, v4.5 to v6.12). The CPU is
     /// marked idle later, after new-idle balancing.
     #[inline]
     pub fn sub_nr_running(&mut self, cpu: usize) {
@@ -222,7 +222,7 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// Marks a CPU as idle.
+    /// Mark a CPU as idle.
     pub fn mark_idle(&mut self, cpu: usize, topology: &Topology) {
         self.idle.insert(cpu);
         if topology.threads > 1 {
@@ -239,7 +239,7 @@ impl<P: Policy> Runqueues<P> {
         if topology.threads > 1 { &self.idle_cores } else { &self.idle }
     }
 
-    /// Panics if a cache's sum differs from the sum over its CPUs.
+    /// Panic if a cache's sum differs from the sum over its CPUs.
     #[cfg(any(debug_assertions, feature = "check"))]
     pub fn verify_sums(&self, topology: &Topology) {
         let mut caches = vec![Sum::default(); self.sums.caches.len()];

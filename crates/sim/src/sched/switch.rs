@@ -1,24 +1,24 @@
 //! Choice of the next task of a CPU, and the context switch to it.
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY, Segment};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
 use crate::observe::TaskReport;
-use crate::sched::TaskIx;
-use crate::tasks::State;
+use crate::sched::{NOBODY, TaskIx};
+use crate::tasks::{Segment, State};
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Chooses the next task of a CPU and switches to it (`__schedule()`, kernel/sched/core.c, v4.5 to v6.12). The CPU's
+    /// Choose the next task of a CPU and switch to it (`__schedule()`, kernel/sched/core.c, v4.5 to v6.12). The CPU's
     /// clock has been settled.
     pub(crate) fn schedule(&mut self, cpu: usize) {
         let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
         self.cpus[cpu].need_resched = false;
         self.book(cpu, Account::Switch, self.costs.schedule);
         if self.stats.on {
-            self.stats_schedule(cpu);
+            self.stats_queue(cpu, |counts| &mut counts.sched_count);
         }
         if previous != NOBODY {
             self.update_curr(cpu);
@@ -40,7 +40,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Chooses the next task of a CPU (`pick_next_task()`, kernel/sched/core.c, v4.5 to v6.12). `previous` is the current
+    /// Choose the next task of a CPU (`pick_next_task()`, kernel/sched/core.c, v4.5 to v6.12). `previous` is the current
     /// task if it is still runnable, else [`NOBODY`]; it goes back to its queue if another task is chosen.
     #[inline(always)]
     fn pick_next_task(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
@@ -89,7 +89,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].realtime.pop()
     }
 
-    /// Switches a CPU from `previous`, or from idle if it is [`NOBODY`], to `next`. `began` is the time at which schedule()
+    /// Switch a CPU from `previous`, or from idle if it is [`NOBODY`], to `next`. `began` is the time at which schedule()
     /// began.
     fn switch_to(&mut self, cpu: usize, previous: TaskIx, next: TaskIx, began: Ns) {
         self.records.counters.switches += 1;
@@ -159,7 +159,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn go_idle(&mut self, cpu: usize) {
         self.records.counters.switches += 1;
         if self.stats.on {
-            self.stats_idle(cpu);
+            self.stats_queue(cpu, |counts| &mut counts.sched_goidle);
         }
         let cpu_state = &mut self.cpus[cpu];
         cpu_state.current = NOBODY;
@@ -170,7 +170,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.smt_changed(cpu);
     }
 
-    /// Ends a CPU's idleness: updates the average idle time and restarts the tick.
+    /// End a CPU's idleness: update the average idle time and restart the tick.
     pub(crate) fn leave_idle(&mut self, cpu: usize) {
         P::leave_idle(&mut self.rq.queues[cpu]);
         let cpu_state = &mut self.cpus[cpu];
@@ -181,8 +181,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             (cpu_state.avg_idle as i64 + (idled as i64 - cpu_state.avg_idle as i64) / 8) as Ns;
         cpu_state.avg_idle = cpu_state.avg_idle.min(2 * cpu_state.max_idle_balance_cost);
         if cpu_state.tick_at <= cpu_state.clock {
-            cpu_state.tick_at =
-                crate::engine::next_tick(cpu_state.tick_at, cpu_state.clock, self.time.tick_ns);
+            cpu_state.tick_at = self.time.next_tick(cpu_state.tick_at, cpu_state.clock);
         }
     }
 }

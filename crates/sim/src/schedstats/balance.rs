@@ -27,7 +27,7 @@ pub(crate) struct Look {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Counts a finished pass. `imbalance` is the load and the number of tasks that it tried to move.
+    /// Count a finished pass. `imbalance` is the load and the number of tasks that it tried to move.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_pass(&mut self, look: Look, counts: &Balancing, imbalance: (u64, u64)) {
@@ -42,7 +42,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         passes.lb_imbalance_task += imbalance.1;
     }
 
-    /// Counts a pass that another CPU of the group is responsible for. The kernel counts it as balanced.
+    /// Count a pass that another CPU of the group is responsible for. The kernel counts it as balanced.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_declined(&mut self, look: Look) {
@@ -52,7 +52,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         passes.lb_balanced += 1;
     }
 
-    /// Counts a waiting task that a pass moves from `source` to its CPU.
+    /// Count a waiting task that a pass moves from `source` to its CPU.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_pull(&mut self, look: Look, source: usize, task: TaskIx, hot: bool) {
@@ -68,7 +68,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats_enqueue(look.payer, task);
     }
 
-    /// Counts the tasks that a pass has examined and not moved.
+    /// Count the tasks that a pass has examined and not moved.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_refused(&mut self, payer: usize) {
@@ -84,7 +84,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats.refused = refused;
     }
 
-    /// Counts active balancing after a pass that moved no task. `pushed`: the running task was moved. The kernel counts the
+    /// Count active balancing after a pass that moved no task. `pushed`: the running task was moved. The kernel counts the
     /// pass as failed in either case.
     #[cold]
     #[inline(never)]

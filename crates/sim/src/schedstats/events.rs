@@ -1,15 +1,15 @@
 //! Statistics of wake-ups, switches and sleeps. Callers test [`super::Schedstats::on`] first; these functions are never inlined.
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY};
+use crate::engine::Engine;
 use crate::observe::Observer;
-use crate::sched::TaskIx;
-use crate::schedstats::Line;
+use crate::sched::{NOBODY, TaskIx};
+use crate::schedstats::{CpuCounts, Line};
 use crate::tasks::State;
 use crate::time::{NEVER, Ns};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Counts a wake-up by `cpu` onto `target`'s queue (`ttwu_stat()`, then the enqueueing).
+    /// Count a wake-up by `cpu` onto `target`'s queue (`ttwu_stat()`, then the enqueueing).
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_wake(
@@ -45,7 +45,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             .find(|level| self.balance.domains.domain(cpu, *level).span.contains(other))
     }
 
-    /// Counts a wake-up that considered pulling a task from `previous` to the waker's CPU (`wake_affine()`).
+    /// Count a wake-up that considered pulling a task from `previous` to the waker's CPU (`wake_affine()`).
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_affine(&mut self, cpu: usize, task: TaskIx, previous: usize, pulled: bool) {
@@ -59,7 +59,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Counts the enqueueing of a task that is not migrating: its sleep ends and its wait begins.
+    /// Count the enqueueing of a task that is not migrating: its sleep ends and its wait begins.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_enqueue(&mut self, payer: usize, task: TaskIx) {
@@ -81,31 +81,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Counts a call of `schedule()`.
+    /// Add 1 to a counter of a CPU's runqueue.
     #[cold]
     #[inline(never)]
-    pub(crate) fn stats_schedule(&mut self, cpu: usize) {
+    pub(crate) fn stats_queue(&mut self, cpu: usize, counter: impl FnOnce(&mut CpuCounts) -> &mut u64) {
         self.stats_update(cpu, Line::Queue(cpu));
-        self.stats.queues[cpu].counts.sched_count += 1;
+        *counter(&mut self.stats.queues[cpu].counts) += 1;
     }
 
-    /// Counts a call of `sched_yield()`.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn stats_yield(&mut self, cpu: usize) {
-        self.stats_update(cpu, Line::Queue(cpu));
-        self.stats.queues[cpu].counts.yld_count += 1;
-    }
-
-    /// Counts a switch to idle.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn stats_idle(&mut self, cpu: usize) {
-        self.stats_update(cpu, Line::Queue(cpu));
-        self.stats.queues[cpu].counts.sched_goidle += 1;
-    }
-
-    /// Counts a switch to a task. The previous task, if any, returns to its queue. Run delay, run time and the number of runs are
+    /// Count a switch to a task. The previous task, if any, returns to its queue. Run delay, run time and the number of runs are
     /// part of the cost of a switch: kernels always count them (`sched_info_switch()`).
     #[cold]
     #[inline(never)]
@@ -131,7 +115,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         queue.arrived = at;
     }
 
-    /// Counts the departure of a task that was on a CPU's queue `since`. Another CPU that moves the task pays for the update.
+    /// Count the departure of a task that was on a CPU's queue `since`. Another CPU that moves the task pays for the update.
     pub(super) fn stats_left_queue(&mut self, payer: usize, cpu: usize, since: Ns, at: Ns) {
         let queue = &mut self.stats.queues[cpu];
         queue.writer = payer as u16;
@@ -140,7 +124,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Counts the run time of a CPU's current task up to the CPU's clock.
+    /// Count the run time of a CPU's current task up to the CPU's clock.
     fn stats_depart(&mut self, cpu: usize) {
         let at = self.cpus[cpu].clock;
         let queue = &mut self.stats.queues[cpu];
@@ -151,7 +135,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Counts that the current task of a CPU sleeps, waits for another task, or exits.
+    /// Count that the current task of a CPU sleeps, waits for another task, or exits.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_block(&mut self, cpu: usize, task: TaskIx, state: State) {
@@ -164,7 +148,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats.task(task).sleeps_since = at;
     }
 
-    /// Counts that the current task of a CPU moves to another CPU's queue.
+    /// Count that the current task of a CPU moves to another CPU's queue.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_take(&mut self, cpu: usize, task: TaskIx) {

@@ -96,6 +96,9 @@ pub(crate) struct Schedstats {
 }
 
 impl Schedstats {
+    /// Size of a task's entry.
+    pub const TASK_BYTES: u64 = size_of::<Task>() as u64;
+
     /// Statistics of a machine whose CPUs have these numbers of domains.
     pub fn new(on: bool, levels: impl Iterator<Item = usize>) -> Self {
         let mut stats = Self::default();
@@ -122,7 +125,7 @@ impl Schedstats {
         }
     }
 
-    /// Forgets the begin of current waits and sleeps, whose ends will not be counted.
+    /// Forget the begin of current waits and sleeps, whose ends will not be counted.
     fn turn_off(&mut self) {
         self.on = false;
         self.throughout = false;
@@ -140,7 +143,7 @@ impl Schedstats {
         &mut self.tasks[at]
     }
 
-    /// Takes the counters of a task and resets its entry.
+    /// Take the counters of a task and reset its entry.
     pub fn take_task(&mut self, task: usize) -> Option<TaskCounts> {
         let removed = std::mem::take(self.tasks.get_mut(task)?);
         (removed.writer != UNWRITTEN).then_some(removed.counts)
@@ -160,7 +163,7 @@ impl Schedstats {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Applies the switch after tunables have changed.
+    /// Apply the switch after tunables have changed.
     pub(crate) fn stats_retuned(&mut self) {
         match (self.stats.on, self.tunables.on(Tunable::Schedstats)) {
             (false, true) => self.stats.turn_on(self.balance.domains.of_cpu.iter().map(Vec::len)),
@@ -169,7 +172,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Charges a CPU for the update of a line.
+    /// Charge a CPU for the update of a line.
     fn stats_update(&mut self, payer: usize, line: Line) {
         let writer = match line {
             Line::Queue(cpu) => &mut self.stats.queues[cpu].writer,

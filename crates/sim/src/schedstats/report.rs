@@ -214,7 +214,7 @@ impl TaskReport {
     }
 }
 
-/// Appends a line. Times are in milliseconds with six decimals.
+/// Append a line. Times are in milliseconds with six decimals.
 fn entry(text: &mut String, label: &str, value: u64, time: bool) {
     let _ = if time {
         writeln!(text, "{label:<45}:{:>14}.{:06}", value / 1_000_000, value % 1_000_000)
@@ -251,17 +251,5 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::bitmap;
-    use crate::machine::CpuMask;
-
-    #[test]
-    fn bitmaps_are_as_wide_as_the_machine_with_a_comma_every_32_cpus() {
-        // 48 CPUs: 16 bits in the upper word, so four digits; 34: two bits, so one.
-        let span: CpuMask = (0..4).collect();
-        assert_eq!(bitmap(&span, 48), "0000,0000000f");
-        assert_eq!(bitmap(&span, 4), "f");
-        assert_eq!(bitmap(&[33, 5].into_iter().collect(), 34), "2,00000020");
-        assert_eq!(bitmap(&CpuMask::EMPTY, 64), "00000000,00000000");
-    }
-}
+#[path = "../../tests/unit/schedstats/report.rs"]
+mod tests;

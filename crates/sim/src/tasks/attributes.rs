@@ -8,7 +8,7 @@ use crate::ledger::Account;
 use crate::machine::CpuMask;
 use crate::observe::Observer;
 use crate::sched::{Enqueue, TaskIx, weight};
-use crate::tasks::exec::Begun;
+use crate::tasks::exec::Progress;
 use crate::tasks::{Class, Task};
 use crate::time::Ns;
 
@@ -62,22 +62,22 @@ impl TaskSettings {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Begins [`schedlab_workload::Step::Set`]: changes the attributes, and reports where the task goes.
-    pub(super) fn begin_set(&mut self, cpu: usize, task: TaskIx, number: u32) -> Begun {
+    /// Begin [`schedlab_workload::Step::Set`]: change the attributes, and report where the task goes.
+    pub(super) fn begin_set(&mut self, cpu: usize, task: TaskIx, number: u32) -> Progress {
         let wanted = self.tasks.cursors[task as usize].attributes(number);
         self.book(cpu, Account::Syscall, self.costs.syscall);
         match self.change(task, wanted) {
-            Err(reason) => Begun::Failed(reason),
-            Ok(false) if self.tasks.allowed(task).contains(cpu) => Begun::Done,
+            Err(reason) => Progress::Failed(reason),
+            Ok(false) if self.tasks.allowed(task).contains(cpu) => Progress::Done,
             Ok(requeued) => {
                 let allowed = *self.tasks.allowed(task);
                 let target = if allowed.contains(cpu) { Some(cpu) } else { allowed.lowest() };
-                Begun::Changed { target: target.unwrap_or(cpu) as u16, requeued }
+                Progress::Changed { target: target.unwrap_or(cpu) as u16, requeued }
             }
         }
     }
 
-    /// Stores the new attributes and returns whether the task must be queued anew.
+    /// Store the new attributes and return whether the task must be queued anew.
     ///
     /// The new class is in [`Task::next_class`] until [`Engine::change_current`] queues the task.
     fn change(&mut self, task: TaskIx, wanted: &Wanted) -> Result<bool, String> {
@@ -127,7 +127,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Moves the current task of a CPU to `target`, and queues it by its new attributes if `requeued`.
+    /// Move the current task of a CPU to `target`, and queue it by its new attributes if `requeued`.
     pub(super) fn change_current(&mut self, cpu: usize, target: usize, requeued: bool) {
         let task = self.cpus[cpu].current;
         if !requeued {

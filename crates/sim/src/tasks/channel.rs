@@ -28,9 +28,9 @@ const TCP_BYTES: u64 = 262_144;
 #[derive(Debug, Clone, Copy)]
 struct Run {
     cpu: u16,
-    bytes: u64,
+    bytes: u32,
     /// Capacity that the bytes occupy.
-    charge: u64,
+    charge: u32,
 }
 
 /// One direction of a channel.
@@ -49,6 +49,9 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// Size of the queue of a Unix socket that is full of small messages: 278 entries, in a buffer of the next power of two.
+    pub const QUEUE_BYTES: u64 = 512 * size_of::<Run>() as u64;
+
     pub fn new(kind: ChannelKind) -> Self {
         Self {
             kind,
@@ -102,9 +105,10 @@ impl Flow {
         }
     }
 
-    /// Writes `bytes` from a CPU; returns `false` if a datagram is lost.
+    /// Write `bytes` from a CPU; return `false` if a datagram is lost.
     pub fn push(&mut self, bytes: u64, cpu: usize) -> bool {
         let charge = self.charge(bytes);
+        debug_assert!(bytes <= self.room(bytes), "only bytes that fit are written");
         if self.kind == ChannelKind::Udp && self.used + charge > self.capacity() {
             return false;
         }
@@ -113,10 +117,11 @@ impl Flow {
         let merges = matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp);
         match self.runs.back_mut() {
             Some(last) if merges && usize::from(last.cpu) == cpu => {
-                last.bytes += bytes;
-                last.charge += charge;
+                last.bytes += bytes as u32;
+                last.charge += charge as u32;
             }
-            _ => self.runs.push_back(Run { cpu: cpu as u16, bytes, charge }),
+            // The capacities of all kinds are below 2³².
+            _ => self.runs.push_back(Run { cpu: cpu as u16, bytes: bytes as u32, charge: charge as u32 }),
         }
         true
     }
@@ -125,7 +130,7 @@ impl Flow {
     #[inline]
     pub fn readable(&self, bytes: u64) -> u64 {
         match self.kind {
-            ChannelKind::Udp => self.runs.front().map_or(0, |run| run.bytes.min(bytes)),
+            ChannelKind::Udp => self.runs.front().map_or(0, |run| bytes.min(run.bytes.into())),
             _ => self.bytes.min(bytes),
         }
     }
@@ -142,30 +147,30 @@ impl Flow {
         self.runs.front().map(|run| run.cpu.into())
     }
 
-    /// Reads at most `bytes`, or one datagram, whose rest is lost; returns the number of bytes read.
+    /// Read at most `bytes`, or one datagram, whose rest is lost; return the number of bytes read.
     pub fn take(&mut self, bytes: u64) -> u64 {
         if self.kind == ChannelKind::Udp {
             let Some(run) = self.runs.pop_front() else { return 0 };
-            self.bytes -= run.bytes;
-            self.used -= run.charge;
-            return run.bytes.min(bytes);
+            self.bytes -= u64::from(run.bytes);
+            self.used -= u64::from(run.charge);
+            return bytes.min(run.bytes.into());
         }
         let mut left = bytes.min(self.bytes);
         let taken = left;
         self.bytes -= left;
         while left > 0 {
             let Some(run) = self.runs.front_mut() else { break };
-            if run.bytes > left {
-                run.bytes -= left;
+            if u64::from(run.bytes) > left {
+                run.bytes -= left as u32;
                 // A socket's message frees its space when the whole message has been read, a stream's bytes at once.
                 if matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp) {
-                    run.charge -= left;
+                    run.charge -= left as u32;
                     self.used -= left;
                 }
                 break;
             }
-            left -= run.bytes;
-            self.used -= run.charge;
+            left -= u64::from(run.bytes);
+            self.used -= u64::from(run.charge);
             self.runs.pop_front();
         }
         taken
@@ -185,66 +190,5 @@ impl Flow {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use schedlab_workload::program::ChannelKind;
-
-    use super::Flow;
-
-    #[test]
-    fn a_pipe_is_full_at_sixteen_pages_and_keeps_small_writes_whole() {
-        let mut pipe = Flow::new(ChannelKind::Pipe);
-        assert_eq!(pipe.room(100_000), 65_536);
-        pipe.push(65_500, 0);
-        assert_eq!((pipe.room(36), pipe.room(37), pipe.room(5000)), (36, 0, 36));
-        pipe.take(4000);
-        assert!(!pipe.wakes_writer());
-        pipe.take(96);
-        assert!(pipe.wakes_writer());
-    }
-
-    #[test]
-    fn a_unix_socket_counts_the_kernels_structures() {
-        let mut socket = Flow::new(ChannelKind::Unix);
-        // Messages of 100 bytes occupy 768 each: 212992 / 768 = 277.3, so the 278th fills it.
-        let sent = (0..).take_while(|_| socket.room(100) == 100 && socket.push(100, 0)).count();
-        assert_eq!(sent, 278);
-        // A writer is woken when three quarters are free: 208 messages read leave 70 × 768 = 53760 > 53248 in use.
-        for _ in 0..208 {
-            assert_eq!(socket.take(100), 100);
-        }
-        assert!(!socket.wakes_writer());
-        socket.take(100);
-        assert!(socket.wakes_writer());
-    }
-
-    #[test]
-    fn a_full_udp_buffer_loses_datagrams() {
-        let mut socket = Flow::new(ChannelKind::Udp);
-        let accepted = (0..300).filter(|_| socket.push(1, 0)).count();
-        assert_eq!(accepted, 277);
-        assert_eq!(socket.take(10), 1);
-        assert!(socket.push(1, 0));
-    }
-
-    proptest! {
-        #[test]
-        fn all_sent_bytes_are_received(writes in prop::collection::vec((1u64..9000, 0usize..4, 1u64..9000), 1..60)) {
-            for kind in [ChannelKind::Pipe, ChannelKind::Unix, ChannelKind::Tcp] {
-                let mut flow = Flow::new(kind);
-                let (mut sent, mut received) = (0, 0);
-                for (bytes, cpu, read) in &writes {
-                    let part = flow.room(*bytes);
-                    if part > 0 {
-                        prop_assert!(flow.push(part, *cpu));
-                        sent += part;
-                    }
-                    received += flow.take(*read);
-                }
-                received += flow.take(u64::MAX);
-                prop_assert_eq!(sent, received);
-                prop_assert_eq!((flow.bytes, flow.used, flow.ready()), (0, 0, false));
-            }
-        }
-    }
-}
+#[path = "../../tests/unit/tasks/channel.rs"]
+mod tests;

@@ -13,13 +13,13 @@
 use schedlab_workload::{Cursor, Frequent, Step};
 
 use crate::balance::KernelPolicy;
-use crate::engine::{CACHE, CARRY, EXTRAS, Engine, REMOTE, Segment};
+use crate::engine::Engine;
 use crate::error::SimError;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::TaskIx;
 use crate::tasks::perform::too_long;
-use crate::tasks::{Action, Phase, State};
+use crate::tasks::{Action, CACHE, CARRY, EXTRAS, Phase, REMOTE, Segment, State};
 use crate::time::Ns;
 use crate::vmstat::Duty;
 
@@ -44,18 +44,20 @@ pub(crate) enum Script {
     None,
 }
 
-/// Result of beginning an action.
+/// Result of beginning an action, or of its effect.
 #[derive(Debug)]
-pub(crate) enum Begun {
+pub(crate) enum Progress {
     /// The CPU runs a segment; the action's effect follows.
     Segment(Segment),
-    /// The action is done; its cost is carried into the next segment.
+    /// The action is done. The cost of an action without a segment is carried into the next segment.
     Done,
+    /// The action begins again, perhaps to wait.
+    Repeat,
     /// The task waits; its wake-up completes the action.
     Served,
     /// The task waits, and begins again when it is woken.
     Again,
-    /// The task sleeps until a timer.
+    /// The action is done, and the task sleeps until a timer.
     Asleep,
     /// The task retries when the simulation's clock has reached the CPU's clock.
     Later,
@@ -63,27 +65,10 @@ pub(crate) enum Begun {
     Yielded,
     /// The task's attributes have changed. It moves to CPU `target`, and is queued anew if `requeued`.
     Changed { target: u16, requeued: bool },
-    /// The program is wrong; the text says why.
-    Failed(String),
-}
-
-/// Result of an action's effect.
-#[derive(Debug)]
-pub(crate) enum Effect {
-    /// The action is done.
-    Done,
-    /// Another segment of the same action.
-    Segment(Segment),
-    /// The action begins again, perhaps to wait.
-    Begin,
-    /// The task waits, and begins again when it is woken.
-    Wait,
-    /// The action is done, and the task sleeps until a timer.
-    Asleep,
-    /// The task has ended.
-    Ended,
     /// The task begins its action on another CPU.
     Move(usize),
+    /// The task has ended.
+    Ended,
     /// The program is wrong; the text says why.
     Failed(String),
 }
@@ -106,7 +91,7 @@ enum Next {
 }
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
-    /// Continues with the current task's next action after the end of its segment.
+    /// Continue with the current task's next action after the end of its segment.
     pub(crate) fn progress(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         match self.advance(cpu, task, false) {
@@ -137,7 +122,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.schedule(cpu);
     }
 
-    /// Continues a task that has just been switched in. Refilling the caches, `cache` ns and `remote` ns more for the
+    /// Continue a task that has just been switched in. Refilling the caches, `cache` ns and `remote` ns more for the
     /// distance, precedes its work.
     #[inline]
     pub(crate) fn resume(&mut self, cpu: usize, task: TaskIx, (cache, remote): (Ns, Ns)) {
@@ -162,7 +147,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         debug_assert!(matches!(next, Next::Runs), "a task cannot wait while its CPU is ahead");
     }
 
-    /// Does the same as [`Engine::advance_ahead`] for a task that was preempted before the extras of its segment were spent.
+    /// Do the same as [`Engine::advance_ahead`] for a task that was preempted before the extras of its segment were spent.
     #[cold]
     #[inline(never)]
     fn advance_with_extras(&mut self, cpu: usize, task: TaskIx) {
@@ -172,7 +157,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         extras.into_iter().enumerate().for_each(|(extra, ns)| segment.add(extra, ns.into()));
     }
 
-    /// Performs a task's actions until one takes time. `ahead`: the CPU's clock is ahead of the simulation's.
+    /// Perform a task's actions until one takes time. `ahead`: the CPU's clock is ahead of the simulation's.
     fn advance(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Next {
         loop {
             match self.tasks[task].phase {
@@ -185,61 +170,51 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                         return next;
                     }
                 }
-                Phase::Begin => match self.begin(cpu, task, ahead) {
-                    Begun::Segment(segment) => {
-                        self.tasks[task].phase = Phase::Effect;
-                        self.install_segment(cpu, task, segment);
-                        return Next::Runs;
+                Phase::Begin => {
+                    let begun = self.begin(cpu, task, ahead);
+                    if let Some(next) = self.note_progress(cpu, task, begun) {
+                        return next;
                     }
-                    Begun::Done => self.tasks[task].phase = Phase::Next,
-                    Begun::Later => {
-                        self.install(cpu, task, Account::User, 0);
-                        return Next::Runs;
+                }
+                Phase::Effect => {
+                    let effect = self.effect(cpu, task);
+                    if let Some(next) = self.note_progress(cpu, task, effect) {
+                        return next;
                     }
-                    Begun::Served => {
-                        self.tasks[task].phase = Phase::Next;
-                        return Next::Waits;
-                    }
-                    Begun::Asleep => {
-                        self.tasks[task].phase = Phase::Next;
-                        return Next::Sleeps;
-                    }
-                    Begun::Again => return Next::Waits,
-                    Begun::Yielded => {
-                        self.tasks[task].phase = Phase::Next;
-                        self.install(cpu, task, Account::User, 0);
-                        return Next::Yields;
-                    }
-                    Begun::Changed { target, requeued } => {
-                        self.tasks[task].phase = Phase::Next;
-                        return if requeued { Next::Requeues(target) } else { Next::Changes(target) };
-                    }
-                    Begun::Failed(reason) => return self.fail(cpu, task, reason),
-                },
-                Phase::Effect => match self.effect(cpu, task) {
-                    Effect::Done => self.tasks[task].phase = Phase::Next,
-                    Effect::Begin => self.tasks[task].phase = Phase::Begin,
-                    Effect::Segment(segment) => {
-                        self.install_segment(cpu, task, segment);
-                        return Next::Runs;
-                    }
-                    Effect::Wait => {
-                        self.tasks[task].phase = Phase::Begin;
-                        return Next::Waits;
-                    }
-                    Effect::Asleep => {
-                        self.tasks[task].phase = Phase::Next;
-                        return Next::Sleeps;
-                    }
-                    Effect::Ended => return Next::Ends,
-                    Effect::Move(target) => {
-                        self.tasks[task].phase = Phase::Begin;
-                        return Next::Moves(target as u16);
-                    }
-                    Effect::Failed(reason) => return self.fail(cpu, task, reason),
-                },
+                }
             }
         }
+    }
+
+    /// Set the phase that follows. Return the next state of the CPU's task, or `None` if the task continues at once.
+    #[inline(always)]
+    fn note_progress(&mut self, cpu: usize, task: TaskIx, progress: Progress) -> Option<Next> {
+        let (phase, next) = match progress {
+            Progress::Segment(segment) => {
+                self.install_segment(cpu, task, segment);
+                (Phase::Effect, Some(Next::Runs))
+            }
+            Progress::Done => (Phase::Next, None),
+            Progress::Repeat => (Phase::Begin, None),
+            Progress::Served => (Phase::Next, Some(Next::Waits)),
+            Progress::Again => (Phase::Begin, Some(Next::Waits)),
+            Progress::Asleep => (Phase::Next, Some(Next::Sleeps)),
+            Progress::Later => {
+                self.install(cpu, task, Account::User, 0);
+                (Phase::Begin, Some(Next::Runs))
+            }
+            Progress::Yielded => {
+                self.install(cpu, task, Account::User, 0);
+                (Phase::Next, Some(Next::Yields))
+            }
+            Progress::Changed { target, requeued: false } => (Phase::Next, Some(Next::Changes(target))),
+            Progress::Changed { target, requeued: true } => (Phase::Next, Some(Next::Requeues(target))),
+            Progress::Move(target) => (Phase::Begin, Some(Next::Moves(target as u16))),
+            Progress::Ended => return Some(Next::Ends),
+            Progress::Failed(reason) => return Some(self.fail(cpu, task, reason)),
+        };
+        self.tasks[task].phase = phase;
+        next
     }
 
     #[cold]
@@ -251,7 +226,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         Next::Runs
     }
 
-    /// Gives a CPU a segment of `ns` plus the task's carried work.
+    /// Give a CPU a segment of `ns` plus the task's carried work.
     #[inline]
     fn install(&mut self, cpu: usize, task: TaskIx, account: Account, ns: Ns) {
         let carry = std::mem::take(&mut self.tasks[task].carry);
@@ -263,7 +238,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         segment.watched = false;
     }
 
-    /// Gives a CPU a segment, extras included, plus the task's carried work.
+    /// Give a CPU a segment, extras included, plus the task's carried work.
     fn install_segment(&mut self, cpu: usize, task: TaskIx, segment: Segment) {
         self.cpus[cpu].segment = segment;
         let carry = std::mem::take(&mut self.tasks[task].carry);
@@ -276,7 +251,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.cpus[cpu].clock + u64::from(self.tasks[task].carry)
     }
 
-    /// Fetches the task's next action.
+    /// Fetch the task's next action.
     ///
     /// Steps that take no time, and computation and sleep, are performed without becoming the task's action. Most steps are
     /// of these kinds.
@@ -334,7 +309,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.note_action(task, action)
     }
 
-    /// Performs a step that takes no time, or stores another step as the task's action; returns `false` without a step.
+    /// Perform a step that takes no time, or store another step as the task's action; return `false` without a step.
     #[inline(never)]
     fn perform_rare(&mut self, cpu: usize, task: TaskIx) -> bool {
         let step = {
@@ -366,7 +341,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         true
     }
 
-    /// Stores an action as the one that the task begins next.
+    /// Store an action as the one that the task begins next.
     fn note_action(&mut self, task: TaskIx, action: Action) -> Option<Next> {
         let actor = &mut self.tasks[task];
         actor.action = action;

@@ -4,17 +4,17 @@ use schedlab_workload::program::Mode;
 use schedlab_workload::{Cursor, Step};
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY, Segment};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::{Birth, Observer};
 use crate::physics::{PAGE, Warmth};
-use crate::sched::{Enqueue, TaskIx};
-use crate::tasks::exec::{Begun, Effect, Script};
-use crate::tasks::{Action, Class, Phase, State, Task};
+use crate::sched::{Enqueue, NOBODY, TaskIx};
+use crate::tasks::exec::{Progress, Script};
+use crate::tasks::{Action, Class, Phase, Segment, State, Task};
 use crate::time::Ns;
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
-    /// Creates a task that is not queued yet.
+    /// Create a task that is not queued yet.
     pub(super) fn new_task(
         &mut self,
         parent: TaskIx,
@@ -47,7 +47,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.insert(task, entity, program)
     }
 
-    /// Creates a sleeping kernel thread that is bound to a CPU.
+    /// Create a sleeping kernel thread that is bound to a CPU.
     pub(crate) fn spawn_kernel(&mut self, cpu: usize, script: Script) -> TaskIx {
         let mut task = Task::new(NOBODY, NOBODY, Action::Exit);
         (task.state, task.phase, task.kernel, task.cpu) = (State::Sleeping, Phase::Next, true, cpu as u16);
@@ -60,14 +60,14 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         task
     }
 
-    /// Adds a task to the tables.
+    /// Add a task to the tables.
     fn insert(&mut self, task: Task, entity: P::Entity, (script, cursor): (Script, Cursor<'c>)) -> TaskIx {
         let task = self.tasks.insert(task, script, cursor);
         self.rq.set_entity(task, entity);
         task
     }
 
-    /// Creates the task of the program with an ordinal, and starts it.
+    /// Create the task of the program with an ordinal, and start it.
     pub(super) fn create(&mut self, cpu: usize, ordinal: u32) {
         let plan = self.world.plan;
         let window_end = plan.program().window.map_or(0, |window| window.end_ns());
@@ -79,7 +79,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.start_new(cpu, task);
     }
 
-    pub(super) fn effect_fork(&mut self, cpu: usize, parent: TaskIx) -> Effect {
+    pub(super) fn effect_fork(&mut self, cpu: usize, parent: TaskIx) -> Progress {
         let program = (Script::Program, self.tasks.cursors[parent as usize].child());
         let ordinal = self.tasks[parent].ordinal;
         let child = self.new_task(parent, ordinal, program, Action::Exit, Class::Normal);
@@ -89,10 +89,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         forked.thread = false;
         self.tasks[parent].children += 1;
         self.start_new(cpu, child);
-        Effect::Done
+        Progress::Done
     }
 
-    /// Chooses a CPU for a new task and makes it runnable (`wake_up_new_task()`).
+    /// Choose a CPU for a new task and make it runnable (`wake_up_new_task()`).
     fn start_new(&mut self, cpu: usize, task: TaskIx) {
         self.records.counters.forks += 1;
         let node = self.topology.places[cpu].node;
@@ -122,7 +122,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.check_preempt(cpu, target, task);
     }
 
-    /// Reports a new task to the observer.
+    /// Report a new task to the observer.
     pub(super) fn report_birth(&mut self, at: Ns, cpu: usize, task: TaskIx) {
         let (plan, created) = (self.world.plan, &self.tasks[task]);
         let parent = (created.parent != NOBODY).then_some(created.parent);
@@ -130,13 +130,13 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.records.observer.created(at, cpu, Birth { task, parent, thread: created.thread, name: &name });
     }
 
-    /// Begins an action that is not a step of a program.
-    pub(super) fn begin_life(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
+    /// Begin an action that is not a step of a program.
+    pub(super) fn begin_life(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Progress {
         match self.tasks[task].action {
             Action::Image { bytes, ns } => {
                 if bytes == 0 {
                     self.tasks[task].action = Action::Work { ns };
-                    return Begun::Segment(Segment::new(Account::User, ns));
+                    return Progress::Segment(Segment::new(Account::User, ns));
                 }
                 let pages = bytes.div_ceil(PAGE);
                 self.records.counters.page_faults += pages;
@@ -146,14 +146,14 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 (execed.image_node, execed.image_pages) = (node, pages.try_into().unwrap_or(u32::MAX));
                 self.note_faults(cpu, node.into(), pages);
                 self.physics.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
-                Begun::Segment(Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault)))
+                Progress::Segment(Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault)))
             }
-            Action::Work { ns } => Begun::Segment(Segment::new(Account::User, ns)),
-            Action::Vmstat(duty) => Begun::Segment(self.begin_vmstat(cpu, duty)),
+            Action::Work { ns } => Progress::Segment(Segment::new(Account::User, ns)),
+            Action::Vmstat(duty) => Progress::Segment(self.begin_vmstat(cpu, duty)),
             Action::Exit => {
                 let thread = self.tasks[task].thread;
                 let cost = if thread { self.costs.exit_thread } else { self.costs.exit };
-                Begun::Segment(Segment::new(Account::Family, cost.into()))
+                Progress::Segment(Segment::new(Account::Family, cost.into()))
             }
             _ => {
                 let early = ahead || self.cpus[cpu].clock > self.time.now;
@@ -163,40 +163,40 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     }
 
     /// Effect of an action that is not a step of a program.
-    pub(super) fn effect_life(&mut self, cpu: usize, task: TaskIx) -> Effect {
+    pub(super) fn effect_life(&mut self, cpu: usize, task: TaskIx) -> Progress {
         let action = &mut self.tasks[task].action;
         match *action {
             Action::Image { bytes, ns } => {
                 *action = Action::Work { ns };
                 self.image_filled(cpu, task, bytes, ns);
-                Effect::Begin
+                Progress::Repeat
             }
             Action::Work { .. } => {
                 *action = Action::Exit;
                 self.image_done(cpu, task);
-                Effect::Begin
+                Progress::Repeat
             }
             Action::Exit => self.effect_exit(cpu, task),
             Action::Vmstat(duty) => {
                 self.end_vmstat(cpu, duty);
-                Effect::Asleep
+                Progress::Asleep
             }
             _ => self.effect_gate(cpu, task),
         }
     }
 
-    /// Gives the task a new image, which may begin on another CPU.
-    pub(super) fn effect_exec(&mut self, cpu: usize, task: TaskIx, bytes: u64, ns: Ns) -> Effect {
+    /// Give the task a new image, which may begin on another CPU.
+    pub(super) fn effect_exec(&mut self, cpu: usize, task: TaskIx, bytes: u64, ns: Ns) -> Progress {
         self.records.counters.execs += 1;
         let execed = &mut self.tasks[task];
         execed.action = Action::Image { bytes, ns };
-        execed.warmth = Warmth::COLD;
+        execed.warmth = Warmth::default();
         self.numa.execed(task);
         let target = self.select_task_rq_exec(cpu, task);
-        if target == cpu { Effect::Begin } else { Effect::Move(target) }
+        if target == cpu { Progress::Repeat } else { Progress::Move(target) }
     }
 
-    /// Moves the current task of a CPU to another CPU, as the kernel's migration thread does.
+    /// Move the current task of a CPU to another CPU, as the kernel's migration thread does.
     pub(super) fn move_current(&mut self, cpu: usize, target: usize) {
         let task = self.cpus[cpu].current;
         let distance = self.topology.distance(cpu, target);
@@ -212,7 +212,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.check_preempt(cpu, target, task);
     }
 
-    /// Takes the current task off its CPU, so that the caller can enqueue it elsewhere.
+    /// Take the current task off its CPU, so that the caller can enqueue it elsewhere.
     pub(crate) fn take_current(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         self.update_curr(cpu);
@@ -231,7 +231,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.cpus[cpu].segment = Segment::EMPTY;
     }
 
-    fn effect_exit(&mut self, cpu: usize, task: TaskIx) -> Effect {
+    fn effect_exit(&mut self, cpu: usize, task: TaskIx) -> Progress {
         self.records.counters.exits += 1;
         let exiting = &self.tasks[task];
         let (ordinal, is_child, parent, thread) =
@@ -255,10 +255,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             self.leave_gate(cpu, thread);
         }
         self.tasks.alive -= 1;
-        Effect::Ended
+        Progress::Ended
     }
 
-    /// Accounts the end of a child, and wakes its parent if it waits for this.
+    /// Account the end of a child, and wake its parent if it waits for this.
     fn notify_parent(&mut self, cpu: usize, parent: TaskIx) {
         let waiter = &mut self.tasks[parent];
         waiter.children -= 1;
@@ -275,19 +275,19 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
     }
 
-    pub(super) fn begin_wait(&mut self, cpu: usize, task: TaskIx, count: Option<u64>) -> Begun {
+    pub(super) fn begin_wait(&mut self, cpu: usize, task: TaskIx, count: Option<u64>) -> Progress {
         self.book(cpu, Account::Syscall, self.costs.syscall);
         let waiter = &mut self.tasks[task];
         let wanted = wanted(waiter, count);
         if waiter.ended < wanted {
-            return Begun::Again;
+            return Progress::Again;
         }
         waiter.ended -= wanted;
         self.book(cpu, Account::Family, Ns::from(wanted) * Ns::from(self.costs.wait));
-        Begun::Done
+        Progress::Done
     }
 
-    /// Frees the entry of an ended task that has left its CPU, unless children still refer to it.
+    /// Free the entry of an ended task that has left its CPU, unless children still refer to it.
     pub(crate) fn bury(&mut self, task: TaskIx) {
         self.write_off(task);
         if self.tasks[task].children == 0 {

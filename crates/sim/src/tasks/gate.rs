@@ -4,19 +4,19 @@ use schedlab_workload::Cursor;
 use schedlab_workload::program::{GateKind, Mode, Window};
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY, Segment};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::TaskIx;
-use crate::tasks::exec::{Begun, Effect, Script};
-use crate::tasks::{Action, Class, State, WaitQueue};
+use crate::sched::{NOBODY, TaskIx};
+use crate::tasks::exec::{Progress, Script};
+use crate::tasks::{Action, Class, Segment, State, WaitQueue};
 use crate::time::Ns;
 
 /// Number of tasks that the opening of the gate wakes at a time. The first tasks start before the last are woken.
 const BATCH: u32 = 16;
 
 /// The start gate and the main task's progress.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct GateState {
     pub main: TaskIx,
     stage: Stage,
@@ -35,8 +35,9 @@ pub(crate) struct GateState {
     pub recorded: Option<(Ns, Ns)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Stage {
+    #[default]
     Creating,
     Waiting,
     Opening,
@@ -49,21 +50,13 @@ impl GateState {
         Self {
             recorded: window.map(|window| (window.warmup_ns, window.end_ns())),
             main: NOBODY,
-            stage: Stage::Creating,
-            created: 0,
-            ready: 0,
-            live: 0,
-            unreaped: 0,
-            waiters: WaitQueue::default(),
-            main_waits: false,
-            opened_at: None,
-            closed_at: None,
+            ..Self::default()
         }
     }
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Starts the main task on the first CPU.
+    /// Start the main task on the first CPU.
     pub(crate) fn boot(&mut self) {
         let main = self.new_task(
             NOBODY,
@@ -123,36 +116,36 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Ns::from(self.costs.syscall + protocol)
     }
 
-    pub(super) fn begin_gate(&mut self, cpu: usize, task: TaskIx, early: bool) -> Begun {
+    pub(super) fn begin_gate(&mut self, cpu: usize, task: TaskIx, early: bool) -> Progress {
         let total = self.world.plan.task_count();
         match self.tasks[task].action {
-            Action::Ready => Begun::Segment(Segment::new(Account::Syscall, self.signal_cost())),
+            Action::Ready => Progress::Segment(Segment::new(Account::Syscall, self.signal_cost())),
             Action::Create(ordinal) => {
                 let plan = self.world.plan;
                 let thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;
                 let cost = if thread { self.costs.clone } else { self.costs.fork };
-                Begun::Segment(Segment::new(Account::Family, cost.into()))
+                Progress::Segment(Segment::new(Account::Family, cost.into()))
             }
             Action::Open => {
                 if self.world.plan.program().gate.fifo {
                     self.set_class(cpu, Class::Fifo(1));
                 }
-                Begun::Segment(Segment::new(Account::Syscall, self.signal_cost()))
+                Progress::Segment(Segment::new(Account::Syscall, self.signal_cost()))
             }
-            _ if early => Begun::Later,
+            _ if early => Progress::Later,
             Action::Pass => {
                 self.book(cpu, Account::Syscall, self.costs.syscall);
                 if self.gate.opened_at.is_some() {
-                    return Begun::Done;
+                    return Progress::Done;
                 }
                 self.gate.waiters.push(&mut self.tasks, task);
-                Begun::Served
+                Progress::Served
             }
             Action::AwaitReady if self.gate.ready < total => self.main_waits(cpu),
             Action::AwaitReady => {
                 // The main task reads one byte per task.
                 let cost = self.signal_cost() * Ns::from(total);
-                Begun::Segment(Segment::new(Account::Syscall, cost))
+                Progress::Segment(Segment::new(Account::Syscall, cost))
             }
             Action::Reap => {
                 let reaped = std::mem::take(&mut self.gate.unreaped);
@@ -161,16 +154,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     return self.main_waits(cpu);
                 }
                 self.gate.closed_at = Some(self.cpus[cpu].clock);
-                Begun::Done
+                Progress::Done
             }
             _ => unreachable!("the gate handles no other action"),
         }
     }
 
-    fn main_waits(&mut self, cpu: usize) -> Begun {
+    fn main_waits(&mut self, cpu: usize) -> Progress {
         self.book(cpu, Account::Syscall, self.costs.syscall);
         self.gate.main_waits = true;
-        Begun::Again
+        Progress::Again
     }
 
     fn wake_main(&mut self, cpu: usize) {
@@ -180,7 +173,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    pub(super) fn effect_gate(&mut self, cpu: usize, task: TaskIx) -> Effect {
+    pub(super) fn effect_gate(&mut self, cpu: usize, task: TaskIx) -> Progress {
         match self.tasks[task].action {
             Action::Ready => {
                 self.gate.ready += 1;
@@ -188,25 +181,25 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     self.wake_main(cpu);
                 }
                 self.tasks[task].action = Action::Pass;
-                Effect::Begin
+                Progress::Repeat
             }
             Action::Create(ordinal) => {
                 self.create(cpu, ordinal);
-                Effect::Done
+                Progress::Done
             }
             Action::Open => {
                 self.gate.opened_at.get_or_insert(self.cpus[cpu].clock);
                 for _ in 0..BATCH {
-                    let Some(waiter) = self.gate.waiters.pop(&self.tasks) else { return Effect::Done };
+                    let Some(waiter) = self.gate.waiters.pop(&self.tasks) else { return Progress::Done };
                     self.try_to_wake_up(cpu, waiter, false);
                 }
-                Effect::Segment(Segment::EMPTY)
+                Progress::Segment(Segment::EMPTY)
             }
-            _ => Effect::Done,
+            _ => Progress::Done,
         }
     }
 
-    /// Accounts the end of a task of the program, and wakes the main task if it waits for this.
+    /// Account the end of a task of the program, and wake the main task if it waits for this.
     pub(super) fn leave_gate(&mut self, cpu: usize, thread: bool) {
         self.gate.live -= 1;
         self.gate.unreaped += u32::from(!thread);

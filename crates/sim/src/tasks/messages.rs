@@ -3,12 +3,12 @@
 use schedlab_workload::program::{ChannelKind, Direction, Take};
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, MESSAGES, Segment};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::TaskIx;
-use crate::tasks::exec::{Begun, Effect, Script};
-use crate::tasks::{Flow, State};
+use crate::tasks::exec::{Progress, Script};
+use crate::tasks::{Flow, MESSAGES, Segment, State};
 use crate::time::Ns;
 
 /// Size of a cache line in bytes.
@@ -29,7 +29,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         channel: u32,
         bytes: u64,
         direction: Direction,
-    ) -> Begun {
+    ) -> Progress {
         let sender = &mut self.tasks[task];
         if sender.left == u64::MAX {
             sender.left = bytes;
@@ -43,7 +43,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             ChannelKind::Udp => costs.udp_send,
         };
         let cost = u64::from(costs.syscall + protocol) + self.copy(left);
-        Begun::Segment(Segment::new(Account::Syscall, cost))
+        Progress::Segment(Segment::new(Account::Syscall, cost))
     }
 
     pub(super) fn effect_send(
@@ -52,11 +52,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         task: TaskIx,
         channel: u32,
         direction: Direction,
-    ) -> Effect {
+    ) -> Progress {
         let left = self.tasks[task].left;
         let flow = &mut self.program.flows[Flow::at(channel, direction)];
         if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
-            return Effect::Failed("sending: every receiver has closed the channel".to_owned());
+            return Progress::Failed("sending: every receiver has closed the channel".to_owned());
         }
         let pipe = flow.kind == ChannelKind::Pipe;
         let part = flow.room(left);
@@ -74,10 +74,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         if self.tasks[task].left == 0 {
             self.records.counters.messages += 1;
-            return Effect::Done;
+            return Progress::Done;
         }
         self.program.flows[Flow::at(channel, direction)].writers.push(&mut self.tasks, task);
-        Effect::Wait
+        Progress::Again
     }
 
     pub(super) fn begin_receive(
@@ -87,7 +87,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         (channel, bytes, direction): (u32, u64, Direction),
         take: Take,
         early: bool,
-    ) -> Begun {
+    ) -> Progress {
         let receiver = &mut self.tasks[task];
         if receiver.left == u64::MAX {
             receiver.left = bytes;
@@ -96,27 +96,27 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let at = Flow::at(channel, direction);
         let flow = &self.program.flows[at];
         if flow.ready() {
-            return Begun::Segment(self.receiving(cpu, at, left, take));
+            return Progress::Segment(self.receiving(cpu, at, left, take));
         }
         if early {
-            return Begun::Later;
+            return Progress::Later;
         }
         if flow.senders == 0 {
             if moved > 0 {
-                return Begun::Failed("receiving: closed in the middle of a message".to_owned());
+                return Progress::Failed("receiving: closed in the middle of a message".to_owned());
             }
             let is_program = self.tasks.scripts[task as usize] == Script::Program;
             let closed = is_program && self.tasks.cursors[task as usize].closed();
             self.book(cpu, Account::Syscall, self.costs.syscall);
             return if closed {
-                Begun::Done
+                Progress::Done
             } else {
-                Begun::Failed("receiving: every sender has closed the channel".to_owned())
+                Progress::Failed("receiving: every sender has closed the channel".to_owned())
             };
         }
         self.book(cpu, Account::Syscall, self.costs.syscall);
         self.program.flows[at].readers.push(&mut self.tasks, task);
-        Begun::Again
+        Progress::Again
     }
 
     /// Segment of a read of at most `bytes` readable bytes.
@@ -148,11 +148,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         direction: Direction,
         take: Take,
         counter: Option<u32>,
-    ) -> Effect {
+    ) -> Progress {
         let at = Flow::at(channel, direction);
         if !self.program.flows[at].ready() {
             // Another reader has taken the message.
-            return Effect::Begin;
+            return Progress::Repeat;
         }
         let datagram = self.program.flows[at].kind == ChannelKind::Udp;
         let pipe = self.program.flows[at].kind == ChannelKind::Pipe;
@@ -169,7 +169,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.try_to_wake_up(cpu, writer, sync);
         }
         if goes_on {
-            return Effect::Begin;
+            return Progress::Repeat;
         }
         // Other readers may wait for the bytes that this reader has left.
         if self.program.flows[at].ready()
@@ -181,10 +181,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if let Some(counter) = counter {
             self.count(cpu, task, counter, moved);
         }
-        Effect::Done
+        Progress::Done
     }
 
-    /// Closes the channel ends of a task; the last closed end wakes all tasks that wait at the other end.
+    /// Close the channel ends of a task; the last closed end wakes all tasks that wait at the other end.
     pub(super) fn close_ends(&mut self, cpu: usize, ordinal: u32) {
         let plan = self.world.plan;
         for used in plan.channel_ends(plan.task(ordinal)) {

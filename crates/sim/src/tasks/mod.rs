@@ -2,17 +2,17 @@
 
 mod attributes;
 mod channel;
+mod deadlock;
 mod exec;
 mod family;
 mod gate;
 mod messages;
 mod perform;
 mod program;
-mod recording;
+mod records;
 mod sync;
 mod table;
 mod task;
-mod waiting;
 
 pub use attributes::Attributes;
 pub use task::Class;
@@ -22,7 +22,7 @@ pub(crate) use channel::Flow;
 pub(crate) use exec::Script;
 pub(crate) use gate::GateState;
 pub(crate) use program::ProgramState;
-pub(crate) use sync::{Condition, Lock, Meeting, Semaphore};
+pub(crate) use sync::{Lock, Meeting, Semaphore};
 pub(crate) use table::Tasks;
 pub(crate) use task::{
     Action, BANDWIDTH, CACHE, CARRY, EXTRAS, Latencies, MESSAGES, Phase, REMOTE, Segment, State, Task,

@@ -3,13 +3,13 @@
 use schedlab_workload::Step;
 
 use crate::balance::KernelPolicy;
-use crate::engine::{BANDWIDTH, CACHE, Engine, REMOTE, Segment};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::physics::Touch;
 use crate::sched::TaskIx;
-use crate::tasks::Action;
-use crate::tasks::exec::{Begun, Effect};
+use crate::tasks::exec::Progress;
+use crate::tasks::{Action, BANDWIDTH, CACHE, REMOTE, Segment};
 use crate::time::{NEVER, Ns};
 
 /// Size of the parts of a touch in bytes. Between two parts the task can be preempted, and other tasks can use the
@@ -18,7 +18,7 @@ const PART: u64 = 256 * 1024;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
-    pub(super) fn begin(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Begun {
+    pub(super) fn begin(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Progress {
         let Action::Step(step) = &self.tasks[task].action else {
             return self.begin_life(cpu, task, ahead);
         };
@@ -36,17 +36,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             Step::Watch { ns, .. } => {
                 self.tasks[task].left = self.task_time(cpu, task);
-                Begun::Segment(Segment { watched: true, ..Segment::new(Account::User, ns) })
+                Progress::Segment(Segment { watched: true, ..Segment::new(Account::User, ns) })
             }
-            Step::Fork => Begun::Segment(Segment::new(Account::Family, self.costs.fork.into())),
+            Step::Fork => Progress::Segment(Segment::new(Account::Family, self.costs.fork.into())),
             Step::ExecWork(_) | Step::ExecCommand(_) => {
-                Begun::Segment(Segment::new(Account::Family, self.costs.exec.into()))
+                Progress::Segment(Segment::new(Account::Family, self.costs.exec.into()))
             }
             Step::End => {
                 self.tasks[task].action = Action::Exit;
                 self.begin_life(cpu, task, ahead)
             }
-            _ if self.too_early(cpu, task, ahead) => Begun::Later,
+            _ if self.too_early(cpu, task, ahead) => Progress::Later,
             Step::Lock(lock) => self.begin_lock(cpu, task, lock),
             Step::Unlock(lock) => self.begin_unlock(cpu, task, lock),
             Step::Up { semaphore, count } => self.begin_up(cpu, task, semaphore, count),
@@ -57,23 +57,23 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             Step::Until { at_ns } => {
                 let at = self.gate.opened_at.unwrap_or(0).saturating_add(at_ns);
                 let ns = at.saturating_sub(self.task_time(cpu, task));
-                if ns == 0 { Begun::Done } else { self.begin_sleep(cpu, task, ns) }
+                if ns == 0 { Progress::Done } else { self.begin_sleep(cpu, task, ns) }
             }
             Step::Write { .. } => {
                 self.book(cpu, Account::Syscall, self.costs.syscall);
-                Begun::Done
+                Progress::Done
             }
             Step::Set(number) => self.begin_set(cpu, task, number),
             Step::Finish => {
                 self.gate.closed_at = Some(self.cpus[cpu].clock);
                 self.finished = true;
-                Begun::Asleep
+                Progress::Asleep
             }
             Step::Sleep { ns } => self.begin_sleep(cpu, task, ns),
             Step::Yield => {
                 self.book(cpu, Account::Syscall, self.costs.syscall);
                 if self.stats.on {
-                    self.stats_yield(cpu);
+                    self.stats_queue(cpu, |counts| &mut counts.yld_count);
                 }
                 self.update_curr(cpu);
                 if self.tasks[task].class.realtime().is_some() {
@@ -86,7 +86,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                         self.time.now,
                     );
                 }
-                Begun::Yielded
+                Progress::Yielded
             }
             Step::Wait { count } => self.begin_wait(cpu, task, count),
             Step::Compute { .. }
@@ -101,11 +101,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     #[inline(never)]
-    fn begin_sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> Begun {
-        if self.sleep(cpu, task, ns) { Begun::Asleep } else { Begun::Failed(too_long(ns)) }
+    fn begin_sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> Progress {
+        if self.sleep(cpu, task, ns) { Progress::Asleep } else { Progress::Failed(too_long(ns)) }
     }
 
-    /// Puts a task to sleep for `ns`; returns `false` if virtual time ends before the wake-up.
+    /// Put a task to sleep for `ns`; return `false` if virtual time ends before the wake-up.
     #[inline(always)]
     pub(super) fn sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> bool {
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.nanosleep);
@@ -119,16 +119,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     #[inline(never)]
-    pub(super) fn effect(&mut self, cpu: usize, task: TaskIx) -> Effect {
+    pub(super) fn effect(&mut self, cpu: usize, task: TaskIx) -> Progress {
         let Action::Step(step) = &self.tasks[task].action else {
             return self.effect_life(cpu, task);
         };
         match *step {
-            Step::Touch { .. } if self.tasks[task].left == 0 => Effect::Done,
-            Step::Touch { .. } => Effect::Begin,
+            Step::Touch { .. } if self.tasks[task].left == 0 => Progress::Done,
+            Step::Touch { .. } => Progress::Repeat,
             Step::Watch { longest, .. } => {
                 self.end_watch(cpu, task, longest);
-                Effect::Done
+                Progress::Done
             }
             Step::Send { channel, direction, .. } => self.effect_send(cpu, task, channel, direction),
             Step::Receive { channel, direction, take, counter, .. } => {
@@ -140,12 +140,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 let ns = self.tasks.cursors[task as usize].command(number).1;
                 self.effect_exec(cpu, task, 0, ns)
             }
-            _ => Effect::Done,
+            _ => Progress::Done,
         }
     }
 
-    /// Begins the next part of a touch.
-    pub(super) fn touch_part(&mut self, cpu: usize, task: TaskIx) -> Begun {
+    /// Begin the next part of a touch.
+    pub(super) fn touch_part(&mut self, cpu: usize, task: TaskIx) -> Progress {
         let toucher = &self.tasks[task];
         let Action::Step(Step::Touch { region, offset, stride, pattern, .. }) = toucher.action else {
             unreachable!("the caller has checked that the action is a touch")
@@ -181,7 +181,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         segment.add(CACHE, cost.cache);
         segment.add(REMOTE, cost.remote);
         segment.add(BANDWIDTH, cost.bandwidth);
-        Begun::Segment(segment)
+        Progress::Segment(segment)
     }
 }
 

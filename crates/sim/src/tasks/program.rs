@@ -3,7 +3,7 @@
 use schedlab_workload::Plan;
 use schedlab_workload::check::ends::End;
 
-use super::{Condition, Flow, Lock, Meeting, Semaphore};
+use super::{Flow, Lock, Meeting, Semaphore, WaitQueue};
 use crate::observe::{LockUses, Series};
 use crate::time::Ns;
 
@@ -14,7 +14,8 @@ pub(crate) struct ProgramState {
     pub lock_uses: LockUses,
     pub semaphores: Vec<Semaphore>,
     pub meetings: Vec<Meeting>,
-    pub conditions: Vec<Condition>,
+    /// Tasks that wait for each condition.
+    pub conditions: Vec<WaitQueue>,
     pub slots: Vec<Ns>,
     pub counters: Vec<u64>,
     pub series: Vec<Series>,
@@ -26,9 +27,12 @@ impl ProgramState {
         let resources = &plan.program().resources;
         let semaphore = |instance| {
             let definition = &resources.semaphores[plan.semaphores().position(instance)];
-            Semaphore::new(definition.initial.into())
+            Semaphore { value: definition.initial.into(), ..Semaphore::default() }
         };
-        let meeting = |instance| Meeting::new(resources.barriers[plan.barriers().position(instance)].parties);
+        let meeting = |instance| {
+            let parties = resources.barriers[plan.barriers().position(instance)].parties;
+            Meeting { parties, ..Meeting::default() }
+        };
         let series = |at: usize| Series::new(samples, seed ^ (at as u64 + 1));
         Self {
             flows: flows(plan),
@@ -36,7 +40,7 @@ impl ProgramState {
             lock_uses: LockUses::new(plan.locks().total() as usize),
             semaphores: (0..plan.semaphores().total()).map(semaphore).collect(),
             meetings: (0..plan.barriers().total()).map(meeting).collect(),
-            conditions: vec![Condition::default(); plan.conditions().total() as usize],
+            conditions: vec![WaitQueue::default(); plan.conditions().total() as usize],
             slots: vec![0; plan.slots().total() as usize],
             counters: vec![0; plan.program().counters.len()],
             series: (0..plan.program().series.len()).map(series).collect(),

@@ -1,12 +1,12 @@
 //! Locks, semaphores, barriers and conditions: futexes whose waiters are served in first-in, first-out order.
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY};
+use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
-use crate::sched::TaskIx;
-use crate::tasks::exec::Begun;
+use crate::sched::{NOBODY, TaskIx};
+use crate::tasks::exec::Progress;
 use crate::tasks::{State, WaitQueue};
 
 /// A mutex.
@@ -25,7 +25,7 @@ impl Default for Lock {
 }
 
 /// A counting semaphore.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Semaphore {
     pub value: u64,
     pub waiters: WaitQueue,
@@ -33,29 +33,11 @@ pub(crate) struct Semaphore {
     pub cpu: u16,
 }
 
-impl Semaphore {
-    pub fn new(value: u64) -> Self {
-        Self { value, waiters: WaitQueue::default(), cpu: 0 }
-    }
-}
-
 /// A barrier.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Meeting {
     pub parties: u32,
     pub arrived: u32,
-    pub waiters: WaitQueue,
-}
-
-impl Meeting {
-    pub fn new(parties: u32) -> Self {
-        Self { parties, arrived: 0, waiters: WaitQueue::default() }
-    }
-}
-
-/// A condition that tasks wait for.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Condition {
     pub waiters: WaitQueue,
 }
 
@@ -64,7 +46,7 @@ const QUEUED: u64 = 1;
 const SIGNALLED: u64 = 2;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Adds the cost of an atomic operation on a line in the cache of `holder` to the task's carried work; returns the
+    /// Add the cost of an atomic operation on a line in the cache of `holder` to the task's carried work; return the
     /// distance of the line.
     fn atomic(&mut self, cpu: usize, task: TaskIx, holder: u16) -> Distance {
         let distance = self.topology.distance(cpu, holder.into());
@@ -73,27 +55,27 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         distance
     }
 
-    pub(super) fn begin_lock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
+    pub(super) fn begin_lock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Progress {
         let state = self.program.locks[lock as usize];
         let distance = self.atomic(cpu, task, state.cpu);
         self.program.locks[lock as usize].cpu = cpu as u16;
         if state.owner == NOBODY {
             self.program.locks[lock as usize].owner = task;
             self.program.lock_uses.acquired(lock, distance);
-            return Begun::Done;
+            return Progress::Done;
         }
         self.check_circle(task, lock);
         self.program.lock_uses.waits(task, self.cpus[cpu].clock);
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.program.locks[lock as usize].waiters.push(&mut self.tasks, task);
-        Begun::Served
+        Progress::Served
     }
 
-    /// Releases a lock and hands it to the first waiter.
-    pub(super) fn begin_unlock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Begun {
+    /// Release a lock and hand it to the first waiter.
+    pub(super) fn begin_unlock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Progress {
         let state = self.program.locks[lock as usize];
         if state.owner == NOBODY {
-            return Begun::Failed("unlocking a lock that nobody holds".to_owned());
+            return Progress::Failed("unlocking a lock that nobody holds".to_owned());
         }
         self.atomic(cpu, task, state.cpu);
         let next = self.program.locks[lock as usize].waiters.pop(&self.tasks);
@@ -106,10 +88,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
             self.try_to_wake_up(cpu, next, false);
         }
-        Begun::Done
+        Progress::Done
     }
 
-    pub(super) fn begin_up(&mut self, cpu: usize, task: TaskIx, semaphore: u32, count: u64) -> Begun {
+    pub(super) fn begin_up(&mut self, cpu: usize, task: TaskIx, semaphore: u32, count: u64) -> Progress {
         let at = semaphore as usize;
         self.atomic(cpu, task, self.program.semaphores[at].cpu);
         self.program.semaphores[at].cpu = cpu as u16;
@@ -122,50 +104,50 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.program.semaphores[at].value -= 1;
             self.try_to_wake_up(cpu, next, false);
         }
-        Begun::Done
+        Progress::Done
     }
 
-    pub(super) fn begin_down(&mut self, cpu: usize, task: TaskIx, semaphore: u32) -> Begun {
+    pub(super) fn begin_down(&mut self, cpu: usize, task: TaskIx, semaphore: u32) -> Progress {
         let at = semaphore as usize;
         self.atomic(cpu, task, self.program.semaphores[at].cpu);
         self.program.semaphores[at].cpu = cpu as u16;
         if self.program.semaphores[at].value > 0 {
             self.program.semaphores[at].value -= 1;
-            return Begun::Done;
+            return Progress::Done;
         }
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.program.semaphores[at].waiters.push(&mut self.tasks, task);
-        Begun::Served
+        Progress::Served
     }
 
-    /// Releases the lock and waits for the condition. When it begins again after the signal, it acquires the lock.
+    /// Release the lock and wait for the condition. When it begins again after the signal, it acquires the lock.
     ///
     /// The task joins the condition's queue before it releases the lock. The task that gets the lock may preempt it and
     /// signal before it sleeps. Then it does not sleep at all, as with futexes.
-    pub(super) fn begin_await(&mut self, cpu: usize, task: TaskIx, condition: u32, lock: u32) -> Begun {
+    pub(super) fn begin_await(&mut self, cpu: usize, task: TaskIx, condition: u32, lock: u32) -> Progress {
         match self.tasks[task].moved {
             SIGNALLED => return self.begin_lock(cpu, task, lock),
-            QUEUED => return Begun::Again,
+            QUEUED => return Progress::Again,
             _ => {}
         }
         if self.program.locks[lock as usize].owner != task {
-            return Begun::Failed("waiting for a condition without holding its lock".to_owned());
+            return Progress::Failed("waiting for a condition without holding its lock".to_owned());
         }
         self.tasks[task].moved = QUEUED;
-        self.program.conditions[condition as usize].waiters.push(&mut self.tasks, task);
+        self.program.conditions[condition as usize].push(&mut self.tasks, task);
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.begin_unlock(cpu, task, lock);
-        if self.cpus[cpu].need_resched { Begun::Later } else { Begun::Again }
+        if self.cpus[cpu].need_resched { Progress::Later } else { Progress::Again }
     }
 
-    pub(super) fn begin_signal(&mut self, cpu: usize, task: TaskIx, condition: u32, all: bool) -> Begun {
+    pub(super) fn begin_signal(&mut self, cpu: usize, task: TaskIx, condition: u32, all: bool) -> Progress {
         let at = condition as usize;
-        if self.program.conditions[at].waiters.is_empty() {
+        if self.program.conditions[at].is_empty() {
             self.tasks[task].carry += self.costs.atomic;
-            return Begun::Done;
+            return Progress::Done;
         }
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
-        while let Some(next) = self.program.conditions[at].waiters.pop(&self.tasks) {
+        while let Some(next) = self.program.conditions[at].pop(&self.tasks) {
             self.tasks[next].moved = SIGNALLED;
             if self.tasks[next].state == State::Blocked {
                 self.try_to_wake_up(cpu, next, false);
@@ -174,21 +156,21 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 break;
             }
         }
-        Begun::Done
+        Progress::Done
     }
 
-    pub(super) fn begin_barrier(&mut self, cpu: usize, task: TaskIx, barrier: u32) -> Begun {
+    pub(super) fn begin_barrier(&mut self, cpu: usize, task: TaskIx, barrier: u32) -> Progress {
         let at = barrier as usize;
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.program.meetings[at].arrived += 1;
         if self.program.meetings[at].arrived < self.program.meetings[at].parties {
             self.program.meetings[at].waiters.push(&mut self.tasks, task);
-            return Begun::Served;
+            return Progress::Served;
         }
         self.program.meetings[at].arrived = 0;
         while let Some(next) = self.program.meetings[at].waiters.pop(&self.tasks) {
             self.try_to_wake_up(cpu, next, false);
         }
-        Begun::Done
+        Progress::Done
     }
 }

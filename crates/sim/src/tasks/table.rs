@@ -27,16 +27,16 @@ pub(crate) struct Tasks<'c> {
 }
 
 impl<'c> Tasks<'c> {
-    /// An empty table; `housekeeping` are the CPUs that take part in balancing.
-    pub fn new(housekeeping: CpuMask) -> Self {
+    /// An empty table with places for `capacity` tasks; `housekeeping` are the CPUs that take part in balancing.
+    pub fn new(housekeeping: CpuMask, capacity: usize) -> Self {
         Self {
             // SAFETY: task indices come from `insert`, which adds an entry to every table for a new index.
-            table: unsafe { Table::trusted(Vec::new()) },
+            table: unsafe { Table::trusted(Vec::with_capacity(capacity)) },
             // SAFETY: as above.
-            scripts: unsafe { Table::trusted(Vec::new()) },
-            cursors: Vec::new(),
+            scripts: unsafe { Table::trusted(Vec::with_capacity(capacity)) },
+            cursors: Vec::with_capacity(capacity),
             // SAFETY: as above.
-            latencies: unsafe { Table::trusted(Vec::new()) },
+            latencies: unsafe { Table::trusted(Vec::with_capacity(capacity)) },
             free: Vec::new(),
             masks: vec![housekeeping],
             alive: 0,
@@ -44,7 +44,7 @@ impl<'c> Tasks<'c> {
         }
     }
 
-    /// Adds a task and returns its index.
+    /// Add a task and return its index.
     pub fn insert(&mut self, task: Task, script: Script, cursor: Cursor<'c>) -> TaskIx {
         if let Some(free) = self.free.pop() {
             let at = free as usize;

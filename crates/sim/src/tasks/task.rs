@@ -38,7 +38,7 @@ impl Class {
 }
 
 /// Whether a task can run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum State {
     /// On a CPU.
     Running,
@@ -47,13 +47,14 @@ pub(crate) enum State {
     /// Waits for a timer.
     Sleeping,
     /// Waits for another task.
+    #[default]
     Blocked,
     /// Has ended; its entry may be used again.
     Dead,
 }
 
 /// Action of a task: a step of its program, or a part of its life that programs do not describe.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Action {
     /// A step of its program.
     Step(Step),
@@ -74,17 +75,19 @@ pub(crate) enum Action {
     /// The computation of a new image.
     Work { ns: Ns },
     /// Exits.
+    #[default]
     Exit,
     /// A kernel thread that folds the statistics of virtual memory.
     Vmstat(Duty),
 }
 
 /// Progress of a task in its action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Phase {
     /// The task fetches its next action.
     Next,
     /// The task begins its action, or begins it again after a wait.
+    #[default]
     Begin,
     /// The segment of the action runs; its effect follows.
     Effect,
@@ -111,7 +114,7 @@ pub(crate) const BANDWIDTH: usize = 3;
 pub(crate) const MESSAGES: usize = 4;
 
 /// An uninterrupted piece of a task's work.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Segment {
     /// Nanoseconds at full speed until the end, extras included.
     pub left: Ns,
@@ -134,7 +137,7 @@ impl Segment {
         self.left > self.extras.iter().map(|extra| u64::from(*extra)).sum()
     }
 
-    /// Adds `ns` of extra time, which is spent before the work.
+    /// Add `ns` of extra time, which is spent before the work.
     #[inline]
     pub fn add(&mut self, extra: usize, ns: Ns) {
         let ns = ns.min(u64::from(u32::MAX - self.extras[extra]));
@@ -146,7 +149,7 @@ impl Segment {
 /// A task. Its program, the policy's entity and its latencies are in separate tables.
 ///
 /// Fields are ordered by use: wake-ups and switches need only the first two cache lines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Task {
     pub state: State,
@@ -210,47 +213,7 @@ pub(crate) struct Task {
 
 impl Task {
     pub fn new(parent: TaskIx, ordinal: u32, action: Action) -> Self {
-        Self {
-            state: State::Blocked,
-            phase: Phase::Begin,
-            class: Class::Normal,
-            cpu: 0,
-            mask: 0,
-            carry: 0,
-            footprint_kib: 0,
-            last_wakee: NOBODY,
-            wakee_flips: 0,
-            flips_period: 0,
-            woken_at: 0,
-            ran_at: 0,
-            ran_ns: 0,
-            user_ns: 0,
-            voluntary: 0,
-            wakeups: 0,
-            segment: Segment::EMPTY,
-            warmth: Warmth::COLD,
-            involuntary: 0,
-            migrations: 0,
-            action,
-            next: NOBODY,
-            left: 0,
-            moved: 0,
-            slice_left: 0,
-            parent,
-            children: 0,
-            ended: 0,
-            ordinal,
-            thread: false,
-            memory_node: None,
-            nice: 0,
-            next_class: Class::Normal,
-            next_slice: None,
-            is_child: false,
-            kernel: false,
-            stack_node: 0,
-            image_node: 0,
-            image_pages: 0,
-        }
+        Self { last_wakee: NOBODY, action, next: NOBODY, parent, ordinal, ..Self::default() }
     }
 
     /// Name of the task in messages and timelines.
@@ -302,14 +265,5 @@ impl WaitQueue {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::mem::offset_of;
-
-    use super::Task;
-
-    #[test]
-    fn wake_ups_and_switches_need_only_the_first_two_cache_lines_of_a_task() {
-        assert_eq!(offset_of!(Task, segment), 64);
-        assert_eq!(offset_of!(Task, action), 128);
-    }
-}
+#[path = "../../tests/unit/tasks/task.rs"]
+mod tests;

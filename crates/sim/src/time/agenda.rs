@@ -25,14 +25,14 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    /// Creates an agenda of `slots` slots, at most [`MAX_SLOTS`], without events.
+    /// Create an agenda of `slots` slots, at most [`MAX_SLOTS`], without events.
     pub fn new(slots: usize) -> Self {
         assert!(slots <= MAX_SLOTS, "a machine has fewer CPUs");
         let last = slots.max(1) - 1;
         Self { tree: Box::new([u64::MAX; NODES]), leaves: last.max(1).next_power_of_two(), last }
     }
 
-    /// Sets the time of a slot's next event; [`NEVER`] removes it.
+    /// Set the time of a slot's next event; [`NEVER`] removes it.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Ns) {
         self.set_node(self.node(slot), at.min(NEVER) << SLOT_BITS | slot as u64);
@@ -88,26 +88,5 @@ impl Agenda {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::{Agenda, NEVER};
-
-    proptest! {
-        #[test]
-        fn the_first_event_is_the_earliest_of_all(
-            slots in 1usize..150, changes in prop::collection::vec((0usize..150, 0u64..50), 1..150),
-        ) {
-            let mut agenda = Agenda::new(slots);
-            let mut plain = vec![NEVER; slots];
-            for (slot, at) in changes {
-                let at = if at > 40 { NEVER } else { at };
-                agenda.set(slot % slots, at);
-                plain[slot % slots] = at;
-                let first = plain.iter().enumerate().map(|(slot, at)| (*at, slot)).min();
-                prop_assert_eq!(agenda.first(), first.filter(|(at, _)| *at < NEVER));
-                prop_assert_eq!(agenda.at(slot % slots), at);
-            }
-        }
-    }
-}
+#[path = "../../tests/unit/time/agenda.rs"]
+mod tests;

@@ -15,3 +15,11 @@ pub(crate) struct Clock {
     pub agenda: Agenda,
     pub random: Random,
 }
+
+impl Clock {
+    /// First tick after `now` in the periodic series of ticks that contains the time `tick`.
+    #[inline]
+    pub fn next_tick(&self, tick: Ns, now: Ns) -> Ns {
+        tick + ((now - tick) / self.tick_ns + 1) * self.tick_ns
+    }
+}

@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 pub struct Random(Pcg64Mcg);
 
 impl Random {
-    /// Creates the generator of a seed.
+    /// Create the generator of a seed.
     pub fn new(seed: u64) -> Self {
         // The state of a multiplicative generator is odd. Without the shift the lowest bit of the seed would be lost.
         let state = (u128::from(seed) << 1) | 1;
@@ -30,16 +30,5 @@ impl Random {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Random;
-
-    #[test]
-    fn neighbouring_seeds_draw_differently() {
-        let draws = |seed| {
-            let mut random = Random::new(seed);
-            [(); 4].map(|()| random.below(1 << 32))
-        };
-        assert!((0..100).all(|seed| draws(seed) != draws(seed + 1)));
-        assert_ne!(draws(0), draws(1 << 63));
-    }
-}
+#[path = "../../tests/unit/time/random.rs"]
+mod tests;

@@ -46,7 +46,7 @@ struct Armed {
 }
 
 impl Timers {
-    /// Arms a timer for `owner` at `at`. Timers are never cancelled: an owner ignores timers that it does not need.
+    /// Arm a timer for `owner` at `at`. Timers are never cancelled: an owner ignores timers that it does not need.
     #[inline]
     pub fn arm(&mut self, at: Ns, owner: u32) {
         let timer = Armed { at, order: self.armed, owner };
@@ -57,7 +57,7 @@ impl Timers {
         self.insert(timer);
     }
 
-    /// Inserts the newest timer into the ring.
+    /// Insert the newest timer into the ring.
     #[inline]
     fn insert(&mut self, timer: Armed) {
         let mut place = self.first + self.length;
@@ -102,7 +102,7 @@ impl Timers {
         (self.length > 0).then_some(Timer { at, owner })
     }
 
-    /// Removes and returns the first timer.
+    /// Remove and return the first timer.
     #[inline]
     pub fn pop(&mut self) -> Option<Timer> {
         let first = self.first()?;
@@ -114,7 +114,7 @@ impl Timers {
         Some(first)
     }
 
-    /// Fills half of the ring from the heap.
+    /// Fill half of the ring from the heap.
     #[cold]
     #[inline(never)]
     fn refill(&mut self) {
@@ -139,38 +139,5 @@ impl Timers {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::Timers;
-
-    proptest! {
-        #[test]
-        fn timers_fire_by_time_and_then_in_the_order_of_arming(times in prop::collection::vec(0u64..40, 0..200)) {
-            let mut timers = Timers::default();
-            times.iter().enumerate().for_each(|(owner, at)| timers.arm(*at, owner as u32));
-            let mut expected: Vec<_> = times.iter().enumerate().map(|(owner, at)| (*at, owner as u32)).collect();
-            expected.sort();
-            let fired: Vec<_> = std::iter::from_fn(|| timers.pop()).map(|timer| (timer.at, timer.owner)).collect();
-            prop_assert_eq!(fired, expected);
-        }
-
-        #[test]
-        fn timers_stay_in_order_when_arming_and_firing_alternate(
-            turns in prop::collection::vec(prop::option::weighted(0.6, 0u64..1000), 0..400),
-        ) {
-            let (mut timers, mut plain, mut armed) = (Timers::default(), std::collections::BTreeSet::new(), 0);
-            for turn in turns {
-                if let Some(at) = turn {
-                    timers.arm(at, armed);
-                    plain.insert((at, armed));
-                    armed += 1;
-                } else {
-                    prop_assert_eq!(timers.pop().map(|timer| (timer.at, timer.owner)), plain.pop_first());
-                }
-                prop_assert_eq!(timers.first().map(|timer| (timer.at, timer.owner)), plain.first().copied());
-                prop_assert_eq!(timers.len(), plain.len());
-            }
-        }
-    }
-}
+#[path = "../../tests/unit/time/timers.rs"]
+mod tests;

@@ -1,13 +1,13 @@
 //! Kernel threads that fold differentials, and the shepherd that starts them.
 
 use crate::balance::KernelPolicy;
-use crate::engine::{Engine, NOBODY, Segment};
+use crate::engine::Engine;
 use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::TaskIx;
+use crate::sched::{NOBODY, TaskIx};
 use crate::table::Table;
-use crate::tasks::Script;
+use crate::tasks::{Script, Segment};
 use crate::time::{NEVER, Ns, Random, SECOND};
 
 use super::counts::{Counts, Item};
@@ -76,7 +76,7 @@ impl Workers {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Draws the initial phases. The machine has been up for long, so the first expiry and the seconds to which timers are
+    /// Draw the initial phases. The machine has been up for long, so the first expiry and the seconds to which timers are
     /// rounded lie anywhere within an interval.
     pub(crate) fn start_vmstat(&mut self) {
         if !self.vmstat.workers.folds {
@@ -90,7 +90,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.vmstat.workers.shepherds { self.watch(due) } else { self.keep_all_workers(due) }
     }
 
-    /// Applies changed tunables. A new interval takes effect when the current one ends; a change of mode takes effect at once.
+    /// Apply changed tunables. A new interval takes effect when the current one ends; a change of mode takes effect at once.
     pub(crate) fn retune_vmstat(&mut self) {
         let shepherds = self.tunables.on(Tunable::VmStatShepherd);
         if !self.vmstat.workers.folds || shepherds == self.vmstat.workers.shepherds {
@@ -113,7 +113,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Sets the shepherd's timer.
+    /// Set the shepherd's timer.
     fn watch(&mut self, due: impl Fn(&Self, usize) -> Ns) {
         let cpu = self.rq.housekeeping.lowest().unwrap_or(0);
         if self.vmstat.workers.shepherd == NOBODY {
@@ -166,7 +166,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if rounded > now { rounded } else { at }
     }
 
-    /// Handles a due deferrable timer of a CPU.
+    /// Handle a due deferrable timer of a CPU.
     pub(crate) fn fold_is_due(&mut self, cpu: usize) {
         self.vmstat.workers.due[cpu] = NEVER;
         let worker = self.worker(cpu);
@@ -204,7 +204,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Segment::new(Account::Vmstat, ns.max(1))
     }
 
-    /// Completes a worker's run and sets its next timer.
+    /// Complete a worker's run and set its next timer.
     pub(crate) fn end_vmstat(&mut self, cpu: usize, duty: Duty) {
         match duty {
             Duty::Fold => self.vmstat_update(cpu),
@@ -212,7 +212,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Folds the differentials of a worker's CPU (`vmstat_update()`, mm/vmstat.c, v4.5).
+    /// Fold the differentials of a worker's CPU (`vmstat_update()`, mm/vmstat.c, v4.5).
     fn vmstat_update(&mut self, cpu: usize) {
         let folded = self.vmstat.counts.refresh_cpu_vm_stats(cpu).items;
         self.records.counters.vmstat.updates += 1;
@@ -230,7 +230,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Starts a worker on each CPU with differentials (`vmstat_shepherd()`, mm/vmstat.c, v4.5).
+    /// Start a worker on each CPU with differentials (`vmstat_shepherd()`, mm/vmstat.c, v4.5).
     fn vmstat_shepherd(&mut self, cpu: usize) {
         self.records.counters.vmstat.looks += 1;
         if !self.vmstat.workers.shepherds {
@@ -249,7 +249,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.arm_exact(cpu, self.vmstat.workers.shepherd, at);
     }
 
-    /// Counts pages that a task on a CPU allocates from a node.
+    /// Count pages that a task on a CPU allocates from a node.
     pub(crate) fn note_faults(&mut self, cpu: usize, node: usize, pages: u64) {
         self.records.counters.vmstat.pgfault += pages;
         self.records.counters.vmstat.pgalloc_normal += pages;
@@ -257,14 +257,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.count_pages(cpu, node, Item::AnonPages, 1, pages);
     }
 
-    /// Counts pages that a task on a CPU returns to a node.
+    /// Count pages that a task on a CPU returns to a node.
     pub(crate) fn note_frees(&mut self, cpu: usize, node: usize, pages: u64) {
         self.records.counters.vmstat.pgfree += pages;
         self.count_pages(cpu, node, Item::FreePages, 1, pages);
         self.count_pages(cpu, node, Item::AnonPages, -1, pages);
     }
 
-    /// Counts pages that are copied to another node and freed on their own.
+    /// Count pages that are copied to another node and freed on their own.
     pub(crate) fn note_page_moves(&mut self, cpu: usize, from: usize, to: usize, pages: u64) {
         self.records.counters.vmstat.pgalloc_normal += pages;
         self.records.counters.vmstat.pgfree += pages;
@@ -274,7 +274,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Counts the allocation or release of a task's kernel stack.
+    /// Count the allocation or release of a task's kernel stack.
     pub(crate) fn note_stack(&mut self, cpu: usize, node: usize, born: bool) {
         let sign = if born { 1 } else { -1 };
         let pages = if born {
@@ -295,7 +295,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Computes the gauges and the time without due workers at the end of a simulation.
+    /// Compute the gauges and the time without due workers at the end of a simulation.
     pub(crate) fn finish_vmstat(&mut self, close: Ns) {
         let quiet =
             |worker: &Worker| if worker.active { 0 } else { close.saturating_sub(worker.quiet_since) };

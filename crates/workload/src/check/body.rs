@@ -1,35 +1,17 @@
-//! Bodies: every reference resolves, every index stays in range, every operation is valid in its place.
+//! Checks of bodies: references resolve, indices are in range, operations are valid in their places.
 
 use super::MAX_LOOPS;
 use super::names::{find, find_resource};
-use super::range::{Flaw, Known, Range, of};
+use super::range::{Known, Range, of};
 use super::walk::{Visit, walk};
 use crate::error::ProgramError;
 use crate::program::{
     ChannelKind, Direction, Expr, Image, Mode, Op, Program, Ref, Repeat, Resource, Take, TaskGroup,
 };
 
-/// Checks the bodies of all groups.
+/// Check the bodies of all groups.
 pub fn bodies(program: &Program) -> Result<(), ProgramError> {
     program.groups.iter().try_for_each(|group| body(program, group))
-}
-
-/// An error of the walk before the place is known.
-enum Trouble {
-    Flaw(Flaw),
-    Program(ProgramError),
-}
-
-impl From<Flaw> for Trouble {
-    fn from(flaw: Flaw) -> Self {
-        Self::Flaw(flaw)
-    }
-}
-
-impl From<ProgramError> for Trouble {
-    fn from(error: ProgramError) -> Self {
-        Self::Program(error)
-    }
 }
 
 fn body(program: &Program, group: &TaskGroup) -> Result<(), ProgramError> {
@@ -40,11 +22,7 @@ fn body(program: &Program, group: &TaskGroup) -> Result<(), ProgramError> {
         loops: Vec::new(),
     };
     let check = Check { program, group, place: &place };
-    let result = walk::<Trouble>(&group.body, &mut known, &mut |visit| check.op(&visit));
-    result.map_err(|trouble| match trouble {
-        Trouble::Flaw(flaw) => ProgramError::Body { place: place.clone(), reason: flaw.to_string() },
-        Trouble::Program(error) => error,
-    })
+    walk(&group.body, &mut known, &mut |visit| check.op(&visit))
 }
 
 struct Check<'a> {
@@ -54,25 +32,25 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn op(&self, visit: &Visit<'_>) -> Result<(), Trouble> {
+    fn op(&self, visit: &Visit<'_>) -> Result<(), ProgramError> {
         let resources = &self.program.resources;
         let known = visit.known;
         match visit.op {
-            Op::Compute { ns } | Op::Sleep { ns } => number(ns, known),
+            Op::Compute { ns } | Op::Sleep { ns } => self.number(ns, known),
             Op::Watch { ns, over_ns, longest, gaps, lost } => {
                 find("series", self.place, &self.program.series, longest)?;
                 for counter in [gaps, lost] {
                     find("counter", self.place, &self.program.counters, counter)?;
                 }
-                number(ns, known)?;
-                number(over_ns, known)
+                self.number(ns, known)?;
+                self.number(over_ns, known)
             }
             Op::Touch { region, offset, bytes, stride, .. } => {
                 if *stride == 0 {
                     return self.refuse("the stride of a touch must be at least 1");
                 }
-                number(offset, known)?;
-                number(bytes, known)?;
+                self.number(offset, known)?;
+                self.number(bytes, known)?;
                 self.reference(&resources.regions, region, known)
             }
             Op::Send { channel, bytes, direction } => {
@@ -87,7 +65,7 @@ impl Check<'_> {
             }
             Op::Lock { lock } | Op::Unlock { lock } => self.reference(&resources.locks, lock, known),
             Op::Up { semaphore, count } => {
-                number(count, known)?;
+                self.number(count, known)?;
                 self.reference(&resources.semaphores, semaphore, known)
             }
             Op::Down { semaphore } => self.reference(&resources.semaphores, semaphore, known),
@@ -98,7 +76,7 @@ impl Check<'_> {
             }
             Op::Signal { condition, .. } => self.reference(&resources.conditions, condition, known),
             Op::Write { file, bytes } => {
-                number(bytes, known)?;
+                self.number(bytes, known)?;
                 self.reference(&resources.files, file, known)
             }
             Op::Start { timer } => self.timer(timer),
@@ -110,7 +88,7 @@ impl Check<'_> {
                 if let Some(missed) = missed {
                     find("counter", self.place, &self.program.counters, missed)?;
                 }
-                number(period_ns, known)
+                self.number(period_ns, known)
             }
             Op::Set { attributes } => attributes.check().or_else(|reason| self.refuse(&reason)),
             Op::Finish if visit.forks > 0 => {
@@ -123,9 +101,9 @@ impl Check<'_> {
             }
             Op::Count { counter, by } => {
                 find("counter", self.place, &self.program.counters, counter)?;
-                number(by, known)
+                self.number(by, known)
             }
-            Op::Wait { count } => count.as_ref().map_or(Ok(()), |count| number(count, known)),
+            Op::Wait { count } => count.as_ref().map_or(Ok(()), |count| self.number(count, known)),
             Op::Exec { image } => self.exec(image, visit),
             Op::Loop { repeat, body } => self.repeat(repeat, body, known),
             Op::Choose { branches } if branches.iter().all(|branch| branch.weight == 0) => {
@@ -135,19 +113,18 @@ impl Check<'_> {
         }
     }
 
-    fn timer(&self, name: &str) -> Result<(), Trouble> {
-        find("timer", self.place, &self.program.resources.timers, name)?;
-        Ok(())
+    fn timer(&self, name: &str) -> Result<(), ProgramError> {
+        find("timer", self.place, &self.program.resources.timers, name).map(drop)
     }
 
-    fn repeat(&self, repeat: &Repeat, body: &[Op], known: &Known) -> Result<(), Trouble> {
+    fn repeat(&self, repeat: &Repeat, body: &[Op], known: &Known) -> Result<(), ProgramError> {
         if known.loops.len() == MAX_LOOPS {
             return self.refuse(&format!("more than {MAX_LOOPS} loops are nested"));
         }
         match repeat {
-            Repeat::Count(number_of) | Repeat::With(number_of) => number(number_of, known),
+            Repeat::Count(number_of) | Repeat::With(number_of) => self.number(number_of, known),
             _ if body.is_empty() => self.refuse("a loop without a count needs a body"),
-            Repeat::ForNs(ns) => number(ns, known),
+            Repeat::ForNs(ns) => self.number(ns, known),
             Repeat::Window if self.program.window.is_none() => {
                 self.refuse("a loop runs until the end of the window, but the program has no window")
             }
@@ -155,7 +132,7 @@ impl Check<'_> {
         }
     }
 
-    fn exec(&self, image: &Image, visit: &Visit<'_>) -> Result<(), Trouble> {
+    fn exec(&self, image: &Image, visit: &Visit<'_>) -> Result<(), ProgramError> {
         if visit.forks == 0 && self.group.mode == Mode::Thread {
             return self.refuse("a thread cannot exec: it would replace the executor; fork first");
         }
@@ -165,7 +142,9 @@ impl Check<'_> {
         match image {
             Image::Command { argv, .. } if argv.is_empty() => self.refuse("an exec needs a command"),
             Image::Command { .. } => Ok(()),
-            Image::Work { ns, bytes } => number(ns, visit.known).and_then(|()| number(bytes, visit.known)),
+            Image::Work { ns, bytes } => {
+                self.number(ns, visit.known).and_then(|()| self.number(bytes, visit.known))
+            }
         }
     }
 
@@ -175,10 +154,10 @@ impl Check<'_> {
         bytes: &Expr,
         direction: Direction,
         known: &Known,
-    ) -> Result<ChannelKind, Trouble> {
+    ) -> Result<ChannelKind, ProgramError> {
         let channels = &self.program.resources.channels;
         self.reference(channels, channel, known)?;
-        let size = of(bytes, known)?;
+        let size = self.range(bytes, known)?;
         if size.low == 0 {
             self.refuse(&format!("a message on channel `{}` can have 0 bytes", channel.name))?;
         }
@@ -204,7 +183,7 @@ impl Check<'_> {
         Ok(kind)
     }
 
-    fn take(&self, channel: &str, kind: ChannelKind, take: Take) -> Result<(), Trouble> {
+    fn take(&self, channel: &str, kind: ChannelKind, take: Take) -> Result<(), ProgramError> {
         match (take, kind) {
             (Take::WaitAll, ChannelKind::Pipe) => {
                 self.refuse(&format!("channel `{channel}` is a pipe; only sockets can be read with wait_all"))
@@ -216,20 +195,34 @@ impl Check<'_> {
         }
     }
 
-    fn reference<R: Resource>(&self, defined: &[R], reference: &Ref, known: &Known) -> Result<(), Trouble> {
+    fn reference<R: Resource>(
+        &self,
+        defined: &[R],
+        reference: &Ref,
+        known: &Known,
+    ) -> Result<(), ProgramError> {
         let resource = &defined[find_resource(self.place, defined, &reference.name)?];
-        let reached = of(&reference.index, known)?.high;
+        let reached = self.range(&reference.index, known)?.high;
         let count = resource.count();
         if reached >= u64::from(count) {
             let (place, name) = (self.place.to_owned(), reference.name.clone());
-            return Err(ProgramError::Index { place, kind: R::KIND, name, reached, count }.into());
+            return Err(ProgramError::Index { place, kind: R::KIND, name, reached, count });
         }
         Ok(())
     }
 
-    fn refuse(&self, reason: &str) -> Result<(), Trouble> {
+    fn number(&self, expr: &Expr, known: &Known) -> Result<(), ProgramError> {
+        self.range(expr, known).map(drop)
+    }
+
+    fn range(&self, expr: &Expr, known: &Known) -> Result<Range, ProgramError> {
+        let place = || self.place.to_owned();
+        of(expr, known).map_err(|flaw| ProgramError::Body { place: place(), reason: flaw.to_string() })
+    }
+
+    fn refuse(&self, reason: &str) -> Result<(), ProgramError> {
         let (place, reason) = (self.place.to_owned(), reason.to_owned());
-        Err(ProgramError::Body { place, reason }.into())
+        Err(ProgramError::Body { place, reason })
     }
 }
 
@@ -238,8 +231,3 @@ const MAX_MESSAGE: u64 = 1 << 30;
 
 /// Largest UDP payload over IPv4: 65 535 bytes of packet less 20 of IP header (RFC 791) and 8 of UDP header (RFC 768).
 const MAX_DATAGRAM: u64 = 65_507;
-
-fn number(expr: &Expr, known: &Known) -> Result<(), Trouble> {
-    of(expr, known)?;
-    Ok(())
-}

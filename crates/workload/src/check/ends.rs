@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::find_resource;
-use super::range::{Flaw, Known, Range, of};
+use super::range::{Flaw, Known, of};
 use super::walk::walk;
 use crate::error::ProgramError;
 use crate::plan::{Plan, TaskId};
@@ -48,11 +48,7 @@ impl End {
 /// Channel ends that a task may use, each once, ascending. Where an index is drawn or depends on a loop, all
 /// instances between its least and greatest value count as used.
 pub(crate) fn of_task(plan: &Plan, task: TaskId) -> Vec<Use> {
-    let mut known = Known {
-        task: Range::exactly(task.index.into()),
-        replica: Range::exactly(task.replica.into()),
-        loops: Vec::new(),
-    };
+    let mut known = Known::of_task(task);
     let channels = &plan.program().resources.channels;
     let mut uses = BTreeSet::new();
     let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
@@ -78,14 +74,12 @@ fn traffic(op: &Op) -> Option<(&Ref, End)> {
     }
 }
 
-/// Refuses an end of a channel that both processes and threads use: threads share the creator's descriptors, which are
+/// Refuse an end of a channel that both processes and threads use: threads share the creator's descriptors, which are
 /// closed once the last process that needs them exists.
 pub(crate) fn one_mode_each(program: &Program) -> Result<(), ProgramError> {
     let mut modes: BTreeMap<(&str, End), Mode> = BTreeMap::new();
     for group in &program.groups {
-        let mut ops = Vec::new();
-        collect(&group.body, &mut ops);
-        for (channel, end) in ops.into_iter().filter_map(traffic) {
+        for (channel, end) in group.body.iter().flat_map(Op::all).filter_map(traffic) {
             if *modes.entry((&channel.name, end)).or_insert(group.mode) != group.mode {
                 let reason = "one of its ends is used by both processes and threads".to_owned();
                 return Err(ProgramError::Body { place: format!("channel `{}`", channel.name), reason });
@@ -95,13 +89,11 @@ pub(crate) fn one_mode_each(program: &Program) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// Refuses a direction of a channel in which messages are only sent or only received: a task would wait forever.
+/// Refuse a direction of a channel in which messages are only sent or only received: a task would wait forever.
 pub(crate) fn both_ends_used(program: &Program) -> Result<(), ProgramError> {
     let mut used: BTreeMap<(usize, bool), (bool, bool)> = BTreeMap::new();
     for group in &program.groups {
-        let mut ops = Vec::new();
-        collect(&group.body, &mut ops);
-        for op in ops {
+        for op in group.body.iter().flat_map(Op::all) {
             let (channel, direction, sends) = match op {
                 Op::Send { channel, direction, .. } => (channel, direction, true),
                 Op::Receive { channel, direction, .. } => (channel, direction, false),
@@ -128,24 +120,9 @@ pub(crate) fn both_ends_used(program: &Program) -> Result<(), ProgramError> {
     Ok(())
 }
 
-fn collect<'a>(body: &'a [Op], into: &mut Vec<&'a Op>) {
-    for op in body {
-        into.push(op);
-        match op {
-            Op::Loop { body, .. } | Op::Fork { body } => collect(body, into),
-            Op::Choose { branches } => branches.iter().for_each(|branch| collect(&branch.body, into)),
-            _ => {}
-        }
-    }
-}
-
 /// Size of the largest message that a task can send or receive, in bytes; sizes its buffer.
 pub fn largest_message(plan: &Plan, task: TaskId) -> (u64, u64) {
-    let mut known = Known {
-        task: Range::exactly(task.index.into()),
-        replica: Range::exactly(task.replica.into()),
-        loops: Vec::new(),
-    };
+    let mut known = Known::of_task(task);
     let (mut sent, mut received) = (0, 0);
     let high = |bytes: &Expr, known: &Known| of(bytes, known).map(|range| range.high);
     let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {

@@ -9,7 +9,7 @@ mod walk;
 
 use crate::error::ProgramError;
 use crate::plan::copies;
-use crate::program::{OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA};
+use crate::program::{OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA, each_kind};
 
 pub use walk::{Visit, walk};
 
@@ -23,7 +23,7 @@ pub const MAX_INSTANCES: u64 = 1 << 24;
 /// Greatest depth of nested loops.
 pub const MAX_LOOPS: usize = 8;
 
-/// Checks a whole program. The error names the first fault.
+/// Check a whole program. The error names the first fault.
 pub fn program(program: &Program) -> Result<(), ProgramError> {
     if !(OLDEST_SCHEMA..=SCHEMA).contains(&program.schema) {
         return Err(ProgramError::Schema { found: program.schema, supported: SCHEMA });
@@ -49,14 +49,7 @@ fn sizes(program: &Program) -> Result<(), ProgramError> {
     let tasks = per_replica.saturating_mul(program.replicas.into());
     at_most("tasks", tasks, MAX_TASKS)?;
     let r = &program.resources;
-    instances(&r.channels, program.replicas, tasks)?;
-    instances(&r.locks, program.replicas, tasks)?;
-    instances(&r.semaphores, program.replicas, tasks)?;
-    instances(&r.barriers, program.replicas, tasks)?;
-    instances(&r.conditions, program.replicas, tasks)?;
-    instances(&r.files, program.replicas, tasks)?;
-    instances(&r.regions, program.replicas, tasks)?;
-    instances(&r.slots, program.replicas, tasks)?;
+    each_kind!(r, list => instances(list, program.replicas, tasks)?);
     for barrier in &r.barriers {
         positive(&format!("parties of barrier `{}`", barrier.name), barrier.parties.into())?;
     }

@@ -1,21 +1,14 @@
-//! Names: unique within a kind, and defined where they are used.
+//! Checks of names: unique within a kind, and defined where they are used.
 
 use std::collections::HashSet;
 
 use crate::error::ProgramError;
-use crate::program::{Program, Resource};
+use crate::program::{Program, Resource, each_kind};
 
-/// Refuses two definitions of one kind with the same name.
+/// Refuse two definitions of one kind with the same name.
 pub fn unique(program: &Program) -> Result<(), ProgramError> {
     let r = &program.resources;
-    resources(&r.channels)?;
-    resources(&r.locks)?;
-    resources(&r.semaphores)?;
-    resources(&r.barriers)?;
-    resources(&r.conditions)?;
-    resources(&r.files)?;
-    resources(&r.regions)?;
-    resources(&r.slots)?;
+    each_kind!(r, list => resources(list)?);
     distinct("timer", r.timers.iter().map(String::as_str))?;
     distinct("counter", program.counters.iter().map(String::as_str))?;
     distinct("series", program.series.iter().map(String::as_str))?;

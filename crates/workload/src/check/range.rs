@@ -1,5 +1,6 @@
 //! Interval arithmetic: the values that an expression can take.
 
+use crate::plan::TaskId;
 use crate::program::{Expr, Operation, Variable};
 
 /// An inclusive interval of values.
@@ -46,13 +47,24 @@ impl std::fmt::Display for Flaw {
     }
 }
 
+impl Known {
+    /// Values in the body of a single task, outside of all loops.
+    pub fn of_task(task: TaskId) -> Self {
+        let [task, replica] = [task.index, task.replica].map(|number| Range::exactly(number.into()));
+        Self { task, replica, loops: Vec::new() }
+    }
+}
+
 impl Range {
+    /// Every value.
+    pub const ANY: Self = Self { low: 0, high: u64::MAX };
+
     /// Exactly `value`.
     pub fn exactly(value: u64) -> Self {
         Self { low: value, high: value }
     }
 
-    /// `0..count`; a count of 0 gives the same as 1, because nothing inside is reached.
+    /// `0..count`; a count of 0 is treated as 1, because the body is never reached.
     pub fn below(count: u64) -> Self {
         Self { low: 0, high: count.saturating_sub(1) }
     }

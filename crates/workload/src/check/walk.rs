@@ -1,6 +1,6 @@
-//! Visits every operation of a body together with its surroundings.
+//! Traversal of every operation of a body together with its surroundings.
 
-use super::range::{Flaw, Known, Range, of};
+use super::range::{Known, Range, of};
 use crate::program::{Op, Repeat};
 
 /// An operation and its surroundings.
@@ -19,8 +19,8 @@ pub struct Visit<'a> {
     pub last: bool,
 }
 
-/// Calls `visit` for every operation in `body`, enclosing operations first. A fault in a loop's count ends the walk.
-pub fn walk<E: From<Flaw>>(
+/// Call `visit` for every operation in `body`, enclosing operations first. The first error of `visit` ends the walk.
+pub fn walk<E>(
     body: &[Op],
     known: &mut Known,
     visit: &mut dyn FnMut(Visit<'_>) -> Result<(), E>,
@@ -35,7 +35,7 @@ struct Place {
     forks: usize,
 }
 
-fn level<E: From<Flaw>>(
+fn level<E>(
     body: &[Op],
     known: &mut Known,
     place: Place,
@@ -46,13 +46,12 @@ fn level<E: From<Flaw>>(
         visit(Visit { op, known, until_closed, runs, forks, last: position + 1 == body.len() })?;
         match op {
             Op::Loop { repeat, body } => {
+                // `visit` has refused a number without a range, so `ANY` only stands in for a value that is not used.
+                let range = |expr| of(expr, known).unwrap_or(Range::ANY);
                 let (range, times) = match repeat {
-                    Repeat::Count(count) => {
-                        let most = of(count, known)?.high;
-                        (Range::below(most), most)
-                    }
-                    Repeat::With(value) => (of(value, known)?, 1),
-                    _ => (Range { low: 0, high: u64::MAX }, u64::MAX),
+                    Repeat::Count(count) => (Range::below(range(count).high), range(count).high),
+                    Repeat::With(value) => (range(value), 1),
+                    _ => (Range::ANY, u64::MAX),
                 };
                 known.loops.push(range);
                 let until_closed = until_closed || matches!(repeat, Repeat::UntilClosed);

@@ -1,11 +1,12 @@
-//! A task's place in its code.
+//! Reader of the code of a task.
 
 use std::sync::LazyLock;
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::flatten::{Arm, Code, Instruction, Limit};
+use super::flatten::Code;
+use super::instruction::{Arm, Instruction, Limit};
 use super::place::{Burst, Finish, Frame};
 use super::step::{Frequent, Step, Work};
 use super::value::{Value, evaluate, simple, uniform};
@@ -13,7 +14,7 @@ use crate::check::MAX_LOOPS;
 use crate::plan::TaskId;
 use crate::program::{Attributes, TimerMode};
 
-/// Reads a task's code step by step.
+/// Reader of a task's code, step by step.
 ///
 /// Times are nanoseconds since the opening of the gate. The cursor asks for the time only at loops that end by time, so a
 /// program without such loops has the same steps at all times.
@@ -87,8 +88,8 @@ impl<'c> Cursor<'c> {
         }
     }
 
-    /// The next step if it is of a frequent kind; `None` leaves the step to [`Cursor::rare`]. An executor in which the delivery
-    /// of a step costs as much as its execution distinguishes three kinds without a jump table and without a store to memory.
+    /// The next step if it is of a frequent kind; `None` leaves the step to [`Cursor::rare`]. A simulator spends
+    /// as much time on the delivery of a step as on its execution: the three kinds need no jump table and no store to memory.
     #[inline]
     pub fn frequent(&mut self, now_ns: &mut impl FnMut() -> u64) -> Option<Frequent> {
         if self.left > 0 {
@@ -134,7 +135,7 @@ impl<'c> Cursor<'c> {
         (std::mem::take(&mut self.left), self.burst.stride)
     }
 
-    /// Performs any instruction except the end of a loop; `None` if the instruction yields no step.
+    /// Perform any instruction except the end of a loop; `None` if the instruction yields no step.
     fn other(
         &mut self,
         instruction: &'c Instruction,
@@ -151,7 +152,7 @@ impl<'c> Cursor<'c> {
                 return None;
             }
             Instruction::Compute(_) | Instruction::Sleep(_) | Instruction::Count { .. } => {
-                unreachable!("frequent ones")
+                unreachable!("`frequent` returns these steps")
             }
             Instruction::Run(run) => {
                 let left = run.count.as_ref().map_or(u64::MAX, |count| self.value(count));
@@ -264,8 +265,8 @@ impl<'c> Cursor<'c> {
         })
     }
 
-    /// Reports that the last receive met the end of its stream. Returns whether an enclosing loop ends by it. If not, the
-    /// end of the stream is an error.
+    /// Report that the last receive met the end of its stream. Return whether an enclosing loop ends as a result. If not,
+    /// the end of the stream is an error.
     #[must_use]
     pub fn closed(&mut self) -> bool {
         let burst = std::mem::take(&mut self.burst);
@@ -304,7 +305,7 @@ impl<'c> Cursor<'c> {
         &self.code.attributes[number as usize]
     }
 
-    /// Moves a timer to its next period. Returns the time left until then, 0 if the period's end has passed.
+    /// Move a timer to its next period. Return the time left until then, 0 if the period's end has passed.
     fn arm(&mut self, arm: &Arm, now_ns: u64) -> u64 {
         let end = self.timers[arm.timer as usize].saturating_add(self.value(&arm.period_ns));
         let left = end.saturating_sub(now_ns);

@@ -1,10 +1,9 @@
 //! From nested operations to a flat list of instructions.
 
+use super::instruction::{Arm, Choice, Command, Instruction, Limit, Receive, Run, Touch, Watch};
 use super::value::{Identity, Value, fold};
 use crate::plan::{Numbering, Plan, TaskId};
-use crate::program::{
-    Attributes, Direction, Expr, Image, Op, Pattern, Ref, Repeat, Resource, Take, TimerMode,
-};
+use crate::program::{Attributes, Expr, Image, Op, Ref, Repeat, Resource, Take};
 
 /// The body of one task, flattened, with all constants of the task folded.
 #[derive(Debug, Clone, Default)]
@@ -15,121 +14,6 @@ pub struct Code {
     pub(super) timers: usize,
     pub(super) task: TaskId,
     pub(super) seed: u64,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Command {
-    pub argv: Vec<String>,
-    pub model_ns: u64,
-}
-
-/// One instruction. Targets are positions in the list. Instructions are small (see [`Value`]): rare large operands are boxed.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Instruction {
-    Enter { limit: Limit, exit: usize },
-    Again { body: usize },
-    Choose(Box<Choice>),
-    Jump(usize),
-    Fork { after: usize },
-    Run(Box<Run>),
-    End,
-    Compute(Value),
-    Watch(Box<Watch>),
-    Touch(Box<Touch>),
-    Send { channel: Value, bytes: Value, direction: Direction },
-    Receive(Box<Receive>),
-    Lock(Value),
-    Unlock(Value),
-    Up { semaphore: Value, count: Value },
-    Down(Value),
-    Barrier(Value),
-    Await { condition: Value, lock: Value },
-    Signal { condition: Value, all: bool },
-    Sleep(Value),
-    Start(u32),
-    Arm(Box<Arm>),
-    Fire,
-    Late { latency: Option<u32>, missed: Option<u32> },
-    Write { file: Value, bytes: Value },
-    Set(u32),
-    Finish,
-    Yield,
-    Wait(Option<Value>),
-    ExecWork(Box<(Value, Value)>),
-    ExecCommand(u32),
-    Stamp(Value),
-    Record { slot: Value, series: u32 },
-    Lap { slot: Value, series: u32 },
-    Count { counter: u32, by: Value },
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Watch {
-    pub ns: Value,
-    pub over_ns: Value,
-    pub longest: u32,
-    pub gaps: u32,
-    pub lost: u32,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Touch {
-    pub region: Value,
-    pub offset: Value,
-    pub bytes: Value,
-    pub stride: u32,
-    pub pattern: Pattern,
-    pub write: bool,
-}
-
-/// The beginning of a timer's wait: [`Instruction::Fire`] and [`Instruction::Late`] follow.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Arm {
-    pub timer: u32,
-    pub period_ns: Value,
-    pub mode: TimerMode,
-    pub slack: Option<u32>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Receive {
-    pub channel: Value,
-    pub bytes: Value,
-    pub direction: Direction,
-    pub take: Take,
-    pub counter: Option<u32>,
-}
-
-/// A loop whose body is a single message: a burst that needs no trip through the loop for each.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Run {
-    pub sends: bool,
-    /// Channel of the first message.
-    pub channel: Value,
-    /// Distance of the channel numbers of successive messages.
-    pub stride: u32,
-    pub bytes: Value,
-    pub direction: Direction,
-    pub take: Take,
-    pub counter: Option<u32>,
-    /// Number of messages. Without one, the burst ends when the channel is closed.
-    pub count: Option<Value>,
-}
-
-/// Branches: cumulative weights and first instructions.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Choice {
-    pub total: u64,
-    pub branches: Vec<(u64, usize)>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Limit {
-    Count(Value),
-    ForNs(Value),
-    Window,
-    UntilClosed,
-    With(Value),
 }
 
 impl Code {
@@ -188,8 +72,8 @@ impl Flattener<'_> {
                 ns: self.fold(ns),
                 over_ns: self.fold(over_ns),
                 longest: self.series(longest),
-                gaps: position(&self.plan.program().counters, gaps),
-                lost: position(&self.plan.program().counters, lost),
+                gaps: self.counter(gaps),
+                lost: self.counter(lost),
             })),
             Op::Touch { region, offset, bytes, stride, pattern, write } => {
                 Instruction::Touch(Box::new(Touch {
@@ -212,7 +96,7 @@ impl Flattener<'_> {
                     bytes: self.fold(bytes),
                     direction: *direction,
                     take: *take,
-                    counter: counter.as_ref().map(|name| position(&self.plan.program().counters, name)),
+                    counter: counter.as_ref().map(|name| self.counter(name)),
                 }))
             }
             Op::Lock { lock } => Instruction::Lock(self.number(lock, &r.locks, self.plan.locks())),
@@ -247,7 +131,7 @@ impl Flattener<'_> {
                 self.instructions.push(Instruction::Fire);
                 Instruction::Late {
                     latency: latency.as_ref().map(|name| self.series(name)),
-                    missed: missed.as_ref().map(|name| position(&self.plan.program().counters, name)),
+                    missed: missed.as_ref().map(|name| self.counter(name)),
                 }
             }
             Op::Write { file, bytes } => Instruction::Write {
@@ -269,10 +153,9 @@ impl Flattener<'_> {
             Op::Lap { slot, series } => {
                 Instruction::Lap { slot: self.slot(slot), series: self.series(series) }
             }
-            Op::Count { counter, by } => Instruction::Count {
-                counter: position(&self.plan.program().counters, counter),
-                by: self.fold(by),
-            },
+            Op::Count { counter, by } => {
+                Instruction::Count { counter: self.counter(counter), by: self.fold(by) }
+            }
         };
         self.instructions.push(instruction);
     }
@@ -347,6 +230,10 @@ impl Flattener<'_> {
         self.number(slot, &self.plan.program().resources.slots, self.plan.slots())
     }
 
+    fn counter(&self, name: &str) -> u32 {
+        position(&self.plan.program().counters, name)
+    }
+
     fn series(&self, name: &str) -> u32 {
         position(&self.plan.program().series, name)
     }
@@ -380,14 +267,4 @@ fn burst(limit: &Limit, body: &[Instruction]) -> Option<Run> {
 
 fn position(names: &[String], name: &str) -> u32 {
     names.iter().position(|each| each == name).expect("a plan's names have been checked") as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Instruction;
-
-    #[test]
-    fn an_instruction_fits_into_a_cache_line() {
-        assert!(size_of::<Instruction>() <= 48, "{} bytes", size_of::<Instruction>());
-    }
 }

@@ -1,10 +1,11 @@
-//! Bodies as a task runs them: flattened into a list of instructions, then read step by step.
+//! Code of a task: its body as a flat list of instructions, which a cursor reads step by step.
 //!
-//! [`Cursor::next`] returns one [`Step`] after the other. This module resolves loops, choices, arithmetic and the numbering
+//! [`Cursor::next`] returns the steps in order. This module resolves loops, choices, arithmetic and the numbering
 //! of resources; an executor performs steps. The delivery of a step takes a few nanoseconds.
 
 mod cursor;
 mod flatten;
+mod instruction;
 mod place;
 mod step;
 mod value;

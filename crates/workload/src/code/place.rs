@@ -3,7 +3,7 @@
 use super::step::Step;
 use crate::program::{Direction, Take};
 
-/// Messages of a [`super::flatten::Run`].
+/// Messages of a [`super::instruction::Run`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Burst {
     pub bytes: u64,

@@ -63,7 +63,7 @@ fn drawn(expr: &Expr) -> Option<Value> {
     Some(Value::Uniform { width, from })
 }
 
-/// Replaces variables by their values and folds constants.
+/// Replace variables by their values and fold constants.
 fn reduce(expr: &Expr, identity: Identity) -> Expr {
     let operation = match expr {
         Expr::Const(value) => return Expr::Const(*value),
@@ -122,7 +122,7 @@ pub(super) fn simple<R: Rng>(value: &Value, rng: &mut R) -> Option<u64> {
     if let Value::Const(value) = value { Some(*value) } else { None }
 }
 
-/// Computes a value. `loops` holds iteration indices, outermost first.
+/// Compute a value. `loops` contains iteration indices, outermost first.
 pub(super) fn evaluate<R: Rng>(value: &Value, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 {
     match value {
         Value::Const(value) => *value,

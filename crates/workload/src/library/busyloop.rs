@@ -52,7 +52,7 @@ impl Workload for BusyLoop {
                 lower("gaps", "gaps/s", rate("gaps"), 1.0),
                 lower("lost", "us/s", rate("lost"), 1e-3),
             ],
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

@@ -38,7 +38,7 @@ impl Workload for Forkstorm {
             series: names(["child"]),
             groups: vec![group("forker", self.tasks, Mode::Process, vec![body])],
             metrics,
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

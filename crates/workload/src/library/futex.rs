@@ -49,7 +49,7 @@ impl Workload for Futex {
             series: names(["round_trip"]),
             groups: vec![group("first", 1, self.mode, first), group("second", 1, self.mode, second)],
             metrics,
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

@@ -97,7 +97,7 @@ impl Workload for Hackbench {
                 group("sender", self.fds, self.mode, vec![times(self.loops, vec![to_each])]),
             ],
             metrics: vec![lower("time", "s", Quantity::Elapsed, 1.0)],
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

@@ -92,7 +92,7 @@ impl Workload for Kernbench {
                 lower("system", "s", Quantity::System, 1.0),
                 higher("cpu", "%", Quantity::CpuShare, 100.0),
             ],
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::error::ParameterError;
 use crate::measure::Measured;
-use crate::program::{Better, Gate, Metric, Program, Quantity, Resources, SCHEMA, lower};
+use crate::program::{Better, Metric, Program, Quantity, lower};
 pub use parameter::{Parameter, Values};
 
 /// Names that the file of a workload uses.
@@ -36,7 +36,7 @@ mod prelude {
     pub(super) use serde::{Deserialize, Serialize};
 
     pub(super) use super::parameter::{Duration, MAX_TASKS, Time, Warmup, check_fields, parameters};
-    pub(super) use super::{Workload, empty, latency, latency_percentile, names};
+    pub(super) use super::{Workload, latency, latency_percentile, names};
     pub(super) use crate::error::ParameterError;
     pub(super) use crate::measure::Measured;
     pub(super) use crate::program::*;
@@ -87,7 +87,7 @@ pub trait Workload: Default + Serialize + DeserializeOwned + JsonSchema + 'stati
         Vec::new()
     }
 
-    /// Parameters that between them make programs with all of the workload's metrics.
+    /// Parameters whose programs together have all of the workload's metrics.
     fn examples() -> Vec<Self> {
         vec![Self::default()]
     }
@@ -105,13 +105,13 @@ pub trait Workload: Default + Serialize + DeserializeOwned + JsonSchema + 'stati
         Vec::new()
     }
 
-    /// Lines that are printed after a run, where a known tool prints others than all metrics.
+    /// Lines that are printed after a run instead of the metrics, in the format of the tool that the workload follows.
     fn lines(_metrics: &[Measured]) -> Option<Vec<String>> {
         None
     }
 }
 
-/// A workload as data: what the command line, the Python adapters and the documentation are derived from.
+/// A workload as data. The command line, the Python adapters and the documentation are derived from it.
 #[derive(Serialize)]
 pub struct Definition {
     /// Name in experiment files.
@@ -120,7 +120,7 @@ pub struct Definition {
     pub command: &'static str,
     /// One line of documentation.
     pub summary: String,
-    /// What a reader of the figures must know; may be empty.
+    /// Note for readers of the figures; may be empty.
     pub note: String,
     /// Parameters, in the order of the documentation.
     pub parameters: Vec<Parameter>,
@@ -148,9 +148,9 @@ pub struct MetricDefinition {
     pub name: String,
     /// Unit of its values and samples.
     pub unit: String,
-    /// Which direction is an improvement.
+    /// Direction of improvement.
     pub direction: Better,
-    /// Whether it gets a verdict unless an experiment names other metrics.
+    /// Whether the metric gets a verdict unless an experiment names other metrics.
     pub judged: bool,
     /// The reported metric whose samples are stored with this one.
     pub samples: Option<String>,
@@ -169,7 +169,7 @@ pub struct Prepared {
 }
 
 impl Definition {
-    /// Makes the program for a machine of `cpus` CPUs from the given values; other parameters keep their defaults.
+    /// Make the program for a machine of `cpus` CPUs from the given values; other parameters keep their defaults.
     ///
     /// An error names the parameter that is unknown or out of range.
     pub fn prepare(&self, given: Values, cpus: u32) -> Result<Prepared, ParameterError> {
@@ -252,23 +252,6 @@ fn metrics<T: Workload>() -> Vec<MetricDefinition> {
     let judged = metrics.iter().filter(|metric| metric.judged).count();
     debug_assert_eq!(judged, T::JUDGED.len(), "every judged metric of {} is reported", T::NAME);
     metrics
-}
-
-/// A program with nothing in it.
-fn empty(name: &str) -> Program {
-    Program {
-        schema: SCHEMA,
-        name: name.to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Gate::default(),
-        window: None,
-        resources: Resources::default(),
-        counters: Vec::new(),
-        series: Vec::new(),
-        groups: Vec::new(),
-        metrics: Vec::new(),
-    }
 }
 
 /// The mean of a series as `latency`, with its samples, and percentiles as `latency-p50`, `-p99`, `-p99.9`, in µs.

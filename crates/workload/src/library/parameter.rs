@@ -25,7 +25,7 @@ pub(super) const MAX_TASKS: u32 = 100_000;
 /// Longest computation, sleep or threshold that a workload accepts, in nanoseconds.
 const MAX_TIME_NS: u64 = 1000 * 1_000_000_000;
 
-/// Declares a struct of parameters, each with its default.
+/// Declare a struct of parameters, each with its default.
 ///
 /// `pub struct Name, timed { … }` adds the parameters `warmup` and `duration` for a workload that runs for a time.
 macro_rules! parameters {
@@ -98,7 +98,7 @@ pub struct Parameter {
     /// Accepted values.
     #[serde(flatten)]
     pub kind: Kind,
-    /// Value when none is given, times as text; `None` where the workload goes without.
+    /// Default value, times as text; `None` for an optional parameter.
     pub default: Option<Value>,
     /// Long option of the command line, without hyphens.
     #[serde(skip)]
@@ -206,7 +206,7 @@ fn one_line(schema: &Value) -> String {
     text.strip_suffix('.').map(str::to_owned).unwrap_or(text)
 }
 
-/// Checks values by name: unknown names, numbers out of range, parameters that exclude each other.
+/// Check values by name: unknown names, numbers out of range, parameters that exclude each other.
 pub fn check(parameters: &[Parameter], values: &Values) -> Result<(), ParameterError> {
     for (name, value) in values {
         let Some(parameter) = parameters.iter().find(|parameter| parameter.name == *name) else {
@@ -221,14 +221,14 @@ pub fn check(parameters: &[Parameter], values: &Values) -> Result<(), ParameterE
     Ok(())
 }
 
-/// Checks the values of a struct of parameters.
+/// Check the values of a struct of parameters.
 pub(super) fn check_fields<T: Default + Serialize + JsonSchema>(fields: &T) -> Result<(), ParameterError> {
     let values = serde_json::to_value(fields).unwrap_or_default();
     parameters_of::<T>().iter().try_for_each(|parameter| parameter.check(&values[&parameter.name]))
 }
 
 impl Parameter {
-    /// Checks that a number lies in the parameter's range; null stands for a value that is not given.
+    /// Check that a number lies in the parameter's range; null is a value that is not given.
     fn check(&self, value: &Value) -> Result<(), ParameterError> {
         let Some(number) = value.as_u64() else { return Ok(()) };
         match &self.kind {
@@ -243,7 +243,7 @@ impl Parameter {
         }
     }
 
-    /// A value as people write it: times with a unit, names without quotation marks.
+    /// A value in the notation of experiment files: times with a unit, names without quotation marks.
     pub fn show(&self, value: &Value) -> String {
         match (&self.kind, value) {
             (Kind::Time { .. }, Value::Number(ns)) => time(ns.as_u64().unwrap_or_default()),

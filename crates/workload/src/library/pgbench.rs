@@ -106,7 +106,7 @@ impl Workload for Pgbench {
                 group("client", self.clients, Mode::Process, vec![stamp("begun"), within_window(client)]),
             ],
             metrics,
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }
@@ -140,7 +140,7 @@ impl Pgbench {
         (asked, vec![with(Expr::random(0u64, self.scale), answered)])
     }
 
-    /// Finds and reads a row; a write logs as well.
+    /// Find and read a row; a write logs as well.
     fn row(&self, write: bool) -> Vec<Op> {
         let pages = (self.buffers_mib << 20) / PAGE;
         let partition = at("partition", Expr::random(0u64, PARTITIONS));
@@ -167,7 +167,7 @@ impl Pgbench {
         ops
     }
 
-    /// Makes the transaction durable: one backend at a time writes the log.
+    /// Make the transaction durable: one backend at a time writes the log.
     fn commit(&self) -> Vec<Op> {
         let mut write = vec![compute(LOG_NS)];
         if self.flush_ns > 0 {

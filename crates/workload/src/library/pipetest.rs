@@ -66,7 +66,7 @@ impl Workload for Pipetest {
                 latency_percentile("latency-p99", "round_trip", 99.0),
                 lower("usecs-per-op", "us", Quantity::ElapsedPer("operations".to_owned()), 1e6),
             ],
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

@@ -59,7 +59,7 @@ impl Workload for Rr {
                 group("client", 1, Mode::Process, client),
             ],
             metrics,
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

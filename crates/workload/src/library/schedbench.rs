@@ -72,7 +72,7 @@ impl Workload for Schedbench {
                 lower("TotalUser", "s", Quantity::User, 1.0),
                 lower("TotalSys", "s", Quantity::System, 1.0),
             ],
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

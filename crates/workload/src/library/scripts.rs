@@ -80,7 +80,7 @@ impl Workload for Scripts {
                 percentile("script-p50", 50.0),
                 percentile("script-p95", 95.0),
             ],
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

@@ -102,7 +102,7 @@ impl Workload for Stream {
                 Protocol::Tcp => vec![rate("received", "received")],
                 Protocol::Udp => vec![rate("received", "received"), rate("sent", "sent")],
             },
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

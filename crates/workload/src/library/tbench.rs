@@ -25,7 +25,7 @@ parameters! {
 
 /// Default computation of a client before an operation: tbench 4.0 spends 0.9 µs of user time on reading a line of its
 /// load file (measured with perf on a 2.5 GHz Xeon of the Cascade Lake generation). This program's bookkeeping takes about
-/// 0.2 µs of them.
+/// 0.2 µs of this time.
 const CLIENT_NS: u64 = 700;
 
 /// A kind of operation in the load file.
@@ -127,7 +127,7 @@ impl Workload for Tbench {
                 group("client", 1, Mode::Process, vec![within_window(client)]),
             ],
             metrics,
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }
@@ -174,14 +174,5 @@ fn cycle() -> Vec<Kind> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{MIX, cycle};
-
-    #[test]
-    fn a_cycle_has_200_operations_in_the_load_files_proportions() {
-        assert_eq!(cycle().len(), 200);
-        // 5428 bytes of file data per operation on average in the load file.
-        let data: u64 = MIX.iter().map(|kind| u64::from(kind.often) * kind.data).sum();
-        assert!((5000..5900).contains(&(data / 200)), "{} bytes per operation", data / 200);
-    }
-}
+#[path = "../../tests/unit/library/tbench.rs"]
+mod tests;

@@ -69,7 +69,7 @@ impl Workload for Wakeup {
                 group("worker", self.workers, self.mode, worker),
             ],
             metrics,
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

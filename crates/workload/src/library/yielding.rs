@@ -15,7 +15,7 @@ parameters! {
     }
 }
 
-/// Yields between two readings of the clock, so that the cost of the clock is negligible.
+/// Number of yields between two readings of the clock, so that the cost of the clock is negligible.
 const BATCH: u64 = 100;
 
 impl Workload for Yielding {
@@ -29,7 +29,7 @@ impl Workload for Yielding {
             counters: names(["yields"]),
             groups: vec![group("yielder", self.tasks, self.mode, body)],
             metrics: vec![higher("yields", "ops/s", Quantity::Rate("yields".to_owned()), 1.0)],
-            ..empty(Self::COMMAND)
+            ..Program::named(Self::COMMAND)
         })
     }
 }

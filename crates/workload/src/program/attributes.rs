@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpulist::MOST_CPUS;
+
 /// Attributes that [`super::Op::Set`] changes. `None` leaves an attribute unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -57,11 +59,25 @@ pub enum Policy {
     Deadline,
 }
 
-/// Numbers of CPUs and nodes lie below this (`CPU_SETSIZE`, sched_setaffinity(2); `MAX_NUMNODES` of the kernel's
-/// default configurations is at most the same).
-pub const MAX_PLACES: u32 = 1024;
+/// Limit of the numbers of CPUs and nodes. Linux has fewer nodes than CPUs.
+pub const MAX_PLACES: u32 = MOST_CPUS as u32;
 
 impl Policy {
+    /// Every policy.
+    pub const ALL: [Self; 6] = [Self::Other, Self::Batch, Self::Idle, Self::Fifo, Self::Rr, Self::Deadline];
+
+    /// Name in programs, in reports and on command lines. The kernel's name is `SCHED_` and this name in capitals.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Batch => "batch",
+            Self::Idle => "idle",
+            Self::Fifo => "fifo",
+            Self::Rr => "rr",
+            Self::Deadline => "deadline",
+        }
+    }
+
     /// Whether tasks of this policy have a real-time priority.
     pub fn real_time(self) -> bool {
         matches!(self, Self::Fifo | Self::Rr)
@@ -74,7 +90,7 @@ impl Attributes {
         *self == Self::default()
     }
 
-    /// Checks the values. The error names the first fault.
+    /// Check the values. The error names the first fault.
     pub fn check(&self) -> Result<(), String> {
         let within = |what: &str, value: Option<i64>, low: i64, high: i64| match value {
             Some(value) if !(low..=high).contains(&value) => {

@@ -16,79 +16,79 @@ impl From<&str> for Ref {
     }
 }
 
-/// Repeats `body` `count` times.
+/// Repeat `body` `count` times.
 pub fn times(count: impl Into<Expr>, body: Vec<Op>) -> Op {
     Op::Loop { repeat: Repeat::Count(count.into()), body }
 }
 
-/// Repeats `body` until the end of the window.
+/// Repeat `body` until the end of the window.
 pub fn within_window(body: Vec<Op>) -> Op {
     Op::Loop { repeat: Repeat::Window, body }
 }
 
-/// Repeats `body` until a receive in it meets the end of its stream.
+/// Repeat `body` until a receive in it meets the end of its stream.
 pub fn until_closed(body: Vec<Op>) -> Op {
     Op::Loop { repeat: Repeat::UntilClosed, body }
 }
 
-/// Runs `body` once with `value` as its loop index.
+/// Run `body` once with `value` as its loop index.
 pub fn with(value: impl Into<Expr>, body: Vec<Op>) -> Op {
     Op::Loop { repeat: Repeat::With(value.into()), body }
 }
 
-/// Adds `count` to a semaphore.
+/// Add `count` to a semaphore.
 pub fn up(semaphore: impl Into<Ref>, count: impl Into<Expr>) -> Op {
     Op::Up { semaphore: semaphore.into(), count: count.into() }
 }
 
-/// Takes one from a semaphore.
+/// Decrement a semaphore, or wait while its value is 0.
 pub fn down(semaphore: impl Into<Ref>) -> Op {
     Op::Down { semaphore: semaphore.into() }
 }
 
-/// Runs `body` while holding `lock`.
+/// Run `body` while holding `lock`.
 pub fn locked(lock: impl Into<Ref>, body: Vec<Op>) -> Vec<Op> {
     let lock = lock.into();
     let acquire = Op::Lock { lock: lock.clone() };
     std::iter::once(acquire).chain(body).chain([Op::Unlock { lock }]).collect()
 }
 
-/// Starts a child process that runs `body`.
+/// Start a child process that runs `body`.
 pub fn fork(body: Vec<Op>) -> Op {
     Op::Fork { body }
 }
 
-/// Waits for all children.
+/// Wait for all children.
 pub fn wait_all() -> Op {
     Op::Wait { count: None }
 }
 
-/// Sends `bytes` forward.
+/// Send `bytes` forward.
 pub fn send(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
     Op::Send { channel: channel.into(), bytes: bytes.into(), direction: Direction::Forward }
 }
 
-/// Receives `bytes` that were sent forward.
+/// Receive `bytes` that were sent forward.
 pub fn receive(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
     receive_by(channel, bytes, Direction::Forward, Take::Read)
 }
 
-/// Sends `bytes` backward.
+/// Send `bytes` backward.
 pub fn reply(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
     Op::Send { channel: channel.into(), bytes: bytes.into(), direction: Direction::Backward }
 }
 
-/// Receives `bytes` that were sent backward.
+/// Receive `bytes` that were sent backward.
 pub fn await_reply(channel: impl Into<Ref>, bytes: impl Into<Expr>) -> Op {
     receive_by(channel, bytes, Direction::Backward, Take::Read)
 }
 
-/// Receives `bytes` of a direction by a method.
+/// Receive `bytes` of a direction by a method.
 pub fn receive_by(channel: impl Into<Ref>, bytes: impl Into<Expr>, direction: Direction, take: Take) -> Op {
     Op::Receive { channel: channel.into(), bytes: bytes.into(), direction, take, counter: None }
 }
 
-/// Receives the available bytes, at most `bytes`, that were sent forward, and adds their number to `counter`.
+/// Receive the available bytes, at most `bytes`, that were sent forward, and add their number to `counter`.
 pub fn drain(channel: impl Into<Ref>, bytes: impl Into<Expr>, counter: &str) -> Op {
     Op::Receive {
         channel: channel.into(),
@@ -99,27 +99,27 @@ pub fn drain(channel: impl Into<Ref>, bytes: impl Into<Expr>, counter: &str) -> 
     }
 }
 
-/// Computes for `ns` nanoseconds.
+/// Compute for `ns` nanoseconds.
 pub fn compute(ns: impl Into<Expr>) -> Op {
     Op::Compute { ns: ns.into() }
 }
 
-/// Adds `by` to `counter`.
+/// Add `by` to `counter`.
 pub fn count(counter: &str, by: impl Into<Expr>) -> Op {
     Op::Count { counter: counter.to_owned(), by: by.into() }
 }
 
-/// Stores the present time in `slot`.
+/// Store the present time in `slot`.
 pub fn stamp(slot: impl Into<Ref>) -> Op {
     Op::Stamp { slot: slot.into() }
 }
 
-/// Records the time since `slot`'s stamp in `series`.
+/// Record the time since `slot`'s stamp in `series`.
 pub fn record(slot: impl Into<Ref>, series: &str) -> Op {
     Op::Record { slot: slot.into(), series: series.to_owned() }
 }
 
-/// Records the time since `slot`'s stamp in `series` and stamps the slot again.
+/// Record the time since `slot`'s stamp in `series` and stamp the slot again.
 pub fn lap(slot: impl Into<Ref>, series: &str) -> Op {
     Op::Lap { slot: slot.into(), series: series.to_owned() }
 }

@@ -19,6 +19,7 @@ pub use build::*;
 pub use expr::{Expr, Operation, Variable};
 pub use metric::{Better, Metric, Quantity};
 pub use op::{Branch, Direction, Image, Op, Pattern, Ref, Repeat, Take, TimerMode};
+pub(crate) use resource::each_kind;
 pub use resource::{
     Barrier, Channel, ChannelKind, Condition, File, Lock, Region, Resource, Resources, Scope, Semaphore, Slot,
 };
@@ -50,7 +51,7 @@ pub struct Program {
     /// Number of copies of the groups and of replica-scoped resources; at least 1.
     #[serde(default = "one")]
     pub replicas: u32,
-    /// Gate that holds tasks back until all of them exist.
+    /// Gate at which tasks wait until all of them exist.
     #[serde(default)]
     pub gate: Gate,
     /// The part of the run in which counters and series are recorded. Without a window, they are recorded in the whole run.
@@ -69,6 +70,25 @@ pub struct Program {
     pub groups: Vec<TaskGroup>,
     /// Reported metrics. The first is the headline.
     pub metrics: Vec<Metric>,
+}
+
+impl Program {
+    /// A program without tasks and metrics.
+    pub fn named(name: &str) -> Self {
+        Self {
+            schema: SCHEMA,
+            name: name.to_owned(),
+            seed: 0,
+            replicas: 1,
+            gate: Gate::default(),
+            window: None,
+            resources: Resources::default(),
+            counters: Vec::new(),
+            series: Vec::new(),
+            groups: Vec::new(),
+            metrics: Vec::new(),
+        }
+    }
 }
 
 /// `count` tasks that run the same body.

@@ -125,6 +125,18 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// The operation and all operations in its bodies, outer ones first.
+    pub fn all(&self) -> Vec<&Self> {
+        let inside: Vec<&Self> = match self {
+            Self::Loop { body, .. } | Self::Fork { body } => body.iter().collect(),
+            Self::Choose { branches } => branches.iter().flat_map(|branch| &branch.body).collect(),
+            _ => Vec::new(),
+        };
+        std::iter::once(self).chain(inside.into_iter().flat_map(Self::all)).collect()
+    }
+}
+
 /// A resource by name, and one of its instances within the scope.
 ///
 /// In JSON a plain name means instance 0.

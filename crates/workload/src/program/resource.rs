@@ -62,6 +62,21 @@ pub trait Resource {
     fn scope(&self) -> Scope;
 }
 
+/// Evaluates `$check` for each kind of resource, with `$list` as the list of the resources of that kind.
+macro_rules! each_kind {
+    ($resources:expr, $list:ident => $check:expr) => {
+        each_kind!($resources, $list => $check,
+            channels locks semaphores barriers conditions files regions slots)
+    };
+    ($resources:expr, $list:ident => $check:expr, $($kind:ident)*) => {
+        $({
+            let $list = &$resources.$kind;
+            $check
+        })*
+    };
+}
+pub(crate) use each_kind;
+
 /// Carrier of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

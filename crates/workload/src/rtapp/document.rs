@@ -102,7 +102,7 @@ const KEYS: [&str; 3] = ["tasks", "global", "resources"];
 /// Types that the old `resources` object could name.
 const RESOURCES: [&str; 7] = ["mutex", "wait", "sync", "timer", "sleep", "run", "signal"];
 
-/// Parses a document.
+/// Parse a document.
 pub fn parse(root: &Node) -> Result<Document, RtAppError> {
     let at = At::ROOT;
     let (mut global, mut tasks) = (None, None);
@@ -126,7 +126,7 @@ pub fn parse(root: &Node) -> Result<Document, RtAppError> {
     Ok(Document { global, tasks, place })
 }
 
-/// Checks the obsolete `resources` object. Events create resources by naming them.
+/// Check the obsolete `resources` object. Events create resources by naming them.
 fn resources(node: &Node, at: &At<'_>) -> Result<(), RtAppError> {
     let Value::Object(list) = &node.value else { return Ok(()) };
     for resource in list {

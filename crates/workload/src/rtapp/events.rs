@@ -41,7 +41,7 @@ pub fn is_event(key: &str) -> bool {
     name_of(key).is_some()
 }
 
-/// Parses the event of a member whose key [denotes an event](is_event).
+/// Parse the event of a member whose key [denotes an event](is_event).
 pub fn parse(member: &Member, at: &At<'_>) -> Result<Event, RtAppError> {
     let node = &member.node;
     let owned = |node| text(node, at).map(str::to_owned);

@@ -52,7 +52,7 @@ pub fn integer(node: &Node, at: &At<'_>, low: i64, high: i64) -> Result<i64, RtA
     }
 }
 
-/// A time, written in microseconds, in nanoseconds.
+/// A time in nanoseconds; the document has microseconds.
 pub fn microseconds(node: &Node, at: &At<'_>) -> Result<u64, RtAppError> {
     Ok(integer(node, at, 0, i64::MAX / 1000)? as u64 * 1000)
 }
@@ -87,7 +87,7 @@ pub fn loops(node: &Node, at: &At<'_>) -> Result<Option<u64>, RtAppError> {
     Ok(u64::try_from(integer(node, at, i64::MIN, i64::MAX)?).ok())
 }
 
-/// Refuses the second member with the same key.
+/// Refuse the second member with the same key.
 pub fn once<T>(slot: &mut Option<T>, value: T, member: &Member, at: &At<'_>) -> Result<(), RtAppError> {
     if slot.replace(value).is_some() {
         return at.fail(member.place, "is there twice");

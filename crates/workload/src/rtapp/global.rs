@@ -26,7 +26,7 @@ const KEYS: [&str; 14] = [
 /// Default size of a thread's buffer, in bytes.
 const MEM_BUFFER: u64 = 4 << 20;
 
-/// Parses the object, or returns the defaults if it is missing.
+/// Parse the object, or return the defaults if it is missing.
 pub fn parse(node: Option<&Node>, at: &At<'_>) -> Result<Global, RtAppError> {
     let mut global = Global {
         duration_ns: None,
@@ -110,24 +110,15 @@ fn is_cpu(text: &str) -> bool {
     text.strip_prefix("CPU").is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-const POLICIES: [(&str, Policy); 6] = [
-    ("SCHED_OTHER", Policy::Other),
-    ("SCHED_BATCH", Policy::Batch),
-    ("SCHED_IDLE", Policy::Idle),
-    ("SCHED_RR", Policy::Rr),
-    ("SCHED_FIFO", Policy::Fifo),
-    ("SCHED_DEADLINE", Policy::Deadline),
-];
-
-/// A policy by its name.
+/// A policy by its name in the kernel.
 pub fn policy(node: &Node, at: &At<'_>) -> Result<Policy, RtAppError> {
     let name = text(node, at)?;
-    let known = POLICIES.iter().find(|(known, _)| *known == name);
-    match known {
-        Some((_, policy)) => Ok(*policy),
-        None => {
-            let names = POLICIES.map(|(name, _)| name).join(", ");
+    let kernel_name = |policy: Policy| format!("SCHED_{}", policy.name().to_uppercase());
+    Policy::ALL.into_iter().find(|policy| kernel_name(*policy) == name).map_or_else(
+        || {
+            let names = Policy::ALL.map(kernel_name).join(", ");
             at.fail(node.place, format!("unknown policy `{name}` (known: {names})"))
-        }
-    }
+        },
+        Ok,
+    )
 }

@@ -49,7 +49,7 @@ impl Value {
     }
 }
 
-/// Reads one value that spans the whole text.
+/// Read one value that spans the whole text.
 pub fn parse(text: &str) -> Result<Node, RtAppError> {
     let mut reader = Reader { rest: text.chars(), place: Place { line: 1, column: 1 } };
     reader.space()?;
@@ -93,7 +93,7 @@ impl Reader<'_> {
         fail_at(self.place, reason)
     }
 
-    /// Skips white space and comments.
+    /// Skip white space and comments.
     fn space(&mut self) -> Result<(), RtAppError> {
         loop {
             match self.peek() {

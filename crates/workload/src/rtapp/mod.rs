@@ -1,11 +1,11 @@
-//! Translates the JSON workloads of rt-app(1) into programs.
+//! Translation of the JSON workloads of rt-app(1) into programs.
 //!
 //! ```text
 //! text ──► json: values with their places ──► parse: Document ──► translate: Program, checked, and notes
 //! ```
 //! The grammar is that of rt-app's own tutorial (doc/tutorial.txt in the sources of rt-app 1.0 and later): JSON with
 //! comments and commas before closing brackets; keys of events that may be repeated or carry a suffix (`run`, `run1`);
-//! times in microseconds. `docs/rt-app.md` describes what the tutorial leaves open.
+//! times in microseconds. `docs/rt-app.md` describes the points that the tutorial leaves open.
 
 mod document;
 mod error;
@@ -30,7 +30,7 @@ pub struct Reading {
     pub notes: Vec<String>,
 }
 
-/// Makes a program called `name` from the rt-app document `text`.
+/// Make a program called `name` from the rt-app document `text`.
 ///
 /// `duration_s`, in seconds, takes the place of the document's `global.duration`. Errors name the place in the text.
 pub fn read(name: &str, text: &str, duration_s: Option<u64>) -> Result<Reading, RtAppError> {

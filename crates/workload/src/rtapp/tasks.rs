@@ -31,7 +31,7 @@ const OWN: [&str; 5] = ["instance", "delay", "phases", "period", "deadline"];
 /// Default priority of a real-time thread in rt-app.
 const REAL_TIME_PRIORITY: i32 = 10;
 
-/// Parses all threads.
+/// Parse all threads.
 pub fn parse(node: &Node, at: &At<'_>, global: &Global) -> Result<Vec<Task>, RtAppError> {
     let mut names = HashSet::new();
     let mut tasks = Vec::new();
@@ -51,34 +51,25 @@ pub fn parse(node: &Node, at: &At<'_>, global: &Global) -> Result<Vec<Task>, RtA
 #[derive(Default)]
 struct Properties {
     loops: Option<Option<u64>>,
-    cpus: Option<Vec<u32>>,
-    nodes: Option<Vec<u32>>,
-    policy: Option<Policy>,
-    priority: Option<i32>,
-    runtime_ns: Option<u64>,
-    period_ns: Option<u64>,
-    deadline_ns: Option<u64>,
-    util_min: Option<u32>,
-    util_max: Option<u32>,
-    group: Option<String>,
+    attributes: Attributes,
 }
 
 impl Properties {
-    /// Parses a member if it is a property; returns whether it is.
+    /// Parse a member if it is a property; return whether it is.
     fn take(&mut self, member: &Member, at: &At<'_>) -> Result<bool, RtAppError> {
-        let node = &member.node;
+        let (node, given) = (&member.node, &mut self.attributes);
         match member.key.as_str() {
             "loop" => once(&mut self.loops, loops(node, at)?, member, at)?,
-            "cpus" => once(&mut self.cpus, numbers(node, at, MAX_PLACES)?, member, at)?,
-            "nodes_membind" => once(&mut self.nodes, numbers(node, at, MAX_PLACES)?, member, at)?,
-            "policy" => once(&mut self.policy, policy(node, at)?, member, at)?,
-            "priority" => once(&mut self.priority, integer(node, at, -20, 99)? as i32, member, at)?,
-            "dl-runtime" => once(&mut self.runtime_ns, microseconds(node, at)?, member, at)?,
-            "dl-period" => once(&mut self.period_ns, microseconds(node, at)?, member, at)?,
-            "dl-deadline" => once(&mut self.deadline_ns, microseconds(node, at)?, member, at)?,
-            "util_min" => once(&mut self.util_min, integer(node, at, 0, 1024)? as u32, member, at)?,
-            "util_max" => once(&mut self.util_max, integer(node, at, 0, 1024)? as u32, member, at)?,
-            "taskgroup" => once(&mut self.group, text(node, at)?.to_owned(), member, at)?,
+            "cpus" => once(&mut given.cpus, numbers(node, at, MAX_PLACES)?, member, at)?,
+            "nodes_membind" => once(&mut given.nodes, numbers(node, at, MAX_PLACES)?, member, at)?,
+            "policy" => once(&mut given.policy, policy(node, at)?, member, at)?,
+            "priority" => once(&mut given.priority, integer(node, at, -20, 99)? as i32, member, at)?,
+            "dl-runtime" => once(&mut given.runtime_ns, microseconds(node, at)?, member, at)?,
+            "dl-period" => once(&mut given.period_ns, microseconds(node, at)?, member, at)?,
+            "dl-deadline" => once(&mut given.deadline_ns, microseconds(node, at)?, member, at)?,
+            "util_min" => once(&mut given.util_min, integer(node, at, 0, 1024)? as u32, member, at)?,
+            "util_max" => once(&mut given.util_max, integer(node, at, 0, 1024)? as u32, member, at)?,
+            "taskgroup" => once(&mut given.group, text(node, at)?.to_owned(), member, at)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -86,26 +77,20 @@ impl Properties {
 
     /// The requested attributes. `default` is the policy if none is given.
     fn attributes(self, default: Option<Policy>) -> Attributes {
-        let policy = self.policy.or(default);
-        let usual = match policy {
-            Some(policy) if policy.real_time() => Some(REAL_TIME_PRIORITY),
-            Some(_) => Some(0),
-            None => None,
-        };
-        let runtime_ns = self.runtime_ns.filter(|ns| *ns > 0);
-        let period_ns = self.period_ns.or(runtime_ns);
+        let given = self.attributes;
+        let policy = given.policy.or(default);
+        let usual_priority = policy.map(|policy| if policy.real_time() { REAL_TIME_PRIORITY } else { 0 });
+        let runtime_ns = given.runtime_ns.filter(|ns| *ns > 0);
+        let period_ns = given.period_ns.or(runtime_ns);
         let deadline = policy == Some(Policy::Deadline);
         Attributes {
             policy,
-            priority: self.priority.or(usual),
+            priority: given.priority.or(usual_priority),
             runtime_ns,
-            deadline_ns: self.deadline_ns.or(period_ns).filter(|_| deadline),
+            deadline_ns: given.deadline_ns.or(period_ns).filter(|_| deadline),
             period_ns: period_ns.filter(|_| deadline),
-            util_min: self.util_min,
-            util_max: self.util_max,
-            cpus: self.cpus,
-            nodes: self.nodes,
-            group: self.group.filter(|group| !group.is_empty()),
+            group: given.group.filter(|group| !group.is_empty()),
+            ..given
         }
     }
 }
@@ -113,7 +98,7 @@ impl Properties {
 fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppError> {
     let (mut instances, mut delay_ns, mut phases) = (None, None, None);
     let mut properties = Properties::default();
-    let mut happenings = Vec::new();
+    let mut events = Vec::new();
     let list = members(&member.node, at)?;
     let deadline = is_deadline(list, global);
     for each in list {
@@ -126,12 +111,16 @@ fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppErro
             "phases" => once(&mut phases, each, each, &here)?,
             // Names without `dl-`, of older versions. The policy distinguishes them from the events.
             "runtime" if deadline && !list.iter().any(|other| other.key == "dl-runtime") => {
-                once(&mut properties.runtime_ns, microseconds(&each.node, &here)?, each, &here)?;
+                once(&mut properties.attributes.runtime_ns, microseconds(&each.node, &here)?, each, &here)?;
             }
-            "period" => once(&mut properties.period_ns, microseconds(&each.node, &here)?, each, &here)?,
-            "deadline" => once(&mut properties.deadline_ns, microseconds(&each.node, &here)?, each, &here)?,
+            "period" => {
+                once(&mut properties.attributes.period_ns, microseconds(&each.node, &here)?, each, &here)?
+            }
+            "deadline" => {
+                once(&mut properties.attributes.deadline_ns, microseconds(&each.node, &here)?, each, &here)?
+            }
             _ if properties.take(each, &here)? => {}
-            key if events::is_event(key) => happenings.push(each),
+            key if events::is_event(key) => events.push(each),
             _ => return refuse(each, &here, &[&SHARED[..], &OWN[..]].concat()),
         }
     }
@@ -140,7 +129,7 @@ fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppErro
     checked(&attributes, member, at)?;
     let (loops, phases) = match phases {
         Some(phases) => {
-            if let Some(event) = happenings.first() {
+            if let Some(event) = events.first() {
                 let reason = "an event beside `phases` never runs: put it into a phase";
                 return at.child(&event.key).fail(event.place, reason);
             }
@@ -151,7 +140,7 @@ fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppErro
             let phase = Phase {
                 loops: own_loops.unwrap_or(Some(1)),
                 attributes: Attributes::default(),
-                events: all_events(&happenings, member, at)?,
+                events: all_events(&events, member, at)?,
             };
             (own_loops.map(|_| 1), vec![phase])
         }
@@ -184,7 +173,7 @@ fn all_phases(member: &Member, at: &At<'_>, thread: &Attributes) -> Result<Vec<P
         .iter()
         .map(|each| phase(each, &at.child(&each.key)))
         .collect::<Result<Vec<Phase>, RtAppError>>()?;
-    // A phase without CPUs has the thread's CPUs, or all, whatever the previous phase had.
+    // A phase without CPUs has the thread's CPUs, or all CPUs: the CPUs of the previous phase do not remain.
     if phases.iter().any(|phase| phase.attributes.cpus.is_some()) {
         for phase in &mut phases {
             phase.attributes.cpus.get_or_insert_with(|| thread.cpus.clone().unwrap_or_default());
@@ -195,19 +184,19 @@ fn all_phases(member: &Member, at: &At<'_>, thread: &Attributes) -> Result<Vec<P
 
 fn phase(member: &Member, at: &At<'_>) -> Result<Phase, RtAppError> {
     let mut properties = Properties::default();
-    let mut happenings = Vec::new();
+    let mut events = Vec::new();
     for each in members(&member.node, at)? {
         let here = at.child(&each.key);
         match each.key.as_str() {
             _ if properties.take(each, &here)? => {}
-            key if events::is_event(key) => happenings.push(each),
+            key if events::is_event(key) => events.push(each),
             _ => return refuse(each, &here, &SHARED),
         }
     }
     let loops = properties.loops.unwrap_or(Some(1));
     let attributes = properties.attributes(None);
     checked(&attributes, member, at)?;
-    Ok(Phase { loops, attributes, events: all_events(&happenings, member, at)? })
+    Ok(Phase { loops, attributes, events: all_events(&events, member, at)? })
 }
 
 fn all_events(

@@ -1,4 +1,4 @@
-//! Translates a document into a program.
+//! Translation of a document into a program.
 //!
 //! Thread objects become groups of threads; phases and loops become loops. A duration becomes an additional thread that
 //! sleeps for that time and then ends the run, as rt-app's main thread does.
@@ -12,12 +12,11 @@ use super::error::RtAppError;
 use super::measures::{Measures, PERIOD_SLOT, RUN_SLOT, has};
 use crate::check;
 use crate::program::{
-    Barrier, Condition, File, Gate, Lock, Mode, Op, Program, Region, Resources, SCHEMA, Scope, group,
-    semaphores, slots,
+    Barrier, Condition, File, Mode, Op, Program, Resources, Scope, group, locks, region, semaphores, slots,
 };
 use names::Names;
 
-/// Makes and checks the program.
+/// Make and check the program.
 pub fn program(name: &str, document: &Document) -> Result<Reading, RtAppError> {
     started(document)?;
     ends(document)?;
@@ -36,17 +35,12 @@ pub fn program(name: &str, document: &Document) -> Result<Reading, RtAppError> {
     notes.extend(measures.note());
     notes.append(&mut names.notes);
     let program = Program {
-        schema: SCHEMA,
-        name: name.to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Gate::default(),
-        window: None,
         resources: resources(document, names),
         counters: measures.counters.iter().cloned().collect(),
         series: measures.series.iter().cloned().collect(),
         metrics: measures.metrics(document),
         groups,
+        ..Program::named(name)
     };
     check::program(&program)?;
     Ok(Reading { program, notes })
@@ -69,7 +63,7 @@ fn started(document: &Document) -> Result<(), RtAppError> {
     Err(RtAppError::Content { place: document.place, path: "tasks".to_owned(), reason })
 }
 
-/// Refuses a run without end.
+/// Refuse a run without end.
 fn ends(document: &Document) -> Result<(), RtAppError> {
     let endless =
         |task: &&Task| task.loops.is_none() || task.phases.iter().any(|phase| phase.loops.is_none());
@@ -85,7 +79,6 @@ fn ends(document: &Document) -> Result<(), RtAppError> {
 
 fn resources(document: &Document, names: Names) -> Resources {
     let shared = Scope::Program;
-    let each = |name: &String| Lock { name: name.clone(), count: 1, scope: shared };
     let condition = |name: &String| Condition { name: name.clone(), count: 1, scope: shared };
     let barrier = |(name, parties): (&String, &u32)| Barrier {
         name: name.clone(),
@@ -93,25 +86,18 @@ fn resources(document: &Document, names: Names) -> Resources {
         scope: shared,
         parties: *parties,
     };
-    let region = |(name, (bytes, scope)): (&String, &(u64, Scope))| Region {
-        name: name.clone(),
-        count: 1,
-        scope: *scope,
-        bytes: *bytes,
-    };
     let writes = document.tasks.iter().any(|task| has(task, |kind| matches!(kind, Kind::IoRun(_))));
     let path = document.global.io_device.clone();
     let device = File { name: body::DEVICE.to_owned(), count: 1, scope: shared, path };
-    let regions: Vec<Region> = names.regions.iter().map(region).collect();
     Resources {
-        locks: names.locks.iter().map(each).collect(),
+        locks: names.locks.iter().map(|name| locks(name, 1, shared)).collect(),
         conditions: names.conditions.iter().map(condition).collect(),
         semaphores: names.semaphores.iter().map(|name| semaphores(name, 1, shared, 0)).collect(),
         barriers: names.barriers.iter().map(barrier).collect(),
         timers: names.timers.iter().cloned().collect(),
         files: if writes { vec![device] } else { Vec::new() },
         slots: vec![slots(RUN_SLOT, 1, Scope::Task), slots(PERIOD_SLOT, 1, Scope::Task)],
-        regions,
+        regions: names.regions.iter().map(|(name, (bytes, scope))| region(name, *bytes, *scope)).collect(),
         ..Resources::default()
     }
 }

@@ -52,7 +52,7 @@ struct World<'p> {
     books: Books,
 }
 
-/// Runs a program to its end; panics if all tasks wait.
+/// Run a program to its end; panic if all tasks wait.
 pub fn run(program: Program) -> Books {
     let plan = Plan::new(program).expect("the program is right");
     let codes: Vec<Code> = plan.tasks().map(|task| Code::new(&plan, task)).collect();
@@ -132,7 +132,7 @@ impl<'p> World<'p> {
         }
     }
 
-    /// Performs the next step of a task if the task can run; returns whether it did.
+    /// Perform the next step of a task if the task can run; return whether it did.
     fn turn<'c>(&mut self, tasks: &mut Vec<Task<'c>>, at: usize) -> bool {
         let task = &mut tasks[at];
         let now = self.now_ns;

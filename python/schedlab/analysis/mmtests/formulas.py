@@ -12,7 +12,7 @@ from math import isfinite, isnan, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.kinds import Direction
+from schedlab.results.metrics import Direction
 
 
 class Samples:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from schedlab.analysis.distributions import ColumnRow
 from schedlab.analysis.mmtests.formulas import Samples, variation
-from schedlab.kinds import Direction
+from schedlab.results.metrics import Direction
 
 Layout = Literal["current", "2019", "2016"]
 """MMTests' sets of rows: today's; from 2019-04 to 2024-11; from 2015-03 to 2017-06."""

@@ -12,7 +12,7 @@ from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.analysis.mmtests.formulas import Samples, gain, known
 from schedlab.analysis.mmtests.kinds import Kind, Layout, Statistic, kind_of, label_of
 from schedlab.analysis.mmtests.stars import RULES, Stars
-from schedlab.kinds import Direction
+from schedlab.results.metrics import Direction
 
 _WIDTHS: dict[Layout, tuple[int, int]] = {"current": (18, 7), "2019": (12, 7), "2016": (12, 6)}
 """Widths of a value and of a gain in MMTests' layout."""

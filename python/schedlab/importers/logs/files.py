@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from schedlab.results import ImportProblem
-from schedlab.workloads.reading import natural
+from schedlab.results.imported import ImportProblem
+from schedlab.workloads.log_reader import natural
 
 MOST_FILES = 2000
 """Upper bound on files: no benchmark leaves more, so a folder with more is the wrong folder."""
@@ -109,7 +109,7 @@ def _children(folder: Path) -> list[Path]:
 
 
 def _with_folder_names(files: list[File]) -> list[File]:
-    """Name columns after folders where named files have one name: ``a/x.log b/x.log`` become a and b."""
+    """Name columns after folders where files have the same name: ``a/x.log b/x.log`` become a and b."""
     given = [file for file in files if file.given]
     parents = {file.path.absolute().parent for file in given}
     if len({file.column for file in given}) == len(given) or len(parents) < 2:

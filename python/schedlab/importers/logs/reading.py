@@ -15,24 +15,25 @@ from typing import TYPE_CHECKING
 from schedlab.importers import samples_csv
 from schedlab.importers.logs.files import File
 from schedlab.importers.logs.series import ReadLog
-from schedlab.importers.text import Document, NotResults, opened
-from schedlab.results import Import, ImportProblem, Table, showable
+from schedlab.importers.text import Document, NotResults, document
+from schedlab.results.imported import Import, ImportProblem, Table
 from schedlab.workloads.json_logs import load
+from schedlab.workloads.log_reader import Log, Reader, Reading, sections
 from schedlab.workloads.pgbench import transactions
-from schedlab.workloads.reading import Log, Reader, Reading, sections
 from schedlab.workloads.registry import log_readers
 
 if TYPE_CHECKING:
     from schedlab.importers.printed.layout import Layout
 
 _LONGEST = 16 * 1024 * 1024
-"""Bytes of text in which tables are looked for. Mails are far shorter; a line takes some 50 µs."""
+"""Maximum size in bytes of a text that is searched for tables. Mails are far shorter; a line takes some 50 µs."""
 _JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\[\]{\"]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)))")
 """Beginning of JSON; a mail may begin with ``[PATCH``, and a kernel's log with the time in brackets."""
 
-TODO = "'schedlab import --help' lists what is read; --as FORMAT names the format where the content does not show it"
+TODO = "'schedlab import --help' lists the formats; --as FORMAT names the format where the content does not show it"
 
 _ADVICE = (
+    (r"\A[\d.\s]+\Z", "numbers without names", "if 'perf bench --format=simple' printed them: --as perf-bench"),
     (r"^\[ ID\] Interval +Transfer", "iperf3's output for people", "run it with --json"),
     (r"^ +Time \(mean ± σ\):|^ +Time \(abs ≡\):", "hyperfine's output for people", "run it with --export-json FILE"),
     (
@@ -64,25 +65,21 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
         NotResults: the file is empty, not text, or of no known format.
         ImportProblem: the file cannot be read, or is damaged.
     """
-    with opened(file.path) as document:
-        if layouts:
-            return _stated(document, layouts)
-        first = (
-            next((reader for reader in readers() if reader.name == form), None) if form else recognise(document.head)
-        )
-        if first is None:
-            return _tables(document, file, is_named=form is not None)
-        text = document.text
-        if form is None and first.in_mails and (is_mail(text) or has_gains(text)):
-            tables = _printed(document, first)
-            if tables is not None:
-                note = (
-                    f"{document.name}: left out: output of {first.name} beside the tables; --as {first.name} reads it"
-                )
-                return replace(tables, notes=(*tables.notes, note))
+    content = document(file.path)
+    if layouts:
+        return _tables(content, layouts)
+    first = next((reader for reader in readers() if reader.name == form), None) if form else recognise(content.head)
+    if first is None:
+        _refuse_other_output(content, file)
+        return _tables(content)
+    text = content.text
+    if form is None and first.in_mails and (is_mail(text) or len(_GAIN.findall(text)) > 1):
+        tables = _tables_beside(content, first)
+        if tables is not None:
+            note = f"{content.name}: left out: output of {first.name} beside the tables; --as {first.name} reads it"
+            return replace(tables, notes=(*tables.notes, note))
     for part in file.more:
-        with opened(part) as document:
-            text = f"{text.rstrip(chr(10))}\n{document.text}"
+        text = f"{text.rstrip(chr(10))}\n{document(part).text}"
     tools = [first]
     if form is None and first.in_mails:
         tools += [reader for reader in readers() if reader.in_mails and reader is not first and reader.is_in(text)]
@@ -107,8 +104,7 @@ def with_threads(files: Sequence[File]) -> list[File]:
 
 def _has_transactions(path: Path) -> bool:
     try:
-        with opened(path) as document:
-            return transactions.READER.recognises(document.head)
+        return transactions.READER.recognises(document(path).head)
     except ImportProblem:
         return False
 
@@ -117,19 +113,28 @@ _ABOVE = 4
 """Lines above a table in which a tool names its output."""
 
 
-def _printed(document: Document, tool: Reader) -> Import | None:
-    """Return the tables of a text except output of the tool; None where no table remains."""
+def _tables(content: Document, layouts: Sequence[Layout] = ()) -> Import:
+    """Return the tables of a text."""
     from schedlab.importers import printed
 
-    if len(document.raw) > _LONGEST:
-        return None
+    if len(content.raw) > _LONGEST:
+        raise NotResults(
+            f"is not output of a known tool, and with {len(content.raw) >> 20} MiB too long to look for tables in",
+            where=f"{content.name}:1",
+            todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
+        )
+    return printed.read_text(content.raw, content.name, layouts)
+
+
+def _tables_beside(content: Document, tool: Reader) -> Import | None:
+    """Return the tables of a text except output of the tool; None where no table remains."""
     try:
-        content = printed.read_text(document.raw, document.name)
+        imported = _tables(content)
     except ImportProblem:
         return None
-    lines = document.text.split("\n")
-    tables = tuple(table for table in content.tables if not _is_output(table, tool, lines))
-    return replace(content, tables=tables) if tables or content.series else None
+    lines = content.text.split("\n")
+    tables = tuple(table for table in imported.tables if not _is_output(table, tool, lines))
+    return replace(imported, tables=tables) if tables or imported.series else None
 
 
 def _is_output(table: Table, tool: Reader, lines: Sequence[str]) -> bool:
@@ -140,44 +145,14 @@ def _is_output(table: Table, tool: Reader, lines: Sequence[str]) -> bool:
     return tool.is_in("\n".join(region))
 
 
-def _tables(document: Document, file: File, *, is_named: bool) -> Import:
-    """Return the tables of a text; ``is_named`` where the user says that the text contains tables."""
-    from schedlab.importers import printed
-
-    if _JSON.match(document.head):
-        keys = showable(", ".join(list(load(Log(document.name, document.text, file.column)))[:8]))
-        raise NotResults(f"is JSON of an unknown tool (its keys: {keys})", where=document.name, todo=TODO)
+def _refuse_other_output(content: Document, file: File) -> None:
+    """Raise NotResults for JSON and for output of tools in a form that no reader reads."""
+    if _JSON.match(content.head):
+        keys = ", ".join(list(load(Log(content.name, content.text, file.column)))[:8])
+        raise NotResults(f"is JSON of an unknown tool (its keys: {keys})", where=content.name, todo=TODO)
     for pattern, what, todo in _ADVICE:
-        if re.search(pattern, document.head, re.MULTILINE):
-            raise NotResults(f"is {what}", where=f"{document.name}:1", todo=todo)
-    if not is_named and samples_csv.is_separated(document.head):
-        raise NotResults("has values of an unknown layout", where=f"{document.name}:1", todo=samples_csv.TODO)
-    if len(document.raw) > _LONGEST:
-        raise NotResults(
-            f"is not output of a known tool, and with {len(document.raw) >> 20} MiB too long to look for tables in",
-            where=f"{document.name}:1",
-            todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
-        )
-    try:
-        return printed.read_text(document.raw, document.name)
-    except NotResults as problem:
-        if problem.where != document.name:
-            raise
-        what = "is not output of a known tool, and has no table"
-        raise NotResults(what, where=f"{document.name}:1", todo=f"{TODO}; {problem.todo}") from problem
-
-
-def _stated(document: Document, layouts: Sequence[Layout]) -> Import:
-    """Return the tables of a text whose layouts the user states."""
-    from schedlab.importers import printed
-
-    if len(document.raw) > _LONGEST:
-        raise ImportProblem(
-            f"is too long for printed tables: {len(document.raw) >> 20} MiB",
-            where=document.name,
-            todo="cut out the lines around the tables",
-        )
-    return printed.read_text(document.raw, document.name, layouts)
+        if re.search(pattern, content.head, re.MULTILINE):
+            raise NotResults(f"is {what}", where=f"{content.name}:1", todo=todo)
 
 
 _HEADING = re.compile(
@@ -189,6 +164,7 @@ _HEADING = re.compile(
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
 _GAIN = re.compile(r"\( *[-+]?\d+\.\d\d%\)")
+"""A cell of a printed comparison, such as ``(  2.94%)``."""
 _MAIL = re.compile(
     r"^(?:Signed-off-by|Reviewed-by|Acked-by|Tested-by|Message-I[dD]|In-Reply-To|Subject): ", re.MULTILINE
 )
@@ -230,11 +206,6 @@ def is_mail(text: str) -> bool:
     return bool(_MAIL.search(text))
 
 
-def has_gains(text: str) -> bool:
-    """Return whether a text has several cells of a printed comparison, such as ``(  2.94%)``."""
-    return len(_GAIN.findall(text)) > 1
-
-
 def _warning(log: Log) -> Iterator[str]:
     if is_mail(log.text):
-        yield f"{log.name}: is a mail; all quoted runs of the tool are taken for one column"
+        yield f"{log.name}: is a mail; all quoted runs of the tool form one column"

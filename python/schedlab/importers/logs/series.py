@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schedlab.results import Cell, Import, Series, Table, TableRow
-from schedlab.workloads.reading import Reading, Samples
+from schedlab.importers.checks import unique
+from schedlab.results.imported import Cell, Import, Series, Table, TableRow
+from schedlab.workloads.log_reader import Reading, Samples
 
 Key = tuple[str, str, str, str, str, str]
 """Column, workload, metric, unit, direction and parameters (JSON)."""
@@ -87,7 +88,7 @@ RowKey = tuple[str, str, str, str]
 
 
 def _beside(tables: Sequence[Table]) -> Table:
-    columns = _unique([column for table in tables for column in table.columns])
+    columns = unique([column for table in tables for column in table.columns])
     rows: dict[RowKey, TableRow] = {}
     cells: dict[RowKey, dict[int, Cell]] = {}
     start = 0
@@ -101,18 +102,8 @@ def _beside(tables: Sequence[Table]) -> Table:
     joined = tuple(
         replace(row, cells=tuple(cells[key].get(index, missing) for index in range(start))) for key, row in rows.items()
     )
-    return replace(tables[0], columns=tuple(columns), rows=joined)
+    return replace(tables[0], columns=columns, rows=joined)
 
 
 def _row_key(row: TableRow) -> RowKey:
     return row.operation, row.label, row.unit, json.dumps(dict(row.parameters), sort_keys=True)
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    unique: list[str] = []
-    for name in names:
-        number, fresh = 2, name
-        while fresh in unique:
-            number, fresh = number + 1, f"{name} ({number})"
-        unique.append(fresh)
-    return unique

@@ -9,70 +9,62 @@ to the end. A table that no grammar recognises is read only by a layout that the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from itertools import pairwise
 
-from schedlab.importers.printed import hackbench, mmtests, perf_stat, runs_in_rows, schbench, stated, zero_day
-from schedlab.importers.printed.layout import Layout
-from schedlab.importers.printed.lines import Line, Part, clean
+from schedlab.importers.printed import hackbench, lines, mmtests, perf_stat, runs_in_rows, schbench, stated, zero_day
+from schedlab.importers.printed.layout import Layout, option
+from schedlab.importers.printed.lines import Line, Part
 from schedlab.importers.printed.mail import numbered_lines
+from schedlab.importers.printed.possible_tables import PossibleTable, paragraphs_with_figures, possible_tables
 from schedlab.importers.text import NotResults
-from schedlab.results import Import, ImportProblem, Table, showable
+from schedlab.results.imported import Import, ImportProblem, Table
 
 FORMAT = "printed tables"
 """``Import.format`` of everything that is read here."""
 
-_MOST_SUSPECTS = 3
+_MOST_NOTES = 3
 """Notes on lines that may be tables of an unknown layout."""
 
 
-def read(path: Path, layouts: Sequence[Layout] = ()) -> Import:
-    """Return all tables and series of a text file; raise :class:`ImportProblem`."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ImportProblem(f"cannot be read: {error.strerror}", where=str(path), todo="check the path") from error
-    return read_text(data, str(path), layouts)
-
-
-def read_text(data: bytes | str, source: str, layouts: Sequence[Layout] = ()) -> Import:
+def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Import:
     """Return all tables and series of a text; ``source`` names it in errors.
 
     Raises:
         ImportProblem: a line inside a table cannot be read, or does not fit the stated layout.
         NotResults: the text has no table that a grammar recognises and no layout is stated.
     """
-    lines = clean(numbered_lines(data.encode() if isinstance(data, str) else data, source))
-    parts, taken = _stated_lines(lines, layouts, source)
-    readers = _Readers(lines, source)
+    unquoted = lines.unquoted(numbered_lines(data))
+    text = lines.results_only(unquoted)
+    parts = _stated_lines(unquoted, text, layouts, source)
+    readers = _Readers(text, source)
+    taken = dict[int, int]()
     at = floor = 0
-    while at < len(lines):
-        if at in taken:
-            at = floor = taken[at]
-            continue
-        part = readers.read(at, floor) if lines[at].text else None
+    while at < len(text):
+        part = readers.read(at, floor) if text[at].text else None
         if part is None:
             at += 1
             continue
         parts.append(part)
         taken[at] = part.end
         at = floor = part.end
-    everywhere = [layout for layout in layouts if layout.lines is None]
-    suspects = list(stated.suspects(lines, list(taken.items()), stated=bool(everywhere)))
-    if everywhere and suspects:
-        parts += [stated.read(lines, first, end, everywhere[0], source) for first, end in suspects]
-        suspects = []
+    unread = list(paragraphs_with_figures(unquoted, text, taken) if layouts else possible_tables(text, taken))
+    for layout in (layout for layout in layouts if layout.lines is None):
+        parts += [
+            stated.read(unquoted, table.first, table.end, layout, source) for table in unread if table.is_separated
+        ]
+        unread = [table for table in unread if not table.is_separated]
     tables = [*(table for part in parts for table in part.tables), *readers.perf.tables()]
-    series = readers.bench.series()
+    series = readers.hackbench.series()
     if not tables and not series:
-        raise _refused(lines, suspects, source)
-    notes = [note for part in parts for note in part.notes] + readers.bench.notes
+        raise _refused(text, unread or list(paragraphs_with_figures(unquoted, text, taken)), source)
+    notes = [note for part in parts for note in part.notes] + readers.hackbench.notes
     notes += [
-        f"lines {lines[first].number}–{lines[end - 1].number} may be a table of an unknown layout and were not read; "
-        f"try {stated.example(lines, first, end)}"
-        for first, end in suspects[:_MOST_SUSPECTS]
+        f"lines {text[table.first].number}–{text[table.end - 1].number} may be a table of an unknown layout "
+        f"and were not read; try {table.option(text)}"
+        for table in unread[:_MOST_NOTES]
     ]
-    if len(suspects) > _MOST_SUSPECTS:
-        notes.append(f"and {len(suspects) - _MOST_SUSPECTS} more such places")
+    if len(unread) > _MOST_NOTES:
+        notes.append(f"and {len(unread) - _MOST_NOTES} more such places")
     columns = tuple(dict.fromkeys(each.column for each in series))
     return Import(FORMAT, source, columns, tuple(series), tuple(sorted(tables, key=_line)), tuple(notes))
 
@@ -84,56 +76,62 @@ def _line(table: Table) -> int:
 class _Readers:
     """The grammars, in the order in which they are tried."""
 
-    def __init__(self, lines: Sequence[Line], source: str) -> None:
-        self.lines, self.source = lines, source
-        self.bench, self.perf = hackbench.Reader(lines, source), perf_stat.Reader(lines, source)
-        self.robot, self.comparison = zero_day.Reader(lines, source), mmtests.Reader(lines, source)
+    def __init__(self, text: Sequence[Line], source: str) -> None:
+        self.text, self.source = text, source
+        self.hackbench, self.perf = hackbench.Reader(text, source), perf_stat.Reader(text, source)
+        self.zero_day, self.mmtests = zero_day.Reader(text, source), mmtests.Reader(text, source)
 
     def read(self, at: int, floor: int) -> Part | None:
-        """Return what the first grammar that recognises ``lines[at]`` reads; None if no grammar does."""
-        if (end := self.bench.read(at)) is not None or (end := self.perf.read(at, floor)) is not None:
+        """Return the result of the first grammar that recognises ``text[at]``; None if no grammar recognises it."""
+        if (end := self.hackbench.read(at)) is not None or (end := self.perf.read(at, floor)) is not None:
             return Part(end)
         return (
-            self.robot.read(at, floor)
-            or runs_in_rows.read(self.lines, at, floor, self.source)
-            or schbench.read(self.lines, at, floor)
-            or self.comparison.read(at, floor)
+            self.zero_day.read(at, floor)
+            or runs_in_rows.read(self.text, at, floor, self.source)
+            or schbench.read(self.text, at, floor)
+            or self.mmtests.read(at, floor)
         )
 
 
-def _stated_lines(lines: Sequence[Line], layouts: Sequence[Layout], source: str) -> tuple[list[Part], dict[int, int]]:
-    """Read the tables whose lines are stated; return them, and the end of each by the index where it begins."""
-    parts, taken = list[Part](), dict[int, int]()
+def _stated_lines(unquoted: list[Line], text: list[Line], layouts: Sequence[Layout], source: str) -> list[Part]:
+    """Read the tables whose lines are stated, and blank them; lines of their paragraphs are not taken for patches."""
+    parts = list[Part]()
+    if sum(layout.lines is None for layout in layouts) > 1:
+        raise ImportProblem("two layouts without lines are stated", where="--table", todo="state lines=FIRST-LAST")
+    ranges = sorted(layout.lines for layout in layouts if layout.lines is not None)
+    for before, after in pairwise(ranges):
+        if after[0] <= before[1]:
+            raise ImportProblem(f"line {after[0]} is stated twice", where="--table", todo="correct lines=FIRST-LAST")
     for layout in layouts:
         if layout.lines is None:
             continue
         first, last = layout.lines
-        inside = [at for at, line in enumerate(lines) if first <= line.number <= last and line.text]
+        inside = [at for at, line in enumerate(unquoted) if first <= line.number <= last and line.text]
         if not inside:
-            raise ImportProblem(
-                f"lines {first}–{last} are empty, or a patch or mail header",
-                where=source,
-                todo="correct lines=FIRST-LAST",
-            )
-        parts.append(stated.read(lines, inside[0], inside[-1] + 1, layout, source))
-        taken[inside[0]] = inside[-1] + 1
-    return parts, taken
+            raise ImportProblem(f"lines {first}–{last} are empty", where=source, todo="correct lines=FIRST-LAST")
+        begin, end = inside[0], inside[-1] + 1
+        parts.append(stated.read(unquoted, begin, end, layout, source))
+        start, stop = begin, end
+        while start > 0 and unquoted[start - 1].text:
+            start -= 1
+        while stop < len(text) and unquoted[stop].text:
+            stop += 1
+        text[start:stop] = unquoted[start:stop]
+        text[begin:end] = unquoted[begin:end] = list(map(lines.emptied, unquoted[begin:end]))
+    return parts
 
 
-def _refused(lines: Sequence[Line], suspects: Sequence[tuple[int, int]], source: str) -> NotResults:
-    """Return the error for a text without a table that was read, with the layout to try for the first suspect."""
-    if not suspects:
-        return NotResults(
-            "no table was found in this text",
-            where=source,
-            todo="tables of MMTests, perf stat, 0-day, hackbench and schbench are read; state the layout of another "
-            "with --table lines=FIRST-LAST,columns=runs,label=1,baseline=2,better=lower",
-        )
-    first, end = suspects[0]
-    more = f" (and {len(suspects) - 1} more)" if len(suspects) > 1 else ""
-    option = stated.example(lines, first, end)
+def _refused(text: Sequence[Line], unread: Sequence[PossibleTable], source: str) -> NotResults:
+    """Return the error for a text without a table that was read, with the layout to try for the first table."""
+    if not unread:
+        what = "is not output of a known tool, and has no table"
+        todo = f"'schedlab import --help' lists the formats; state the layout of another table: {option()}"
+        return NotResults(what, where=f"{source}:1", todo=todo)
+    line = text[unread[0].first]
+    more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
+    samples = "; samples as CSV: docs/importing.md" if {",", ";"} & set(line.text) else ""
     return NotResults(
-        f'the layout of this table is not known{more}: "{showable(lines[first].text.strip()[:80])}"',
-        where=f"{source}:{lines[first].number}",
-        todo=f"state the layout: {option} (columns=metrics if each row is a run, better=higher if more is better)",
+        f'the layout of this table is not known{more}: "{line.text.strip()[:80]}"',
+        where=f"{source}:{line.number}",
+        todo=f"state the layout: {unread[0].option(text)}{samples}",
     )

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from schedlab.kinds import Direction
+from schedlab.results.metrics import Direction
 
 
 @dataclass(frozen=True)

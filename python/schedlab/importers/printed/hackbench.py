@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schedlab.importers.printed.lines import Line, is_rule, unique
-from schedlab.results import ImportProblem, Series
+from schedlab.importers.checks import unique
+from schedlab.importers.printed.lines import Line, is_rule
+from schedlab.results.imported import ImportProblem, Series
 
 _RUNNING = re.compile(
     r"\s*Running (?:in (?P<mode>process|thread(?:ed)?) mode )?with (?P<groups>\d+)"
@@ -48,7 +49,7 @@ class _Run:
 
 @dataclass
 class Reader:
-    """Reads a text line by line; :meth:`series` returns the samples at the end."""
+    """Reader of a text, line by line; :meth:`series` returns the samples at the end."""
 
     lines: Sequence[Line]
     source: str
@@ -93,7 +94,7 @@ class Reader:
         return (match, at + 2) if match and match.end() > len(text) else None
 
     def _remember(self, text: str) -> None:
-        """Keep a line that may be the command or the heading of the following runs."""
+        """Store a line that may be the command or the heading of the following runs."""
         stripped = text.strip()
         if not stripped or is_rule(stripped):
             return

@@ -1,6 +1,6 @@
 """The layout of a printed table as the user states it: ``--table columns=runs,label=1,baseline=2,better=lower``.
 
-``docs/importing-tables.md`` documents the keys; :class:`Layout` is their declaration.
+``docs/importing-tables.md`` documents the keys. :class:`Layout` declares them, and :data:`_KEYS` their values.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from schedlab.kinds import Direction
-from schedlab.results import ImportProblem, Spread
+from schedlab.results.imported import ImportProblem, Spread
+from schedlab.results.metrics import Direction
 
 Columns = Literal["runs", "metrics"]
 Gains = Literal["improvement", "change"]
@@ -26,24 +26,9 @@ _RANGE = re.compile(r"(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 
 @dataclass(frozen=True)
 class Layout:
-    """A stated layout.
+    """A stated layout: a field for each key, with the meaning and default in ``docs/importing-tables.md``.
 
-    Attributes:
-        columns: what the columns of figures are: ``runs`` that are compared, or ``metrics`` of a run in each row.
-        label: numbers of the columns that name the rows, from 1.
-        baseline: the run that others are compared with: the number of its column (or with ``columns=metrics`` of its
-            row, the first below the header is 1), or its name. None: the first run.
-        better: which figures are better; None: not stated, and no verdict on any row.
-        unit: of all figures that print none; a figure with another unit is refused.
-        lines: first and last line of the table, the header included; None: every table that no grammar reads.
-        separator: what separates the columns; None: bars, tabs, commas, semicolons or spaces, where only one of them
-            gives every line the same number of columns.
-        skip: numbers of columns to leave out, such as changes in per cent.
-        names: names of all columns, for a table without header; None: the first line is the header.
-        gains: what signed figures in parentheses, brackets or stars are.
-        spread: what figures after ``±`` are, or in parentheses.
-        spread_unit: whether figures in parentheses without a sign are per cent of the value, or in its unit.
-        decimal: the decimal mark.
+    Columns are numbered from 1. None means that the key is not stated.
     """
 
     columns: Columns
@@ -84,7 +69,7 @@ def _from_file(path: Path) -> list[Layout]:
     except OSError as error:
         raise _problem(f"{path} is neither KEY=VALUE nor a file that can be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ImportProblem(f"is not TOML: {error}", where=str(path), todo=_todo()) from error
+        raise ImportProblem(f"is not TOML: {error}", where=str(path), todo=option()) from error
     tables = data.pop("table", None)
     if isinstance(tables, list) and tables and not data and all(isinstance(table, dict) for table in tables):
         return [_layout(table, str(path)) for table in tables]
@@ -93,34 +78,33 @@ def _from_file(path: Path) -> list[Layout]:
 
 def _layout(pairs: dict[str, Any], where: str) -> Layout:
     """Build a layout from texts (of the option) or TOML values."""
-    keys = [field.name for field in fields(Layout)]
-    if unknown := [key for key in pairs if key not in keys]:
-        raise _problem(f"{unknown[0]!r} is not a key", where)
+    if unknown := [key for key in pairs if key not in _KEYS]:
+        raise _problem(f"{unknown[0]!r} is not a key; the keys are {', '.join(_KEYS)}", where)
     if "columns" not in pairs:
         raise _problem("'columns' is not stated", where)
     values: dict[str, Any] = {}
     for key, value in pairs.items():
         try:
-            values[key] = _PARSERS[key](value)
+            values[key] = _KEYS[key][0](value)
         except (ValueError, TypeError) as error:
-            raise _problem(f"{key}={value} is not {_MEANINGS[key]}", where) from error
+            raise _problem(f"{key}={str(value)[:80]} is not {_KEYS[key][1]}", where) from error
     if set(values.get("label", (1,))) & set(values.get("skip", ())):
         raise _problem("a column is both in 'label' and in 'skip'", where)
     return Layout(**values)
 
 
-def _one_of(*choices: str) -> Callable[[Any], str]:
+def _one_of(*choices: str) -> tuple[Callable[[Any], str], str]:
     def parse(value: Any) -> str:
         if value not in choices:
             raise ValueError
         return str(value)
 
-    return parse
+    return parse, f"{', '.join(choices[:-1])} or {choices[-1]}"
 
 
 def _numbers(value: Any) -> tuple[int, ...]:
     """Parse ``1``, ``1+2``, ``1-3`` or ``none``; TOML may have a number or a list of numbers."""
-    if value in ("none", 0, "0"):
+    if value == "none":
         return ()
     if isinstance(value, list):
         return tuple(number for item in value for number in _numbers(item))
@@ -140,56 +124,43 @@ def _range(value: Any) -> tuple[int, int]:
     return int(match["first"]), int(match["last"] or match["first"])
 
 
-def _name_or_number(value: Any) -> int | str:
-    text = str(value)
-    if not text:
+def _text(value: Any) -> str:
+    if not str(value).isprintable() or not str(value):
         raise ValueError
-    return int(text) if text.isdecimal() else text
+    return str(value)
+
+
+def _name_or_number(value: Any) -> int | str:
+    text = _text(value)
+    return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    texts = tuple(map(str, value if isinstance(value, list) else str(value).split("+")))
-    if not all(texts):
-        raise ValueError
-    return texts
+    return tuple(map(_text, value if isinstance(value, list) else str(value).split("+")))
 
 
-_PARSERS: dict[str, Callable[[Any], Any]] = {
+_KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "columns": _one_of(*get_args(Columns)),
-    "label": _numbers,
-    "baseline": _name_or_number,
+    "label": (_numbers, "none, or the numbers of columns: 1, 1+2 or 1-3"),
+    "baseline": (_name_or_number, "the number or name of a run"),
     "better": _one_of(*get_args(Direction)),
-    "unit": str,
-    "lines": _range,
+    "unit": (_text, "a unit"),
+    "lines": (_range, "FIRST-LAST"),
     "separator": _one_of(*SEPARATORS),
-    "skip": _numbers,
-    "names": _texts,
+    "skip": (_numbers, "the numbers of columns: 4, 4+6 or 4-6"),
+    "names": (_texts, "the names of all columns: NAME+NAME"),
     "gains": _one_of(*get_args(Gains)),
     "spread": _one_of(*filter(None, get_args(Spread))),
     "spread_unit": _one_of("percent", "value"),
     "decimal": _one_of("point", "comma"),
 }
-_MEANINGS = {
-    "columns": "runs or metrics",
-    "label": "none, or the numbers of columns: 1, 1+2 or 1-3",
-    "baseline": "the number or name of a run",
-    "better": "lower or higher",
-    "unit": "a unit",
-    "lines": "FIRST-LAST",
-    "separator": f"one of {', '.join(SEPARATORS)}",
-    "skip": "the numbers of columns: 4, 4+6 or 4-6",
-    "names": "the names of all columns: NAME+NAME",
-    "gains": "improvement (positive is better) or change (positive is larger)",
-    "spread": "'standard deviation', 'standard error' or unknown",
-    "spread_unit": "percent or value",
-    "decimal": "point or comma",
-}
+"""The parser of each key's value, and the values that it takes."""
 
 
-def _todo() -> str:
-    keys = "; ".join(f"{key}: {meaning}" for key, meaning in _MEANINGS.items())
-    return f"for example --table columns=runs,label=1,baseline=2,better=lower; {keys}"
+def option(lines: str = "FIRST-LAST") -> str:
+    """Return the ``--table`` option for these lines, with the choices that the user must make."""
+    return f"--table lines={lines},columns=runs|metrics,label=1,better=lower|higher (docs/importing-tables.md)"
 
 
 def _problem(what: str, where: str = _WHERE) -> ImportProblem:
-    return ImportProblem(what, where=where, todo=_todo())
+    return ImportProblem(what, where=where, todo=option())

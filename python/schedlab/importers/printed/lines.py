@@ -7,18 +7,18 @@ line numbers stay and no table extends across them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from schedlab.importers.printed.mail import Numbered
-from schedlab.results import ImportProblem, Table, showable
+from schedlab.results.imported import ImportProblem, Table
 
 _QUOTE = re.compile(r"[ \t]{0,3}(?:[A-Z]{0,3}>[ \t]?)+")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _PATCH_HEAD = re.compile(
     r"(?:diff (?:--git |-\S)|index [0-9a-f]{7}|--- \S|\+\+\+ \S|Index: \S|(?:new|deleted) file mode)"
 )
-_DIFFSTAT = re.compile(r"\s*\S*[./]\S*(?: => \S+)?\s*\|\s+(?:\d+ [+-]+|\d+ *$|Bin )|\s*\d+ files? changed")
+_DIFFSTAT = re.compile(r"\s*\S*[./]\S*(?: => \S+)?\s*\|\s+(?:\d+ [+-]+|0 *$|Bin )|\s*\d+ files? changed")
 _MAIL = re.compile(
     r"(?:From|To|Cc|CC|Date|Subject|Sent|Message-I[Dd]|References|In-Reply-To|Reply-To|Received|Return-Path|Delivered-To|"
     r"Sender|X-[\w-]+|ARC-[\w-]+|DKIM-Signature|Authentication-Results|Received-SPF|List-[\w-]+|Precedence|User-Agent|"
@@ -32,7 +32,7 @@ _FULL_LINE = 55
 _LONGEST_TITLE = 200
 """Characters; a longer line is not a heading."""
 _QUOTE_WIDTH = 80
-"""Characters at the beginning of a line within which quote marks are looked for."""
+"""Number of characters at the beginning of a line that are searched for quote marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,20 @@ class Part:
 def malformed(source: str, line: Line, why: str) -> ImportProblem:
     """Return the error for a line inside a table that cannot be read."""
     return ImportProblem(
-        f'a line of a table is malformed: {why}: "{showable(line.text.strip()[:100])}"',
+        f'a line of a table is malformed: {why}: "{line.text.strip()[:100]}"',
         where=f"{source}:{line.number}",
         todo="correct the line or remove it from the file; a table is imported whole or not at all",
     )
 
 
-def clean(numbered: Sequence[Numbered]) -> list[Line]:
-    """Return the lines in which tables are looked for, one for each given line."""
-    lines = [_unquoted(number, text) for number, text in numbered]
-    return list(_without_patches(_without_bars(list(_without_headers(lines)))))
+def unquoted(numbered: Sequence[Numbered]) -> list[Line]:
+    """Return the lines without quoting."""
+    return _without_bars([_unquoted(number, text) for number, text in numbered])
+
+
+def results_only(lines: Iterable[Line]) -> list[Line]:
+    """Return the lines; blank the lines of patches, diffstats and mail headers."""
+    return list(_without_patches(_without_headers(lines)))
 
 
 def is_rule(text: str) -> bool:
@@ -77,18 +81,16 @@ def is_rule(text: str) -> bool:
     return bool(text) and not text[0].isalnum() and _RULE.match(text) is not None
 
 
-def unique(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names with a number after each repeated name."""
-    seen: dict[str, int] = {}
-    numbered = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return tuple(numbered) if len(set(numbered)) == len(numbered) else unique(numbered)
+def number_or_text(text: str) -> str | int | float:
+    """Return a number if it prints as the text does: ``6.10`` is the name of a kernel, not 6.1."""
+    if re.fullmatch(r"\d{1,15}(\.\d{1,15})?", text):
+        number = float(text) if "." in text else int(text)
+        return number if str(number) == text else text
+    return text
 
 
 def title_above(lines: Sequence[Line], at: int, floor: int) -> str:
-    """Return the heading directly above ``lines[at]``, over rules and up to two blank lines; "" if it is a sentence.
+    """Return the heading above ``lines[at]``, past rules and up to two blank lines; "" if the text there is a sentence.
 
     In a box of facts, the heading is the line that names the benchmark.
     """
@@ -124,21 +126,25 @@ def _unquoted(number: int, text: str) -> Line:
     quoted = False
     if ">" in text[:12] and (quote := _QUOTE.match(text, 0, _QUOTE_WIDTH)):
         quoted, text = True, text[quote.end() :]
-    text = text.rstrip()
+    return _line(number, text.rstrip(), quoted)
+
+
+def _line(number: int, text: str, quoted: bool) -> Line:
     return Line(number, text.expandtabs(), quoted, text) if "\t" in text else Line(number, text, quoted)
 
 
-def _emptied(line: Line) -> Line:
+def emptied(line: Line) -> Line:
+    """Return a line without its text."""
     return Line(line.number, "", line.quoted)
 
 
-def _without_headers(lines: Collection[Line]) -> Iterator[Line]:
+def _without_headers(lines: Iterable[Line]) -> Iterator[Line]:
     """Blank mail headers and trailers, and the lines on which a header continues."""
     inside = False
     for line in lines:
         header = ": " in line.text[:40] and _MAIL.match(line.text) is not None
         inside = header or (inside and line.text[:1] == " " and not line.quoted and line.number < 200)
-        yield _emptied(line) if inside else line
+        yield emptied(line) if inside else line
 
 
 def _without_bars(lines: list[Line]) -> list[Line]:
@@ -150,13 +156,13 @@ def _without_bars(lines: list[Line]) -> list[Line]:
             end += 1
         if end > at and all(line.text.count("|") == 1 for line in out[at:end]):
             for place in range(at, end):
-                text = out[place].text.lstrip()[1:].removeprefix(" ")
-                out[place] = Line(out[place].number, text, quoted=True)
+                text = (out[place].tabbed or out[place].text).lstrip()[1:].removeprefix(" ")
+                out[place] = _line(out[place].number, text, True)
         at = max(end, at + 1)
     return out
 
 
-def _without_patches(lines: Collection[Line]) -> Iterator[Line]:
+def _without_patches(lines: Iterable[Line]) -> Iterator[Line]:
     old = new = 0
     for line in lines:
         text = line.text
@@ -164,14 +170,14 @@ def _without_patches(lines: Collection[Line]) -> Iterator[Line]:
         if (old > 0 or new > 0) and mark in ("", " ", "+", "-", "\\"):
             old -= mark in ("", " ", "-")
             new -= mark in ("", " ", "+")
-            yield _emptied(line)
+            yield emptied(line)
             continue
         # The lines of a hunk cannot be counted if its context lost the leading spaces.
         old = new = 0
         if text.startswith("@@") and (hunk := _HUNK.match(text)):
             old, new = int(hunk[1] or 1), int(hunk[2] or 1)
-            yield _emptied(line)
+            yield emptied(line)
         elif _PATCH_HEAD.match(text) or (("|" in text or " changed" in text) and _DIFFSTAT.match(text, 0, 300)):
-            yield _emptied(line)
+            yield emptied(line)
         else:
             yield line

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 from schedlab.importers.text import without_controls
-from schedlab.results import ImportProblem
 
 Numbered = tuple[int, str]
 """The line number in the file, from 1, and the text without line end."""
 
-_TODO = "give a mail, a changelog or another text with a table, saved as plain text"
 _SPACES = {ord(c): " " for c in "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000"} | {ord("\u2212"): "-"}
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\x0c"))
 _TO_ASCII = str.maketrans(_SPACES | _INVISIBLE)
@@ -32,15 +30,10 @@ _ESCAPED = re.compile(rb"=3D|=20$|=09|=[CDE][0-9A-F]=[89AB][0-9A-F]")
 _PAGE = re.compile(rb"^\s*(?:<!doctype html|<html|<\?xml)", re.IGNORECASE)
 
 
-def numbered_lines(data: bytes, source: str) -> list[Numbered]:
-    """Return the lines of a text, mail or saved page; raise :class:`ImportProblem` if it is empty or binary."""
-    if not data.strip():
-        raise ImportProblem("the file is empty", where=source, todo=_TODO)
+def numbered_lines(data: bytes) -> list[Numbered]:
+    """Return the lines of a text, mail or saved page."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = data.decode("utf-16", errors="replace").encode()
-    if (zero := data.find(0)) >= 0:
-        line = data.count(b"\n", 0, zero) + 1
-        raise ImportProblem("not text: it contains the byte 0x00", where=f"{source}:{line}", todo=_TODO)
     # Files of old Macs and of some web forms end lines with a carriage return alone.
     raw = data.replace(b"\r\r\n", b"\n").replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     if _PAGE.match(data):

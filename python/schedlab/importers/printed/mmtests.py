@@ -19,10 +19,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from schedlab.importers.checks import unique
 from schedlab.importers.printed.benchmarks import Benchmark
-from schedlab.importers.printed.lines import Line, Part, is_rule, malformed, title_above, unique
-from schedlab.importers.printed.mmtests_rows import OPERATION, baseline_of, name_row, settle, title_of
-from schedlab.results import Cell, Table
+from schedlab.importers.printed.lines import Line, Part, is_rule, malformed, title_above
+from schedlab.importers.printed.mmtests_rows import OPERATION, baseline_of, name_row, title_of, with_proved_directions
+from schedlab.results.imported import Cell, Table
 
 _BARE = frozenset({"Duration", "Ops"})
 """Operations that MMTests prints without changes."""
@@ -84,7 +85,7 @@ class _Header:
 
 @dataclass
 class Reader:
-    """Reads the tables of a text in their order; a table without header has the columns of the table before."""
+    """Reader of the tables of a text in their order; a table without header has the columns of the table before."""
 
     lines: Sequence[Line]
     source: str
@@ -96,7 +97,7 @@ class Reader:
     def read(self, at: int, floor: int) -> Part | None:
         """Return the table whose first row is ``lines[at]``; None if no row of MMTests is there.
 
-        The header of the table is not looked for above ``lines[floor]``.
+        The search for the header of the table ends at ``lines[floor]``.
         """
         first = self._row(at) if at >= self._not_before else None
         if first is None:
@@ -259,13 +260,13 @@ class Reader:
             for row in rows
         ]
         baseline = baseline_of(finished)
-        settled, notes = settle(finished, baseline, bench)
+        directed, notes = with_proved_directions(finished, baseline, bench)
         notes += [
             f'line {row.line.number}: remark left out: "{row.remark}"' for row in rows if row.remark.strip("*^|\\-")
         ]
         workload = bench.name if bench else title.workload
         line = self.lines[header.at].number
-        return Table("mmtests", title.text, workload, header.names, settled, line, baseline), notes
+        return Table("mmtests", title.text, workload, header.names, directed, line, baseline), notes
 
     def _placed(self, row: _Row, count: int, zones: Sequence[tuple[int, int]]) -> list[re.Match[str] | None]:
         """Return the cells of a row by column; cells of a row with too few are placed by the column name above them."""
@@ -286,7 +287,7 @@ class Reader:
 
 
 def _trailing_numbers(text: str) -> tuple[re.Match[str], ...]:
-    """Return the numbers that end the text, with nothing but spaces between them."""
+    """Return the numbers at the end of the text, separated only by spaces."""
     numbers = list(_NUMBER.finditer(text))
     if not numbers or text[numbers[-1].end() :].strip():
         return ()

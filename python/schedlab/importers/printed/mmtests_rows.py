@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from schedlab.importers.printed.benchmarks import Benchmark, benchmark
-from schedlab.kinds import Direction
-from schedlab.results import Cell, TableRow
+from schedlab.importers.printed.lines import number_or_text
+from schedlab.results.imported import Cell, TableRow
+from schedlab.results.metrics import Direction
 
 Parameters = dict[str, str | int | float]
 
@@ -105,14 +106,8 @@ def _own_parameters(title: re.Match[str], label: str) -> Parameters | None:
         values = label.removeprefix(f"{metric}-").split("-")
         if label.startswith(f"{metric}-") and len(values) == len(names) and all(values):
             first: Parameters = {"metric": metric} if len(metrics) > 1 else {}
-            return first | dict(zip(names, map(_number_or_text, values), strict=True))
+            return first | dict(zip(names, map(number_or_text, values), strict=True))
     return None
-
-
-def _number_or_text(text: str) -> str | int | float:
-    if not re.fullmatch(r"\d+(?:\.\d+)?", text):
-        return text
-    return float(text) if "." in text else int(text)
 
 
 def label_parameters(label: str, bench: Benchmark | None) -> Parameters:
@@ -169,7 +164,9 @@ def baseline_of(rows: Sequence[TableRow]) -> int:
     return 0
 
 
-def settle(rows: Sequence[TableRow], baseline: int, bench: Benchmark | None) -> tuple[tuple[TableRow, ...], list[str]]:
+def with_proved_directions(
+    rows: Sequence[TableRow], baseline: int, bench: Benchmark | None
+) -> tuple[tuple[TableRow, ...], list[str]]:
     """Return the rows with the direction that their printed changes prove, and notes on where names say otherwise.
 
     A change of MMTests is positive where the column is better, so its sign beside that of the values' difference
@@ -201,7 +198,7 @@ def _note(rows: Sequence[TableRow]) -> str:
     more = f" and {len(rows) - 1} rows like it" if len(rows) > 1 else ""
     proved = "lower" if first.direction == "higher" else "higher"
     return (
-        f'line {first.line}: "{name}"{more} is taken as {proved}-is-better, as the printed changes show; '
+        f'line {first.line}: "{name}"{more} is assumed to be {proved}-is-better, as the printed changes show; '
         f"by its name it would be {first.direction}-is-better"
     )
 

@@ -18,10 +18,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from schedlab.importers.checks import unique
 from schedlab.importers.printed.benchmarks import benchmark
-from schedlab.importers.printed.lines import Line, is_rule, malformed, unique
-from schedlab.kinds import Direction
-from schedlab.results import Cell, Table, TableRow
+from schedlab.importers.printed.lines import Line, is_rule, malformed
+from schedlab.results.imported import Cell, Table, TableRow
+from schedlab.results.metrics import Direction
 
 _TITLE = re.compile(r"\s*Performance counter stats for (?P<command>.+?)(?: \((?P<runs>\d+) runs\))?:?\s*\Z")
 _NUMBER = r"(?:\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
@@ -56,6 +57,7 @@ _NOT_A_HEADING = re.compile(r"[`>^]|.*(?:\d\s+\d|\(\+-)")
 """Text that points at a figure, and output of other tools."""
 _FARTHEST_HEADING = 12
 _LONGEST_HEADING = 90
+_LONGEST_TITLE = 200
 _LONGEST_LINE = 1000
 _LOWER: dict[str, Direction] = dict.fromkeys(
     (
@@ -89,7 +91,7 @@ class _Block:
 
 @dataclass
 class Reader:
-    """Collects the blocks of a text; :meth:`tables` returns them side by side."""
+    """Collector of the blocks of a text; :meth:`tables` returns them side by side."""
 
     lines: Sequence[Line]
     source: str
@@ -124,7 +126,7 @@ class Reader:
         return [_table(group) for group in groups]
 
     def _diff(self, at: int, floor: int, titled: re.Match[str]) -> int:
-        """Read two runs that are written as a diff into two blocks and return their end; 0 if there are none."""
+        """Read two runs in the form of a diff into two blocks. Return their end; 0 if there are no such runs."""
         sides: dict[str, list[Line]] = {"-": [], "+": []}
         end, place = at, at + 1
         while place < len(self.lines):
@@ -283,8 +285,11 @@ def _table(group: Sequence[_Block]) -> Table:
     )
     command, title = group[0].command, group[0].title
     bench = benchmark(command) or benchmark(title)
-    columns = unique([block.heading or block.command or f"line {block.line}" for block in group])
-    return Table("perf-stat", title or command, bench.name if bench else "", columns, rows, group[0].line)
+    names = [block.heading or block.command or f"line {block.line}" for block in group]
+    columns = unique([name[:_LONGEST_HEADING] for name in names])
+    return Table(
+        "perf-stat", (title or command)[:_LONGEST_TITLE], bench.name if bench else "", columns, rows, group[0].line
+    )
 
 
 def _row(parameters: dict[str, str | int | float], events: Sequence[_Event | None]) -> TableRow:

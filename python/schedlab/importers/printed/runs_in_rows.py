@@ -1,144 +1,118 @@
-"""kernbench, SDET and NUMA schedbench as report 001 prints them: a run in each row, metrics in the header.
+"""Reader of kernbench, SDET and NUMA schedbench tables as in report 001: one run per row, metrics in the header.
 
     NUMA schedbench 8:
     AvgUser Elapsed TotalUser TotalSys
     2.5.59 0.00 49.30 247.80 1.93
     2.5.59-sched4-2 0 0 0 0
 
-The table is turned: runs become columns. A run of bare zeros failed, and its cells are missing.
+The reader transposes the table: runs become columns. A run whose figures are all zero failed; its cells are missing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from schedlab.importers.printed.lines import Line, Part, malformed, title_above, unique
-from schedlab.kinds import Direction
-from schedlab.results import Cell, Table, TableRow
+from schedlab.importers.checks import unique
+from schedlab.importers.printed.lines import Line, Part, malformed, title_above
+from schedlab.results.imported import Cell, Table, TableRow
+from schedlab.results.metrics import Direction
 
 LAYOUT = "runs in rows"
 
-_FIGURE = r"-?\d+(?:\.\d+)?"
-_PERCENT = rf"{_FIGURE}%"
+_ROW = re.compile(r"\s*(?P<run>\S.*?)(?P<figures>(?:\s+-?\d+(?:\.\d+)?%?)+)\s*\Z")
+_FIGURE_OR_ITS_BEGINNING = re.compile(r"-?\d+(?:\.\d+)?%?|\d+\.")
+_SECONDS: tuple[str, Direction | None] = ("s", "lower")
+_UNITS: dict[str, tuple[str, Direction | None]] = {"CPU": ("%", None)}
+_LONGEST = 200
 
 
 @dataclass(frozen=True)
 class _Grammar:
-    """A table by its header. ``name`` and ``parameter`` of the benchmark, ``title`` with the parameter's value."""
+    """Format of a benchmark's table. The pattern ``title`` extracts the value of ``parameter`` from the title."""
 
-    header: str
     name: str
     parameter: str
-    title: re.Pattern[str]
-    row: re.Pattern[str]
+    title: str
+    figures: int
+    percent: bool = False
 
-
-def _row_pattern(figure: str, count: int) -> re.Pattern[str]:
-    return re.compile(rf"\s*(?P<run>\S.*?)(?P<figures>(?:\s+{figure}){{{count}}})\s*\Z")
+    def row(self, line: Line) -> tuple[str, list[str]] | None:
+        """Return the run and the figures of a row; None for other lines. A name may end with a number."""
+        match = _ROW.match(line.text) if len(line.text) <= _LONGEST else None
+        words = match["figures"].split() if match else []
+        figures = words[-self.figures :]
+        if match is None or len(figures) < self.figures or any(("%" in text) != self.percent for text in figures):
+            return None
+        return " ".join([match["run"].rstrip(), *words[: -self.figures]]), figures
 
 
 _GRAMMARS = {
-    grammar.header: grammar
-    for grammar in (
-        _Grammar(
-            "Elapsed User System CPU",
-            "kernbench",
-            "jobs_per_cpu",
-            re.compile(r"Kernbench-(\d+):"),
-            _row_pattern(_FIGURE, 4),
-        ),
-        _Grammar(
-            "Throughput Std. Dev",
-            "sdet",
-            "scripts",
-            re.compile(r"SDET (\d+)\b"),
-            _row_pattern(_PERCENT, 2),
-        ),
-        _Grammar(
-            "AvgUser Elapsed TotalUser TotalSys",
-            "schedbench",
-            "processes",
-            re.compile(r"NUMA schedbench (\d+):"),
-            _row_pattern(_FIGURE, 4),
-        ),
-    )
+    "Elapsed User System CPU": _Grammar("kernbench", "jobs_per_cpu", r"Kernbench-(\d+):", 4),
+    "Throughput Std. Dev": _Grammar("sdet", "scripts", r"SDET (\d+)\b", 2, percent=True),
+    "AvgUser Elapsed TotalUser TotalSys": _Grammar("schedbench", "processes", r"NUMA schedbench (\d+):", 4),
 }
-_UNITS = {"CPU": "%"}
-_LONGEST = 200
 
 
 def read(lines: Sequence[Line], at: int, floor: int, source: str) -> Part | None:
     """Return the table whose header is ``lines[at]``; None if it is not a header of these benchmarks."""
     text = lines[at].text
-    grammar = _GRAMMARS.get(" ".join(text.split())) if len(text) <= _LONGEST else None
-    if grammar is None:
+    header = " ".join(text.split()) if len(text) <= _LONGEST else ""
+    if header not in _GRAMMARS:
         return None
+    grammar, number = _GRAMMARS[header], lines[at].number
     title = title_above(lines, at, floor)
     rows, end = list[tuple[int, str, list[str]]](), at + 1
-    for end in range(at + 1, len(lines) + 1):
-        text = lines[end].text if end < len(lines) else ""
-        match = grammar.row.match(text) if len(text) <= _LONGEST else None
-        if match is None:
-            break
-        rows.append((lines[end].number, match["run"].rstrip(), match["figures"].split()))
-    if rows and end < len(lines) and _is_broken(lines, end, grammar):
-        raise malformed(source, lines[end], f"it is not a run and the figures {grammar.header}")
+    while end < len(lines) and (row := grammar.row(lines[end])) is not None:
+        rows.append((lines[end].number, *row))
+        end += 1
     if not rows:
-        return Part(at + 1, notes=(f'line {lines[at].number}: the table "{title}" has no rows',))
-    value = grammar.title.match(title)
-    parameters: dict[str, str | int | float] = {grammar.parameter: int(value[1])} if value else {}
-    return _table(grammar, rows, title, parameters, lines[at].number, end)
+        return Part(at + 1, notes=(f'line {number}: the table "{title}" has no rows',))
+    if end < len(lines) and _is_broken(lines, end, grammar):
+        raise malformed(source, lines[end], f"expected the name of a run and the figures {header}")
+    value = re.match(grammar.title, title)
+    parameters = {grammar.parameter: int(value[1])} if value else {}
+    made, notes = (_shares if grammar.percent else _metrics)(header.split(), rows, parameters, number)
+    return Part(end, (Table(LAYOUT, title, grammar.name, unique([run for _, run, _ in rows]), made, number),), notes)
 
 
 def _is_broken(lines: Sequence[Line], at: int, grammar: _Grammar) -> bool:
     """Whether the line that ends the rows is a damaged row: it has a figure, or a row follows it."""
-    if not lines[at].text:
-        return False
-    if any(re.fullmatch(rf"{_FIGURE}%?|\d+\.", word) for word in lines[at].text.split()):
+    words = lines[at].text.split()
+    if any(map(_FIGURE_OR_ITS_BEGINNING.fullmatch, words)):
         return True
-    return at + 1 < len(lines) and grammar.row.match(lines[at + 1].text) is not None
+    return bool(words) and at + 1 < len(lines) and grammar.row(lines[at + 1]) is not None
 
 
-def _table(
-    grammar: _Grammar,
-    rows: Sequence[tuple[int, str, list[str]]],
-    title: str,
-    parameters: dict[str, str | int | float],
-    line: int,
-    end: int,
-) -> Part:
-    columns = unique([run for _, run, _ in rows])
-    notes: list[str] = []
-    if grammar.name == "sdet":
-        cells = tuple(
-            Cell(
-                float(mean.rstrip("%")),
-                mean.rstrip("%"),
-                spread_percent=float(deviation.rstrip("%")),
-                spread_kind="standard deviation",
-            )
-            for _, _, (mean, deviation) in rows
-        )
-        shares = rows[0][2][0] == "100.0%"
-        unit = "% of first" if shares else "%"
-        made = [TableRow("Throughput", "", parameters, unit, "higher", cells, line)]
-        if shares:
-            notes.append(f"line {line}: Throughput is in per cent of the first run's, not in its own unit")
-    else:
-        failed = [set(figures) == {"0"} for _, _, figures in rows]
-        notes += [
-            f"line {number}: {run} has nothing but zeros: a run that failed, taken as missing"
-            for (number, run, _), bad in zip(rows, failed, strict=True)
-            if bad
-        ]
-        made = []
-        for k, metric in enumerate(grammar.header.split()):
-            cells = tuple(
-                Cell(None, figures[k]) if bad else Cell(float(figures[k]), figures[k])
-                for (_, _, figures), bad in zip(rows, failed, strict=True)
-            )
-            direction: Direction | None = None if metric == "CPU" else "lower"
-            made.append(TableRow(metric, "", parameters, _UNITS.get(metric, "s"), direction, cells, line))
-    return Part(end, (Table(LAYOUT, title, grammar.name, columns, tuple(made), line),), tuple(notes))
+def _metrics(
+    header: Sequence[str], runs: Sequence[tuple[int, str, list[str]]], parameters: Mapping[str, int], line: int
+) -> tuple[tuple[TableRow, ...], tuple[str, ...]]:
+    """Return a row for each metric of the header, and notes on runs that failed."""
+    failed = [set(figures) == {"0"} for _, _, figures in runs]
+    rows = []
+    for k, metric in enumerate(header):
+        unit, direction = _UNITS.get(metric, _SECONDS)
+        texts = [figures[k] for _, _, figures in runs]
+        cells = [Cell(None if bad else float(text), text) for text, bad in zip(texts, failed, strict=True)]
+        rows.append(TableRow(metric, "", parameters, unit, direction, tuple(cells), line))
+    return tuple(rows), tuple(
+        f"line {number}: all figures of {run} are 0, so the run failed and its values are missing"
+        for (number, run, _), bad in zip(runs, failed, strict=True)
+        if bad
+    )
+
+
+def _shares(
+    _header: Sequence[str], runs: Sequence[tuple[int, str, list[str]]], parameters: Mapping[str, int], line: int
+) -> tuple[tuple[TableRow, ...], tuple[str, ...]]:
+    """Return the row of throughputs with their deviations, and a note if they are relative to the first run."""
+    percents = [[figure.rstrip("%") for figure in figures] for _, _, figures in runs]
+    cells = tuple(
+        Cell(float(mean), mean, spread_percent=float(deviation), spread_kind="standard deviation")
+        for mean, deviation in percents
+    )
+    relative = percents[0][0] == "100.0"
+    row = TableRow("Throughput", "", parameters, "% of first" if relative else "%", "higher", cells, line)
+    note = f"line {line}: Throughput is in per cent of the first run, not in a unit of its own"
+    return (row,), (note,) if relative else ()

@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from schedlab.importers.printed.lines import Line, Part, title_above, unique
-from schedlab.kinds import Direction
-from schedlab.results import Cell, Table, TableRow
+from schedlab.importers.checks import unique
+from schedlab.importers.printed.lines import Line, Part, title_above
+from schedlab.results.imported import Cell, Table, TableRow
+from schedlab.results.metrics import Direction
 
 _CELL = re.compile(
     r"\s*\*?(?P<label>\d\d(?:\.\d+)?th):\s+(?P<value>\d+(?:\.\d+)?)\s*(?:\(\d+ samples\))?\s*(?:\||\Z|(?=\s\s))"

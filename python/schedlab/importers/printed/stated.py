@@ -1,28 +1,46 @@
 """Tables that are read by the layout that the user states.
 
-Nothing is inferred from words. Keys that are not stated have fixed defaults, and a table that does not fit is refused
-with its line.
+Nothing is inferred from words. Keys that are not stated have fixed defaults. A line that does not fit is refused with
+its number, so that no row is lost.
 """
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from schedlab.importers.checks import unique
 from schedlab.importers.printed.layout import Layout
-from schedlab.importers.printed.lines import Line, Part, is_rule, title_above, unique
-from schedlab.results import Cell, ImportProblem, Spread, Table, TableRow, showable
+from schedlab.importers.printed.lines import Line, Part, is_rule, number_or_text, title_above
+from schedlab.importers.printed.possible_tables import trailing_figures
+from schedlab.results.imported import Cell, ImportProblem, Spread, Table, TableRow
 
 _EMPHASIS = re.compile(r"\*\*|`")
+
+
+def _between(mark: str) -> Callable[[str], list[str]]:
+    """Return a function that splits at a mark, as in CSV: not within quotes."""
+
+    def split(text: str) -> list[str]:
+        try:
+            fields = next(csv.reader([text], delimiter=mark, skipinitialspace=True), [])
+        except csv.Error:  # a field of more than 128 KiB
+            fields = text.split(mark)
+        return [field.strip() for field in fields]
+
+    return split
+
+
 _SEPARATORS: dict[str, Callable[[str], list[str]]] = {
     "bars": lambda text: [
         _EMPHASIS.sub("", field).strip() for field in text.strip().removeprefix("|").removesuffix("|").split("|")
     ],
     "tabs": lambda text: [field.strip() for field in text.split("\t")],
-    "commas": lambda text: [field.strip() for field in text.split(",")],
-    "semicolons": lambda text: [field.strip() for field in text.split(";")],
-    "wide": lambda text: re.split(r"\s{2,}", _compact(text).strip()),
+    "commas": _between(","),
+    "semicolons": _between(";"),
+    "wide": lambda text: re.split(r"\s{2,}|\t", _compact(text).strip()),
     "spaces": lambda text: _compact(text).split(),
 }
 _MARKS = {"bars": "|", "tabs": "\t", "commas": ",", "semicolons": ";"}
@@ -35,6 +53,8 @@ _BESIDE_FIGURE = re.compile(
 
 _SUFFIXES = {"K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0}
+_PLAIN_UNITS = {"", "%", *_SUFFIXES, *_SECONDS}
+"""Units with which a word is a figure, and not a name such as ``99th``."""
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<unit>[^\d\s()\[\]*±+,.-][^\d\s()\[\]*±+]*)?")
 _SPREAD = re.compile(rf"\(?\s*(?:±|\+-|\+/-)\s*(?P<number>{_NUMBER})\s*(?P<percent>%?)\s*\)?")
@@ -44,70 +64,86 @@ _BRACKET = re.compile(
 )
 _MISSING = frozenset({"", "-", "--", "---", "n/a", "N/A", "NA", "nan", "NaN", "-nan", "inf"})
 
-
-def _compact(text: str) -> str:
-    """Return the text without spaces between a figure and its spread and change, or within these."""
-    return _BESIDE_FIGURE.sub(lambda match: "".join(match[0].split()), text)
+Labels = dict[str, str | int | float]
+"""The labels of a row by the names of their columns."""
 
 
-@dataclass
-class _Split:
+@dataclass(frozen=True)
+class _Row:
     """A line and its fields."""
 
     line: Line
     fields: list[str]
 
 
+@dataclass(frozen=True)
+class _Figure:
+    """A cell whose value is in ``unit``; ``column`` is the number of its column, from 1."""
+
+    cell: Cell
+    unit: str
+    column: int
+
+
 def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: str) -> Part:
     """Return the table in ``lines[first:end]``; raise :class:`ImportProblem` for the first line that does not fit."""
     inside = [line for line in lines[first:end] if line.text and not is_rule(line.text)]
-    where = f"{source}:{inside[0].number}"
+    where = f"{source}:{(inside or lines[first:])[0].number}"
     if len(inside) + bool(layout.names) < 2:
         raise ImportProblem("the table has no rows below its header", where=where, todo="state 'names' or 'lines'")
     header, body = _split(inside, layout, source)
     width = len(header)
-    if any(map(_BESIDE_FIGURE.search, header)):
-        raise ImportProblem("the first line of the table is not a header", where=where, todo="state 'names' or 'lines'")
     for row in body:
         if len(row.fields) != width:
             raise _misfit(source, row.line, f"it has {len(row.fields)} columns where the header has {width}")
-    outside = [k for k in (*layout.label, *layout.skip) if k > width]
-    if outside:
+    if outside := [k for k in (*layout.label, *layout.skip) if k > width]:
         raise ImportProblem(f"the table has {width} columns, not {outside[0]}", where=where, todo="correct --table")
     places = [k for k in range(width) if k + 1 not in layout.label and k + 1 not in layout.skip]
     if not places:
         raise ImportProblem("no column of figures is left", where=where, todo="correct 'label' and 'skip'")
+    notes = [] if layout.names else _header_notes(header, places, layout, inside[0], where)
     names = unique([header[k] or f"column {k + 1}" for k in places])
-    labels = [_label(row, header, layout) for row in body]
+    labels = _labels(body, header, layout)
+    _require_distinct(body, labels, source)
     figures = [[_figure(row, k, layout, source) for k in places] for row in body]
     number = inside[0].number
     title = title_above(lines, first, 0)
-    # Without a direction, nothing can be called an improvement.
-    gains = layout.gains or ("improvement" if layout.better else "change")
     if layout.columns == "metrics":
-        runs = unique([" ".join(map(str, label.values())) or f"row {k}" for k, label in enumerate(labels, 1)])
-        made = [
-            _row({"metric": name}, [row[k] for row in figures], layout, f"{source}:{number}", number)
+        # The rows are runs: the table is turned, so that they become the columns.
+        runs = tuple(_name(label) for label in labels)
+        numbers = list(range(1, len(runs) + 1))
+        rows = [
+            _table_row({"metric": name}, [row[k] for row in figures], layout, where, number)
             for k, name in enumerate(names)
         ]
-        baseline = _baseline(layout, runs, list(range(1, len(runs) + 1)), where)
-        table = Table("runs in rows", title, "", runs, tuple(made), number, baseline, gains)
     else:
-        made = []
-        for row, label, cells in zip(body, labels, figures, strict=True):
-            made.append(_row(label, cells, layout, f"{source}:{row.line.number}", row.line.number))
-        baseline = _baseline(layout, names, [k + 1 for k in places], where)
-        table = Table("columns", title, "", names, tuple(made), number, baseline, gains)
-    return Part(end, (table,))
+        runs, numbers = names, [k + 1 for k in places]
+        rows = [
+            _table_row(label, cells, layout, f"{source}:{row.line.number}", row.line.number)
+            for row, label, cells in zip(body, labels, figures, strict=True)
+        ]
+    table = Table(
+        layout="runs in rows" if layout.columns == "metrics" else "columns",
+        # A row of another table is not a title.
+        title="" if trailing_figures(title) > 1 else title,
+        workload="",
+        columns=runs,
+        rows=tuple(rows),
+        line=number,
+        baseline=_baseline(layout, runs, numbers, where),
+        # Without a direction, nothing can be called an improvement.
+        gains=layout.gains or ("improvement" if layout.better else "change"),
+    )
+    return Part(end, (table,), tuple(notes))
 
 
-def _split(lines: Sequence[Line], layout: Layout, source: str) -> tuple[Sequence[str], list[_Split]]:
+def _split(lines: Sequence[Line], layout: Layout, source: str) -> tuple[Sequence[str], list[_Row]]:
     """Return the header and the rows, by the stated separator or by the only one that gives a rectangle."""
     separator = layout.separator
     if separator is None:
-        fitting = {name: width for name in _SEPARATORS if (width := _width(lines, name, layout)) > 1}
-        # Bars and tabs never stand inside of a column.
-        fitting = {name: width for name, width in fitting.items() if name in ("bars", "tabs")} or fitting
+        # Bars and tabs are never a part of a column.
+        certain = [name for name in ("bars", "tabs") if all(_MARKS[name] in _raw(line, name) for line in lines)]
+        fitting = {name: width for name in certain or _SEPARATORS if (width := _width(lines, name, layout)) > 1}
         if len(set(fitting.values())) != 1:
             marked = [name for name, mark in _MARKS.items() if any(mark in _raw(line, name) for line in lines)]
             state = " or ".join(f"separator={name}" for name in fitting or (*marked, "wide", "spaces"))
@@ -117,13 +153,12 @@ def _split(lines: Sequence[Line], layout: Layout, source: str) -> tuple[Sequence
                 todo=f"state {state}; and the lines=FIRST-LAST of the table, or names=NAME+NAME of all columns",
             )
         separator = next(iter(fitting))
-    split = [_Split(line, _SEPARATORS[separator](_raw(line, separator))) for line in lines]
+    rows = [_Row(line, _SEPARATORS[separator](_raw(line, separator))) for line in lines]
     if layout.names:
-        return layout.names, split
+        return layout.names, rows
+    header, body = rows[0].fields, rows[1:]
     unnamed = _unnamed_labels(lines, layout)
-    if unnamed and len(split[0].fields) + unnamed == len(split[1].fields):
-        return [""] * unnamed + split[0].fields, split[1:]
-    return split[0].fields, split[1:]
+    return [""] * unnamed + header if len(header) + unnamed == len(body[0].fields) else header, body
 
 
 def _unnamed_labels(lines: Sequence[Line], layout: Layout) -> int:
@@ -134,7 +169,12 @@ def _unnamed_labels(lines: Sequence[Line], layout: Layout) -> int:
 
 
 def _raw(line: Line, separator: str) -> str:
-    return (line.tabbed or line.text) if separator == "tabs" else line.text
+    return (line.tabbed or line.text) if separator in ("tabs", "wide") else line.text
+
+
+def _compact(text: str) -> str:
+    """Return the text without spaces between a figure and its spread and change, or within these."""
+    return _BESIDE_FIGURE.sub(lambda match: "".join(match[0].split()), text)
 
 
 def _width(lines: Sequence[Line], separator: str, layout: Layout) -> int:
@@ -148,33 +188,60 @@ def _width(lines: Sequence[Line], separator: str, layout: Layout) -> int:
     return widths[0] if len(set(widths)) == 1 else 0
 
 
-def _misfit(source: str, line: Line, why: str) -> ImportProblem:
+def _header_notes(header: Sequence[str], places: Sequence[int], layout: Layout, line: Line, where: str) -> list[str]:
+    """Return a note if names of columns may be figures; raise ImportProblem if the header may be a row."""
+    units = {k: match["unit"] or "" for k, name in enumerate(header) if (match := _VALUE.fullmatch(name))}
+    figures = {k for k, unit in units.items() if unit in _PLAIN_UNITS}
+    is_row = len(figures) == len(header) or any(map(_BESIDE_FIGURE.search, header))
+    if is_row or (layout.lines is None and figures.issuperset(places)):
+        raise ImportProblem(
+            f'the first line of the table may be a row, and is not a header with certainty: "{line.text.strip()[:80]}"',
+            where=where,
+            todo="state lines=FIRST-LAST, where the first line is the header, or the names=NAME+NAME of all columns",
+        )
+    if units.keys() & set(places):
+        return [f'line {line.number}: assumed to be the header of a table: "{line.text.strip()[:80]}"']
+    return []
+
+
+_OTHER_LAYOUT = "state lines=FIRST-LAST, the separator, or names of columns; or correct the line"
+
+
+def _misfit(source: str, line: Line, why: str, todo: str = _OTHER_LAYOUT) -> ImportProblem:
     return ImportProblem(
-        f'a line does not fit the stated table: {why}: "{showable(line.text.strip()[:100])}"',
+        f'a line does not fit the stated table: {why}: "{line.text.strip()[:100]}"',
         where=f"{source}:{line.number}",
-        todo="state lines=FIRST-LAST, the separator, or names of columns; or correct the line",
+        todo=todo,
     )
 
 
-def _label(row: _Split, header: Sequence[str], layout: Layout) -> dict[str, str | int | float]:
-    """Return the row's labels by the names of their columns."""
-    return {header[k - 1] or f"label {k}": _number_or_text(row.fields[k - 1].rstrip(":")) for k in layout.label}
+def _labels(rows: Sequence[_Row], header: Sequence[str], layout: Layout) -> list[Labels]:
+    """Return the labels of each row. A column of labels is numbers only if all of its labels are."""
+    labels: list[Labels] = [{} if layout.label else {"row": f"row {k}"} for k in range(1, len(rows) + 1)]
+    for number in layout.label:
+        texts = [row.fields[number - 1].rstrip(":") for row in rows]
+        values = [number_or_text(text) for text in texts]
+        column = texts if any(isinstance(value, str) for value in values) else values
+        for label, value in zip(labels, column, strict=True):
+            label[header[number - 1] or f"label {number}"] = value
+    return labels
 
 
-def _number_or_text(text: str) -> str | int | float:
-    """Return a number if it prints as the text does: ``6.10`` is the name of a kernel, not 6.1."""
-    if re.fullmatch(r"\d{1,15}(\.\d{1,15})?", text):
-        number = float(text) if "." in text else int(text)
-        return number if str(number) == text else text
-    return text
+def _name(label: Labels) -> str:
+    return " ".join(str(value) for value in label.values() if value != "")
 
 
-@dataclass(frozen=True)
-class _Figure:
-    """A cell whose value is in ``unit``."""
-
-    cell: Cell
-    unit: str
+def _require_distinct(rows: Sequence[_Row], labels: Sequence[Labels], source: str) -> None:
+    lines: dict[str, int] = {}
+    for row, label in zip(rows, labels, strict=True):
+        name, number = _name(label), row.line.number
+        if name in lines:
+            raise ImportProblem(
+                f'lines {lines[name]} and {number} have the same name: "{name[:80]}"',
+                where=f"{source}:{number}",
+                todo="state all columns that distinguish the rows (label=1+2), or the lines=FIRST-LAST of each table",
+            )
+        lines[name] = number
 
 
 def _with_decimal_points(text: str) -> str | None:
@@ -184,45 +251,44 @@ def _with_decimal_points(text: str) -> str | None:
     return text.replace(".", "").replace(",", ".")
 
 
-def _figure(row: _Split, place: int, layout: Layout, source: str) -> _Figure:
+def _figure(row: _Row, place: int, layout: Layout, source: str) -> _Figure:
     """Read a field: a value, its unit, a spread and a change; anything else is refused."""
     text = row.fields[place]
+
+    def refused(why: str, todo: str = _OTHER_LAYOUT) -> ImportProblem:
+        return _misfit(source, row.line, f"column {place + 1} {why}", todo)
+
     if text in _MISSING:
-        return _Figure(Cell(None, text), "")
+        return _Figure(Cell(None, text), "", place + 1)
     plain = _with_decimal_points(text) if layout.decimal == "comma" else text
     if plain is None:
-        why = f'column {place + 1} has a point that does not separate thousands: "{showable(text[:40])}"'
-        raise _misfit(source, row.line, why)
+        raise refused(f'has a point that does not separate thousands: "{text[:40]}"')
     match = _VALUE.match(plain)
     if match is None:
-        raise _misfit(source, row.line, f'column {place + 1} is not a figure: "{showable(text[:40])}"')
+        raise refused(f'is not a figure: "{text[:40]}"')
     factor, unit = _scale(match["unit"] or "")
-    value = float(match["number"].replace(",", "")) * factor
+    value = float(match["number"].replace(",", ""))
     gain: float | None = None
     gain_text, star, spread = "", None, None
-    at = match.end()
-    while plain[at:].strip():
-        at += len(plain[at:]) - len(plain[at:].lstrip())
-        if (mark := _SPREAD.match(plain, at)) and spread is None:
-            spread = _percent(mark["number"], bool(mark["percent"]), value / factor)
-        elif not (mark := _BRACKET.match(plain, at)):
-            raise _misfit(source, row.line, f'column {place + 1} has more than a figure: "{showable(text[:40])}"')
+    rest = plain[match.end() :].lstrip()
+    while rest:
+        if (mark := _SPREAD.match(rest)) and spread is None:
+            spread = _percent(mark["number"], bool(mark["percent"]), value)
+        elif not (mark := _BRACKET.match(rest)):
+            raise refused(f'has more than a figure: "{text[:40]}"')
         elif mark["round"] and spread is None and (layout.spread and (gain is not None or not layout.gains)):
             if not mark["percent"] and layout.spread_unit is None:
-                why = f'column {place + 1} has "{showable(mark[0])}": state spread_unit=percent or spread_unit=value'
-                raise _misfit(source, row.line, why)
-            percent = bool(mark["percent"]) or layout.spread_unit == "percent"
-            spread = _percent(mark["round"], percent, value / factor)
+                raise refused(f'has "{mark[0]}"', "state spread_unit=percent or spread_unit=value")
+            spread = _percent(mark["round"], bool(mark["percent"]) or layout.spread_unit == "percent", value)
         elif layout.gains and gain is None and not (mark["round"] and not mark["percent"]):
             gain_text = mark["star"] or mark["square"] or mark["round"]
             gain, star = float(gain_text.replace(",", "")), bool(mark["star"])
         else:
-            why = f'column {place + 1} has "{showable(mark[0])}": state gains=improvement, gains=change or spread=KIND'
-            raise _misfit(source, row.line, why)
-        at = mark.end()
+            raise refused(f'has "{mark[0]}"', "state gains=improvement, gains=change or spread=KIND")
+        rest = rest[mark.end() :].lstrip()
     kind: Spread = "" if spread is None else layout.spread or "unknown"
     printed = text[: match.end()].strip()
-    return _Figure(Cell(value, printed, gain, gain_text, star, spread, kind), unit)
+    return _Figure(Cell(value * factor, printed, gain, gain_text, star, spread, kind), unit, place + 1)
 
 
 def _percent(number: str, percent: bool, value: float) -> float | None:
@@ -237,9 +303,7 @@ def _scale(unit: str) -> tuple[float, str]:
     return (_SUFFIXES[unit], "") if unit in _SUFFIXES else (1.0, unit)
 
 
-def _row(
-    labels: dict[str, str | int | float], figures: Sequence[_Figure], layout: Layout, where: str, line: int
-) -> TableRow:
+def _table_row(labels: Labels, figures: Sequence[_Figure], layout: Layout, where: str, line: int) -> TableRow:
     """Build a row in a single unit; units of time are converted, others must be equal.
 
     Texts among the labels are its operation, numbers are parameters named like their columns.
@@ -248,27 +312,28 @@ def _row(
     parameters = {name: label for name, label in labels.items() if not isinstance(label, str)}
     label = " ".join(map(str, parameters.values()))
     name = f"{operation} {label}".strip() or "a row"
-    printed = list(dict.fromkeys(figure.unit for figure in figures if figure.unit))
-    unit = layout.unit or (printed[0] if printed else "")
-    cells = []
+    columns: dict[str, list[int]] = {}
     for figure in figures:
-        cell = figure.cell
-        if figure.unit not in ("", unit) and cell.value is not None:
-            if figure.unit not in _SECONDS or unit not in _SECONDS:
-                raise ImportProblem(
-                    f"{name} has figures in {figure.unit} and in {unit}",
-                    where=where,
-                    todo="state skip=COLUMN for columns of another unit, or the unit that is printed",
-                )
-            factor = _SECONDS[figure.unit] / _SECONDS[unit]
-            cell = replace(cell, value=cell.value * factor)
-        elif not figure.unit and len(printed) > 0 and cell.value is not None and not layout.unit:
-            raise ImportProblem(
-                f"{name} has figures in {unit} and others without unit",
-                where=where,
-                todo=f"state unit={unit} if all are, or skip=COLUMN",
-            )
-        cells.append(cell)
+        if figure.cell.value is not None:
+            columns.setdefault(figure.unit, []).append(figure.column)
+    unit = layout.unit or next(filter(None, columns), "")
+    if layout.unit:
+        columns.pop("", None)
+    if len({unit, *columns}) > 1 and not {unit, *columns} <= _SECONDS.keys():
+        listed = " and ".join(f"{other or 'without unit'} (column {numbers[0]})" for other, numbers in columns.items())
+        fewest = min(reversed(columns.values()), key=len)
+        remedy = f", or unit={unit} if all are" if "" in columns else ""
+        raise ImportProblem(
+            f"{name} has figures of several units: {listed}",
+            where=where,
+            todo=f"state skip={'+'.join(map(str, dict.fromkeys(fewest)))}{remedy}",
+        )
+    cells = [
+        replace(figure.cell, value=figure.cell.value * (_SECONDS[figure.unit] / _SECONDS[unit]))
+        if figure.cell.value is not None and figure.unit not in ("", unit)
+        else figure.cell
+        for figure in figures
+    ]
     return TableRow(operation, label, parameters, unit, layout.better, tuple(cells), line)
 
 
@@ -283,76 +348,3 @@ def _baseline(layout: Layout, runs: Sequence[str], numbers: Sequence[int], where
         return list(runs).index(str(stated))
     listed = ", ".join(f"{number}: {run}" for number, run in zip(numbers, runs, strict=True))
     raise ImportProblem(f"baseline={stated} is not a run of the table", where=where, todo=f"there are {listed[:500]}")
-
-
-def suspects(
-    lines: Sequence[Line], taken: Sequence[tuple[int, int]], *, stated: bool = False
-) -> Iterator[tuple[int, int]]:
-    """Yield the paragraphs outside ``taken`` that may be a table: two lines in them end with two figures.
-
-    The lines of a paragraph are yielded from the line above the first figures to the last figures. Where the user has
-    ``stated`` a layout, one line of figures is enough and the whole paragraph is yielded, so that no row is lost.
-    """
-    for first, end in _gaps(len(lines), taken):
-        at = first
-        while at < end:
-            stop = at
-            while stop < end and lines[stop].text:
-                stop += 1
-            inside = [place for place in range(at, stop) if _has_figures(lines[place].text)]
-            if len(inside) > 1 or any(stated or _is_alone(lines, place, at) for place in inside):
-                begin = inside[0] - 1
-                while begin > at and is_rule(lines[begin].text):
-                    begin -= 1
-                yield (at, stop) if stated else (max(at, begin), inside[-1] + 1)
-            at = stop + 1
-
-
-def _is_alone(lines: Sequence[Line], at: int, floor: int) -> bool:
-    """Whether a row is a table with its header alone: it has bars, or as many columns as the line above."""
-    row = lines[at].text
-    above = lines[at - 1].text if at > floor else ""
-    columns = [len(re.split(r"\s{2,}", text.strip())) for text in (above, row)]
-    return row.count("|") > 1 or columns[0] == columns[1] > _FEWEST_COLUMNS
-
-
-def _gaps(length: int, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    at = 0
-    for first, end in sorted(taken):
-        if first > at:
-            yield at, first
-        at = max(at, end)
-    if at < length:
-        yield at, length
-
-
-_FEWEST_COLUMNS = 2
-_LONGEST_FIGURE = 40
-_UNITS = frozenset(
-    {"%", "ns", "us", "µs", "μs", "ms", "s", "sec", "MB/s", "GB/s", "ops/s", "kB", "KB", "MB", "GB", "W", "J"}
-)
-"""Units that may stand apart from their figure."""
-_FIGURE_WORD = re.compile(
-    r"[-+~±(*\[]*\d[-\d.,%()*\[\]±+/~]*(?:(?<=\d)[a-zA-Zµ][a-zA-Zµ%/]{0,5})?[)*\]%,;]*|[-+±/()*\[\]%]+|pct\)|[nN]/?[aA]N?"
-)
-
-
-def _has_figures(text: str) -> bool:
-    """Whether a line ends with two figures or more, so that it may be a row of a table; ``n/a`` may be one of them."""
-    figures, missing, after_unit = 0, 0, False
-    spaced = text.replace("|", " ").replace(";", " ")
-    for word in reversed((spaced if " " in spaced.strip() else spaced.replace(",", " ")).split()):
-        if word in _UNITS and not after_unit:
-            after_unit = True
-            continue
-        if len(word) > _LONGEST_FIGURE or not _FIGURE_WORD.fullmatch(word):
-            break
-        figures += any(map(str.isdigit, word))
-        missing += word[0] in "nN"
-        after_unit = False
-    return figures > 0 and figures + missing > 1
-
-
-def example(lines: Sequence[Line], first: int, end: int) -> str:
-    """Return a ``--table`` option to try for a table in ``lines[first:end]``."""
-    return f"--table lines={lines[first].number}-{lines[end - 1].number},columns=runs,label=1,baseline=2,better=lower"

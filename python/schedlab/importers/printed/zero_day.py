@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from schedlab.importers.printed.lines import Line, Part, is_rule, malformed, unique
-from schedlab.kinds import Direction
-from schedlab.results import Cell, Table, TableRow
+from schedlab.importers.checks import unique
+from schedlab.importers.printed.lines import Line, Part, is_rule, malformed
+from schedlab.results.imported import Cell, Table, TableRow
+from schedlab.results.metrics import Direction
 
 _HEADER = re.compile(r"\s*(?:%stddev|fail:runs)(?:\s+%(?:change|reproduction)\s+(?:%stddev|fail:runs))+\s*\Z")
 _POINTERS = re.compile(r"[\s\\|/]+\Z")
@@ -72,14 +73,14 @@ class _Heading:
 
 
 class Reader:
-    """Reads the reports of a text in their order; a table without header has the columns of the table before."""
+    """Reader of the reports of a text in their order; a table without header has the columns of the table before."""
 
     def __init__(self, lines: Sequence[Line], source: str) -> None:
         self._lines, self._source = lines, source
         self._last: _Heading | None = None
 
     def read(self, at: int, floor: int) -> Part | None:
-        """Return the table whose header, or first row if it has none, is ``lines[at]``."""
+        """Return the table that begins at ``lines[at]`` with its header, or with its first row if it has no header."""
         text = self._lines[at].text
         if len(text) > _LONGEST_LINE:
             return None
@@ -205,7 +206,7 @@ def direction(name: str) -> Direction | None:
 
 
 def _named_direction(metric: str) -> Direction | None:
-    """Return the direction in the name of a metric; None if it has words of both directions or of none."""
+    """Return the direction in the name of a metric; None if the name has words of both directions or of neither."""
     lower, higher = _LOWER.search(metric), _HIGHER.search(metric)
     if bool(lower) == bool(higher):
         return None

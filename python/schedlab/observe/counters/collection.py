@@ -69,7 +69,7 @@ class Counters:
         return Snapshot({source.name: _read(source) for source in self._sources})
 
     def remarks(self, snapshot: Snapshot) -> list[str]:
-        """Return what was switched off at this snapshot, and how to switch it on."""
+        """Return the counters that were switched off at this snapshot, and how to switch them on."""
         pairs = ((source, snapshot.raw.get(source.name)) for source in self._sources)
         return [remark for source, raw in pairs if raw is not None and (remark := source.remark(raw))]
 
@@ -90,7 +90,7 @@ class Counters:
         try:
             difference = between(source.parse(before), source.parse(after), source.by_cpu)
         except NotUnderstood as error:
-            self._note(f"{source.name} is not understood, its counters are missing: {error}")
+            self._note(f"{source.name} has an unknown format, so its counters are missing: {error}")
             return {}
         for reason in sorted(set(difference.dropped.values())):
             names = sorted(name for name, why in difference.dropped.items() if why == reason)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from schedlab.cpulist import parse_cpu_list
+from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, contents, probe_source
 
 EVENTS = Path("sys/kernel/tracing/events")

@@ -18,7 +18,7 @@ import platform
 import struct
 from pathlib import Path
 
-from schedlab.cpulist import parse_cpu_list
+from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.observe.counters import histograms
 from schedlab.observe.counters.source import Probed, Reading, Source, contents
 
@@ -109,7 +109,7 @@ class Migrations:
     """The counters of all online CPUs, reopened when CPUs came or went, for instance after SMT was switched."""
 
     def __init__(self, online: Path) -> None:
-        """``online`` is the file with the list of online CPUs. Raises OSError like perf_event_open(2)."""
+        """Open the events. ``online`` is the file with the list of online CPUs. OSError as from perf_event_open(2)."""
         self._path = str(online)
         self._online = b""
         self._generation = 0

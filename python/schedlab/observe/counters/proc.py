@@ -93,7 +93,7 @@ _UNDEFINED = "psi.cpu.full_us"
 
 
 def probe_pressure(root: Path) -> Probed:
-    """Probe the existing files of /proc/pressure; there are none where PSI is off."""
+    """Probe the existing files of /proc/pressure. The files do not exist where PSI is off."""
     folder = root / "proc/pressure"
     paths = {name: str(folder / name) for name in _RESOURCES if (folder / name).exists()}
     if not paths:

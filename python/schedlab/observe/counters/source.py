@@ -25,8 +25,8 @@ class Source:
         parse: interprets these bytes after the trial. Raises NotUnderstood.
         by_cpu: counters that are also reported for each CPU (``interrupts.RES.cpu0``).
         close: closes open files.
-        remark: names what is switched off in these bytes and how to switch it on, else returns an empty text. Trials of
-            one experiment may differ in this.
+        remark: returns which counters are switched off in these bytes and how to switch them on, or an empty text.
+            Trials of one experiment may differ in this.
     """
 
     name: str
@@ -70,7 +70,7 @@ def probe_source(
     except OSError as error:
         return Probed(None, [f"{name} cannot be read ({error.strerror}): run as root to have its counters"])
     except NotUnderstood as error:
-        return Probed(None, [f"{name} is not understood, its counters are missing: {error}"])
+        return Probed(None, [f"{name} has an unknown format, so its counters are missing: {error}"])
     return Probed(Source(name, read, parse, by_cpu, remark=lambda raw: off if raw.startswith(b"0\n") else ""))
 
 

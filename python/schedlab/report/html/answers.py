@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from schedlab.analysis.rows import Word
+from schedlab.analysis.verdicts import Word
+from schedlab.notation.units import counted
 from schedlab.report import words
 from schedlab.report.document import Report, Row
 from schedlab.report.numbers import change
-from schedlab.units import counted
 
 _NAMED = 3
 """Rows that a sentence names; the table has all of them."""
@@ -31,7 +31,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Answer:
-    """One variant over all its rows; ``clauses`` are those of the words that occur."""
+    """One variant over all its rows; ``clauses`` has one clause for each verdict word that occurs."""
 
     variant: str
     rows: int

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schedlab.notation.units import SIZE_BYTES, TIME_NS, split
 from schedlab.report.document import PlottedRow
 from schedlab.report.words import measure, parameters
-from schedlab.units import SIZE_BYTES, TIME_NS, split
 
 _LOG_FROM = 8.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic: 1, 2, 4, 8 are then evenly spaced."""

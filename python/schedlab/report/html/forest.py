@@ -57,7 +57,7 @@ class Axis:
 
     @property
     def ticks(self) -> list[Tick]:
-        """No change, and on both sides as many round changes as have room, the largest first."""
+        """Marks for no change, and on both sides for as many round changes as have room, the largest first."""
         kept = [Tick("0 %", 50.0)]
         outwards = sorted((sign * size for size in _TICKS for sign in (-1, 1)), key=lambda percent: -abs(percent))
         for minor, room in ((False, _ROOM_NARROW), (True, _ROOM)):

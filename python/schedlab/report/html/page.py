@@ -14,7 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from schedlab.analysis.counters import HEADLINES
-from schedlab.analysis.rows import Word
+from schedlab.analysis.verdicts import Word
+from schedlab.notation.units import counted
 from schedlab.report import counters, effects, numbers, printed, words
 from schedlab.report.document import Counter, PlottedRow, Report, Warning
 from schedlab.report.html.answers import answers
@@ -22,13 +23,12 @@ from schedlab.report.html.curves import curves
 from schedlab.report.html.forest import Bounded, axis
 from schedlab.report.html.payload import looks, payload, script_safe
 from schedlab.report.html.prepared import prepared
-from schedlab.units import counted
 
 FEW = 8
 """Failed trials or unmatched rows up to which their table is open."""
 
 MOST_COUNTERS = 12
-"""Counters of one variant in one row that moved and are no headlines; there may be hundreds."""
+"""Maximum number of counters of a variant in a row that moved and are not headlines; there may be hundreds."""
 
 SHAPES = {
     Word.BETTER: '<path d="M0-5.5 5.5 4.5H-5.5Z"/>',
@@ -79,7 +79,7 @@ def _bounds(sections: Sequence[effects.Section]) -> Iterator[Bounded]:
 
 
 def _by_kind(warnings: Sequence[Warning]) -> dict[str, list[Warning]]:
-    """Group the warnings, as a hundred rows may have the same one, in the order of the kinds' first occurrence."""
+    """Group the warnings by kind, in order of first occurrence. A hundred rows may have the same warning."""
     kinds: dict[str, list[Warning]] = {}
     for warning in warnings:
         kinds.setdefault(warning.kind, []).append(warning)

@@ -43,7 +43,7 @@ class Look:
 
 
 def looks(columns: Sequence[Column]) -> list[Look]:
-    """Return a look for each column. Colours are reused with another shape."""
+    """Return a colour and a shape for each column. Colours are reused with another shape."""
     return [_look(place, column.name) for place, column in enumerate(columns)]
 
 

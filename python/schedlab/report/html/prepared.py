@@ -15,13 +15,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from schedlab.cache import folder, made_once
+from schedlab.files.cache import folder, made_once
 
 _FILE = "prepared.json"
 
 
 class Prepared(NamedTuple):
-    """``runtime`` is a script that defines ``vegaEmbed``; ``specifications`` are the plots by name."""
+    """A script and plots: ``runtime`` defines ``vegaEmbed``; ``specifications`` are the plots by name."""
 
     runtime: str
     specifications: dict[str, Any]

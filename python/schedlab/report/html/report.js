@@ -31,7 +31,7 @@
       const cell = one(`[data-key="${column}"]`, row);
       return "value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent.trim();
     };
-    // Names that hold numbers are ordered by them; what is not known comes last in both directions.
+    // Names with numbers are sorted by their numbers. Unknown values come last in both directions.
     const compare = (a, b, sign) => {
       if (typeof a === "string") return sign * a.localeCompare(b, "en", { numeric: true });
       if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
@@ -148,11 +148,11 @@
     });
     const table = dataOf(figure);
     made.height = heightOf(figure.dataset);
-    // Only errors are logged: a layer without data, such as a noise band where there was no control, is none.
+    // Only errors are logged: a layer without data is not an error, such as the noise band of a run without a control.
     const { view } = await vegaEmbed(canvas, { ...made, datasets: { ...made.datasets, table } }, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, hover: false, logLevel: 1, defaultStyle: false, tooltip: { theme: "custom" },
     });
-    one("form", canvas)?.remove(); // Vega's place for controls, of which there are none
+    one("form", canvas)?.remove(); // Vega's container for controls, which stays empty
     let width = 0;
     const fit = async () => {
       if (!canvas.clientWidth || canvas.clientWidth === width) return;

@@ -49,7 +49,7 @@ def calibrated(schedload: str, tries: int = 5, name: str | None = None) -> str:
     try:
         figures = measured(schedload, data, tries)
     except (OSError, subprocess.SubprocessError) as error:
-        raise ModelError(f"a probe failed: {error}", todo="'schedlab doctor' says what is missing") from error
+        raise ModelError(f"a probe failed: {error}", todo="'schedlab doctor' names the missing requirements") from error
     calibrated_text = _with_figures(text, data["costs"], figures)
     extension().check_machine(calibrated_text)
     return calibrated_text

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.extension import extension
+from schedlab.notation.toml_text import quoted
 from schedlab.simulation import models
 from schedlab.simulation.errors import ModelError
 from schedlab.simulation.host.topology import Topology, read
@@ -106,8 +107,8 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
         f"# except where a comment says otherwise. Idle states and costs are those of {nearest.name},",
         "# the most similar shipped machine: they were NOT measured here.",
         *(f"# {remark[0].upper()}{remark[1:]}." for remark in topology.remarks),
-        f"name = {_quoted(name)}",
-        f"about = {_quoted(about)}",
+        f"name = {quoted(name)}",
+        f"about = {quoted(about)}",
         f"sockets = {topology.sockets}",
         f"nodes_per_socket = {topology.nodes_per_socket}",
         f"caches_per_node = {topology.caches_per_node}",
@@ -133,14 +134,8 @@ def _value(value: bool | int | str) -> str:
     """The value as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
-    return _quoted(value) if isinstance(value, str) else str(value)
+    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def _inline(table: dict[str, Any]) -> str:
     return "{ " + ", ".join(f"{key} = {value}" for key, value in table.items()) + " }"
-
-
-def _quoted(text: str) -> str:
-    """The text as a TOML basic string, without control characters."""
-    plain = "".join(character for character in text if character.isprintable())
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.cpulist import parse_cpu_list
+from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.simulation.errors import ModelError
 
 Cpus = frozenset[int]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schedlab.errors import CannotRunHere
 from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import Plan
 from schedlab.simulation.models import kernels_with
@@ -23,8 +24,11 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
     if find(SCHEDLOAD) is None:
         yield MissingRequirement("schedload", "the load generator and launcher is not built", "make build")
         return
-    if (process := holder()) is not None:
-        yield MissingRequirement("machine", f"{BUSY} (process {process})", WAIT)
+    try:
+        if (busy := holder()) is not None:
+            yield MissingRequirement("machine", f"{BUSY} ({busy})", WAIT)
+    except CannotRunHere as error:
+        yield MissingRequirement(error.where, error.what, error.todo)
     yield from _tools(plan)
     for variant in plan.variants:
         yield from _attributes(variant)
@@ -50,8 +54,8 @@ def _attributes(variant: Variant) -> Iterator[MissingRequirement]:
     for key in ("kernel", "cmdline", *GUEST_ONLY):
         if getattr(variant, key) is not None:
             where = "vm:KERNEL" if key in GUEST_ONLY else "vm:KERNEL or sim:MACHINE"
-            remedy = f"run it with --target {where}, or take the key out"
-            yield MissingRequirement(subject, f"sets {key}, and the host runs what it was booted with", remedy)
+            remedy = f"use --target {where}, or remove {key} from the variant"
+            yield MissingRequirement(subject, f"sets {key}, which cannot change on the running host", remedy)
     if not attributes(variant):
         return
     probe = launch(Command(("true",)), variant, PROBE_SECONDS)
@@ -70,7 +74,7 @@ def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
                 simulated[name] = None
     for name in simulated:
         remedy = f"run it with --target sim:MACHINE/{kernels_with(name)[0]}"
-        subject = f"tunable {name!r} (variants {', '.join(users.pop(name))})"
+        subject = f"tunable {name!r} ({naming(users.pop(name))})"
         yield MissingRequirement(subject, "only simulated kernels have it", remedy)
     if not users:
         return
@@ -79,6 +83,6 @@ def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
             real = {name: setting for name, setting in variant.tunables.items() if name not in simulated}
             for name, answer in system.check(real).items():
                 if variants := users.pop(name, None):
-                    subject = f"tunable {name!r} (variants {', '.join(variants)})"
-                    remedy = f"'schedlab tunables show {name}' shows its entry in the catalogue"
+                    subject = f"tunable {name!r} ({naming(variants)})"
+                    remedy = f"read its description with 'schedlab tunables show {name}'"
                     yield MissingRequirement(subject, answer.why, remedy)

@@ -9,21 +9,21 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from schedlab import cache, scratch
 from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
-from schedlab.measurement import Measurement
+from schedlab.files import cache, folders, scratch
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters import Counters
 from schedlab.observe.fingerprint import take
+from schedlab.results.measurement import Measurement
 from schedlab.targets import sched_ext
 from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.host.requirements import missing_requirements
 from schedlab.targets.protocol import MissingRequirement, Target
 from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.targets.trial import PreparedRow, Remarks, cpu_seconds, interpret, launch, process_counters
-from schedlab.tunables import Journal, Restored, System, default_journal_dir
+from schedlab.tunables import Journal, Removed, Restored, System
 from schedlab.workloads.base import Place
 
 Switch = Callable[[Mapping[str, object]], None]
@@ -39,7 +39,7 @@ class Host(Target):
 
     def __init__(self, root: Path = Path("/"), journal_dir: Path | None = None) -> None:
         self._system = System(root)
-        self._journal_dir = journal_dir or default_journal_dir()
+        self._journal_dir = journal_dir or folders.journals()
         self.kind = "real" if self._system.real else "real, tunables in a tree of files"
         self._slot: sched_ext.Slot | None = None
 
@@ -62,20 +62,23 @@ class Host(Target):
         """Open the journal, mount debugfs if necessary, prepare workloads; undo everything at the exit."""
         with ExitStack() as stack:
             stack.enter_context(machine_lock())
-            folder = stack.enter_context(scratch.folder())
-            switch = stack.enter_context(self._switching(plan, run_id))
-            place = Place(cache.folder(), folder)
+            if any(variant.tunables for variant in plan.variants):
+                stack.enter_context(self._system.debugfs())
+            journal = stack.enter_context(self._journal(run_id))
+            place = Place(cache.folder(), stack.enter_context(scratch.folder(journal)), journal)
             rows = {row.key: PreparedRow.of(row) for row in plan.rows}
             for row in rows.values():
                 stack.enter_context(row.adapter.prepared(row.parameters, place))
             counters = stack.enter_context(Counters.open())
             # Entered last and left first: tunables and workloads are undone under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
-            yield HostSession(rows, place, switch, counters, slot, [variant.name for variant in plan.variants])
+            yield HostSession(
+                rows, place, _switch(journal), counters, slot, [variant.name for variant in plan.variants]
+            )
 
     @contextmanager
     def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:
-        """Yield the slot for sched_ext schedulers; None when no variant has one and the slot is not this run's."""
+        """Yield the slot for sched_ext schedulers; None when no variant has a scheduler."""
         if not sched_ext.wanted(plan.variants):
             yield None
             return
@@ -90,38 +93,35 @@ class Host(Target):
                 self.leftovers = [error.what]
 
     @contextmanager
-    def _switching(self, plan: Plan, run_id: int) -> Iterator[Switch]:
-        """Yield a function that sets a variant's tunables; the exit restores the values before the run."""
+    def _journal(self, run_id: int) -> Iterator[Journal]:
+        """Yield the run's journal; the exit restores all values, and removes the resources that the run made."""
         self.leftovers = ()
-        if not any(variant.tunables for variant in plan.variants):
-            yield lambda wanted: None
-            return
-        with (
-            self._system.debugfs(),
-            Journal.open(self._journal_dir, f"run-{run_id}-process-{os.getpid()}", self._system) as journal,
-        ):
-
-            def switch(wanted: Mapping[str, object]) -> None:
-                journal.put(wanted)
-                if journal.left_alone:
-                    # Somebody else changed the value: later baselines would differ from earlier ones.
-                    raise CannotRunHere(
-                        f"{journal.left_alone[0]}; the run has ended, its trials are kept",
-                        todo="put the value back and go on with --resume",
-                    )
-
+        with Journal.open(self._journal_dir, f"run-{run_id}-process-{os.getpid()}", self._system) as journal:
             try:
-                yield switch
+                yield journal
             finally:
                 outcomes = [*journal.left_alone, *journal.close()]
                 self.leftovers = [
                     *self.leftovers,
-                    *(str(outcome) for outcome in outcomes if not isinstance(outcome, Restored)),
+                    *(str(outcome) for outcome in outcomes if not isinstance(outcome, Restored | Removed)),
                 ]
 
 
+def _switch(journal: Journal) -> Switch:
+    def switch(wanted: Mapping[str, object]) -> None:
+        journal.put(wanted)
+        if journal.left_alone:
+            # Somebody else changed the value: later baselines would differ from earlier ones.
+            raise CannotRunHere(
+                f"{journal.left_alone[0]}; the run has ended, its trials are kept",
+                todo="put the value back, then continue the run with --resume",
+            )
+
+    return switch
+
+
 class HostSession:
-    """Runs trials on the host; see :class:`schedlab.targets.protocol.Session`."""
+    """Session that runs trials on the host; see :class:`schedlab.targets.protocol.Session`."""
 
     def __init__(
         self,
@@ -166,7 +166,8 @@ class HostSession:
             self._check_scheduler()
         except TrialFailure as failure:
             return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
-        before, started, first = self._watch.snapshot(), time.time(), self._counters.snapshot()
+        before, started = self._watch.snapshot(), time.time()
+        first, began = self._counters.snapshot(), time.monotonic()
         during: list[int] = []
 
         def every_second() -> None:
@@ -176,10 +177,10 @@ class HostSession:
         try:
             launched = launch(command, trial.variant, trial.row.timeout, every_second)
             last, after = self._counters.snapshot(), self._watch.snapshot()
-            elapsed = time.time() - started
+            elapsed = time.monotonic() - began
             self._check_scheduler()
         except TrialFailure as failure:
-            return Measurement("failed", started, time.time() - started, reason=str(failure))
+            return Measurement("failed", started, time.monotonic() - began, reason=str(failure))
         self._remarks.add(trial.variant.name, self._counters.remarks(first))
         state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
         return Measurement(

@@ -6,15 +6,26 @@
 #   scx_ready                    makes sure that the scheduler of scx_wanted is loaded; restarts it after a fault
 #
 # $scx_reason has the reason of a failure or a fault. The end of the output is kept in $scx_folder/output.
+# protocol.py declares the files, limits and messages before this text, and states the rules.
 
-: "${scx_root=}"                   # parent folder of /sys
-: "${scx_folder=/run/sched_ext}"   # private folder
-: "${scx_log=dmesg}"               # command that prints the kernel's log
-: "${scx_start_seconds=30}" "${scx_last_words=5}" "${scx_grace=10}"
-scx_own=
+scx_root=                   # parent folder of /sys
+scx_folder=/run/sched_ext   # private folder
+scx_log=dmesg               # command that prints the kernel's log
+scx_sequence_loaded=       # scx_sequence after this scheduler was loaded; empty while it is not
 scx_reason=
 
-scx_read() { cat "$scx_root/sys/kernel/sched_ext/$1" 2>/dev/null; }
+scx_read() { cat "$scx_root/$scx_files/$1" 2>/dev/null; }
+
+scx_state() { scx_read state || echo gone; }
+
+# The loaded scheduler's name, in quotation marks.
+scx_ops() {
+    scx_text=$(scx_read root/ops)
+    if [ -n "$scx_text" ]; then echo "'$scx_text'"; else echo "a scheduler without a name ($(scx_state))"; fi
+}
+
+# scx_say FORMAT TEXT…: sets the reason.
+scx_say() { scx_reason="$scx_mark $(printf "$@")"; }
 
 # Number of schedulers loaded since boot; unknown in kernels with a backport from before 6.12.
 scx_sequence() { scx_read enable_seq || echo unknown; }
@@ -30,8 +41,9 @@ scx_loaded() {
 scx_loaded_or_ended() { scx_ended || scx_loaded; }
 
 # Whether no scheduler is loaded, or another one was loaded after this one.
-scx_out() {
-    [ "$(scx_read state)" = disabled ] || { [ -n "$scx_own" ] && [ "$(scx_sequence)" != "$scx_own" ]; }
+scx_removed() {
+    [ "$(scx_read state)" = disabled ] && return
+    [ -n "$scx_sequence_loaded" ] && [ "$(scx_sequence)" != "$scx_sequence_loaded" ]
 }
 
 # scx_within SECONDS COMMAND…: waits up to SECONDS until COMMAND succeeds. Uses the uptime: a guest's date may be fixed.
@@ -46,25 +58,24 @@ scx_within() {
     done
 }
 
-scx_told() { $scx_log 2>/dev/null | grep 'sched_ext:'; }
+scx_messages() { $scx_log 2>/dev/null | grep "$scx_mark"; }
 
-# scx_explain WHAT: sets the reason, with the messages of the kernel and the program.
+# scx_explain FORMAT TEXT…: sets the reason, with the messages of the kernel and the program.
 scx_explain() {
     scx_within 1 scx_ended
-    scx_reason="sched_ext: '$scx_line' $1"
+    scx_reason="$scx_mark '$scx_line' $(printf "$@")"
     scx_ended && scx_reason="$scx_reason; its process has ended (status $(cat "$scx_folder/exit"))"
-    scx_said=$(scx_told | tail -n +$((scx_lines + 1)) | sed 's/.*sched_ext:/sched_ext:/')
-    [ -n "$scx_said" ] && scx_reason="$scx_reason; the kernel says: $scx_said"
-    scx_said=$(tail -n 8 "$scx_folder/output" | tail -c 1000)
-    scx_reason="$scx_reason; it printed: ${scx_said:-nothing}"
+    scx_text=$(scx_messages | tail -n +$((scx_lines + 1)) | sed "s/.*$scx_mark/$scx_mark/")
+    [ -n "$scx_text" ] && scx_reason="$scx_reason; the kernel says: $scx_text"
+    scx_text=$(tail -n "$scx_shown_lines" "$scx_folder/output" | tail -c "$scx_shown")
+    scx_reason="$scx_reason; it printed: ${scx_text:-nothing}"
 }
 
-# Keeps only the last 64 KiB of a large output, once a second while the process lives. Most of these programs print
-# statistics without end, which would fill the guest's memory.
+# Keeps only the end of a large output, once a second while the process lives: the guest's memory must not fill up.
 scx_bound() {
-    while scx_mine=$(cat "$scx_folder/pid" 2>/dev/null) && [ "$scx_mine" = "$1" ] && ! scx_ended; do
-        if [ "$(wc -c <"$scx_folder/output")" -gt 1048576 ]; then
-            tail -c 65536 "$scx_folder/output" >"$scx_folder/end"
+    while scx_process=$(cat "$scx_folder/pid" 2>/dev/null) && [ "$scx_process" = "$1" ] && ! scx_ended; do
+        if [ "$(wc -c <"$scx_folder/output")" -gt "$scx_largest_output" ]; then
+            tail -c "$scx_kept_output" "$scx_folder/output" >"$scx_folder/end"
             cat "$scx_folder/end" >"$scx_folder/output"
         fi
         sleep 1
@@ -72,17 +83,17 @@ scx_bound() {
 }
 
 scx_start() {
-    scx_line=$* scx_own= scx_name= scx_reason=
+    scx_line=$* scx_sequence_loaded= scx_name= scx_reason=
     scx_before=$(scx_sequence)
-    case $(scx_read state) in
+    case $(scx_state) in
     disabled) ;;
-    '') scx_reason="sched_ext: this kernel ($(uname -r)) has none" && return 1 ;;
-    *) scx_reason="sched_ext: '$(scx_read root/ops)' is loaded already" && return 1 ;;
+    gone) scx_say "$scx_absent" && return 1 ;;
+    *) scx_say "$scx_busy" "$(scx_ops)" && return 1 ;;
     esac
     rm -rf "$scx_folder"
     mkdir -p "$scx_folder"
     : >"$scx_folder/output"
-    scx_lines=$(scx_told | wc -l)
+    scx_lines=$(scx_messages | wc -l)
     # A new session, whose number is the process's. Append mode, so that the output can be truncated.
     {
         setsid sh -c 'echo $$ >"$0"; exec "$@"' "$scx_folder/pid" "$@"
@@ -90,26 +101,30 @@ scx_start() {
     } </dev/null >>"$scx_folder/output" 2>&1 &
     scx_within "$scx_start_seconds" scx_loaded_or_ended
     if scx_loaded; then
-        scx_own=$(scx_sequence)
+        scx_sequence_loaded=$(scx_sequence)
         scx_name=$(scx_read root/ops)
         scx_bound "$(cat "$scx_folder/pid")" </dev/null >/dev/null 2>&1 &
         return 0
     fi
-    scx_explain "was not loaded"
+    if scx_ended; then
+        scx_explain "$scx_refused"
+    else
+        scx_explain "$scx_not_loaded" "$scx_start_seconds" "'$(scx_state)'"
+    fi
     scx_first=$scx_reason
     scx_stop && scx_reason=$scx_first
     return 1
 }
 
 scx_fault() {
-    [ -n "$scx_own" ] || return 0
+    [ -n "$scx_sequence_loaded" ] || return 0
     scx_reason=
-    if [ "$(scx_read state)" != enabled ]; then
-        scx_explain "is no longer loaded (state '$(scx_read state)'): ejected by the kernel, or ended by itself"
-    elif [ "$(scx_sequence)" != "$scx_own" ] || [ "$(scx_read root/ops)" != "$scx_name" ]; then
-        scx_explain "was ejected or ended, and '$(scx_read root/ops)' is loaded"
+    if [ "$(scx_state)" != enabled ]; then
+        scx_explain "$scx_gone" "'$(scx_state)'"
+    elif [ "$(scx_sequence)" != "$scx_sequence_loaded" ] || [ "$(scx_read root/ops)" != "$scx_name" ]; then
+        scx_explain "$scx_replaced" "$(scx_ops)"
     elif scx_ended; then
-        scx_explain "is loaded without it"
+        scx_explain "$scx_orphaned"
     else
         return 1
     fi
@@ -124,15 +139,15 @@ scx_stop() {
         kill "-$scx_signal" "-$(cat "$scx_folder/pid")" 2>/dev/null
         scx_within "$scx_last_words" scx_ended
     done
-    if ! scx_within "$scx_grace" scx_out; then
-        scx_reason="sched_ext: '$(scx_read root/ops)' is still loaded after the end of '$scx_line'"
+    if ! scx_within "$scx_grace" scx_removed; then
+        scx_say "$scx_kept" "$(scx_ops)" "$scx_grace" "'$scx_line'"
         return 1
     fi
-    scx_own=
+    scx_sequence_loaded=
     rm -rf "$scx_folder"
 }
 
 scx_ready() {
-    [ -n "$scx_own" ] && ! scx_fault && return 0
+    [ -n "$scx_sequence_loaded" ] && ! scx_fault && return 0
     scx_stop && scx_wanted
 }

@@ -5,7 +5,6 @@
 | ``state`` | ``disabled``, ``enabling``, ``enabled`` or ``disabling`` |
 | ``root/ops`` | the loaded scheduler's name; the folder exists while a scheduler is loaded |
 | ``enable_seq`` | number of schedulers loaded since boot |
-| ``nr_rejected`` | number of tasks that a scheduler refused since boot |
 
 Source: Documentation/scheduler/sched-ext.rst and kernel/sched/ext.c of Linux 6.12 and 6.18.
 """
@@ -18,10 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = "sys/kernel/sched_ext"
+from schedlab.targets.sched_ext.protocol import FOLDER, MARK
+
 LOG = "dev/kmsg"
-MARK = "sched_ext:"
-"""Prefix of the kernel's messages about sched_ext (kernel/sched/ext.c)."""
 
 RECORD = 8192
 """Bytes of one read of /dev/kmsg: a record has at most 2048 (PRINTK_MESSAGE_MAX, kernel/printk/internal.h, 6.12)."""
@@ -29,12 +27,11 @@ RECORD = 8192
 
 @dataclass(frozen=True)
 class Status:
-    """State of sched_ext. ``ops`` is empty where nothing is loaded, a number is None where the kernel has no file."""
+    """State of sched_ext. ``ops`` is empty without a scheduler; ``enable_seq`` is None without such a file."""
 
     state: str
     ops: str
     enable_seq: int | None
-    nr_rejected: int | None
 
     @property
     def loaded(self) -> bool:
@@ -58,7 +55,7 @@ class Kernel:
         state = self._text("state")
         if state is None:
             return None
-        return Status(state, self._text("root/ops") or "", self._number("enable_seq"), self._number("nr_rejected"))
+        return Status(state, self._text("root/ops") or "", self._number("enable_seq"))
 
     @contextmanager
     def log(self) -> Iterator[Log]:

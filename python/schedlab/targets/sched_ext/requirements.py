@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
+from collections.abc import Iterator, Mapping
 
 from schedlab.experiment.plan import CONTROL, Plan
 from schedlab.targets.protocol import Fault, MissingRequirement, naming
-from schedlab.targets.sched_ext.kernel import FOLDER, Kernel
+from schedlab.targets.sched_ext.kernel import Kernel
+from schedlab.targets.sched_ext.protocol import BUSY, FOLDER
 from schedlab.tunables import System
 
 OPTION = "CONFIG_SCHED_CLASS_EXT"
@@ -30,7 +29,9 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
         yield MissingRequirement(f"sched_ext ({naming(list(programs))})", reason, remedy)
     for name, program in programs.items():
         if shutil.which(program) is None:
-            remedy = "give its path, or install it: github.com/sched-ext/scx, or tools/sched_ext of the kernel's source"
+            remedy = (
+                "write its path, or install it from github.com/sched-ext/scx or from tools/sched_ext of a kernel source"
+            )
             yield MissingRequirement(naming([name]), f"sched_ext: there is no program {program!r} here", remedy)
 
 
@@ -38,13 +39,11 @@ def faults(system: System) -> Iterator[Fault]:
     """Reasons why the running kernel cannot load a scheduler now."""
     status = Kernel(system.root).status()
     if status is None:
-        yield missing(system), "boot a kernel that has it; 'schedlab doctor' checks the running kernel"
+        yield missing(system), "boot a kernel with sched_ext; 'schedlab doctor' checks the running kernel"
         return
     if status.loaded:
-        remedy = (
-            "stop it (a service: 'systemctl stop scx'; else the process that loaded it); the kernel takes one at a time"
-        )
-        yield f"{status.shown} is loaded already", remedy
+        remedy = "end it ('systemctl stop scx', or the process that loaded it): a kernel runs one scheduler at a time"
+        yield BUSY.format(status.shown), remedy
     if system.real and not system.is_root:
         yield "loading a BPF scheduler needs root", "run schedlab with sudo"
 
@@ -53,9 +52,9 @@ def missing(system: System) -> str:
     """Explain why the running kernel has no sched_ext, as far as its version and configuration show."""
     what = f"this kernel ({system.release}) has no sched_ext"
     if system.version < FIRST:
-        return f"{what}: it came with Linux {FIRST[0]}.{FIRST[1]}"
+        return f"{what}: sched_ext came with Linux {FIRST[0]}.{FIRST[1]}"
     if system.config is not None and OPTION not in system.config:
-        return f"{what}: it was built without {OPTION}"
+        return f"{what}: the kernel was built without {OPTION}"
     return f"{what}: /{FOLDER}/state does not exist"
 
 
@@ -63,10 +62,7 @@ def guest_fault(options: Mapping[str, str] | None, release: str) -> Fault | None
     """Explain why a guest's kernel has no sched_ext; None when it has, or its ``options`` are unknown (None)."""
     if options is None or OPTION in options:
         return None
-    return f"kernel {release} is built without {OPTION}, so it has no sched_ext", "take a kernel that is built with it"
-
-
-def guest_script(words: Sequence[str]) -> str:
-    """Return the shell text that a guest's first process sources: ``guest.sh`` and ``scx_wanted`` for this command."""
-    functions = (files("schedlab.targets.sched_ext") / "guest.sh").read_text()
-    return f"{functions}\nscx_wanted() {{ scx_start {shlex.join(words)}; }}\n"
+    return (
+        f"kernel {release} has no sched_ext: it is built without {OPTION}",
+        "use a kernel built with this option",
+    )

@@ -18,29 +18,29 @@ from contextlib import ExitStack
 
 from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.targets.sched_ext.kernel import Kernel, Log, Status
+from schedlab.targets.sched_ext.protocol import (
+    ABSENT,
+    BUSY,
+    GONE,
+    GRACE,
+    KEPT,
+    KEPT_OUTPUT,
+    LARGEST_OUTPUT,
+    LAST_WORDS,
+    MARK,
+    NOT_LOADED,
+    ORPHANED,
+    REFUSED,
+    REPLACED,
+    SHOWN,
+    SHOWN_LINES,
+    START_SECONDS,
+)  # fmt: skip
 from schedlab.tunables.signals import deferred_signals
 from schedlab.workloads.tools import SCHEDLOAD, need
 
-START_SECONDS = 30.0
-"""Limit for loading. The BPF verifier may take seconds for a large scheduler, and switching every task more."""
-
-LAST_WORDS = 5.0
-"""Seconds from SIGINT, which users end these programs with, to SIGKILL."""
-
-GRACE = 10.0
-"""Further seconds for the launcher to end and for the kernel to switch every task back."""
-
 PAUSE = 0.01
 """Seconds between two polls of the state during loading and unloading, when no trial runs."""
-
-LARGEST_OUTPUT = 1 << 20
-"""Bytes of output above which only the end is kept: most of these programs print statistics forever."""
-
-KEPT_OUTPUT = 64 << 10
-"""Bytes of output that are kept. The kernel's debug dump, printed last, has 32 KiB (SCX_EXIT_DUMP_LEN, ext.c)."""
-
-SHOWN_LINES, SHOWN = 8, 1000
-"""Last lines of the output, and their characters, that a failure's reason quotes."""
 
 
 class Scheduler:
@@ -65,8 +65,8 @@ class Scheduler:
         """Load the scheduler; TrialFailure when that fails. Call :meth:`stop` afterwards in any case."""
         before = self._kernel.status()
         if before is None or before.loaded:
-            reason = f"{before.shown} is loaded already" if before else "the kernel has no sched_ext"
-            raise TrialFailure(f"sched_ext: '{self.line}' was not started: {reason}")
+            reason = BUSY.format(before.shown) if before else ABSENT
+            raise TrialFailure(f"{MARK} '{self.line}' was not started: {reason}")
         with deferred_signals():
             self._start_process()
         self._loaded_status = self._wait_until_loaded(before)
@@ -93,14 +93,11 @@ class Scheduler:
         self._truncate_output()
         now = self._kernel.status()
         if now is None or now.state != "enabled":
-            state = now.state if now else "gone"
-            return self._explained(f"is no longer loaded (state {state!r}): ejected by the kernel, or ended by itself")
-        if now.enable_seq != self._loaded_status.enable_seq:
-            return self._explained(f"was ejected or ended, and {now.shown} was loaded after it")
-        if now.ops != self._loaded_status.ops:
-            return self._explained(f"is not the loaded scheduler: that is {now.shown}")
+            return self._explained(GONE.format(repr(now.state if now else "gone")))
+        if (now.enable_seq, now.ops) != (self._loaded_status.enable_seq, self._loaded_status.ops):
+            return self._explained(REPLACED.format(now.shown))
         if self._process.poll() is not None:
-            return self._explained("is loaded, but its process is gone")
+            return self._explained(ORPHANED)
         return ""
 
     def stop(self) -> str:
@@ -115,7 +112,7 @@ class Scheduler:
             self._end_process()
             self._wait_until_removed()
             if alive and self._exit_state() == "signal 9":
-                remark = f"sched_ext: '{self.line}' did not end within {LAST_WORDS:g} s of SIGINT and was killed"
+                remark = f"{MARK} '{self.line}' did not end within {LAST_WORDS:g} s of SIGINT and was killed"
         self._files.close()
         self._process = self._loaded_status = None
         return remark
@@ -126,14 +123,14 @@ class Scheduler:
         while True:
             ended, now = self._process.poll() is not None, self._kernel.status()
             if ended:
-                raise TrialFailure(self._explained("was not loaded"))
+                raise TrialFailure(self._explained(REFUSED))
             # scx_enable counts last of all. Backports from before 6.12 have no counter.
             counted = before.enable_seq is None or (now is not None and now.enable_seq != before.enable_seq)
             if now and now.state == "enabled" and now.ops and counted:
                 return now
             if time.monotonic() > deadline:
-                state = f"state {now.state!r}" if now else "no state"
-                raise TrialFailure(self._explained(f"was not loaded within {START_SECONDS:g} s: {state}"))
+                state = repr(now.state if now else "gone")
+                raise TrialFailure(self._explained(NOT_LOADED.format(f"{START_SECONDS:g}", state)))
             self._truncate_output()
             time.sleep(PAUSE)
 
@@ -156,14 +153,14 @@ class Scheduler:
         while (now := self._kernel.status()) is not None and now.loaded and self._is_own(now):
             if time.monotonic() > deadline:
                 raise CannotRunHere(
-                    f"{now.shown} is still loaded {GRACE:g} s after the end of '{self.line}'; the run has ended",
+                    f"{KEPT.format(now.shown, f'{GRACE:g}', repr(self.line))}; the run has ended",
                     where="sched_ext",
-                    todo="a pinned BPF link keeps it ('bpftool struct_ops list'); SysRq-S removes any scheduler",
+                    todo="remove the BPF link that keeps it ('bpftool struct_ops list'); SysRq-S removes any scheduler",
                 )
             time.sleep(PAUSE)
 
     def _is_own(self, now: Status) -> bool:
-        """Whether this process loaded the scheduler; assumed for one that is being loaded or removed."""
+        """Whether this process loaded the scheduler; assumed for a scheduler that is being loaded or removed."""
         return self._loaded_status is None or now.enable_seq == self._loaded_status.enable_seq
 
     def _explained(self, what: str) -> str:
@@ -179,7 +176,7 @@ class Scheduler:
         printed = "\n".join(self._printed().splitlines()[-SHOWN_LINES:])[-SHOWN:]
         name = f"{self.ops!r} ('{self.line}')" if self.ops else f"'{self.line}'"
         sources = [f"the kernel says: {messages}"] * bool(messages) + [f"it printed: {printed or 'nothing'}"]
-        return "; ".join([f"sched_ext: {name} {what}{ended}", *sources])
+        return "; ".join([f"{MARK} {name} {what}{ended}", *sources])
 
     def _exit_state(self) -> str:
         """How the process ended: ``exit code 1``, ``signal 9``."""

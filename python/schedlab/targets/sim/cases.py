@@ -21,7 +21,7 @@ from schedlab.simulation import models
 from schedlab.simulation.errors import ProgramError, SettingRefused
 from schedlab.simulation.models import Model, kernels_with
 from schedlab.simulation.programs import Program, program
-from schedlab.simulation.running import Simulation
+from schedlab.simulation.run import Simulation
 from schedlab.simulation.settings import Attributes, Settings, attributes, numbers
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.tunables import Setting
@@ -60,7 +60,7 @@ def row_program(row: Row, machine: Model) -> RowProgram:
         raise ProgramError(
             f"the native program {equivalent.use!r} has no counterpart of {row.use!r}'s metric {missing[0]!r}",
             where=row.label,
-            todo=f'name others in metrics: {", ".join(equivalent.metrics)}; or use = "{equivalent.use}"',
+            todo=f'list only these under metrics: {", ".join(equivalent.metrics)}; or write use = "{equivalent.use}"',
         )
     return RowProgram(tool, program(equivalent.use, equivalent.parameters, machine.cpus), equivalent.metrics)
 
@@ -68,6 +68,10 @@ def row_program(row: Row, machine: Model) -> RowProgram:
 def kernel_of(variant: Variant, target: Model) -> Model:
     """Return the variant's kernel model, or the target's."""
     return target if variant.kernel is None else models.kernel(variant.kernel)
+
+
+ATTRIBUTES = ("policy", "priority", "nice", "slice", "cpus")
+"""Keys of a variant that :func:`attributes_of` reads."""
 
 
 def attributes_of(variant: Variant, kernel: Model) -> Attributes:
@@ -121,7 +125,7 @@ def _programs(plan: Plan, machine: Model) -> tuple[list[RowProgram], list[Missin
         except NotBuilt:
             raise
         except SchedlabError as error:
-            remedy = error.todo or f"native programs: {', '.join(native.names())}"
+            remedy = error.todo or f"use a native program: {', '.join(native.names())}"
             requirement = MissingRequirement(f"workload {row.label!r}", error.what, remedy)
             refused[row.label, error.what] = requirement
     return programs, list(refused.values())
@@ -130,22 +134,25 @@ def _programs(plan: Plan, machine: Model) -> tuple[list[RowProgram], list[Missin
 def _faults(variant: Variant, programs: list[RowProgram], machine: Model, target_kernel: Model) -> Iterator[Fault]:
     """Try each key of the variant by itself, so that every fault is reported."""
     if variant.environment:
-        yield "sets environment variables, and simulated programs read none", "take them out"
+        yield "sets environment variables, which simulated programs do not read", "remove them from the variant"
     if variant.sched_ext is not None:
-        yield "sets sched_ext, and a simulated kernel runs no BPF programs", "run it on a real kernel, or take it out"
+        yield "sets sched_ext, and a simulated kernel runs no BPF programs", "use a real kernel, or remove sched_ext"
     for key in (key for key in GUEST_ONLY if getattr(variant, key) is not None):
-        yield f"sets {key}, and a simulated machine has its own", "run it with --target vm:KERNEL, or take it out"
+        yield f"sets {key}, which a machine model fixes", f"use --target vm:KERNEL, or remove {key} from the variant"
     try:
         kernel = kernel_of(variant, target_kernel)
     except SchedlabError as error:
         yield error.what, error.todo
         return
-    trials: list[Callable[[], Mapping[str, Any]]] = [
-        *(partial(_tunable, kernel, setting) for setting in variant.tunables.values()),
-        lambda: {"command_line": variant.cmdline or ""},
-        lambda: {"attributes": attributes_of(variant, kernel)},
+    # Each check parses the models and the program again, and a plan may have thousands of variants.
+    checks: list[Callable[[], Mapping[str, Any]]] = [
+        partial(_tunable, kernel, setting) for setting in variant.tunables.values()
     ]
-    for settings in trials:
+    if variant.cmdline is not None:
+        checks.append(lambda: {"command_line": variant.cmdline})
+    if not checks or any(getattr(variant, key) is not None for key in ATTRIBUTES):
+        checks.append(lambda: {"attributes": attributes_of(variant, kernel)})
+    for settings in checks:
         try:
             tried = Settings(**settings())
             if programs:
@@ -159,6 +166,6 @@ def _tunable(kernel: Model, setting: Setting) -> Mapping[str, Any]:
     tunables = numbers([setting])
     if setting.name not in kernel.tunables:
         models = kernels_with(setting.name)
-        remedy = f"these have it: {', '.join(models)}" if models else "no shipped kernel model has it"
+        remedy = f"use a kernel model that has it: {', '.join(models)}" if models else "no shipped kernel model has it"
         raise SettingRefused(f"{kernel.name} has no tunable {setting.name!r}", todo=remedy)
     return {"tunables": tunables}

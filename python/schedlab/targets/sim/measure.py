@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedlab.experiment.plan import Trial
-from schedlab.measurement import Measurement
+from schedlab.results.measurement import Measurement
+from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.simulation import schedstats
 from schedlab.simulation.errors import SimulationFailed
 from schedlab.simulation.models import Model
-from schedlab.simulation.running import Running, Simulation
+from schedlab.simulation.run import Running, Simulation
 from schedlab.targets.sim.cases import RowProgram
-from schedlab.workloads.metrics import Metric, NotUnderstood
 
 
 def measurement(trial: Trial, row: RowProgram, simulation: Simulation, running: Running) -> Measurement:

@@ -8,18 +8,17 @@ from hashlib import sha256
 from typing import Any
 
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import CONTROL, Plan, Trial
+from schedlab.experiment.plan import Plan, Trial
 from schedlab.extension import build, extension
-from schedlab.measurement import Measurement
+from schedlab.results.measurement import Measurement
 from schedlab.simulation import models
 from schedlab.simulation.models import Model
-from schedlab.simulation.running import Pool, Running, Simulation
-from schedlab.targets.protocol import MissingRequirement, Target
+from schedlab.simulation.run import Pool, Running, Simulation
+from schedlab.targets.protocol import SILENT_CONTROL, MissingRequirement, Target
 from schedlab.targets.sim.cases import RowProgram, kernel_of, missing_requirements, row_program, simulation
 from schedlab.targets.sim.measure import measurement
 
 COMMON = "simulated, not measured; a block is a seed, and its variants share the seed's draws (common random numbers)"
-SAME = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, so that it shows no noise"
 
 
 class Simulator(Target):
@@ -30,7 +29,7 @@ class Simulator(Target):
     warms = False
 
     def __init__(self, machine: Model, kernel: Model | None = None, variants: Sequence[Variant] = ()) -> None:
-        """``variants`` are the experiment's: the fingerprint names their kernels."""
+        """Make the target. ``variants`` are the experiment's; the fingerprint names their kernels."""
         self.name = f"sim:{machine.name}" + (f"/{kernel.name}" if kernel else "")
         self._machine = machine
         self._kernel = kernel or models.kernel(models.DEFAULT_KERNEL)
@@ -64,7 +63,7 @@ class Simulator(Target):
 
 
 class SimulatorSession:
-    """Runs trials; see :class:`schedlab.targets.protocol.Session`.
+    """Session that simulates trials; see :class:`schedlab.targets.protocol.Session`.
 
     As many trials as there are CPUs are simulated ahead of their turn. An outcome does not depend on the simulations
     that run at the same time.
@@ -83,7 +82,7 @@ class SimulatorSession:
     @property
     def notes(self) -> Sequence[str]:
         """Notes on the kind of the figures, and on tools that native programs replace."""
-        control = [SAME] if self._plan.experiment.design.control else []
+        control = [SILENT_CONTROL] if self._plan.experiment.design.control else []
         return [COMMON, *control, *dict.fromkeys(row.note for row in self._programs.values() if row.note)]
 
     def put_in_place(self, variant: Variant) -> None:

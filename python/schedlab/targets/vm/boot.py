@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from schedlab.errors import CannotRunHere
-from schedlab.launcher import background
 from schedlab.targets.vm import qemu
 from schedlab.targets.vm.console import Console, Limits
+from schedlab.targets.vm.host_files import served
 from schedlab.targets.vm.results import Garbled, Record, Stream
-from schedlab.targets.vm.sharing import served
+from schedlab.workloads.launcher import background
 
 POLL = 0.05
 """Seconds between two reads of the guest's output: a file that grows sends no event."""
@@ -145,7 +145,7 @@ def _write(path: Path, initramfs: bytes) -> None:
         raise CannotRunHere(
             f"a guest's initial file system of {len(initramfs) >> 20} MiB cannot be written: {error.strerror}",
             where=str(path.parent.parent),
-            todo="free space there: it contains a guest's programs and its results",
+            todo="free space in this folder, which contains the guest's programs and results",
         ) from error
 
 

@@ -124,7 +124,7 @@ def _same(given: str, shown: str) -> bool:
 
 
 def _equal(given: str, shown: str) -> bool:
-    """Whether both texts are the same number in C's notations; a kernel may show a negative one as unsigned."""
+    """Whether both texts are the same number in C's notations; a kernel may show a negative number as unsigned."""
     number, other = _number(given), _number(shown)
     if number is None or other is None:
         return False

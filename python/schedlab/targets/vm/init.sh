@@ -35,8 +35,8 @@ if [ -f /jobs/host_files ]; then
         echo "schedlab: the host's files cannot be mounted: this kernel needs CONFIG_VIRTIO_FS and CONFIG_VIRTIO_PCI"
         poweroff -f
     fi
-    for own in dev proc run sys tmp; do
-        mount -o rbind "/$own" "/host/$own"
+    for top in dev proc run sys tmp; do
+        mount -o rbind "/$top" "/host/$top"
     done
     cp /bin/schedload /run/schedload
 fi

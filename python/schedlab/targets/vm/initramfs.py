@@ -23,7 +23,8 @@ from schedlab.workloads.tools import SCHEDLOAD, find
 BUSYBOX_PACKAGE = "busybox-static"
 GUEST_SCHEDLOAD = "/bin/schedload"
 
-SEE_FILES = "let trials see this machine's files by host_files = true in [target]"
+SEE_FILES = "set host_files = true in [target], so that trials see this machine's files"
+"""Remedy for a command that needs files of this machine."""
 
 _MAGIC = b"070701"
 _END = "TRAILER!!!"
@@ -38,7 +39,7 @@ class NotPackable(CannotRunHere):
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the guest: content of a regular file or target of a link, as ``mode`` says."""
+    """A file of the guest. ``data`` is the content of a regular file or the target of a link, depending on ``mode``."""
 
     mode: int
     data: bytes = b""
@@ -46,22 +47,22 @@ class Entry:
 
 
 def executable(data: bytes) -> Entry:
-    """A program."""
+    """Return the entry of a program."""
     return Entry(stat.S_IFREG | 0o755, data)
 
 
 def regular(data: bytes) -> Entry:
-    """A file that is only read."""
+    """Return the entry of a file without execute permission."""
     return Entry(stat.S_IFREG | 0o644, data)
 
 
 def link(target: str) -> Entry:
-    """A symbolic link."""
+    """Return the entry of a symbolic link."""
     return Entry(stat.S_IFLNK | 0o777, target.encode())
 
 
 def folder() -> Entry:
-    """An empty folder for a mount; parent folders of files are added by :func:`archive`."""
+    """Return the entry of an empty folder for a mount. :func:`archive` adds the parent folders of files."""
     return Entry(stat.S_IFDIR | 0o755)
 
 
@@ -95,15 +96,15 @@ def _padded(data: bytes) -> bytes:
 
 
 def busybox() -> Path | None:
-    """Return the path of a static busybox; None where there is none."""
+    """Return the path of a static busybox; None if no static busybox is installed."""
     path = shutil.which("busybox")
     return Path(path) if path and not _libraries(Path(path)) else None
 
 
 def base(programs: Iterable[Path] = ()) -> bytes:
-    """Return the archive for all boots. ``programs`` are copied with their libraries, under their paths here.
+    """Return the archive for all boots. ``programs`` and their libraries keep their paths on this machine.
 
-    CannotRunHere where busybox or schedload is missing, NotPackable for a file that is not a program.
+    Raises CannotRunHere where busybox or schedload is missing, NotPackable for a file that is not a program.
     """
     shell, load = busybox(), find(SCHEDLOAD)
     if shell is None:
@@ -129,14 +130,14 @@ def base(programs: Iterable[Path] = ()) -> bytes:
 
 
 def packed(program: Path) -> Mapping[str, Entry]:
-    """Return a program and its linked libraries by their paths here; NotPackable has the reason of a failure."""
+    """Return a program and its linked libraries by their paths; NotPackable states why a program cannot be copied."""
     try:
         head = program.read_bytes()[: len(_ELF)]
     except OSError as error:
         raise NotPackable(f"cannot be read: {error.strerror}", where=str(program)) from error
     if head != _ELF:
         raise NotPackable(
-            "is a script: a guest has no interpreter for it but busybox' shell",
+            "is a script, and the only interpreter in a guest is the shell of busybox",
             where=str(program),
             todo=f"name the program that it starts, or {SEE_FILES}",
         )

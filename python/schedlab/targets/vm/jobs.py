@@ -81,7 +81,7 @@ def contents(
         jobs: shell scripts.
         settings: files to write before the first job.
         pause: seconds before each job.
-        scheduler: script that loads a sched_ext scheduler; see :mod:`schedlab.targets.sched_ext.requirements`.
+        scheduler: script that loads a sched_ext scheduler; see :mod:`schedlab.targets.sched_ext.protocol`.
         host_files: whether the guest mounts this machine's file tree at /host.
         facts: shell patterns of files to copy once, besides :data:`FACTS`.
     """

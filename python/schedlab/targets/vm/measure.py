@@ -13,21 +13,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from schedlab.experiment.plan import Trial
-from schedlab.launcher import Launched
-from schedlab.measurement import Conditions, Measurement
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters import Counters
+from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.sched_ext.slot import note
 from schedlab.targets.trial import cpu_seconds, interpret, process_counters
 from schedlab.targets.vm.initramfs import SEE_FILES
 from schedlab.targets.vm.results import Garbled
 from schedlab.targets.vm.scripts import GuestRow, hidden
+from schedlab.workloads.launcher import Launched
 
 REPORT_KEYS = {
     "timed_out", "signal", "exit_code", "elapsed_ns", "user_us", "system_us", "voluntary_switches",
     "involuntary_switches",
 }  # fmt: skip
-"""Keys of the launcher's report that a measurement needs; a report without them was torn or forged."""
+"""Keys of the launcher's report that a measurement needs; a report without them is incomplete or forged."""
 
 
 FULL = "the guest's memory was full and its kernel killed the largest process: give it a larger memory_mib"
@@ -84,7 +84,7 @@ def measurement(
     cpus: int,
     scratch: Path,
 ) -> tuple[Measurement, list[str]]:
-    """Return the trial's measurement and remarks on missing counters; Garbled when files are missing or torn.
+    """Return the trial's measurement and remarks on missing counters; Garbled when files are missing or incomplete.
 
     ``started`` and ``elapsed`` are this machine's seconds, ``cpus`` the guest's number of CPUs, ``scratch`` a folder
     for the guest's files.
@@ -101,7 +101,9 @@ def measurement(
         counters, conditions, remarks = _observed(files, launched, cpus, scratch)
     except (OSError, ValueError, LookupError) as error:
         # A guest with full memory keeps empty files or none, and its root user may send anything.
-        raise Garbled(f"kernel files of the trial are missing or torn, as when its memory is full ({error})") from error
+        raise Garbled(
+            f"kernel files of the trial are missing or incomplete, as when its memory is full ({error})"
+        ) from error
     measured = Measurement(
         state=state,
         started=started,
@@ -124,7 +126,7 @@ def _killed_for_memory(files: Files) -> bool:
 
 
 def _only_here(launched: Launched) -> Path | None:
-    """Return a file that the command missed and that exists on this machine."""
+    """Return a file that the command did not find in the guest and that exists on this machine."""
     if _MISSED not in launched.stderr:
         return None
     named = map(Path, _PATH.findall(launched.stderr))
@@ -132,7 +134,7 @@ def _only_here(launched: Launched) -> Path | None:
 
 
 def loaded(trial: Trial, files: Files) -> str:
-    """Return a note on the guest's sched_ext scheduler in this trial; empty for a variant without one."""
+    """Return a note on the guest's sched_ext scheduler in this trial; empty for a variant without a scheduler."""
     name = files.text("sched_ext.name")
     return note(trial.variant, name) if name and trial.variant.sched_ext is not None else ""
 
@@ -140,8 +142,8 @@ def loaded(trial: Trial, files: Files) -> str:
 def _observed(
     files: Files, launched: Launched, cpus: int, scratch: Path
 ) -> tuple[dict[str, float], Conditions, list[str]]:
-    if torn := files.kept("before") ^ files.kept("after"):
-        raise ValueError(f"{min(torn)} was kept on one side of the trial only")
+    if unpaired := files.kept("before") ^ files.kept("after"):
+        raise ValueError(f"{min(unpaired)} was copied only before or only after the trial")
     with TemporaryDirectory(prefix="files-", dir=scratch) as folder:
         tree = Path(folder)
         files.write(tree)

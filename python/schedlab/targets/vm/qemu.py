@@ -13,7 +13,7 @@ from typing import Literal
 
 from schedlab.experiment.topology import Topology
 from schedlab.kernels.images import Image
-from schedlab.targets.vm.sharing import TAG
+from schedlab.targets.vm.host_files import TAG
 
 PROGRAM = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
@@ -22,16 +22,16 @@ KVM = Path("/dev/kvm")
 Accel = Literal["kvm", "tcg"]
 
 COMMAND_LINE = "console=ttyS0 oops=panic panic=-1 cryptomgr.notests"
-"""Boot parameters of every guest: an oops is a panic, and a panic ends the machine at once (-no-reboot). Without
-``cryptomgr.notests`` the cipher self-tests of Debian's kernels would still run during an emulated guest's first trials.
-"""
+"""Boot parameters of every guest. An oops becomes a panic, and a panic ends the machine at once (-no-reboot).
+``cryptomgr.notests`` disables the cipher self-tests of Debian's kernels, which would disturb an emulated guest's first
+trials."""
 
 EMULATED = "tsc=reliable"
 """QEMU's emulated CPUs share one time stamp counter without declaring it constant. Kernels would then use HPET on
-several sockets and TSC on one, so that variants of topology would be compared under two clocks."""
+several sockets and TSC on one socket, and two topologies would be compared under two clocks."""
 
 DETERMINISTIC = "nokaslr"
-"""A random kernel address changes cache sets in a real machine, and hash seeds in any machine."""
+"""Disables the random kernel address, on which the kernel's hash functions depend."""
 
 ICOUNT_SHIFT = 3
 """An instruction takes 2³ = 8 ns of guest time, close to emulation's real speed, so that limits in seconds fit."""
@@ -48,7 +48,7 @@ class Machine:
     """A guest: its kernel, CPUs and memory. ``seed`` makes it deterministic, see :func:`arguments`.
 
     ``memory_mib`` is the memory of each node, ``command_line`` is added to :data:`COMMAND_LINE`. With ``host_files``
-    the guest can mount this machine's file tree (:mod:`.sharing`). ``kernel`` is the image's unpacked kernel, to be
+    the guest can mount this machine's file tree (:mod:`.host_files`). ``kernel`` is the image's unpacked kernel, to be
     booted at its entry instead of the image (:mod:`schedlab.kernels.pvh`).
     """
 
@@ -68,11 +68,11 @@ class Machine:
         return whole_command_line(self.accel, self.seed is not None, self.command_line)
 
 
-def whole_command_line(accel: Accel, deterministic: bool, own: str) -> str:
-    """Return a guest's command line. The guest's own words come last and override earlier ones."""
+def whole_command_line(accel: Accel, deterministic: bool, added: str) -> str:
+    """Return a guest's command line. The ``added`` words come last and override earlier ones."""
     emulated = EMULATED if accel == "tcg" else ""
     fixed = DETERMINISTIC if deterministic else ""
-    return " ".join(word for word in (COMMAND_LINE, emulated, fixed, own) if word)
+    return " ".join(word for word in (COMMAND_LINE, emulated, fixed, added) if word)
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def enters_kernels() -> bool:
 def kvm_usable() -> bool:
     """Whether this user may use KVM, on a CPU with hardware virtualisation.
 
-    Without ``vmx`` or ``svm`` in /proc/cpuinfo, /dev/kvm belongs to an experiment such as a paravirtual KVM inside a
-    virtual machine. Ordinary kernels stopped in their boot loader under such a KVM.
+    Without ``vmx`` or ``svm`` in /proc/cpuinfo, /dev/kvm is an experimental KVM without hardware virtualisation, for
+    instance a paravirtual KVM inside a virtual machine. Ordinary kernels stop in their boot code under such a KVM.
     """
     if not os.access(KVM, os.R_OK | os.W_OK):
         return False
@@ -129,9 +129,9 @@ def kvm_usable() -> bool:
 def arguments(machine: Machine, files: Files) -> list[str]:
     """Return QEMU's command line.
 
-    Emulation runs all CPUs on one thread. With a thread for each (``thread=multi``), 2 of 27 boots of Debian's 6.12
-    died of an oops (``int3``) while code was patched; with one thread 0 of 18. A ``seed`` adds ``-icount``: time is
-    counted in instructions, and every random number comes from the seed.
+    Emulation runs all CPUs on one thread. With a thread for each CPU (``thread=multi``), 2 of 27 boots of Debian's
+    6.12 ended in an oops (``int3``) while the kernel patched code; with one thread, 0 of 18. A ``seed`` adds
+    ``-icount``: QEMU counts time in instructions, and draws every random number from the seed.
     """
     topology = machine.topology
     argv = [program() or PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
@@ -162,5 +162,5 @@ def arguments(machine: Machine, files: Files) -> list[str]:
 
 
 def _escaped(path: Path) -> str:
-    """Escape a path in an option's value: QEMU separates options by commas, and reads two commas as one."""
+    """Escape a path in an option's value: QEMU separates options by commas; two commas stand for a literal comma."""
     return str(path).replace(",", ",,")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from schedlab.cpulist import parse_cpu_list
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import CONTROL, Plan
 from schedlab.experiment.topology import BadTopology
 from schedlab.kernels.images import Image, NotDownloaded, config_of
 from schedlab.kernels.parameters import LONGEST, Names, words
+from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.targets.sched_ext.requirements import guest_fault
-from schedlab.targets.vm import initramfs, machine, qemu, sharing
+from schedlab.targets.vm import host_files, initramfs, machine, qemu
 from schedlab.targets.vm.boot_parameters import has_names, lacking
 from schedlab.targets.vm.scripts import GuestRow, hidden, located, programs
 from schedlab.targets.vm.settings import refusal
@@ -42,9 +42,9 @@ def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequ
     if find(SCHEDLOAD) is None:
         yield MissingRequirement("schedload", "the load generator and launcher is not built", "make build")
     if table.accel == "kvm" and not qemu.kvm_usable():
-        remedy = 'join the group "kvm", or leave accel away for emulation'
+        remedy = 'join the group "kvm", or remove accel from [target] to emulate'
         yield MissingRequirement("KVM", f"{qemu.KVM} cannot be opened", remedy)
-    if table.host_files and (fault := sharing.fault()):
+    if table.host_files and (fault := host_files.fault()):
         yield MissingRequirement("host_files", *fault)
     yield from _memory(plan, table)
     # Rows of one workload share faults.
@@ -69,14 +69,14 @@ def _memory(plan: Plan, table: TargetTable) -> Iterator[MissingRequirement]:
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:") and (free := int(line.split()[1]) >> 10) < wanted:
             reason = f"a guest takes {wanted} MiB, and {free} MiB are available"
-            yield MissingRequirement("memory", reason, "give it a smaller memory_mib")
+            yield MissingRequirement("memory", reason, "set a smaller memory_mib")
 
 
 def _tool_faults(table: TargetTable) -> Iterator[tuple[str, Fault]]:
     for name in table.tools:
         path = located(name)
         if path is None:
-            yield f"tool {name!r}", ("is not installed on this machine", "install it, or take it out of tools")
+            yield f"tool {name!r}", ("is not installed on this machine", "install it, or remove it from tools")
         elif fault := _packing_fault(path):
             yield f"tool {name!r}", fault
 
@@ -100,7 +100,7 @@ def _faults_of(row: GuestRow) -> Iterator[Fault]:
         yield reason, ""
     command = row.command()
     if row.host_files:
-        yield from _sharing_faults(command)
+        yield from _file_tree_faults(command)
         return
     if command.cwd is not None:
         yield (
@@ -110,7 +110,7 @@ def _faults_of(row: GuestRow) -> Iterator[Fault]:
     for name in programs(command):
         path = located(name)
         if path is None:
-            yield f"{name} is not installed on this machine", "install it: it goes into the guest"
+            yield f"{name} is not installed on this machine", "install it: the guest receives a copy"
         elif fault := _packing_fault(path):
             yield f"{name} {fault[0]}", fault[1]
 
@@ -124,7 +124,7 @@ def _preparation_fault(row: GuestRow) -> Fault:
     return f"{needs}, and a guest receives only programs{seen}", f"{instead}run it with --target host"
 
 
-def _sharing_faults(command: Command) -> Iterator[Fault]:
+def _file_tree_faults(command: Command) -> Iterator[Fault]:
     """Find programs and folders of a command that a guest does not see in this machine's file tree."""
     paths = [(name, located(name)) for name in programs(command)]
     for name, path in paths:
@@ -164,11 +164,14 @@ def _variant_faults(variant: Variant, table: TargetTable) -> Iterator[Fault]:
         yield f"{error.where}: {error.what}", error.todo
         return
     if variant.cpus is not None and (highest := max(parse_cpu_list(variant.cpus))) >= topology.cpus:
-        yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "name existing CPUs, counted from 0"
-    own_words = machine.own_command_line(table, variant)
-    command_line = qemu.whole_command_line(machine.accel_of(table), table.deterministic, own_words)
+        yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "list existing CPUs, counted from 0"
+    added = machine.added_parameters(table, variant)
+    command_line = qemu.whole_command_line(machine.accel_of(table), table.deterministic, added)
     if (length := len(command_line.encode())) > LONGEST:
-        yield f"its kernel command line has {length} bytes, and a kernel reads only {LONGEST}", "make it shorter"
+        yield (
+            f"its kernel command line has {length} bytes, and a kernel reads only {LONGEST}",
+            "shorten this line",
+        )
 
 
 def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterator[Fault]:
@@ -183,7 +186,7 @@ def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterato
         if absent:
             yield (
                 f"host_files: kernel {image.release} does not have {absent[0]} built in",
-                "take a kernel that has it, such as debian-6.12, or name programs in tools",
+                "use a kernel with this option, such as debian-6.12, or list the programs under tools",
             )
     if variant.cmdline and not table.host_files:
         yield from _parameter_faults(variant.cmdline, image)
@@ -191,7 +194,7 @@ def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterato
     if table.deterministic and version <= HANGS_COUNTED and machine.topology_of(table, variant).cpus > 1:
         yield (
             f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
-            "take kernel 6.12, one CPU, or deterministic = false",
+            "use kernel 6.12, one CPU, or deterministic = false",
         )
 
 
@@ -204,13 +207,16 @@ def _parameter_faults(command_line: str, image: Image) -> Iterator[Fault]:
     if unknown and list(unknown) == list(dict.fromkeys(words(command_line))):
         reasons = "; ".join(dict.fromkeys(unknown.values()))
         what = reasons.replace("the guest's kernel", f"kernel {image.release}")
-        yield f"cmdline: {' '.join(unknown)} changes nothing: {what}", "correct it, or take it out"
+        yield (
+            f"cmdline: {' '.join(unknown)} changes nothing: {what}",
+            "correct or remove the parameter",
+        )
 
 
 def _scheduler_faults(words: Sequence[str]) -> Iterator[Fault]:
     path = located(words[0])
     if path is None:
-        remedy = "give its path, or install it: it goes into the guest"
+        remedy = "write its path, or install it: the guest receives a copy"
         yield f"sched_ext: there is no program {words[0]!r} here", remedy
     elif fault := _packing_fault(path):
         yield f"sched_ext: {words[0]} {fault[0]}", fault[1]

@@ -44,7 +44,7 @@ class Record:
             with tarfile.open(fileobj=io.BytesIO(self.data)) as archive:
                 return dict(self._files(archive))
         except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-            raise self._garbled(f"torn, as when the guest's memory is full: {error}") from error
+            raise self._garbled(f"incomplete, as when the guest's memory is full: {error}") from error
 
     def _files(self, archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
         left = LARGEST
@@ -64,7 +64,7 @@ class Record:
 
 
 class Stream:
-    """Splits a stream of bytes into records."""
+    """Splitter of a stream of bytes into records."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()

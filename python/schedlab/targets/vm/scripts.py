@@ -11,20 +11,20 @@ from pathlib import Path
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row
-from schedlab.launcher import command_line
-from schedlab.targets.sched_ext.requirements import guest_script
+from schedlab.targets.sched_ext.protocol import shell_text
 from schedlab.targets.trial import PreparedRow, attributes
+from schedlab.targets.vm.host_files import HIDDEN
 from schedlab.targets.vm.initramfs import GUEST_SCHEDLOAD
 from schedlab.targets.vm.jobs import FIRST
-from schedlab.targets.vm.sharing import HIDDEN
 from schedlab.workloads.base import Adapter, Command, Place
+from schedlab.workloads.launcher import command_line
 from schedlab.workloads.tools import SCHEDLOAD, find
 
-NOWHERE = Place(Path("/tmp"), Path("/tmp"))
-"""Folders of the guest, empty at each boot."""
+GUEST_PLACE = Place(Path("/tmp"), Path("/tmp"))
+"""Folders for an adapter's files in the guest, empty at each boot."""
 
 SHARED_SCHEDLOAD = "/run/schedload"
-"""Path of schedload in this machine's file tree, to which the guest's ``init.sh`` copies it."""
+"""Path of schedload for trials in this machine's file tree. The guest's ``init.sh`` copies schedload there."""
 
 SCHEDLOADS = (GUEST_SCHEDLOAD, SHARED_SCHEDLOAD, SCHEDLOAD.program)
 
@@ -48,13 +48,13 @@ class GuestRow(PreparedRow):
 
     @property
     def needs_files(self) -> bool:
-        """Whether the adapter makes files on this machine before its trials, which a guest does not see."""
+        """Whether the adapter makes files on this machine before its trials; a guest does not have these files."""
         kind = type(self.adapter)
         return kind.prepared is not Adapter.prepared or kind.before_trial is not Adapter.before_trial
 
     def command(self) -> Command:
         """Return a trial's command, with the guest's schedload in place of this machine's."""
-        command = self.adapter.command(self.parameters, NOWHERE)
+        command = self.adapter.command(self.parameters, GUEST_PLACE)
         host_schedload = str(find(SCHEDLOAD) or SCHEDLOAD.program)
 
         def in_guest(argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class GuestRow(PreparedRow):
 
 
 def programs(command: Command) -> Iterator[str]:
-    """Yield the programs of a command and its servers, without schedload, which every guest has."""
+    """Yield the programs of a command and of its servers. schedload is left out, because every guest has it."""
     for argv in (command.argv, *(server.argv for server in command.servers)):
         if argv[0] not in SCHEDLOADS:
             yield argv[0]
@@ -78,17 +78,20 @@ def located(program: str) -> Path | None:
 
 
 def hidden(path: Path) -> str | None:
-    """Return the guest's own folder that hides this path of this machine; None where the guest sees the path."""
+    """Return the guest's own folder that hides this path of this machine; None if the path is visible in the guest."""
     forms = (path.absolute(), path.resolve())
     return next((folder for folder in HIDDEN if any(form.is_relative_to(folder) for form in forms)), None)
 
 
 def scheduler(variant: Variant) -> str:
-    """Return the script that loads the variant's sched_ext scheduler by its path here; empty without one."""
+    """Return the script that loads the variant's sched_ext scheduler; empty for a variant without a scheduler.
+
+    The guest has the program under its path on this machine.
+    """
     if variant.sched_ext is None:
         return ""
     program, *arguments = variant.sched_ext
-    return guest_script([str(located(program) or program), *arguments])
+    return shell_text([str(located(program) or program), *arguments])
 
 
 def launched_words(row: GuestRow, variant: Variant, timeout: float, number: int) -> list[str]:
@@ -98,13 +101,16 @@ def launched_words(row: GuestRow, variant: Variant, timeout: float, number: int)
 
 
 def script(row: GuestRow, variant: Variant, timeout: float, number: int) -> str:
-    """Return the job's shell script. In this machine's file tree it has its ``PATH``, and can write to /tmp."""
+    """Return the job's shell script.
+
+    With ``host_files`` the job runs in this machine's file tree, with this machine's ``PATH``. It can write to /tmp.
+    """
     command = row.command()
     environment = dict(command.environment) | variant.environment
     start = shlex.join(launched_words(row, variant, timeout, number))
     if row.host_files:
         environment = {"PATH": os.environ.get("PATH", os.defpath)} | environment
-        enter = shlex.join(["sh", "-c", 'cd "$0" && exec "$@"', str(command.cwd or NOWHERE.scratch)])
+        enter = shlex.join(["sh", "-c", 'cd "$0" && exec "$@"', str(command.cwd or GUEST_PLACE.scratch)])
         start = f"/bin/busybox chroot /host /bin/{enter} {start}"
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
     return f"{exports}exec {start}\n"

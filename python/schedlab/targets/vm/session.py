@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from schedlab.cpulist import parse_cpu_list
 from schedlab.errors import CannotRunHere
 from schedlab.experiment.model import TargetTable, Variant
-from schedlab.experiment.plan import CONTROL, Plan, Trial
+from schedlab.experiment.plan import Plan, Trial
 from schedlab.kernels import pvh
 from schedlab.kernels.parameters import Names, not_understood, words
-from schedlab.measurement import PARAMETERS, Measurement
+from schedlab.notation.cpulist import parse_cpu_list
+from schedlab.results.measurement import PARAMETERS, Measurement
+from schedlab.targets.protocol import SILENT_CONTROL
 from schedlab.targets.trial import Remarks
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import Boot, BootFailed, started
@@ -33,7 +34,6 @@ GRACE = 60.0
 SLOWER = 8
 """Limit of a deterministic trial's real time, in multiples of its timeout: its clock counts instructions."""
 
-SAME = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, so that it shows no noise"
 STEADY = ("tsc", "kvm-clock")
 """Clock sources that are read without an exit from the guest."""
 
@@ -59,7 +59,7 @@ class _Running:
 
 
 class GuestSession:
-    """Runs trials in guests; see :class:`schedlab.targets.protocol.Session`."""
+    """Session that runs trials in guests; see :class:`schedlab.targets.protocol.Session`."""
 
     def __init__(
         self, plan: Plan, table: TargetTable, rows: Mapping[tuple[str, str], GuestRow], base: bytes, scratch: Path
@@ -70,7 +70,7 @@ class GuestSession:
         self._base = base
         self._scratch = scratch
         self._running: _Running | None = None
-        self._notes = [SAME] if table.deterministic and plan.experiment.design.control else []
+        self._notes = [SILENT_CONTROL] if table.deterministic and plan.experiment.design.control else []
         self._remarks = Remarks(variant.name for variant in plan.variants)
 
     @property
@@ -83,9 +83,9 @@ class GuestSession:
 
     def run(self, trial: Trial) -> Measurement:
         """Return the trial's measurement; boot a guest for the first trial of a sequence, or after a guest died."""
-        begin = time.time()
+        started, began = time.time(), time.monotonic()
         if gap := machines.gap_of(self._table, trial.variant):
-            return Measurement("failed", begin, 0.0, reason=f"there is no kernel to boot: {gap}")
+            return Measurement("failed", started, 0.0, reason=f"there is no kernel to boot: {gap}")
         if self._running is None or not self._running.expects(trial):
             self.close()
             self._running = self._start(trial)
@@ -101,8 +101,8 @@ class GuestSession:
             running.stack.close()
             if not before_trials:
                 self._running = None
-            elapsed = time.time() - begin
-            return Measurement("failed", begin, elapsed, reason=failure.reason, command=argv, stderr=failure.tail)
+            elapsed = time.monotonic() - began
+            return Measurement("failed", started, elapsed, reason=failure.reason, command=argv, stderr=failure.tail)
 
     def _run(self, running: _Running, trial: Trial, argv: Sequence[str]) -> Measurement:
         if running.failed is not None:
@@ -110,7 +110,7 @@ class GuestSession:
         if running.boot is None:
             running.boot = self._up(running)
         running.boot.expect("begin", self._pause + GRACE)
-        begin = time.time()
+        started, began = time.time(), time.monotonic()
         limit = trial.row.timeout * (SLOWER if self._table.deterministic else 1) + GRACE
         record = running.boot.expect("result", limit)
         if record.number != (number := FIRST + running.number(trial)):
@@ -121,8 +121,8 @@ class GuestSession:
             self._rows[trial.row.key],
             files,
             argv,
-            begin,
-            time.time() - begin,
+            started,
+            time.monotonic() - began,
             running.machine.topology.cpus,
             self._scratch,
         )
@@ -170,7 +170,7 @@ class GuestSession:
         if wrong := list(faults(variant, files.text("tunables"))):
             raise CannotRunHere(
                 f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",
-                todo="take the tunable out, or give the guest another kernel",
+                todo="remove the tunable, or use another kernel",
             )
         self._check_parameters(variant, running.machine, files)
         self._check(running.machine, files)
@@ -191,7 +191,7 @@ class GuestSession:
                 f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(wrong)}; "
                 "the run has ended, its trials are kept",
                 where="cmdline",
-                todo="look it up in Documentation/admin-guide/kernel-parameters.txt of that kernel, or take it out",
+                todo="see Documentation/admin-guide/kernel-parameters.txt of that kernel, or remove the parameter",
             )
         shown = {**files.below("sys/module"), **files.below("proc/sys")}
         messages = {word: f"the guest's kernel does not understand {word}, and leaves it out" for word in refused}

@@ -28,15 +28,26 @@ def refusal(setting: Setting, image: Image) -> Fault | None:
     version = KernelVersion.parse(image.release)
     places = tunable.places_in(version)
     if not places:
-        return f"kernel {version} does not have it: it is in kernels {tunable.range}", "take another kernel"
+        return f"kernel {version} does not have this tunable; kernels {tunable.range} have it", "use another kernel"
     if all(place.kind is PlaceKind.BOOT for place in places):
-        words = ", ".join(place.where for place in places)
-        return "it is a boot parameter in this kernel", f"set it in the variant's cmdline: {words}"
+        return "it is a boot parameter in this kernel", _boot_remedy(setting, version)
     options = config_of(image)
     missing = [need.option for need in tunable.config if version in need.range and need.option not in (options or {})]
     if options is not None and missing:
-        return f"kernel {image.release} is built without {missing[0]}", "take a kernel that is built with it"
+        return f"kernel {image.release} is built without {missing[0]}", "use a kernel that is built with this option"
     return None
+
+
+def _boot_remedy(setting: Setting, version: KernelVersion) -> str:
+    """Say what to write into the variant's command line instead of the tunable."""
+    argument = setting.catalogued.boot_argument(setting.text, version)
+    if argument is None:
+        return f"remove the tunable: this kernel has no boot parameter for the value {setting.text}"
+    return (
+        f"set it in the variant's cmdline: {argument}"
+        if argument
+        else "remove the tunable: the kernel starts with this value"
+    )
 
 
 def settings(variant: Variant, image: Image) -> list[jobs.Setting]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -9,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from schedlab import scratch
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan
+from schedlab.files import folders, scratch
 from schedlab.kernels import debian
 from schedlab.observe.fingerprint import take
 from schedlab.targets.protocol import Download, MissingRequirement, Target
@@ -19,6 +20,7 @@ from schedlab.targets.vm import initramfs, machine, qemu
 from schedlab.targets.vm.requirements import missing_requirements
 from schedlab.targets.vm.scripts import GuestRow, located, programs
 from schedlab.targets.vm.session import GuestSession
+from schedlab.tunables import Journal, System
 
 
 class VirtualMachine(Target):
@@ -28,7 +30,7 @@ class VirtualMachine(Target):
     warms = False
 
     def __init__(self, table: TargetTable, variants: Sequence[Variant] = ()) -> None:
-        """``variants`` are the experiment's: the fingerprint names their kernels."""
+        """Make the target. ``variants`` are the experiment's; the fingerprint names their kernels."""
         self.name = machine.name_of_table(table)
         self.kind = machine.kind_of(table)
         self._table = table
@@ -79,7 +81,10 @@ class VirtualMachine(Target):
     def session(self, plan: Plan, run_id: int) -> Iterator[GuestSession]:
         """Make the guest's initial file system; the exit ends the running guest."""
         rows = {row.key: GuestRow.of(row, self._table.host_files) for row in plan.rows}
-        with scratch.folder() as folder:
+        with (
+            Journal.open(folders.journals(), f"run-{run_id}-process-{os.getpid()}", System()) as journal,
+            scratch.folder(journal) as folder,
+        ):
             session = GuestSession(plan, self._table, rows, initramfs.base(self._programs(rows)), folder)
             try:
                 yield session

@@ -1,14 +1,19 @@
-"""The file of a journal: one JSON object a line, each with a checksum. Lines are appended and never changed.
+"""The file of a journal: one JSON object a line, each with a sequence number and a checksum.
 
-    {"record":"opened","format":1,"run":…,"root":"/","pid":…,"pid_start":…,"pid_namespace":…,"boot_id":…,
+    {"record":"opened","seq":1,"format":2,"run":…,"root":"/","pid":…,"pid_start":…,"pid_namespace":…,"boot_id":…,
      "host":…,"when":…,"sum":…}
-    {"record":"write","n":1,"name":…,"path":…,"codec":…,"old":…,"new":…,"when":…,"sum":…}
-    {"record":"done","n":[1],"sum":…}        the writes are made and read back
-    {"record":"back","n":[1],"sum":…}        a step of several failed, and these files contain their `old`
-    {"record":"released","n":[1],"how":"restored","sum":…}        the run has nothing more to do with these files
+    {"record":"made","seq":2,"what":"folder","name":…,"sum":…}    the run is about to make this, and will remove it
+    {"record":"gone","seq":3,"what":"folder","name":…,"sum":…}    it is removed
+    {"record":"write","seq":4,"n":1,"name":…,"path":…,"codec":…,"original":…,"old":…,"new":…,"when":…,"sum":…}
+    {"record":"done","seq":5,"n":[1],"sum":…}        the writes are made and read back
+    {"record":"back","seq":6,"n":[1],"sum":…}        a step of several failed, and these files contain their `old`
+    {"record":"released","seq":7,"n":[1],"how":"restored","sum":…}    the run has nothing more to do with these files
+    {"record":"end","seq":8,"closed":false,"sum":…}
 
-A `write` line is on disk before the write that it announces. The other lines may be lost: reading the kernel file
-gives the same information. `old` and `new` are canonical values (see `codecs`).
+The last line is always an end mark, which the next records replace: without it the end of the file is lost. `closed`
+says that the run has undone everything. A `write` or `made` line is on disk before that which it announces. The other
+lines may be lost: reading the kernel file gives the same information. `original` (the value before the run), `old` and
+`new` are canonical values (see `codecs`); each `write` line has all that is needed to undo it.
 """
 
 from __future__ import annotations
@@ -16,16 +21,17 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 import zlib
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from schedlab.locks import lock
-from schedlab.tunables.errors import JournalDamaged, JournalError
+from schedlab.files.locks import lock
+from schedlab.tunables.errors import JournalDamaged, JournalError, JournalUnreadable
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".jsonl"
 INCOMPLETE = ".unborn"
 """Suffix of a journal that is being created. No write depends on such a file."""
@@ -56,6 +62,7 @@ class Write:
     name: str
     path: str
     codec: str
+    original: str
     old: str
     new: str
     when: float
@@ -63,7 +70,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Done:
-    """These writes are made and were read back."""
+    """Record of writes that were made and read back."""
 
     kind: ClassVar[str] = "done"
     n: tuple[int, ...]
@@ -79,53 +86,132 @@ class Back:
 
 @dataclass(frozen=True)
 class Released:
-    """The files of these writes are put back (`restored`), or somebody else changed them (`left`)."""
+    """Record of writes whose files were restored (`restored`) or changed by somebody else (`left`)."""
 
     kind: ClassVar[str] = "released"
     n: tuple[int, ...]
     how: str
 
 
-Record = Opened | Write | Done | Back | Released
-_KINDS: dict[str, type[Record]] = {kind.kind: kind for kind in (Opened, Write, Done, Back, Released)}
+@dataclass(frozen=True)
+class Made:
+    """The run is about to make something that has to be removed; `what` is a kind of `resources`."""
+
+    kind: ClassVar[str] = "made"
+    what: str
+    name: str
 
 
-def encode(record: Record) -> bytes:
-    """Return the record as a line, with its checksum and newline."""
-    body = {"record": record.kind, **asdict(record)}
+@dataclass(frozen=True)
+class Gone:
+    """Record that the run has removed the resource."""
+
+    kind: ClassVar[str] = "gone"
+    what: str
+    name: str
+
+
+@dataclass(frozen=True)
+class End:
+    """The last line. `closed` says that the run has undone everything."""
+
+    kind: ClassVar[str] = "end"
+    closed: bool
+
+
+Record = Opened | Write | Done | Back | Released | Made | Gone | End
+_KINDS: dict[str, type[Record]] = {k.kind: k for k in (Opened, Write, Done, Back, Released, Made, Gone, End)}
+
+
+def encode(record: Record, seq: int) -> bytes:
+    """Return the record as a line, with its sequence number, checksum and newline."""
+    body = {"record": record.kind, "seq": seq, **asdict(record)}
     return _line({**body, "sum": _checksum(body)})
 
 
-def read(path: Path) -> list[Record]:
-    """Return every complete record of a journal.
+@dataclass(frozen=True)
+class Contents:
+    """Readable part of a journal.
 
-    A last line without its end is dropped: a power cut left it, and its write was never begun. JournalDamaged, with
-    the line, for any other difference from what was written; OSError when the file cannot be read.
+    `damage` is None for a journal as it was written. `last` is the sequence number of the last record before the end
+    mark, and `end` the offset of the end mark in bytes.
     """
-    lines = path.read_bytes().split(b"\n")[:-1]  # the last part is empty, or an incomplete line
+
+    records: list[Record]
+    closed: bool
+    damage: JournalDamaged | None
+    last: int
+    end: int
+
+    @property
+    def opened(self) -> Opened | None:
+        """The first record; None when it cannot be read."""
+        return next((record for record in self.records if isinstance(record, Opened)), None)
+
+
+def read(path: Path) -> Contents:
+    """Return every record that can be read, and the first difference from the text that was written.
+
+    JournalUnreadable for a journal of another format, or when the file cannot be read; FileNotFoundError.
+    """
+    try:
+        data = _bytes(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise JournalUnreadable(path, f"cannot be read: {error.strerror or error}") from error
+    faults: list[tuple[int, str]] = [] if data.strip(b"\0") else [(1, "it is empty or contains only zeros")]
     records: list[Record] = []
+    last = offset = end = 0
+    closed: bool | None = None
+    *lines, rest = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         try:
-            records.append(_decode(line))
-        except (ValueError, TypeError, KeyError) as error:
-            raise JournalDamaged(path, number, str(error)) from None
+            record, seq = _decode(line)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            faults.append((number, str(error)))
+            last += 1
+        else:
+            if isinstance(record, Opened) and record.format != FORMAT:
+                raise JournalUnreadable(path, f"has format {record.format}, this program reads {FORMAT}")
+            if closed is not None:
+                faults.append((number, "a record follows the end mark"))
+            if seq != last + 1:
+                faults.append((number, f"record {last + 1} is missing"))
+            if isinstance(record, End):
+                closed, end = record.closed, offset
+            else:
+                records.append(record)
+                last = seq
+        offset += len(line) + 1
+    if rest or closed is None:
+        faults.append((len(lines) + 1, "the end is missing, and the last records with it"))
     if records and not isinstance(records[0], Opened):
-        raise JournalDamaged(path, 1, "the first line does not name the run")
-    numbers = [record.n for record in records if isinstance(record, Write)]
-    if numbers != list(range(1, len(numbers) + 1)):
-        raise JournalDamaged(path, len(records), "writes are missing")
-    return records
+        faults.append((1, "the first line does not name the run"))
+    damage = JournalDamaged(path, *min(faults, key=lambda fault: fault[0])) if faults else None
+    return Contents(records, bool(closed), damage, last, end)
 
 
-def _decode(line: bytes) -> Record:
+def _bytes(path: Path) -> bytes:
+    """Read a regular file of this user: recovery removes the folders that a journal names."""
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise PermissionError(errno.EPERM, "it is not a regular file")
+        if state.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user")
+        return file.read()
+
+
+def _decode(line: bytes) -> tuple[Record, int]:
     body: dict[str, Any] = json.loads(line.decode())
     if not isinstance(body, dict) or body.pop("sum", None) != _checksum(body):
         raise ValueError("the checksum does not match")
-    kind = _KINDS[body.pop("record")]
+    kind, seq = _KINDS[body.pop("record")], int(body.pop("seq", 0))
+    names = [field.name for field in fields(kind)]
     if kind is Opened and body["format"] != FORMAT:
-        raise ValueError(f"format {body['format']}, this program knows {FORMAT}")
-    names = {field.name for field in fields(kind)}
-    return kind(**{name: _tuple(value) for name, value in body.items() if name in names})
+        body |= {name: body.get(name) for name in names}  # an unknown format, which `read` reports
+    return kind(**{name: _tuple(body[name]) for name in names}), seq
 
 
 def _tuple(value: Any) -> Any:
@@ -141,16 +227,18 @@ def _checksum(body: dict[str, Any]) -> int:
 
 
 class JournalFile:
-    """An append-only journal that its process keeps locked until it closes the file or dies."""
+    """A journal that its process keeps locked until it closes the file or dies."""
 
     def __init__(self, directory: Path, opened: Opened) -> None:
         """Create `directory`/RUN.PID.jsonl with its first record, durably. JournalError when that fails."""
         try:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Others may see that there is a journal, and report that a run has changed the machine's values.
+            directory.mkdir(parents=True, exist_ok=True, mode=0o755)
             self.path = _free_name(directory, f"{opened.run}.{opened.pid}")
             incomplete = self.path.with_suffix(INCOMPLETE)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             self._handle = os.open(incomplete, flags, 0o600)
+            self._last = self._end = 0
             # Locked before it has its name: no other process may find the journal of a live run unlocked.
             lock(self._handle)
             self.append([opened], durable=True)
@@ -158,18 +246,27 @@ class JournalFile:
             _sync_directory(directory)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise JournalError(f"cannot keep a journal in {directory}: {reason}; nothing was changed") from error
+            raise JournalError(
+                f"cannot keep a journal in {directory}: {reason}; nothing was changed",
+                todo="make room, or let XDG_STATE_HOME name a folder that you can write",
+            ) from error
 
-    def append(self, records: list[Record], *, durable: bool) -> None:
-        """Add all records or none; with `durable`, they are on disk on return. OSError when that fails."""
-        data = b"".join(encode(record) for record in records)
-        before = os.fstat(self._handle).st_size
+    def append(self, records: list[Record], *, durable: bool, closed: bool = False) -> None:
+        """Add all records or none, and the end mark; with `durable`, they are on disk on return. OSError."""
+        lines = [encode(record, self._last + i) for i, record in enumerate(records, 1)]
+        data, mark = b"".join(lines), encode(End(closed), self._last + len(lines) + 1)
+        before = encode(End(closed=False), self._last + 1) if self._last else b""
+        # Nothing of the previous end mark may remain behind the new one; JSON allows the spaces.
+        mark = mark[:-1].ljust(len(before) - 1) + b"\n"
         try:
-            if os.write(self._handle, data) != len(data):
+            if os.pwrite(self._handle, data + mark, self._end) != len(data + mark):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError:
-            os.ftruncate(self._handle, before)
+            os.pwrite(self._handle, before, self._end)
+            os.ftruncate(self._handle, self._end + len(before))
             raise
+        self._last += len(lines)
+        self._end += len(data)
         if durable:
             os.fsync(self._handle)
 
@@ -181,11 +278,14 @@ class JournalFile:
 
 
 def append_to_dead(path: Path, record: Record) -> None:
-    """Add a record to the journal of a dead run, in place of an incomplete last line."""
+    """Add a record to the journal of a dead run. A damaged journal keeps its bytes, and stays damaged."""
+    contents = read(path)
     with path.open("r+b") as file:
-        file.truncate(file.read().rfind(b"\n") + 1)
-        file.seek(0, os.SEEK_END)
-        file.write(encode(record))
+        if contents.damage is None:
+            file.seek(contents.end)
+        elif file.seek(0, os.SEEK_END) and not path.read_bytes().endswith(b"\n"):
+            file.write(b"\n")
+        file.write(encode(record, contents.last + 1) + encode(End(closed=False), contents.last + 2))
 
 
 def remove(path: Path) -> None:
@@ -195,17 +295,17 @@ def remove(path: Path) -> None:
         _sync_directory(path.parent)
 
 
-def set_aside(path: Path) -> Path:
-    """Move a journal with values that somebody else changed to `left-alone/`, and return its new path.
+def set_aside(path: Path, folder: str) -> Path:
+    """Move a journal to this folder beside it, and return its new path. The user can still look up the values.
 
-    It has nothing left to undo. Recovery must not read it again: a value that later happens to equal a value of the
-    run would be taken for the run's own. The user can still look up the original values.
+    Recovery must not read it again: a value that later happens to equal a value of the run would be taken for the
+    run's own.
     """
-    folder = path.parent / "left-alone"
-    folder.mkdir(exist_ok=True, mode=0o700)
-    target = folder / path.name
+    place = path.parent / folder
+    place.mkdir(exist_ok=True, mode=0o700)
+    target = _free_name(place, path.stem)
     path.rename(target)
-    _sync_directory(folder)
+    _sync_directory(place)
     _sync_directory(path.parent)
     return target
 

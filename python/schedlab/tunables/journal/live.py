@@ -29,8 +29,23 @@ from schedlab.tunables.setting import Setting, setting
 from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
 
-from .journal_file import FORMAT, Back, Done, JournalFile, Opened, Released, Write, namespace, start_of
-from .undo import Change, Histories, History, LeftAlone, Outcome, Slot, Verdict, judge, retire, undo
+from . import resources
+from .journal_file import (
+    FORMAT,
+    Back,
+    Done,
+    Gone,
+    JournalFile,
+    Made,
+    Opened,
+    Record,
+    Released,
+    Write,
+    namespace,
+    start_of,
+)
+from .resources import NotRemoved, Removed
+from .undo import Change, Histories, History, LeftAlone, Outcome, Slot, Verdict, is_open, judge, retire, undo
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
@@ -42,20 +57,21 @@ class _Step:
     name: str
     path: Path
     codec: str
+    original: str
     old: str
     new: str
 
 
 @dataclass
 class _Commit:
-    """The numbered writes of one move between states: those on record, and those that are done."""
+    """The numbered writes of one move between states: the recorded writes and the completed writes."""
 
     recorded: list[tuple[int, _Step]] = field(default_factory=list)
     made: list[tuple[int, _Step]] = field(default_factory=list)
 
 
 class Journal:
-    """Writes tunables for one run, and puts them back.
+    """Journal of one run: sets tunables and restores them, records other resources of the run and removes leftovers.
 
     A context manager: at the end of the block, whichever way it ends, everything is undone and the file removed. One
     thread may use it, for one `System`.
@@ -72,6 +88,7 @@ class Journal:
         self._system = system
         self._file: JournalFile | None = None
         self._histories = Histories()
+        self._resources: list[Record] = []
         self._writes = 0
         self._debugfs = ExitStack()
         self._pid = os.getpid()
@@ -132,22 +149,39 @@ class Journal:
         if os.getpid() != self._pid:
             return []  # a forked child: the values are its parent's to undo
         with deferred_signals():
-            outcomes = self.restore()
+            outcomes = [*self.restore(), *(self._removed(resource) for resource in resources.left(self._resources))]
             file, self._file = self._file, None
             if file is not None:
+                if not is_open(outcomes):
+                    with suppress(OSError):
+                        file.append([], durable=False, closed=True)
                 retire(file.path, [*outcomes, *self.left_alone])
                 file.close()
             self._debugfs.close()
             atexit.unregister(self._at_exit)
         return outcomes
 
-    def abandon(self) -> None:
-        """End without undoing, as after a SIGKILL: the next `recover` undoes the changes. For tests."""
-        if self._file is not None:
-            self._file.close()
-        self._file = None
-        self._histories = Histories()
-        atexit.unregister(self._at_exit)
+    def made(self, what: str, name: str) -> None:
+        """Record, on disk, that the run is about to make a resource (see `resources`); JournalError.
+
+        `close` removes it, unless `gone` says that it is removed. After a kill, the next `recover` does.
+        """
+        file, record = self._created_file(), Made(what, name)
+        try:
+            file.append([record], durable=True)
+        except OSError as error:
+            raise JournalError(f"cannot write {file.path}: {error.strerror}; nothing was made") from error
+        self._resources.append(record)
+
+    def gone(self, what: str, name: str) -> None:
+        """Record that the run has removed the resource."""
+        self._note(Gone(what, name))
+
+    def _removed(self, resource: Made) -> Removed | NotRemoved:
+        outcome = resources.remove(resource)
+        if isinstance(outcome, Removed):
+            self.gone(resource.what, resource.name)
+        return outcome
 
     # -- moving from one state to another ------------------------------------------------------------------
 
@@ -188,7 +222,9 @@ class Journal:
                 slots.add(slot)
                 self._check_untouched(goal.name, slot, current)
                 if current != goal.text:
-                    steps.append(_Step(goal.name, path, here.place.codec, current, goal.text))
+                    history = self._histories.get(slot)
+                    original = current if history is None else history.original
+                    steps.append(_Step(goal.name, path, here.place.codec, original, current, goal.text))
         return steps, later, slots
 
     def _resolve(self, goal: Setting) -> Resolution:
@@ -215,7 +251,8 @@ class Journal:
                 raise WriteFailed(history.name, history.path, history.original, error) from error
             verdict = judge(history, current)
             if verdict is Verdict.PUT_BACK and current is not None:
-                steps.append(_Step(history.name, history.path, history.codec, current, history.original))
+                original = history.original
+                steps.append(_Step(history.name, history.path, history.codec, original, current, original))
             elif verdict is Verdict.FOREIGN:
                 reason = f"somebody else changed it from {history.ours}"
                 self.left_alone.append(LeftAlone(history.name, history.path, history.original, current, reason))
@@ -231,7 +268,7 @@ class Journal:
         file = self._created_file()
         numbered = [(self._writes + i, step) for i, step in enumerate(steps, 1)]
         now = time.time()
-        records = [Write(n, s.name, str(s.path), s.codec, s.old, s.new, now) for n, s in numbered]
+        records = [Write(n, s.name, str(s.path), s.codec, s.original, s.old, s.new, now) for n, s in numbered]
         try:
             file.append(list(records), durable=True)
         except OSError as error:
@@ -286,12 +323,15 @@ class Journal:
                 continue
             self._note(Back((number,)))
 
-    def _note(self, record: Done | Back | Released) -> None:
+    def _note(self, record: Done | Back | Released | Gone) -> None:
         """Append without fsync: should the record be lost, reading the kernel file gives the same information."""
         if self._file is not None:
             with suppress(OSError):
                 self._file.append([record], durable=False)
-        self._histories.add(record)
+        if isinstance(record, Gone):
+            self._resources.append(record)
+        else:
+            self._histories.add(record)
 
     def _release(self, history: History, how: Literal["restored", "left"]) -> None:
         self._note(Released((history.last.n,), how))

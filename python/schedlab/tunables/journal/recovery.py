@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from schedlab.locks import is_locked, locked
+from schedlab.files.locks import is_locked, locked
 from schedlab.tunables import mounts
 from schedlab.tunables.codecs import codec
-from schedlab.tunables.errors import JournalDamaged
+from schedlab.tunables.errors import JournalDamaged, JournalUnreadable
 from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
 
-from . import journal_file
-from .journal_file import Opened, Released, namespace, read, start_of
-from .undo import Failed, Histories, History, LeftAlone, Outcome, Restored, retire, undo
-
-
-def default_journal_dir(uid: int | None = None) -> Path:
-    """The folder of journals: /var/lib/schedlab/journal for root, else a folder below $XDG_STATE_HOME."""
-    if (os.geteuid() if uid is None else uid) == 0:
-        return Path("/var/lib/schedlab/journal")
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-    return Path(state) / "schedlab/journal"
+from . import journal_file, resources
+from .journal_file import Gone, Made, Opened, Released, namespace, start_of
+from .resources import Removed
+from .undo import Damaged, Failed, Histories, History, LeftAlone, Outcome, Restored, retire, undo
 
 
 @dataclass(frozen=True)
 class PendingJournal:
-    """A journal in the folder. `live` while its run keeps it locked; `damaged` is why it cannot be read.
+    """A journal in the folder. `live` while its run keeps it locked; `fault` is the damage, if any.
 
-    `opened` is its first record (None when damaged or empty), `histories` the values that it is responsible for.
+    `opened` is its first record (None when that cannot be read), `histories` the values that it is responsible for, and
+    `made` what else is to be removed, last first.
     """
 
     path: Path
-    opened: Opened | None
-    histories: tuple[History, ...]
     live: bool
-    damaged: JournalDamaged | None = None
+    opened: Opened | None = None
+    histories: tuple[History, ...] = ()
+    made: tuple[Made, ...] = ()
+    fault: JournalDamaged | JournalUnreadable | None = None
 
     @property
     def run_id(self) -> str:
@@ -48,7 +42,7 @@ class PendingJournal:
 
 
 def pending(directory: Path) -> list[PendingJournal]:
-    """Return every journal in the folder, damaged ones too, oldest first; an empty list when there is no folder."""
+    """Return every journal in the folder, also damaged journals, oldest first; an empty list without the folder."""
     try:
         paths = [path for path in directory.iterdir() if path.suffix == journal_file.SUFFIX]
     except (FileNotFoundError, PermissionError, NotADirectoryError):
@@ -60,9 +54,12 @@ def pending(directory: Path) -> list[PendingJournal]:
 def recover(directory: Path, system: System) -> list[Outcome]:
     """Undo what dead runs left behind. Every start calls it before it reads or writes anything else.
 
-    Out: the outcome of each value; a damaged journal is a Failed, and stays unchanged. Three things are left alone:
-    journals of live runs, journals of other machines that share the folder, and values of an earlier boot, which the
-    reboot has undone. A debugfs that a killed run mounted is unmounted. Cheap when there is nothing to do.
+    Out: the outcome of each value and of each resource that the run had made. A damaged journal is kept in `damaged/`
+    once everything that can be read in it is undone; a journal that cannot be read is a Failed, and stays.
+
+    Three things are left alone: journals of live runs, journals of other machines that share the folder, and values of
+    an earlier boot, which the reboot has undone. A debugfs that a killed run mounted is unmounted. Cheap when there is
+    nothing to do.
     """
     outcomes: list[Outcome] = []
     if any(not journal.live for journal in pending(directory)):
@@ -86,42 +83,55 @@ def is_foreign(journal: PendingJournal, system: System) -> bool:
 
 
 def _read(path: Path) -> PendingJournal | None:
+    locked_now = False
     try:
-        records = read(path)
-    except JournalDamaged as damage:
-        return PendingJournal(path, None, (), live=is_locked(path), damaged=damage)
+        # The lock is tested first: the file of a dead run does not change any more.
+        locked_now = is_locked(path)
+        contents = journal_file.read(path)
     except FileNotFoundError:
         return None  # its run has just ended
-    opened = records[0] if records and isinstance(records[0], Opened) else None
-    return PendingJournal(path, opened, tuple(Histories(records).all()), live=_is_live(path, opened))
+    except OSError as error:
+        return PendingJournal(path, live=False, fault=JournalUnreadable(path, f"cannot be opened: {error.strerror}"))
+    except JournalUnreadable as fault:
+        return PendingJournal(path, locked_now, fault=fault)
+    live = locked_now and _is_alive(contents.opened)
+    return PendingJournal(
+        path,
+        live,
+        contents.opened,
+        tuple(Histories(contents.records).all()),
+        tuple(resources.left(contents.records)),
+        None if live else contents.damage,
+    )
 
 
-def _is_live(path: Path, opened: Opened | None) -> bool:
-    """Whether the file is locked and the run's process exists. A child that outlived the run may keep the lock."""
-    if not is_locked(path):
-        return False
+def _is_alive(opened: Opened | None) -> bool:
+    """Whether the run's process exists. A child that outlived the run may keep the lock."""
     if opened is None or opened.pid_namespace != namespace():
         return True
     return start_of(opened.pid) == opened.pid_start
 
 
 def _recover_one(journal: PendingJournal, system: System) -> list[Outcome]:
-    if journal.damaged is not None:
-        return [Failed(journal.run_id, journal.path, "its original values", str(journal.damaged))]
+    if isinstance(journal.fault, JournalUnreadable):
+        return [Failed(journal.run_id, journal.path, "its original values", str(journal.fault))]
     if is_foreign(journal, system):
         return []
-    opened = journal.opened
-    if opened is None:
-        journal_file.remove(journal.path)
-        return []
-    target = system if opened.root == str(system.root) else System(root=Path(opened.root), uid=system.uid)
-    histories = list(journal.histories)
-    if target.boot_id and opened.boot_id != target.boot_id:
-        outcomes = _after_reboot(histories, target)
-    else:
-        outcomes = _undo(journal.path, histories, target)
-    retire(journal.path, outcomes)
-    return outcomes
+    opened, histories = journal.opened, list(journal.histories)
+    is_ours = opened is None or opened.root == str(system.root)
+    target = system if opened is None or is_ours else System(root=Path(opened.root), uid=system.uid)
+    booted_since = bool(opened and target.boot_id and opened.boot_id != target.boot_id)
+    outcomes = _after_reboot(histories, target) if booted_since else _undo(journal.path, histories, target)
+    for resource in journal.made:
+        outcome = resources.remove(resource)
+        if not isinstance(outcome, Removed) or outcome.was_there:
+            outcomes.append(outcome)
+        if isinstance(outcome, Removed):
+            journal_file.append_to_dead(journal.path, Gone(resource.what, resource.name))
+    # A power cut tears the last line of a journal, and a reboot undoes the change that the line announced.
+    damage = None if booted_since else journal.fault
+    kept = retire(journal.path, outcomes, damaged=damage is not None)
+    return [*outcomes, Damaged(kept, f"line {damage.line}: {damage.why}")] if damage else outcomes
 
 
 def _undo(path: Path, histories: list[History], system: System) -> list[Outcome]:

@@ -8,7 +8,9 @@ from pathlib import Path
 from schedlab.tunables import mounts
 from schedlab.tunables.codecs import codec
 
+from .journal_file import Made
 from .recovery import PendingJournal, pending
+from .resources import SEGMENT
 from .undo import History
 
 # The functions `read_*` print the current value of a file as `encode` of the codec of that name writes it.
@@ -75,17 +77,16 @@ def undo_script(directory: Path) -> str:
 
 def _section(journal: PendingJournal) -> str:
     title = _comment(f"run {journal.run_id}, journal {journal.path}")
-    if journal.damaged is not None:
-        return "\n".join(["", title, _comment(f"NOT undone: {journal.damaged}"), "status=1"])
+    fault = [_comment(f"NOT undone completely: {journal.fault}"), "status=1"] if journal.fault else []
     if journal.live:
         return "\n".join(["", title, _comment("still running: it puts its values back itself")])
     lines = [_line(history) for history in reversed(journal.histories)]
     opened = journal.opened
-    if opened is not None and opened.boot_id and opened.root == "/":
+    if lines and opened is not None and opened.boot_id and opened.root == "/":
         test = f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {shlex.quote(opened.boot_id)} ]'
         otherwise = "    echo 'booted since: the kernel forgot that run'"
         lines = [f"if {test}; then", *(f"    {line}" for line in lines), "else", otherwise, "fi"]
-    return "\n".join(["", title, *lines])
+    return "\n".join(["", title, *fault, *lines, *map(_removal, journal.made)])
 
 
 def _line(history: History) -> str:
@@ -95,6 +96,13 @@ def _line(history: History) -> str:
     ours = sorted(format_.encode(value) for value in history.possible) if format_.steady else ["any"]
     words = [reader, str(history.path), format_.encode(history.original), *ours]
     return "put_back " + " ".join(shlex.quote(word) for word in words)
+
+
+def _removal(resource: Made) -> str:
+    if resource.what == SEGMENT:
+        return f"ipcrm --shmem-key {int(resource.name) & 0xFFFFFFFF:#x} 2>/dev/null"
+    folder = shlex.quote(resource.name)
+    return f"if [ -d {folder} ] && [ ! -L {folder} ] && [ -O {folder} ]; then rm -rf {folder}; fi"
 
 
 def _mount_lines() -> str:

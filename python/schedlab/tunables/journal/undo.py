@@ -18,6 +18,7 @@ from schedlab.tunables.mounts import DEBUGFS
 
 from . import journal_file
 from .journal_file import Back, Done, Record, Released, Write
+from .resources import NotRemoved, Removed
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,21 @@ class Failed:
         return f"{self.name}: could not put {self.original} back in {self.path}: {self.reason}"
 
 
-Outcome = Restored | LeftAlone | Failed
+@dataclass(frozen=True)
+class Damaged:
+    """A damaged journal, kept at `path`. The values that can be read have outcomes of their own."""
+
+    path: Path
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"a journal was damaged ({self.why}); what can be read in it is undone, other values may still be changed. "
+            f"It is kept as {self.path}: read it, or reboot, which undoes every change"
+        )
+
+
+Outcome = Restored | LeftAlone | Failed | Damaged | Removed | NotRemoved
 
 Slot = tuple[str, str]
 """A value's address: path and codec. Features share a path, and the codec names the feature."""
@@ -107,7 +122,7 @@ class History:
 
 
 class Verdict(Enum):
-    """What to do with a value at the end."""
+    """Treatment of a value at the end of a run."""
 
     IN_PLACE = "the original is in place"
     PUT_BACK = "the run wrote the value, and the original is put back"
@@ -130,7 +145,7 @@ class Histories:
                 slot = (record.path, record.codec)
                 self._slot_of[record.n] = slot
                 before = self._by_slot.get(slot)
-                original = record.old if before is None else before.original
+                original = record.original if before is None else before.original
                 self._by_slot[slot] = History(record.name, Path(record.path), record.codec, original, record)
             case Done(numbers):
                 for history in self._latest(numbers):
@@ -226,14 +241,22 @@ def _undo_one(history: History, files: Files) -> Outcome:
     return Restored(name, path, original, wrote=True)
 
 
-def retire(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """Remove the journal after an undo with these outcomes.
+def is_open(outcomes: Sequence[Outcome]) -> bool:
+    """Whether something is left to undo."""
+    return any(isinstance(outcome, Failed | NotRemoved) for outcome in outcomes)
 
-    It stays while a value could not be put back, and moves to `left-alone/` when somebody else changed a value.
+
+def retire(path: Path, outcomes: Sequence[Outcome], *, damaged: bool = False) -> Path:
+    """Remove the journal after an undo with these outcomes, and return where it is or was.
+
+    It stays while something is left to undo. It moves to `damaged/` when it is damaged, else to `left-alone/` when
+    somebody else changed a value.
     """
-    if any(isinstance(outcome, Failed) for outcome in outcomes):
-        return
+    if is_open(outcomes):
+        return path
+    if damaged:
+        return journal_file.set_aside(path, "damaged")
     if any(isinstance(outcome, LeftAlone) for outcome in outcomes):
-        journal_file.set_aside(path)
-    else:
-        journal_file.remove(path)
+        return journal_file.set_aside(path, "left-alone")
+    journal_file.remove(path)
+    return path

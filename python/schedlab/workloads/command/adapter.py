@@ -1,4 +1,4 @@
-"""Any command line, timed as ``perf stat --null`` and ``time`` do."""
+"""Elapsed and CPU time of any command line, measured as by ``perf stat --null`` and ``time``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
-from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.tools import SCHEDLOAD
 
 METRICS = (
@@ -30,7 +30,7 @@ def times(output: Output) -> list[Metric]:
 
 
 class RunParameters(Parameters):
-    """``run`` is split as a shell splits words, but no shell runs it: write ``sh -c '…'`` for one."""
+    """A command line. ``run`` is split into words as by a shell; to run it in a shell, write ``sh -c '…'``."""
 
     run: Annotated[str, Field(min_length=1)]
 
@@ -62,7 +62,7 @@ class CommandLine(Adapter[CommandParameters]):
         return Command(tuple(shlex.split(parameters.run)))
 
     def parse(self, parameters: CommandParameters, output: Output) -> list[Metric]:
-        """The launcher's times; the output of the command is ignored."""
+        """Return the launcher's times. The output of the command is ignored."""
         return times(output)
 
     def good_exit(self, parameters: CommandParameters) -> int:

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from schedlab.results.metrics import Metric
 from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place, Tool
 from schedlab.workloads.cyclictest.log import METRICS, figures
-from schedlab.workloads.metrics import Metric
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("cyclictest", "rt-tests")

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from statistics import fmean
 
+from schedlab.results.metrics import MetricSpec, NotUnderstood
 from schedlab.workloads.json_logs import Object, inner, load, number
-from schedlab.workloads.metrics import MetricSpec, NotUnderstood
-from schedlab.workloads.reading import WHOLE, Log, Parameters, Reader, Reading, Samples, named, sections, single_run
+from schedlab.workloads.log_reader import WHOLE, Log, Parameters, Reader, Reading, Samples, named, sections, single_run
 
 METRICS = (
     MetricSpec("latency-p99", "us", "lower"),

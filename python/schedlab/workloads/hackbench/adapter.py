@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.workloads import native
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place, Tool
 from schedlab.workloads.hackbench.log import TIME, TIME_LINE
-from schedlab.workloads.metrics import Metric, NotUnderstood
 from schedlab.workloads.native import NativeParameters
 from schedlab.workloads.tools import need
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from schedlab.units import counted
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import WHOLE, Log, Parameters, Reader, Reading, Samples
+from schedlab.notation.units import counted
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import WHOLE, Log, Parameters, Reader, Reading, Samples
 
 TIME = MetricSpec("time", "s", "lower")
 TIME_LINE = re.compile(r"^Time:[ \t]*([0-9]{1,12}(?:\.[0-9]{1,9})?)[ \t]*$", re.MULTILINE)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from schedlab.workloads.hackbench.log import TIME
+from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
-from schedlab.workloads.reading import floats
 
 _SECONDS = re.compile(r"^\s*(?:Total time|Time):\s+(\d+(?:\.\d+)?)(?:\s+\[sec\])?\s*?$", re.M)
 _END = re.compile(r"(?:\[sec\]|Time: \d+\.\d{3})\Z")

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schedlab.results import Cell, Table, TableRow
-from schedlab.units import counted
+from schedlab.notation.units import counted
+from schedlab.results.imported import Cell, Table, TableRow
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, items, load, number, numbers, objects_of, parameter
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import Log, Parameters, Reader, Reading, Samples
+from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples
 
 _TIME = MetricSpec("time", "s", "lower")
 _MEANS = {
@@ -28,7 +28,7 @@ _VALUE = re.compile(r"\d{1,15}(?:\.\d{1,25})?(?:e-?\d{1,3})?")
 
 @dataclass(frozen=True)
 class _Result:
-    """Result of one command: its name among the others, its parameters, and hyperfine's object."""
+    """Result of one command: its unique name, its parameters, and hyperfine's object."""
 
     name: str
     parameters: Parameters
@@ -59,7 +59,7 @@ def _read(log: Log) -> Reading:
         if not times and mean is None:
             raise log.problem(f"{result.name!r} has no times", 1)
         if not times:
-            notes.append(f"{log.name}: {result.name!r} has no single times; its mean is taken as one sample")
+            notes.append(f"{log.name}: {result.name!r} has no times of single runs; its mean becomes one sample")
         failed = sum(1 for code in items(result.content.get("exit_codes")) if code != 0)
         if failed:
             notes.append(f"{log.name}: {counted(failed, 'run')} of {result.name!r} failed; their times are kept")

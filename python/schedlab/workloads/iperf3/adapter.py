@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place, Server, Tool
 from schedlab.workloads.iperf3.log import rates
 from schedlab.workloads.loopback import StreamParameters
-from schedlab.workloads.metrics import RECEIVED, SENT, Metric, NotUnderstood
+from schedlab.workloads.network_metrics import RECEIVED, SENT
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("iperf3", "iperf3")

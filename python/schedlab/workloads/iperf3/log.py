@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from schedlab.results.metrics import MetricSpec, NotUnderstood
 from schedlab.workloads.json_logs import Object, inner, load_all, number, objects_of, parameter
-from schedlab.workloads.metrics import RECEIVED, SENT, MetricSpec, NotUnderstood
-from schedlab.workloads.reading import Log, Parameters, Reader, Reading, Samples, single_run
+from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, single_run
+from schedlab.workloads.network_metrics import RECEIVED, SENT
 
 _MBIT = 1e6
 """Bits in a megabit, as iperf3 counts."""

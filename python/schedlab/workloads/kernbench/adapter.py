@@ -11,18 +11,18 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schedlab.errors import TrialFailure
+from schedlab.results.metrics import Metric
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
 from schedlab.workloads.command.adapter import METRICS, times
 from schedlab.workloads.kernbench import source
 from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, LIBSSL, MAKE, Build
-from schedlab.workloads.metrics import Metric
 
 _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, "allmodconfig": 16_000.0}
 """Approximate CPU seconds of a whole build of Linux 6.1 on a 3 GHz core."""
 
 
 class KernbenchParameters(Parameters):
-    """``target`` is a target of make: ``vmlinux``, ``bzImage``, or a folder such as ``kernel/sched/``."""
+    """Parameters. ``target`` is a target of make: ``vmlinux``, ``bzImage``, or a folder such as ``kernel/sched/``."""
 
     jobs_per_cpu: Annotated[int, Field(ge=1, le=1024, description="-j is this times the CPUs of this process")] = 2
     config: Literal["tinyconfig", "allnoconfig", "defconfig", "allmodconfig"] = "tinyconfig"

@@ -52,7 +52,7 @@ class Build:
 
     @contextmanager
     def ready(self, jobs: int) -> Iterator[None]:
-        """Unpack and configure the source and make the build's own programs; CannotRunHere says what failed."""
+        """Unpack and configure the source and make the build programs; CannotRunHere names the step that failed."""
         if self._out.is_symlink():
             yield
             return

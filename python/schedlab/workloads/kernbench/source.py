@@ -8,8 +8,8 @@ import shutil
 from glob import glob
 from pathlib import Path
 
-from schedlab.cache import made_once
 from schedlab.errors import CannotRunHere
+from schedlab.files.cache import made_once
 from schedlab.workloads.tools import error_of
 
 TARBALLS = "/usr/src/linux-source-*.tar.*"

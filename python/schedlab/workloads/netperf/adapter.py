@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 
+from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, P, Place, Server, Tool
 from schedlab.workloads.loopback import PingParameters, StreamParameters
-from schedlab.workloads.metrics import RECEIVED, SENT, TRANSACTIONS, Metric, NotUnderstood
 from schedlab.workloads.netperf.omni import KEY_LINE, LATENCY, LATENCY_P50, LATENCY_P99
+from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
 from schedlab.workloads.tools import need
 
 _SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' do without"

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schedlab.workloads.metrics import RECEIVED, SENT, MetricSpec
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples, sections
 from schedlab.workloads.netperf import omni
 from schedlab.workloads.netperf.omni import UNIT, metric_of
-from schedlab.workloads.reading import NUMBER, Log, Reader, Reading, Samples, sections
+from schedlab.workloads.network_metrics import RECEIVED, SENT
 
 _TITLE = re.compile(
     r"^(?:MIGRATED )?((?:(?:TCP|UDP|SCTP|STREAM|DG|UNIX|DCCP)\S* )[\w/ ]+?|OMNI \S+) TEST(?: (?:from|to|:) .*)?$",
@@ -33,7 +34,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Test:
-    """Output of one test; without a title, the whole log. ``line`` is that of the title."""
+    """Output of one test, or the whole log if it has no title. ``line`` is the line of the title."""
 
     title: str
     text: str
@@ -87,7 +88,7 @@ def _read(log: Log) -> Reading:
             samples.append(Samples(workload, spec, results[0].parameters, values))
     has_rates = any(part.metric.unit == "Mbit/s" for part in samples)
     if has_rates and not _TITLE.search(log.text) and not omni.is_omni(log.text):
-        notes.append(f"{log.name}: without headings netperf prints no units: rates are taken as 10^6bits/s")
+        notes.append(f"{log.name}: the headings with the units are missing: rates are assumed to be in 10^6bits/s")
     return Reading(samples, notes=notes)
 
 

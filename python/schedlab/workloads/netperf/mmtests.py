@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from schedlab.workloads.metrics import RECEIVED, SENT, TRANSACTIONS, MetricSpec
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
-from schedlab.workloads.reading import floats
+from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
 
 _THROUGHPUT = MetricSpec("throughput", "Mbit/s", "higher")
 _DECIMALS = 2

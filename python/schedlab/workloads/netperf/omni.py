@@ -6,11 +6,12 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 
-from schedlab.workloads.metrics import RECEIVED, SENT, TRANSACTIONS, MetricSpec
-from schedlab.workloads.reading import NUMBER, Log, Samples
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, Log, Samples
+from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
 
 KEY_LINE = re.compile(r"^([A-Z0-9_]+)=(.*)$", re.MULTILINE)
-"""A line of ``-k``."""
+"""Pattern of a line of the output of ``-k``."""
 UNIT = r"10\^[369]bits/s(?:ec)?|[KMG]?Bytes/s(?:ec)?|Trans/s|per sec"
 """Units of throughput (``-f`` in netperf's manual): bits by powers of ten, bytes by powers of two."""
 
@@ -95,7 +96,7 @@ def read(log: Log, workload: str, text: str, line: int) -> Iterator[Samples]:
 
 
 def _names(text: str, least: int) -> str:
-    """Return the first line with at least ``least`` known column names; empty where there is none."""
+    """Return the first line with at least ``least`` known column names; empty if no line has that many."""
     for line in text.split("\n"):
         if sum(name.strip() in _KEYS for name in line.split(",")) >= least:
             return line
@@ -121,6 +122,6 @@ def _samples(workload: str, values: Mapping[str, str]) -> Iterator[Samples]:
         # The bytes a second of a request/response test follow from its transactions.
         specs = {key: spec for key, spec in specs.items() if not key.endswith(("SEND_THROUGHPUT", "RECV_THROUGHPUT"))}
     for key, spec in specs.items():
-        # netperf prints -1 for what it did not measure.
+        # netperf prints -1 for values that it did not measure.
         if re.fullmatch(NUMBER, values.get(key, "")):
             yield Samples(workload, spec, parameters, (float(values[key]),))

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
+from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, P, Parameters, Place, Tool
-from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.perf_bench.log import LATENCY, PER_OP_LINE, TIME, TOTAL_LINE
 from schedlab.workloads.tools import need
 

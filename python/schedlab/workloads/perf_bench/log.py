@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, sections
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, sections
 
 TIME = MetricSpec("time", "s", "lower")
 LATENCY = MetricSpec("latency", "us/op", "lower")
@@ -46,7 +46,7 @@ _RUN_SPEC = MetricSpec("latency", "ms", "lower")
 
 @dataclass(frozen=True)
 class _Section:
-    """Output of one benchmark; ``line`` is that of its heading."""
+    """Output of one benchmark; ``line`` is the line of its heading."""
 
     name: str
     text: str

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
 from schedlab.workloads.perf_bench.log import LATENCY
-from schedlab.workloads.reading import floats
 
 _PER_OP = re.compile(r"^\s*(\d+(?:\.\d+)?)\s+usecs/op\s*?$", re.M)
 _END = re.compile(r"(?:usecs/op|ops/sec)\Z")
@@ -17,7 +17,7 @@ _LOOP_END = re.compile(r"usecs/loop\.?\Z")
 
 
 def read_perfpipe(folder: Path) -> list[Row]:
-    """Return microseconds an operation, one row."""
+    """Return one row of samples, in microseconds per operation."""
     values: list[str] = []
     files = [path for _, path in logs_named(folder, r"benchlog-[^-]+-[^-]+(?:-\d+)?|pipe-\d+\.log")]
     for path in files:
@@ -26,7 +26,10 @@ def read_perfpipe(folder: Path) -> list[Row]:
 
 
 def read_pipetest(folder: Path) -> list[Row]:
-    """Return microseconds a loop as measured, one row; MMTests rounded to half microseconds from 2016-09 on."""
+    """Return one row of samples, in unrounded microseconds per loop.
+
+    MMTests has rounded these values to half microseconds since 2016-09.
+    """
     rows = []
     for _, path in logs_named(folder, r"pipetest\.log"):
         values = open_log(path, "pipetest log", _LOOP_END).each_line(_PER_LOOP, "“MICROSECONDS usecs/loop”")

@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place
 from schedlab.workloads.command.adapter import RunParameters
-from schedlab.workloads.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, messaging_parameters
 from schedlab.workloads.perf_stat.log import count_of
 from schedlab.workloads.tools import find, need

@@ -18,11 +18,11 @@ from itertools import islice
 from math import isnan
 from typing import Any
 
-from schedlab.results import Cell, Spread, Table, TableRow
-from schedlab.units import counted
+from schedlab.notation.units import counted
+from schedlab.results.imported import Cell, Spread, Table, TableRow
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import number
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import NUMBER, Log, Parameters, Reader, Reading, Samples
+from schedlab.workloads.log_reader import NUMBER, Log, Parameters, Reader, Reading, Samples
 
 _WORKLOAD = "perf-stat"
 """perf prints no command beside these values."""
@@ -197,7 +197,7 @@ def _place(fields: dict[str, Any]) -> str:
 def _reading(log: Log, counts: Sequence[_At], derived: int) -> Reading:
     """Return samples of every event, one an interval or a run; for repeated runs, a table of their means.
 
-    ``derived`` is the number of lines with nothing but a figure that follows from counts.
+    ``derived`` is the number of lines that contain only a figure derived from counts.
     """
     if not counts:
         raise log.problem("contains no event of perf stat", 1)

@@ -13,9 +13,9 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from schedlab.errors import TrialFailure
-from schedlab.units import parse_share
+from schedlab.notation.units import parse_share
+from schedlab.results.metrics import Metric
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
-from schedlab.workloads.metrics import Metric
 from schedlab.workloads.pgbench.log import METRICS, PROGRESS_LINE, figures
 from schedlab.workloads.pgbench.postgres import (
     DATABASE,
@@ -36,7 +36,7 @@ Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, le=0.8)]
 
 
 class PgbenchParameters(Parameters):
-    """The size of the database is pgbench's ``scale``, or a share of this machine's memory (default 5 %)."""
+    """Parameters. The database's size is pgbench's ``scale`` or a share of this machine's memory (default 5 %)."""
 
     mode: Annotated[Literal["ro", "rw"], Field(description="ro: select-only, rw: TPC-B-like")] = "ro"
     clients: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -66,7 +66,7 @@ class PgbenchParameters(Parameters):
 
 
 class Pgbench(Adapter[PgbenchParameters]):
-    """Each trial starts its own server, so that the server runs under the variant; the tables are in memory before."""
+    """pgbench with a server per trial, so that the server runs under the variant. The tables are in memory before."""
 
     name = "pgbench"
     summary = "pgbench of PostgreSQL on a private cluster: transactions/s, read-only or TPC-B-like"
@@ -94,7 +94,7 @@ class Pgbench(Adapter[PgbenchParameters]):
                 raise TrialFailure(f"the loaded database could not be copied: {error}") from error
 
     def command(self, parameters: PgbenchParameters, place: Place) -> Command:
-        """``pgbench`` beside a server, which is ready when its tables are in memory."""
+        """Return the ``pgbench`` command and its server, which is ready when the tables are in memory."""
         cluster = parameters.cluster(place)
         data = cluster.pristine if parameters.mode == "ro" else cluster.copy
         server = Server(("exec", *cluster.server(data, parameters.clients)), f"exec:{shlex.join(cluster.warm())}")
@@ -132,7 +132,7 @@ class Pgbench(Adapter[PgbenchParameters]):
         if room < wanted:
             return [
                 f"a database of scale {parameters.units} needs {wanted / (1 << 30):.1f} GiB in /dev/shm or "
-                f"{disk_folder()}, there are {room / (1 << 30):.1f}: make room or take a smaller scale"
+                f"{disk_folder()}, which have {room / (1 << 30):.1f} GiB: free space, or set a smaller scale"
             ]
         return []
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from schedlab.workloads.metrics import MetricSpec, NotUnderstood
+from schedlab.results.metrics import MetricSpec, NotUnderstood
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, named, single_run
 from schedlab.workloads.pgbench import transactions
 from schedlab.workloads.pgbench.transactions import LATENCY, TPS
-from schedlab.workloads.reading import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, named, single_run
 
 METRICS = (TPS, LATENCY, MetricSpec("latency-stddev", "us", "lower", judged=False))
 _INTERIM = MetricSpec("tps-interim", "transactions/s", "higher")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, gnu_time_rows, logs_named, open_log
 from schedlab.workloads.pgbench.transactions import TPS
-from schedlab.workloads.reading import floats
 
 _SECOND = re.compile(r"^(\d{9,}[ \t]+\d+)(?:[ \t]+[\d.]+)+\s*?$", re.M)
 _SUMMARY = re.compile(r"^tps = (\d+\.\d+)(?= \()", re.M)

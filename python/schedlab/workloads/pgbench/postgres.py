@@ -11,7 +11,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere
-from schedlab.workloads.base import Place, Tool
+from schedlab.files import scratch
+from schedlab.workloads import launcher
+from schedlab.workloads.base import Command, Place, Tool
 from schedlab.workloads.tools import error_of, find, need
 
 POSTGRES = Tool("postgres", "postgresql", ("/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres"))
@@ -38,7 +39,10 @@ PORT = 5432
 ENVIRONMENT = {"PGOPTIONS": "", "PGAPPNAME": ""}
 """Environment of the clients: overrides settings of the user that command lines do not override."""
 
-_START_SECONDS = 60.0
+_START_SECONDS, _STOP_SECONDS = 60.0, 60.0
+
+_LOAD_SECONDS = 86_400.0
+"""Limit of each step of loading; the largest scale takes hours."""
 
 _UNSAFE = {"fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": 0}
 """Settings while loading: lost data can be loaded again, and no gigabytes of log remain to be copied."""
@@ -84,8 +88,10 @@ class Cluster:
 
     def refresh(self) -> None:
         """Copy the pristine data again; OSError or CalledProcessError when that fails."""
+        self._remove_segment(self.copy)
         shutil.rmtree(self.copy, ignore_errors=True)
         subprocess.run(["cp", "-a", str(self.pristine), str(self.copy)], check=True, capture_output=True)
+        self.place.register.made("segment", _segment_key(self.copy))
 
     def server(self, data: Path, clients: int, *, durable: bool = True) -> list[str]:
         """Return the command line of a server in the foreground."""
@@ -116,24 +122,25 @@ class Cluster:
 
     @contextmanager
     def loaded(self) -> Iterator[None]:
-        """Run initdb, load and vacuum; delete the cluster at the exit. CannotRunHere says what failed."""
+        """Run initdb, load and vacuum; delete the cluster at the exit. CannotRunHere names the step that failed."""
         if self.sockets.is_dir():
             yield
             return
         needed_bytes = 2 * self.scale * SCALE_BYTES + SPARE_BYTES
         within = self.place.scratch if shutil.disk_usage(self.place.scratch).free > needed_bytes else disk_folder()
-        with tempfile.TemporaryDirectory(prefix="schedlab-pg-", dir=within) as folder:
+        with scratch.folder(self.place.register, within, "schedlab-pg-") as folder:
             # The server's user must be able to reach its folders.
             for path in (self.place.scratch, folder):
-                os.chmod(path, 0o711)
-            self._make_folders(Path(folder) / "data", self.sockets)
+                path.chmod(0o711)
+            self._make_folders(folder / "data", self.sockets)
             (self.sockets / "cluster").symlink_to(folder)
+            self.place.register.made("segment", _segment_key(self.pristine))
             try:
                 self._load()
                 yield
             finally:
                 for data in (self.pristine, self.copy):
-                    _remove_segment(data)
+                    self._remove_segment(data)
                 shutil.rmtree(self.sockets, ignore_errors=True)
 
     def _make_folders(self, *folders: Path) -> None:
@@ -145,10 +152,51 @@ class Cluster:
     def _load(self) -> None:
         options = ["--auth=trust", f"--username={ROLE}", "--no-sync", "--encoding=UTF8", "--locale=C"]
         _run([*as_owner(), program("initdb"), *options, f"--pgdata={self.pristine}"])
-        with _running(self.server(self.pristine, 5, durable=False), self.client("pg_isready")):
+        with self._running():
             _run(self.client("createdb", DATABASE))
             _run(self.client("psql", f"--dbname={DATABASE}", "--command=CREATE EXTENSION pg_prewarm"))
             _run(self.client("pgbench", "--initialize", "--quiet", f"--scale={self.scale}", DATABASE))
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Run a server while loading. The launcher ends it if schedlab is killed."""
+        argv, log = self.server(self.pristine, 5, durable=False), self.sockets / "load.log"
+        with launcher.background(argv, self.sockets / "load.report", log, folder=Path("/")) as process:
+            try:
+                deadline = time.monotonic() + _START_SECONDS
+                while error_of(self.client("pg_isready"), ENVIRONMENT, cwd="/"):
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        raise CannotRunHere(
+                            f"the PostgreSQL server did not start: {log.read_text(errors='replace').strip()[-300:]}",
+                            where=shlex.join(argv),
+                        )
+                    time.sleep(0.05)
+                yield
+            finally:
+                # SIGINT stops a server as quickly as is possible without loss ("fast").
+                with suppress(OSError, IndexError, ValueError):
+                    os.kill(int(_postmaster(self.pristine)[0]), signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_STOP_SECONDS)
+
+    def _remove_segment(self, data: Path) -> None:
+        """Remove the System V shared memory of a killed server (postmaster.pid, line 7: key and number)."""
+        with suppress(OSError):
+            key = _segment_key(data)
+            with suppress(IndexError):
+                number = _postmaster(data)[6].split()[1]
+                subprocess.run(["ipcrm", "--shmem-id", number], capture_output=True, check=False)
+            self.place.register.gone("segment", key)
+
+
+def _postmaster(data: Path) -> list[str]:
+    """Return the lines of the server's lock file; OSError when no server runs or was killed."""
+    return (data / "postmaster.pid").read_text().splitlines()
+
+
+def _segment_key(data: Path) -> str:
+    """Return the key of the server's System V shared memory: the folder's inode (13 and later, sysv_shmem.c)."""
+    return str(data.stat().st_ino & 0xFFFFFFFF)
 
 
 def as_owner() -> list[str]:
@@ -167,41 +215,16 @@ def _owner() -> tuple[int, int]:
     raise CannotRunHere(
         "PostgreSQL does not run as root, and there is no user to run it as",
         where="pgbench",
-        todo="apt-get install postgresql makes a user 'postgres'",
+        todo="create it with 'apt-get install postgresql'",
     )
 
 
 def _run(argv: Sequence[str]) -> None:
-    if error := error_of(argv, ENVIRONMENT, cwd="/"):
+    """Run a program under the launcher, which ends it if schedlab is killed; CannotRunHere with its message."""
+    launched = launcher.run(Command(tuple(argv), environment=ENVIRONMENT, cwd=Path("/")), _LOAD_SECONDS)
+    if launched.status != 0:
         raise CannotRunHere(
-            f"{Path(argv[0]).name} failed: {error}",
+            f"{Path(argv[0]).name} failed: {launched.stderr.strip()[-300:] or f'status {launched.status}'}",
             where=shlex.join(argv),
-            todo="see its message; 'apt-get install --reinstall postgresql' if one of its files is missing",
+            todo="follow its message; if one of its files is missing, run 'apt-get install --reinstall postgresql'",
         )
-
-
-@contextmanager
-def _running(server: Sequence[str], is_ready: Sequence[str]) -> Iterator[None]:
-    """Run a server while loading; SIGINT stops it as quickly as is possible without loss ("fast")."""
-    with tempfile.TemporaryFile(mode="w+") as log, subprocess.Popen(
-        server, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=os.environ | ENVIRONMENT
-    ) as process:  # fmt: skip
-        try:
-            deadline = time.monotonic() + _START_SECONDS
-            while subprocess.run(is_ready, capture_output=True, check=False).returncode != 0:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    log.seek(0)
-                    raise CannotRunHere(
-                        f"the PostgreSQL server did not start: {log.read().strip()[-300:]}", where=shlex.join(server)
-                    )
-                time.sleep(0.05)
-            yield
-        finally:
-            process.send_signal(signal.SIGINT)
-
-
-def _remove_segment(data: Path) -> None:
-    """Remove the System V shared memory of a killed server (postmaster.pid, line 7: key and number)."""
-    with suppress(OSError, IndexError):
-        number = (data / "postmaster.pid").read_text().splitlines()[6].split()[1]
-        subprocess.run(["ipcrm", "--shmem-id", number], capture_output=True, check=False)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.units import counted
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import Log, Reader, Reading, Samples, floats
+from schedlab.notation.units import counted
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import Log, Reader, Reading, Samples, floats
 
 TPS = MetricSpec("tps", "transactions/s", "higher")
 LATENCY = MetricSpec("latency", "us", "lower", judged=False)
@@ -75,7 +75,7 @@ def _transactions(log: Log) -> Reading:
         samples.append(Samples("pgbench", TPS, {}, (len(transactions) / span,)))
         notes.append(
             f"{log.name}: tps is counted from the log, {len(transactions)} transactions in {span:.4g} s: too few where "
-            f"the log was sampled or is that of one thread"
+            f"the log was sampled or belongs to one thread of several"
         )
     return Reading(samples, notes=notes)
 

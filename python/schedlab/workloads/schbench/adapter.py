@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Tool
-from schedlab.workloads.metrics import Metric, NotUnderstood
 from schedlab.workloads.schbench.log import METRICS, figures
 from schedlab.workloads.tools import need
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import NUMBER, Log, Reader, Reading, Samples, named, single_run
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples, named, single_run
 
 METRICS = (
     MetricSpec("wakeup-p99", "us", "lower"),
@@ -33,7 +33,7 @@ _SIDE_BY_SIDE = re.compile(
 
 
 def figures(text: str) -> dict[str, float]:
-    """Return the values of the last report in ``text`` by metric (``wakeup-p99``); missing ones are left out."""
+    """Return the values of the last report in ``text`` by metric (``wakeup-p99``); missing metrics are left out."""
     values: dict[str, float] = {}
     for kind, block in _BLOCK.findall(text):
         for share, microseconds in _PERCENTILE.findall(block):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab.workloads.metrics import MetricSpec
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
-from schedlab.workloads.reading import floats
 
 _METRICS = {
     "Wakeup": MetricSpec("wakeup", "us", "lower"),

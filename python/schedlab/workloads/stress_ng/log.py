@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import NUMBER, WHOLE, Log, Reader, Reading, Samples
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples
 
 _PREFIX = r"^stress-ng: (?:[\d:.]+ )?(?:info|metrc): +\[\d+\] "
 _HEADER = re.compile(rf"{_PREFIX}stressor +bogo ops ", re.MULTILINE)

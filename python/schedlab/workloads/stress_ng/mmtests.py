@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
-from schedlab.workloads.reading import floats
 from schedlab.workloads.stress_ng.log import BOGO_OPS
 
 _METRICS = re.compile(

@@ -8,29 +8,29 @@ from typing import Annotated
 
 from pydantic import Field
 
+from schedlab.results.metrics import Metric
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
 from schedlab.workloads.loopback import inside, is_possible, network
-from schedlab.workloads.metrics import Metric
 from schedlab.workloads.tbench.log import METRICS, figures
 from schedlab.workloads.tools import need
 
 PORT = 7003
-"""Compiled into dbench 4 (``TCP_PORT`` in its ``tbench.h``); neither program has an option for it."""
+"""Port that is compiled into dbench 4 (``TCP_PORT`` in its ``tbench.h``); neither program has an option for it."""
 
 _CLIENT, _SERVER = Tool("tbench", "dbench"), Tool("tbench_srv", "dbench")
 _LOAD = Tool("client.txt", "dbench", ("/usr/share/dbench/client.txt",))
 
 
 class TbenchParameters(Parameters):
-    """``clients`` connections at once. The tool warms up for a fifth of ``duration`` (whole seconds) before it."""
+    """Parameters: ``clients`` simultaneous connections. The warm-up is a fifth of ``duration``, in whole seconds."""
 
     clients: Annotated[int, Field(ge=1, le=100_000)] = 1
     duration: Annotated[int, Field(ge=2, le=86_400, description="timed seconds, warm-up not counted")] = 10
 
 
 class Tbench(Adapter[TbenchParameters]):
-    """Server and clients run in a private network, so that the fixed port is always free."""
+    """tbench, whose server and clients run in a private network, so that the fixed port is always free."""
 
     name = "tbench"
     summary = "tbench of the dbench package: a file server's traffic over loopback TCP"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from schedlab.workloads.metrics import MetricSpec, NotUnderstood
-from schedlab.workloads.reading import NUMBER, WHOLE, Log, Reader, Reading, Samples, named, single_run
+from schedlab.results.metrics import MetricSpec, NotUnderstood
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples, named, single_run
 
 OPERATIONS = (
     "NTCreateX", "Close", "Rename", "Unlink", "Deltree", "Mkdir", "Qpathinfo", "Qfileinfo", "Qfsinfo", "Sfileinfo",

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from schedlab.workloads.metrics import MetricSpec
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
-from schedlab.workloads.reading import floats
 
 _LOADFILE = MetricSpec("loadfile", "ms", "lower")
 _THROUGHPUT = MetricSpec("throughput", "MB/s", "higher")
@@ -38,7 +38,7 @@ def read(folder: Path) -> list[Row]:
         for match, path in logs_named(folder, r"benchlog-(loadfile|op|tput)-(\d+)")
         for row in _split_log(match, path)
     ]
-    # MMTests keeps the unsplit log beside the split ones; its content is the same.
+    # MMTests keeps the unsplit log beside the split logs. Both have the same content.
     rows = split or [row for match, path in logs_named(folder, _UNSPLIT) for row in _unsplit_log(match, path)]
     return sorted(
         rows,

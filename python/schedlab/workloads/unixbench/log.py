@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, sections
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, sections
 
 _INDEX = re.compile(
     r"^System Benchmarks (?:Partial )?Index(?: Values)?[ \t]+BASELINE[ \t]+RESULT[ \t]+INDEX", re.MULTILINE

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from schedlab.workloads.metrics import MetricSpec
-from schedlab.workloads.reading import NUMBER, WHOLE, Log, Reader, Reading, Samples
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples
 
 _HEADER = "tasks,processes,processes_idle,threads,threads_idle,linear"
 _ROW = re.compile(rf"({WHOLE}),({NUMBER}),{NUMBER},({NUMBER}),{NUMBER},{NUMBER}\Z")
@@ -32,7 +32,7 @@ def _read(log: Log) -> Reading:
     notes = [f"{log.name}: left out: the shares of idle time, and the linear extrapolation"]
     if match is None:
         notes.append(
-            f"{log.name}: its name contains no test of will-it-scale; rows of several tests would be taken for one"
+            f"{log.name}: its name contains no test of will-it-scale; rows of different tests are indistinguishable"
         )
     return Reading(list(_rows(log, case)), notes=notes)
 

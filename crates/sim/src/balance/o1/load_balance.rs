@@ -1,12 +1,12 @@
 //! Balancing between runqueues (`load_balance()`, kernel/sched.c, 2.5.59).
 
 use crate::balance::load_balance::CpuIdleType;
-use crate::engine::{Engine, NOBODY};
+use crate::engine::Engine;
 use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::machine::CpuMask;
 use crate::observe::{Balancing, Observer};
-use crate::sched::{Enqueue, O1, Policy, TaskIx};
+use crate::sched::{Enqueue, NOBODY, O1, Policy, TaskIx};
 
 impl<O: Observer> Engine<'_, O1, O> {
     /// Pull tasks to a CPU from the busiest other queue. Return their number (`load_balance()`, kernel/sched.c, 2.5.59).

@@ -20,7 +20,7 @@ use crate::sched::{O1, TaskIx};
 use crate::time::SECOND;
 
 impl KernelPolicy for O1 {
-    /// Keeps a sleeper on its CPU, or moves it to its waker's CPU if the waker is about to sleep (`try_to_wake_up()`,
+    /// Keep a sleeper on its CPU, or move it to its waker's CPU if the waker is about to sleep (`try_to_wake_up()`,
     /// kernel/sched.c, 2.5.59).
     fn select_task_rq<O: Observer>(
         engine: &mut Engine<'_, Self, O>,
@@ -38,7 +38,7 @@ impl KernelPolicy for O1 {
         engine.select_task_rq_fork_o1(cpu, task)
     }
 
-    /// Keeps a forked real-time task on its parent's CPU, as kernels before 2.6.25 do.
+    /// Keep a forked real-time task on its parent's CPU, as kernels before 2.6.25 do.
     fn select_task_rq_fork_rt<O: Observer>(_: &Engine<'_, Self, O>, cpu: usize, _: TaskIx) -> usize {
         cpu
     }

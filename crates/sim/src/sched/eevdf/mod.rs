@@ -83,7 +83,7 @@ impl Eevdf {
         entity.custom_slice.unwrap_or(self.base_slice)
     }
 
-    /// Stores the lag of a task that leaves the queue, limited to two slices or a tick so that no task accumulates credit
+    /// Store the lag of a task that leaves the queue, limited to two slices or a tick so that no task accumulates credit
     /// (`update_entity_lag()`, kernel/sched/fair.c, v6.12).
     #[inline]
     fn update_entity_lag(&self, entity: &mut Entity, mean: i64) {
@@ -91,7 +91,7 @@ impl Eevdf {
         entity.lag = (mean - entity.vruntime).clamp(-limit, limit);
     }
 
-    /// Places a task that joins a queue so that its lag is the same as when it left a queue (`place_entity()`,
+    /// Place a task that joins a queue so that its lag is the same as when it left a queue (`place_entity()`,
     /// kernel/sched/fair.c, v6.12). `mean` and `load` are V and the sum of weights of the queue without the task.
     #[inline]
     fn place_entity(&self, entity: &mut Entity, mean: i64, load: u64, initial: bool) {
@@ -138,13 +138,6 @@ impl Policy for Eevdf {
     fn entity(&self, weight: u32, _: i32, custom_slice: Option<Ns>) -> Entity {
         Entity { weight, custom_slice, ..Entity::default() }
     }
-
-    fn task_fork(&self, _: &Queue, _: &mut [Entity], _: Option<TaskIx>, _: TaskIx, _: Ns) {}
-
-    fn exit(&self, _: &mut [Entity], _: TaskIx, _: TaskIx) {}
-
-    #[inline]
-    fn detach(&self, _: &Queue, _: &mut Entity) {}
 
     #[inline]
     fn enqueue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Enqueue, _: Ns) {
@@ -299,11 +292,6 @@ impl Policy for Eevdf {
     #[inline]
     fn waiting(queue: &Queue, mut visit: impl FnMut(TaskIx) -> bool) {
         queue.tasks().visit(|task| task.sched_delayed || visit(task.task));
-    }
-
-    #[inline]
-    fn preferred(_: &Queue, _: TaskIx) -> bool {
-        false
     }
 
     fn verify(queue: &Queue, all: &[Entity], current: Option<TaskIx>) {

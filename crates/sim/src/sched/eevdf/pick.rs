@@ -4,7 +4,7 @@ use super::{Eevdf, Entity, Queue};
 use crate::sched::TaskIx;
 
 impl Eevdf {
-    /// Chooses the next task of a CPU without a current task. Delayed tasks that are chosen leave the queue
+    /// Choose the next task of a CPU without a current task. Delayed tasks that are chosen leave the queue
     /// (`pick_next_entity()`, kernel/sched/fair.c, v6.12).
     #[inline]
     pub(super) fn pick_next_waiting(&self, queue: &mut Queue, all: &mut [Entity]) -> Option<TaskIx> {
@@ -57,7 +57,7 @@ impl Eevdf {
         self.run_to_parity && entity.parity == entity.deadline
     }
 
-    /// Removes a delayed task from the queue. Under DELAY_ZERO the task keeps a negative lag but loses a positive one
+    /// Remove a delayed task from the queue. Under DELAY_ZERO the task keeps a negative lag but loses a positive one
     /// (`dequeue_entity()`, kernel/sched/fair.c, v6.12).
     pub(super) fn dequeue_delayed(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
         let vruntime = all[task as usize].vruntime;
@@ -81,7 +81,7 @@ impl Eevdf {
         entity.sched_delayed = false;
     }
 
-    /// Wakes a delayed task. With positive lag it is placed anew without lag, otherwise it keeps its place
+    /// Wake a delayed task. With positive lag it is placed anew without lag, otherwise it keeps its place
     /// (`requeue_delayed_entity()`, kernel/sched/fair.c, v6.12).
     ///
     /// The kernel updates the current task's virtual time before every change of the queue except this one. The lag is

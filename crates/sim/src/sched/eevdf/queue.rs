@@ -91,13 +91,13 @@ impl Queue {
         self.current
     }
 
-    /// Leaves the queue without a current task.
+    /// Leave the queue without a current task.
     #[inline]
     pub fn clear_current(&mut self) {
         (self.current, self.current_weight) = (NOBODY, 0);
     }
 
-    /// Makes a task the current one.
+    /// Make a task the current one.
     #[inline]
     pub fn set_current(&mut self, task: TaskIx, entity: &Entity) {
         (self.current, self.current_weight, self.noted) = (task, entity.weight, entity.vruntime);
@@ -183,7 +183,7 @@ impl Queue {
         self.tasks.iter().find(|task| !task.sched_delayed).or(self.tasks.first())
     }
 
-    /// Records the current task's virtual time, as update_curr() of the kernel does.
+    /// Record the current task's virtual time, as update_curr() of the kernel does.
     #[inline]
     pub fn note_current(&mut self, all: &[Entity]) {
         if self.current != NOBODY {
@@ -191,7 +191,7 @@ impl Queue {
         }
     }
 
-    /// Raises `base` to the least virtual time of all tasks (`update_min_vruntime()`, kernel/sched/fair.c, v6.12). The least
+    /// Raise `base` to the least virtual time of all tasks (`update_min_vruntime()`, kernel/sched/fair.c, v6.12). The least
     /// virtual time decreases only when a task joins, so that it suffices to call this before a task joins, and
     /// [`Queue::note_last`] after the last task has left.
     pub fn note_least(&mut self, all: &[Entity]) {
@@ -205,7 +205,7 @@ impl Queue {
         }
     }
 
-    /// Raises `base` to the virtual time of a task that has left, if it was the last.
+    /// Raise `base` to the virtual time of a task that has left, if it was the last.
     #[inline]
     pub fn note_last(&mut self, vruntime: i64) {
         if self.tasks.is_empty() && self.current == NOBODY {
@@ -213,7 +213,7 @@ impl Queue {
         }
     }
 
-    /// Panics if the sums or the order are wrong.
+    /// Panic if the sums or the order are wrong.
     pub fn verify(&self, all: &[Entity], current: Option<TaskIx>) {
         assert_eq!(self.current, current.unwrap_or(NOBODY), "the current task of the queue");
         let weight = current.map_or(0, |task| all[task as usize].weight);

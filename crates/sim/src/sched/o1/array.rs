@@ -77,14 +77,14 @@ impl Arrays {
         array.priority().map(|priority| self.nodes[array.first[priority] as usize].task)
     }
 
-    /// Adds a task at the tail of a list.
+    /// Add a task at the tail of a list.
     pub fn push(&mut self, task: TaskIx, array: u8, priority: u8) -> NodeIx {
         let node = self.new_node(task, array, priority);
         self.link_tail(node);
         node
     }
 
-    /// Adds a task before another task in its ring, as `list_add_tail(new, other)` does: in the order that begins at `other`
+    /// Add a task before another task in its ring, as `list_add_tail(new, other)` does: in the order that begins at `other`
     /// the new task is the last. If `other` was the first task of its list, the new task becomes the first.
     pub fn push_behind(&mut self, task: TaskIx, other: NodeIx) -> NodeIx {
         let Node { priority, array, previous, .. } = self.nodes[other as usize];
@@ -99,7 +99,7 @@ impl Arrays {
         node
     }
 
-    /// Moves a task to the tail of a list.
+    /// Move a task to the tail of a list.
     pub fn transfer(&mut self, node: NodeIx, array: u8, priority: u8) {
         self.unlink(node);
         let moved = &mut self.nodes[node as usize];
@@ -107,13 +107,13 @@ impl Arrays {
         self.link_tail(node);
     }
 
-    /// Removes a task.
+    /// Remove a task.
     pub fn remove(&mut self, node: NodeIx) {
         self.unlink(node);
         self.free.push(node);
     }
 
-    /// Visits an array's tasks, the best list first and each list from its tail, until `visit` returns `false`. Returns
+    /// Visit an array's tasks, the best list first and each list from its tail, until `visit` returns `false`. Return
     /// whether all tasks were visited.
     pub fn each_from_tails(&self, array: u8, mut visit: impl FnMut(TaskIx) -> bool) -> bool {
         let array = &self.arrays[usize::from(array)];
@@ -186,7 +186,7 @@ impl Arrays {
         self.nodes[next as usize].previous = previous;
     }
 
-    /// Panics if bitmaps, rings and numbers do not agree. Used by the invariant checker.
+    /// Panic if bitmaps, rings and numbers do not agree. Used by the invariant checker.
     pub fn verify(&self) {
         let mut linked = 0;
         for (at, array) in self.arrays.iter().enumerate() {
@@ -211,46 +211,5 @@ impl Arrays {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Arrays;
-
-    fn tails(arrays: &Arrays, array: u8) -> Vec<u32> {
-        let mut tasks = Vec::new();
-        arrays.each_from_tails(array, |task| {
-            tasks.push(task);
-            true
-        });
-        tasks
-    }
-
-    #[test]
-    fn best_returns_the_first_task_of_the_best_list() {
-        let mut arrays = Arrays::default();
-        let worst = arrays.push(1, 0, 139);
-        let better = arrays.push(2, 0, 120);
-        arrays.push(3, 0, 120);
-        let best = arrays.push(4, 0, 0);
-        assert_eq!(arrays.best(0), Some(4));
-        arrays.remove(best);
-        assert_eq!(arrays.best(0), Some(2));
-        arrays.transfer(better, 0, 120);
-        assert_eq!((arrays.best(0), tails(&arrays, 0)), (Some(3), vec![2, 3, 1]));
-        arrays.transfer(worst, 1, 100);
-        assert_eq!((arrays.best(1), arrays.number(0), arrays.number(1)), (Some(1), 2, 1));
-        arrays.verify();
-    }
-
-    #[test]
-    fn task_pushed_behind_another_is_the_last_of_the_ring_that_begins_there() {
-        let mut arrays = Arrays::default();
-        let parent = arrays.push(1, 1, 118);
-        arrays.push(2, 1, 118);
-        arrays.push_behind(3, parent);
-        // Ring from the parent: 1, 2, 3. The list begins with 3.
-        assert_eq!((arrays.best(1), tails(&arrays, 1)), (Some(3), vec![2, 1, 3]));
-        let second = arrays.push(4, 1, 118);
-        arrays.push_behind(5, second);
-        assert_eq!(tails(&arrays, 1), [4, 5, 2, 1, 3]);
-        arrays.verify();
-    }
-}
+#[path = "../../../tests/unit/sched/o1/array.rs"]
+mod tests;

@@ -18,125 +18,26 @@
 //! Real-time tasks are common to all policies and never in the arrays, so that lists 0 to 99 are empty here.
 
 mod array;
+mod entity;
 mod knobs;
+mod queue;
 mod switch;
 
-use self::array::{Arrays, NodeIx};
+use self::entity::{Arrival, NOT_QUEUED};
 use self::knobs::Knobs;
-use self::switch::SwitchLock;
 use super::NOBODY;
 use super::policy::{Enqueue, Policy, Setting, TaskIx};
 use super::weight::UNIT;
 use crate::kernel::{Kernel, Tunables};
 use crate::time::Ns;
 
-const NOT_QUEUED: NodeIx = NodeIx::MAX;
+pub use entity::Entity;
+pub use queue::Queue;
 
 /// The O(1) scheduler with its knobs.
 #[derive(Debug, Clone)]
 pub struct O1 {
     knobs: Knobs,
-}
-
-/// A CPU's runqueue.
-#[derive(Debug, Clone, Default)]
-pub struct Queue {
-    arrays: Arrays,
-    /// Index of the active array.
-    active: u8,
-    /// Tick at which the first task expired since the arrays last changed places (`expired_timestamp`).
-    expired_since: Option<u64>,
-    current: Option<TaskIx>,
-    switch_lock: SwitchLock,
-    pub(crate) balance: BalanceMemory,
-}
-
-/// State that a CPU keeps about the other CPUs between balancing passes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct BalanceMemory {
-    /// Number of tasks of each CPU at the previous pass (`prev_nr_running`).
-    pub nr_running: Vec<u32>,
-    /// Load of each node; each pass adds half of the previous load (`prev_node_load`).
-    pub node_load: Vec<u32>,
-    /// Balancing passes since the last one over another node (`nr_balanced`).
-    pub nr_balanced: u64,
-}
-
-/// How a task has come to its queue, which decides whether it may preempt the current task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Arrival {
-    /// Activated with the usual comparison of priorities.
-    #[default]
-    Activated,
-    /// Woken by a task that is about to sleep. Under patch 05 such a wake-up does not preempt.
-    Synchronous,
-    /// Forked: the parent reschedules, and the first task of the best list runs.
-    Born,
-    /// Pulled by balancing.
-    Pulled,
-}
-
-/// A task's share of the scheduler.
-#[derive(Debug, Clone)]
-pub struct Entity {
-    node: NodeIx,
-    /// Parent of a new task, until the task is first enqueued.
-    parent: TaskIx,
-    /// Remaining ticks of the slice.
-    slice: u32,
-    /// Ticks slept minus ticks run, from 0 to `MAX_SLEEP_AVG`.
-    sleep_avg: u32,
-    /// Tick in which the task last gave up a CPU.
-    last_run: u64,
-    static_priority: u8,
-    priority: u8,
-    /// The task is in the slice that it got at fork.
-    first_slice: bool,
-    arrival: Arrival,
-}
-
-impl Default for Entity {
-    fn default() -> Self {
-        Self {
-            node: NOT_QUEUED,
-            parent: NOBODY,
-            slice: 1,
-            sleep_avg: 0,
-            last_run: 0,
-            static_priority: 120,
-            priority: 120,
-            first_slice: false,
-            arrival: Arrival::Activated,
-        }
-    }
-}
-
-impl Entity {
-    /// Priority with the bonus, from 100 to 139. Lower numbers are better.
-    pub fn priority(&self) -> u8 {
-        self.priority
-    }
-
-    /// Remaining ticks of the slice.
-    pub fn slice(&self) -> u32 {
-        self.slice
-    }
-
-    /// Ticks slept minus ticks run.
-    pub fn sleep_avg(&self) -> u32 {
-        self.sleep_avg
-    }
-}
-
-impl Queue {
-    /// Whether a waiting or current task is in the expired array.
-    pub fn has_expired(&self, entity: &Entity) -> bool {
-        entity.node != NOT_QUEUED && self.arrays.node(entity.node).array != self.active
-    }
-
-    fn number(&self) -> u32 {
-        self.arrays.number(0) + self.arrays.number(1)
-    }
 }
 
 impl O1 {
@@ -148,7 +49,7 @@ impl O1 {
         queue.arrays.remove(std::mem::replace(&mut entity.node, NOT_QUEUED));
     }
 
-    /// Adds the time since a task gave up its CPU to its sleep average (`activate_task()`, kernel/sched.c, 2.5.59).
+    /// Add the time since a task gave up its CPU to its sleep average (`activate_task()`, kernel/sched.c, 2.5.59).
     fn credit(&self, entity: &mut Entity, now: Ns) {
         let slept = self.knobs.jiffies(now).saturating_sub(entity.last_run);
         if slept > 0 {
@@ -158,7 +59,7 @@ impl O1 {
         }
     }
 
-    /// Gives a child its parent's priority and a place behind the parent in its list and array (patch 05). Returns whether
+    /// Give a child its parent's priority and a place behind the parent in its list and array (patch 05). Return whether
     /// the patch applies.
     fn join_parent(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) -> bool {
         let parent = all[task as usize].parent;
@@ -214,7 +115,7 @@ impl Policy for O1 {
         }
     }
 
-    /// Splits the parent's slice between parent and child, and reduces both sleep averages by their penalties
+    /// Split the parent's slice between parent and child, and reduce both sleep averages by their penalties
     /// (kernel/fork.c, and `wake_up_forked_process()`, kernel/sched.c, 2.5.59).
     fn task_fork(&self, _: &Queue, all: &mut [Entity], parent: Option<TaskIx>, child: TaskIx, now: Ns) {
         let jiffies = self.knobs.jiffies(now);
@@ -236,7 +137,7 @@ impl Policy for O1 {
         entity.priority = self.knobs.priority(entity.static_priority, entity.sleep_avg);
     }
 
-    /// Returns the rest of a child's first slice to its parent, and lowers the parent's sleep average if the child's is less
+    /// Return the rest of a child's first slice to its parent, and lower the parent's sleep average if the child's is less
     /// (`sched_exit()`, kernel/sched.c, 2.5.59).
     fn exit(&self, all: &mut [Entity], parent: TaskIx, child: TaskIx) {
         let Entity { slice, sleep_avg, first_slice, .. } = all[child as usize];
@@ -250,8 +151,6 @@ impl Policy for O1 {
             entity.sleep_avg = (sum / (weight + 1)) as u32;
         }
     }
-
-    fn detach(&self, _: &Queue, _: &mut Entity) {}
 
     fn enqueue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, how: Enqueue, now: Ns) {
         let joined = how == Enqueue::New && self.join_parent(queue, all, task);
@@ -358,7 +257,7 @@ impl Policy for O1 {
         }
     }
 
-    /// Moves the task to the expired array (`sys_sched_yield()`, kernel/sched.c, 2.5.59).
+    /// Move the task to the expired array (`sys_sched_yield()`, kernel/sched.c, 2.5.59).
     fn yield_task(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, _: Ns) {
         let entity = &all[current as usize];
         queue.arrays.transfer(entity.node, 1 - queue.active, entity.priority);
@@ -373,16 +272,12 @@ impl Policy for O1 {
         UNIT as u32
     }
 
-    /// Visits tasks in the order in which `load_balance()` of 2.5.59 does: expired tasks, whose caches are coldest, before
+    /// Visit tasks in the order in which `load_balance()` of 2.5.59 does: expired tasks, whose caches are coldest, before
     /// active ones; the best list first, from its tail.
     fn waiting(queue: &Queue, mut visit: impl FnMut(TaskIx) -> bool) {
         let mut visit_waiting = |task| queue.current == Some(task) || visit(task);
         let _ = queue.arrays.each_from_tails(1 - queue.active, &mut visit_waiting)
             && queue.arrays.each_from_tails(queue.active, &mut visit_waiting);
-    }
-
-    fn preferred(_: &Queue, _: TaskIx) -> bool {
-        false
     }
 
     fn verify(queue: &Queue, all: &[Entity], current: Option<TaskIx>) {

@@ -18,13 +18,13 @@ impl SwitchLock {
         if self.from <= at && at < self.to { self.to } else { 0 }
     }
 
-    /// Notes that the next switch is from the idle task.
+    /// Note that the next switch is from the idle task.
     #[inline]
     pub fn leave_idle(&mut self) {
         self.leaves_idle = true;
     }
 
-    /// Notes that a switch lasts from `from` to `to`. Returns the time that dropping an address space takes after `to`.
+    /// Note that a switch lasts from `from` to `to`. Return the time that dropping an address space takes after `to`.
     ///
     /// The idle task borrows the address space of the previous task. After the switch from the idle task the kernel drops the
     /// reference to it (`mmdrop()`) with the lock, or under patch 04 (`drops_unlocked`) after releasing the lock.
@@ -37,26 +37,5 @@ impl SwitchLock {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::SwitchLock;
-
-    #[test]
-    fn waker_waits_only_while_a_switch_has_the_lock() {
-        let mut lock = SwitchLock::default();
-        assert_eq!(lock.free_at(1000), 0);
-        assert_eq!(lock.switch(1000, 3760, 20, false), 0);
-        assert_eq!([999, 1000, 3759, 3760].map(|at| lock.free_at(at)), [0, 3760, 3760, 0]);
-    }
-
-    #[test]
-    fn only_the_switch_after_idling_drops_an_address_space() {
-        let mut lock = SwitchLock::default();
-        lock.leave_idle();
-        assert_eq!(lock.switch(0, 10, 20, false), 20);
-        assert_eq!((lock.free_at(29), lock.free_at(30)), (30, 0));
-        assert_eq!(lock.switch(40, 50, 20, false), 0);
-        lock.leave_idle();
-        assert_eq!(lock.switch(60, 70, 20, true), 20);
-        assert_eq!((lock.free_at(69), lock.free_at(70)), (70, 0));
-    }
-}
+#[path = "../../../tests/unit/sched/o1/switch.rs"]
+mod tests;

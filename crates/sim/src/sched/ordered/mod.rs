@@ -65,7 +65,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         self.length == 0
     }
 
-    /// Inserts an entry behind equal ones.
+    /// Insert an entry behind equal entries.
     #[inline]
     pub fn insert(&mut self, item: I) {
         if self.length == HEAD || self.rest.is_some() {
@@ -100,7 +100,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         self.head[place] = item;
     }
 
-    /// Removes the entry of `item`'s task, which is at the place of `item`. Returns whether it was in the list.
+    /// Remove the entry of `item`'s task, which is at the place of `item`. Return whether it was in the list.
     #[inline]
     pub fn remove(&mut self, item: &I) -> bool {
         let task = item.task();
@@ -113,7 +113,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         }
     }
 
-    /// Removes and returns the first entry.
+    /// Remove and return the first entry.
     #[inline]
     pub fn pop(&mut self) -> Option<I> {
         let first = *self.first()?;
@@ -133,7 +133,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         }
     }
 
-    /// Moves the first entries of the chunks to `head`.
+    /// Move the first entries of the chunks to `head`.
     #[cold]
     #[inline(never)]
     fn refill(&mut self) {
@@ -189,7 +189,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         }
     }
 
-    /// Calls `visit` for each entry in order, until it returns `false`.
+    /// Call `visit` for each entry in order, until it returns `false`.
     #[inline]
     pub fn visit(&self, mut visit: impl FnMut(&I) -> bool) {
         // A loop with a single call site, so that `visit` is inlined.
@@ -215,69 +215,5 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::{Item, Ordered};
-
-    #[derive(Debug, Clone, Copy, PartialEq)]
-    struct Entry {
-        key: i64,
-        value: i64,
-        task: u32,
-    }
-
-    impl Item for Entry {
-        const NOBODY: Self = Self { key: 0, value: 0, task: u32::MAX };
-
-        fn task(&self) -> u32 {
-            self.task
-        }
-
-        fn before(&self, other: &Self) -> bool {
-            self.key < other.key
-        }
-
-        fn value(&self) -> i64 {
-            self.value
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn order_and_searches_agree_with_a_plain_list(
-            steps in prop::collection::vec((0i64..60, -40i64..40, any::<bool>()), 1..900), bound in -45i64..45,
-            most in 1usize..400,
-        ) {
-            let (mut ordered, mut plain) = (Ordered::<Entry, 4>::default(), Vec::<Entry>::new());
-            for (task, (key, value, keep)) in steps.into_iter().enumerate() {
-                if plain.is_empty() || (keep && plain.len() < most) {
-                    let entry = Entry { key, value, task: task as u32 };
-                    ordered.insert(entry);
-                    plain.insert(plain.partition_point(|other| other.key <= key), entry);
-                } else if value > 20 {
-                    prop_assert_eq!(ordered.pop(), Some(plain.remove(0)));
-                } else {
-                    let gone = plain.remove(key as usize % plain.len());
-                    prop_assert!(ordered.remove(&gone));
-                    prop_assert!(!ordered.remove(&gone));
-                }
-                prop_assert_eq!(ordered.is_empty(), plain.is_empty());
-                prop_assert_eq!(ordered.first(), plain.first());
-                prop_assert_eq!(ordered.only(), plain.first().filter(|_| plain.len() == 1));
-                prop_assert_eq!(ordered.second(), plain.get(1));
-                let least = plain.iter().map(|entry| entry.value).min();
-                prop_assert_eq!(ordered.least_value(), least.unwrap_or(i64::MAX));
-                let fitting = plain.iter().find(|entry| entry.value <= bound);
-                prop_assert_eq!(ordered.first_that(|value| value <= bound), fitting);
-            }
-            let mut seen = Vec::new();
-            ordered.visit(|entry| {
-                seen.push(*entry);
-                seen.len() < most
-            });
-            prop_assert_eq!(&seen[..], &plain[..most.min(plain.len())]);
-            prop_assert_eq!(ordered.iter().copied().collect::<Vec<_>>(), plain);
-        }
-    }
-}
+#[path = "../../../tests/unit/sched/ordered/mod.rs"]
+mod tests;

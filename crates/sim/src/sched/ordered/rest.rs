@@ -52,7 +52,7 @@ impl<I: Item> Rest<I> {
         self.chunks.is_empty()
     }
 
-    /// Inserts an entry behind equal ones.
+    /// Insert an entry behind equal entries.
     pub fn insert(&mut self, item: I) {
         let at = self.chunks.partition_point(|chunk| !item.before(chunk.first())).saturating_sub(1);
         match self.chunks.get(at) {
@@ -64,7 +64,7 @@ impl<I: Item> Rest<I> {
         }
     }
 
-    /// Inserts an entry before all others, equal ones too.
+    /// Insert an entry before all others, equal ones too.
     pub fn push_first(&mut self, item: I) {
         match self.chunks.is_empty() {
             true => self.chunks.push(Chunk::new(vec![item])),
@@ -83,7 +83,7 @@ impl<I: Item> Rest<I> {
         }
     }
 
-    /// Removes the entry of `item`'s task, which is at the place of `item`. Returns whether it was in a chunk.
+    /// Remove the entry of `item`'s task, which is at the place of `item`. Return whether it was in a chunk.
     pub fn remove(&mut self, item: &I) -> bool {
         // The first chunk that can contain the entry: equal entries may fill several chunks.
         let mut at = self.chunks.partition_point(|chunk| chunk.first().before(item)).saturating_sub(1);
@@ -101,7 +101,7 @@ impl<I: Item> Rest<I> {
         false
     }
 
-    /// Moves the first entries to `places`, as many as fit. Returns their number, at least 1.
+    /// Move as many of the first entries as fit to `places`. Return their number, at least 1.
     pub fn take_first(&mut self, places: &mut [I]) -> usize {
         let chunk = &mut self.chunks[0];
         let number = places.len().min(chunk.items.len());

@@ -156,7 +156,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Writes of at most the size of rt-app's buffer each.
+    /// Operations that write at most the size of rt-app's buffer each.
     fn output(&self, bytes: u64) -> Vec<Op> {
         let buffer = self.document.global.mem_buffer_bytes;
         let write = |bytes: u64| Op::Write { file: DEVICE.into(), bytes: bytes.into() };
@@ -186,7 +186,7 @@ fn set(attributes: &Attributes) -> Option<Op> {
     (!attributes.is_empty()).then(|| Op::Set { attributes: attributes.clone() })
 }
 
-/// Starts all timers of a thread.
+/// Start all timers of a thread.
 fn starts(task: &Task) -> Vec<Op> {
     let events = task.phases.iter().flat_map(|phase| &phase.events);
     let timers: BTreeSet<String> = events
@@ -198,7 +198,7 @@ fn starts(task: &Task) -> Vec<Op> {
     timers.into_iter().map(|timer| Op::Start { timer }).collect()
 }
 
-/// Repeats a body `count` times, or without end.
+/// Repeat a body `count` times, or without end.
 fn looped(count: Option<u64>, body: Vec<Op>) -> Vec<Op> {
     match count {
         Some(1) => body,

@@ -1,0 +1,43 @@
+//! Configuration of a simulation.
+
+use std::collections::BTreeMap;
+
+use crate::kernel::Change;
+use crate::tasks::Attributes;
+use crate::time::Ns;
+
+/// Default of [`Config::samples`].
+const SAMPLES: usize = 1 << 20;
+
+/// Configuration of a simulation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Random seed of the phases of ticks and of addresses. The program has a separate seed for its draws.
+    pub seed: u64,
+    /// Values at boot of tunables that differ from the kernel's defaults.
+    pub tunables: Vec<(String, i64)>,
+    /// Tunables that change while the program runs.
+    pub changes: Vec<Change>,
+    /// The kernel's command line.
+    pub command_line: String,
+    /// Maximum virtual time, at which the simulation ends.
+    pub horizon_ns: Option<Ns>,
+    /// Attributes of the program's groups, by name.
+    pub groups: BTreeMap<String, Attributes>,
+    /// Maximum number of samples of each series. Of more samples a random selection is kept.
+    pub samples: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            tunables: Vec::new(),
+            changes: Vec::new(),
+            command_line: String::new(),
+            horizon_ns: None,
+            groups: BTreeMap::new(),
+            samples: SAMPLES,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Estimate of the memory that a simulation needs.
+//!
+//! A failed allocation ends the process, so that callers should refuse a simulation that does not fit.
+
+use schedlab_workload::program::{Resource, Scope};
+use schedlab_workload::{Cursor, Plan};
+
+use crate::config::Config;
+use crate::error::SimError;
+use crate::machine::Topology;
+use crate::numa::Numa;
+use crate::observe::TaskReport;
+use crate::physics::Region;
+use crate::sched::{Cfs, Eevdf, O1, Policy};
+use crate::schedstats::Schedstats;
+use crate::tasks::{Flow, Latencies, Script, Task};
+
+/// Program, CPUs, domains and histograms; 12 MiB on a machine with the maximum number of CPUs.
+const BASE: u64 = 16 << 20;
+
+/// Heap blocks of a task: its name, its timers, and its share of the flattened code.
+const HEAP: u64 = 384;
+
+/// A lock with its statistics, a semaphore, a barrier, a condition or a slot.
+const OBJECT: u64 = 128;
+
+fn size<T>() -> u64 {
+    size_of::<T>() as u64
+}
+
+/// Bytes that a simulation needs if all its tasks live at the same time, every channel is full of small messages, and every
+/// region is touched. Children that tasks fork are not included.
+pub(crate) fn estimate(topology: &Topology, plan: &Plan, config: &Config) -> u64 {
+    let entity = size::<<Cfs as Policy>::Entity>()
+        .max(size::<<Eevdf as Policy>::Entity>())
+        .max(size::<<O1 as Policy>::Entity>());
+    let tables = size::<Task>() + size::<Script>() + size::<Cursor<'_>>() + size::<Latencies>() + entity;
+    let task = tables + Numa::TASK_BYTES + Schedstats::TASK_BYTES + size::<TaskReport>() + HEAP;
+    let tasks = u64::from(plan.task_count());
+    let channel = 2 * size::<Flow>() + Flow::QUEUE_BYTES;
+    let objects: u64 = [plan.locks(), plan.semaphores(), plan.barriers(), plan.conditions(), plan.slots()]
+        .map(|numbering| u64::from(numbering.total()))
+        .iter()
+        .sum();
+    let program = plan.program();
+    let regions = program.resources.regions.iter().map(|region| {
+        let copies = match region.scope() {
+            Scope::Task => tasks,
+            Scope::Replica => program.replicas.into(),
+            Scope::Program => 1,
+        };
+        copies * u64::from(region.count()) * Region::touched_size(region.bytes, topology.caches.len())
+    });
+    let samples = program.series.len() as u64 * (config.samples as u64).min(1 << 32) * size::<u64>();
+    BASE + tasks * task
+        + u64::from(plan.channels().total()) * channel
+        + objects * OBJECT
+        + regions.sum::<u64>()
+        + samples
+}
+
+/// Check that the process can get `needed` bytes at once, so that a limit of the address space is an error.
+pub(crate) fn probe(needed: u64, tasks: u32) -> Result<(), SimError> {
+    let mut block: Vec<u8> = Vec::new();
+    let size = usize::try_from(needed).unwrap_or(usize::MAX);
+    block.try_reserve_exact(size).map_err(|_| SimError::Allocation { needed, tasks })
+}

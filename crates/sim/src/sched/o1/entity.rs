@@ -1,0 +1,73 @@
+//! A task's share of the scheduler.
+
+use super::array::NodeIx;
+use crate::sched::{NOBODY, TaskIx};
+
+/// Marker for a task that is in no list.
+pub(super) const NOT_QUEUED: NodeIx = NodeIx::MAX;
+
+/// How a task has come to its queue, which decides whether it may preempt the current task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Arrival {
+    /// Activated with the usual comparison of priorities.
+    #[default]
+    Activated,
+    /// Woken by a task that is about to sleep. Under patch 05 such a wake-up does not preempt.
+    Synchronous,
+    /// Forked: the parent reschedules, and the first task of the best list runs.
+    Born,
+    /// Pulled by balancing.
+    Pulled,
+}
+
+/// A task's share of the scheduler.
+#[derive(Debug, Clone)]
+pub struct Entity {
+    pub(super) node: NodeIx,
+    /// Parent of a new task, until the task is first enqueued.
+    pub(super) parent: TaskIx,
+    /// Remaining ticks of the slice.
+    pub(super) slice: u32,
+    /// Ticks slept minus ticks run, from 0 to `MAX_SLEEP_AVG`.
+    pub(super) sleep_avg: u32,
+    /// Tick in which the task last gave up a CPU.
+    pub(super) last_run: u64,
+    pub(super) static_priority: u8,
+    pub(super) priority: u8,
+    /// The task is in the slice that it got at fork.
+    pub(super) first_slice: bool,
+    pub(super) arrival: Arrival,
+}
+
+impl Default for Entity {
+    fn default() -> Self {
+        Self {
+            node: NOT_QUEUED,
+            parent: NOBODY,
+            slice: 1,
+            sleep_avg: 0,
+            last_run: 0,
+            static_priority: 120,
+            priority: 120,
+            first_slice: false,
+            arrival: Arrival::Activated,
+        }
+    }
+}
+
+impl Entity {
+    /// Priority with the bonus, from 100 to 139. Lower numbers are better.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// Remaining ticks of the slice.
+    pub fn slice(&self) -> u32 {
+        self.slice
+    }
+
+    /// Ticks slept minus ticks run.
+    pub fn sleep_avg(&self) -> u32 {
+        self.sleep_avg
+    }
+}

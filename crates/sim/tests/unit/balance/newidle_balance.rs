@@ -1,0 +1,69 @@
+use schedlab_workload::Plan;
+use schedlab_workload::library::yielding::Yielding;
+
+use crate::time::{MS, SECOND};
+use crate::{Config, Simulation};
+use crate::{kernel, machine};
+
+/// Run the body with an engine two seconds after boot: CPU 1 is idle, and no CPU has more than one task.
+macro_rules! about_to_idle {
+    ($machine:literal, $kernel:literal, |$engine:ident| $body:block) => {{
+        let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+        let (machine, kernel) = (machine($machine).unwrap(), kernel($kernel).unwrap());
+        let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
+        #[allow(unused_mut, reason = "some bodies only read")]
+        simulation.with_engine(|mut $engine| {
+            $engine.boot();
+            $engine.time.now = 2 * SECOND;
+            $body
+        });
+    }};
+}
+
+#[test]
+fn overload_flag_is_cleared_only_by_a_pass_over_the_widest_domain() {
+    // 4 nodes: the widest domain of a CPU is its third level or higher.
+    about_to_idle!("kunpeng920", "linux-6.12", |engine| {
+        let levels = engine.cpus[1].domains.len();
+        assert!(levels >= 3);
+        let calls = |engine: &crate::engine::Engine<'_, _, _>| engine.records.counters.newidle_balance.calls;
+        // The flag is clear: there is no pass.
+        engine.rq.overload = false;
+        engine.newidle_balance(1);
+        assert_eq!((calls(engine), engine.records.counters.newidle_skipped), (0, 1));
+        // The flag is set: there is a pass on each level, and the last one clears the flag.
+        engine.rq.overload = true;
+        engine.newidle_balance(1);
+        assert_eq!((calls(engine), engine.rq.overload), (levels as u64, false));
+        // Balancing that stops below the last level leaves the flag set.
+        engine.rq.overload = true;
+        engine.cpus[1].domains[levels - 1].max_newidle_lb_cost = 10 * SECOND;
+        engine.newidle_balance(1);
+        assert_eq!((calls(engine), engine.rq.overload), (2 * levels as u64 - 1, true));
+    });
+}
+
+#[test]
+fn cpu_that_becomes_idle_uses_the_intervals_of_idle_cpus() {
+    about_to_idle!("laptop-4", "linux-5.14", |engine| {
+        // The CPU was busy, so its next balancing is 16 intervals of 4 ms away.
+        let cpu = &mut engine.cpus[1];
+        (cpu.domains[0].last_balance, cpu.domains[0].interval) = (2 * SECOND, 4 * MS);
+        cpu.next_balance = 2 * SECOND + 64 * MS;
+        engine.newidle_balance(1);
+        assert_eq!(engine.cpus[1].next_balance, 2 * SECOND + 4 * MS);
+    });
+}
+
+#[test]
+fn max_newidle_cost_decays_by_three_256ths_each_second() {
+    about_to_idle!("laptop-4", "linux-6.12", |engine| {
+        assert!(!engine.update_newidle_cost(1, 0, 25_600));
+        engine.time.now += SECOND;
+        assert!(!engine.update_newidle_cost(1, 0, 25_600), "not yet");
+        engine.time.now += 1;
+        assert!(engine.update_newidle_cost(1, 0, 0));
+        assert_eq!(engine.cpus[1].domains[0].max_newidle_lb_cost, 25_300);
+        assert!(!engine.update_newidle_cost(1, 0, 0), "once a second");
+    });
+}

@@ -1,0 +1,51 @@
+use schedlab_workload::program::Pattern;
+
+use super::{Memory, Region, Touch};
+use crate::machine::{Topology, machine};
+use crate::physics::Caches;
+
+#[test]
+fn the_cost_of_a_touch_depends_on_the_node_and_on_the_cached_part() {
+    let xeon = machine("xeon-e5-2670v3").unwrap();
+    let topology = Topology::new(&xeon);
+    let mut caches = Caches::new(&topology, 256, 30_720, xeon.costs.refill_kib, 300);
+    let (mut memory, mut region) = (Memory::new(2), Region::new(1 << 20));
+    let all_bytes = Touch { offset: 0, bytes: 1 << 20, stride: 64, pattern: Pattern::Sequential };
+    let mut touch = |cpu, now| {
+        memory.touch(
+            &mut region,
+            &all_bytes,
+            cpu,
+            None,
+            &topology,
+            &mut caches,
+            &xeon.costs,
+            (256, 30_720),
+            now,
+        )
+    };
+    // First touch from socket 0: 256 pages; 1024 KiB × 16 ns walked, × 95 ns fetched from the local node.
+    let first = touch(0, 0);
+    assert_eq!((first.pages, first.fault), (256, 256 * 700));
+    assert_eq!((first.work, first.cache, first.remote), (1024 * 16, 1024 * 95, 0));
+    // Again: 256 of 1024 KiB lie in the private caches (of 256), the rest in the shared one: 768 × 40.
+    let again = touch(0, 1_000_000);
+    assert_eq!((again.pages, again.cache, again.remote), (0, 768 * 40, 0));
+    // From the other socket: its caches are cold, and all pages are remote: 95 + 45 per KiB.
+    let far = touch(12, 2_000_000);
+    assert_eq!((far.pages, far.cache, far.remote), (0, 1024 * 95, 1024 * 45));
+}
+
+#[test]
+fn requests_share_the_bandwidth_of_a_node() {
+    let xeon = machine("xeon-e5-2670v3").unwrap();
+    let mut memory = Memory::new(2);
+    // 56000 MiB/s serve 1024 KiB in 1024 × 976563 / 56000 = 17857 ns; one core alone needs 97280.
+    assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 0);
+    for _ in 0..5 {
+        memory.queue(0, 1024, 97_280, &xeon.costs, 0);
+    }
+    // The seventh request waits for 7 × 17857 − 97280.
+    assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 7 * 17_857 - 97_280);
+    assert_eq!(memory.queue(1, 1024, 97_280, &xeon.costs, 0), 0);
+}

@@ -1,0 +1,149 @@
+"""Actions and output of ``schedlab kernels build``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGINT
+
+from schedlab.cli import console as consoles
+from schedlab.cli.output_file import OutputError, write_whole
+from schedlab.errors import Exit, SchedlabError
+from schedlab.files import cache
+from schedlab.kernels import debian, experiment_file
+from schedlab.kernels.build_cache import BuildCache, Record, kernel_name, series_name
+from schedlab.kernels.config import recipe
+from schedlab.kernels.series_build import Outcome, Prefix, Request, build
+from schedlab.kernels.source import open_series
+from schedlab.notation.units import format_time, parse_time_ns
+from schedlab.tunables import Interrupted, restore_on_signals
+
+console = consoles.make()
+aside = consoles.make(stderr=True)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The command's arguments; see its options."""
+
+    tree: str
+    patches: Path | None
+    commits: str | None
+    config: str
+    fragments: Sequence[Path]
+    name: str | None
+    jobs: int | None
+    nice: int | None
+    timeout: str
+    again: bool
+    to: Path | None
+
+
+def build_series(arguments: Arguments) -> int:
+    """Build, report each prefix, and end with the tables of an experiment file. Return the exit code."""
+    if arguments.to is not None and arguments.to.exists():
+        raise OutputError("exists already", where=str(arguments.to), todo="name a new file with --to")
+    timeout = _seconds(arguments.timeout)
+    configuration = recipe(arguments.config, arguments.fragments)
+    series = open_series(arguments.tree, arguments.patches, arguments.commits, cache.folder())
+    name = series_name(arguments.name or series.name)
+    for note in series.source.notes:
+        console.say("note:", note)
+    jobs = arguments.jobs or len(os.sched_getaffinity(0))
+    request = Request(
+        series.source, series.changes, configuration, name, jobs, timeout, arguments.nice, arguments.again
+    )
+    builds = BuildCache.of()
+    try:
+        with restore_on_signals():
+            outcomes = build(request, builds, _Reporter(builds, name))
+    except KeyboardInterrupt as error:
+        console.say("interrupted:", "all processes have ended; finished kernels are kept")
+        return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
+    records = [outcome.record for outcome in outcomes]
+    if arguments.to is not None:
+        write_whole(arguments.to, experiment_file.experiment(name, records))
+        console.print(f"\nwritten: {arguments.to}", soft_wrap=True)
+    else:
+        console.print("\n" + experiment_file.tables(name, records), soft_wrap=True, end="")
+    return Exit.TRIALS_FAILED if any(outcome.state == "gap" for outcome in outcomes) else Exit.FINE
+
+
+def available() -> list[tuple[str, ...]]:
+    """Return the kernels in the cache: name, release (or ``gap``), size, description."""
+    built = [
+        (kernel_name(series, record.prefix), record.release or "gap", _size(record), record.reason or record.title)
+        for series, records in BuildCache.of().series().items()
+        for record in records
+    ]
+    packages = [
+        (f"debian-{package.release}", f"{package.release}-cloud-amd64", "", f"Debian's package {package.version}")
+        for package in debian.cached_packages()
+    ]
+    return [*built, *packages]
+
+
+def describe(name: str) -> str:
+    """Return a description of a built kernel or of a gap, one fact per line."""
+    builds = BuildCache.of()
+    record = builds.recorded(name)
+    place = builds.place(record.key)
+    facts = {
+        "kernel": name,
+        "title": record.title,
+        "source": record.source,
+        "compiler": record.compiler,
+        "gap": record.reason,
+        "release": record.release,
+        "sha256": record.sha256,
+        "seconds": f"{record.seconds:.1f}",
+        "size": _size(record),
+        **{file: str(place / file) for file in ("bzImage", "config", "log") if (place / file).is_file()},
+    }
+    lines = [f"{fact + ':':<10}{value}" for fact, value in facts.items() if value]
+    return "\n".join([*lines, *(f"unmet:    {unmet}" for unmet in record.unmet)]) + "\n"
+
+
+def _size(record: Record) -> str:
+    return f"{record.size / (1 << 20):.1f} MiB" if record.size else ""
+
+
+class _Reporter:
+    """Printer of a line for each prefix, and of each unmet option of the configuration once."""
+
+    def __init__(self, builds: BuildCache, name: str) -> None:
+        self._builds, self._name = builds, name
+        self._printed: set[str] = set()
+
+    def __call__(self, step: Prefix | Outcome) -> None:
+        if isinstance(step, Prefix):
+            if aside.is_terminal:
+                aside.print(f"building {step.name}: {step.title}", style="dim", soft_wrap=True)
+            return
+        record = step.record
+        name = kernel_name(self._name, record.prefix)
+        line = f"{name:<28} {step.state:<6} {format_time(record.seconds):>9} {_size(record):>9}"
+        console.print(f"{line}  {record.title}", soft_wrap=True)
+        if record.reason:
+            console.say("  gap:", record.reason, "red")
+        if record.reason and (log := self._builds.place(record.key) / "log").is_file():
+            console.print(f"  log: {log}", soft_wrap=True)
+        for unmet in record.unmet:
+            if unmet not in self._printed:
+                self._printed.add(unmet)
+                console.say("  configuration:", unmet)
+
+
+_LIMITS = "give a duration such as 30min or 2h"
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = parse_time_ns(text) / 1e9
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--timeout", todo=_LIMITS) from error
+    if seconds <= 0:
+        raise SchedlabError("a limit must be positive", where="--timeout", todo=_LIMITS)
+    return seconds

@@ -1,0 +1,76 @@
+"""The size of a design: blocks that a verdict needs, levels of interim analyses, and ``--quick``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schedlab.analysis.resolution import blocks_for_a_verdict
+from schedlab.analysis.signflip import smallest_p
+from schedlab.analysis.verdicts import Options
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import Plan, rows, tests
+
+
+def quick(experiment: Experiment) -> Experiment:
+    """Return the experiment in its smallest useful size: the blocks that a verdict needs, one iteration, one warm-up.
+
+    Fewer blocks would still give figures, but no difference, however large, could be significant. The file's number
+    of blocks is never exceeded. The run is of fixed size, because with so few blocks it cannot stop early.
+    """
+    judging = Options(experiment.analysis.alpha, correction=experiment.analysis.correction)
+    needed = blocks_for_a_verdict(judging.rule(tests(experiment, rows(experiment, quick=True))))
+    design = experiment.design.model_copy(
+        update={
+            "blocks": min(needed, experiment.design.blocks),
+            "iterations": 1,
+            "warmup": min(1, experiment.design.warmup),
+            "stopping": "fixed",
+            "looks": None,
+        }
+    )
+    return experiment.model_copy(update={"design": design})
+
+
+@dataclass(frozen=True)
+class InterimAnalysis:
+    """An interim analysis of a sequential run, after ``blocks`` blocks.
+
+    ``first`` and ``last`` are the two-sided nominal levels for the first row of the correction and for the last row
+    that is left; a joint test has one level for all rows. ``smallest`` is the smallest p value of so many blocks: no
+    difference, however large, reaches a level below it.
+    """
+
+    blocks: int
+    first: float
+    last: float
+    smallest: float
+
+    @property
+    def can_decide(self) -> bool:
+        """Whether a difference can be significant here, in the first row of the correction."""
+        return self.smallest <= self.first
+
+
+def interim_analyses(plan: Plan) -> list[InterimAnalysis]:
+    """Return the interim analyses of a plan; [] for a fixed run. Each of them can show equivalence, by t tests."""
+    blocks, options = plan.experiment.design.look_blocks, _options(plan)
+    last = plan.tests if options.correction == "max-t" else 1
+    rules = [(options.rule(plan.tests, i), options.rule(last, i)) for i in range(len(blocks))]
+    return [
+        InterimAnalysis(n, first.level, last.level, smallest_p(n, first.rows))
+        for n, (first, last) in zip(blocks, rules, strict=True)
+    ]
+
+
+def _options(plan: Plan) -> Options:
+    judging = plan.experiment.analysis
+    return Options(judging.alpha, correction=judging.correction, looks=plan.experiment.design.look_blocks)
+
+
+def blocks_at_least(plan: Plan) -> int:
+    """Return the fewest blocks with which a difference can be significant when a single row differs.
+
+    Under Benjamini-Hochberg, when all rows differ: rows with the smallest possible p value support each other.
+    """
+    options = _options(plan)
+    return blocks_for_a_verdict(options.rule(1 if options.correction == "benjamini-hochberg" else plan.tests))

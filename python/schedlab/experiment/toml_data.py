@@ -1,0 +1,111 @@
+"""The experiment file as plain data: TOML within limits, without values or characters that no key of a file takes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+from schedlab.errors import ExperimentError
+from schedlab.experiment.locate import Path
+
+LARGEST_BYTES = 4 << 20
+"""Largest experiment file. A million trials need less; ``tomllib`` takes about 2 s per MiB."""
+
+DEEPEST = 32
+"""Deepest nesting of tables and arrays. The deepest key of schedlab has 6 levels; the rest is for parameters."""
+
+MOST_DIGITS = 4300
+"""Most digits of an integer: Python's own limit, because reading takes time quadratic in the digits."""
+
+LONGEST_TEXT = 1 << 16
+"""Longest value in characters: a shell script as a ``command`` fits, a file by mistake does not."""
+
+CONTROLS = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Unicode's general categories of controls, surrogates, and separators of lines and paragraphs."""
+
+BIDIRECTIONAL = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+"""Bidirectional controls (Unicode Standard Annex 9): the text that a terminal shows is not the text that is stored."""
+
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|#[^\n]*" r"|[\[{]|[\]}]",
+    re.DOTALL,
+)
+"""Strings and comments of TOML, which may contain brackets, and the brackets themselves."""
+
+
+def read(text: str, name: str) -> dict[str, Any]:
+    """Return the file's data; :class:`ExperimentError` for a text that is too large or is not TOML."""
+    if len(text) > LARGEST_BYTES:
+        raise ExperimentError(
+            f"has {len(text) >> 20} MiB; an experiment file has at most {LARGEST_BYTES >> 20} MiB",
+            where=name,
+            todo="use lists of parameters instead of repeated tables",
+        )
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"is not valid TOML: {error}", where=name) from error
+    except RecursionError as error:
+        line = _first_line_below(text, DEEPEST)
+        raise ExperimentError(
+            f"tables or arrays are nested more than {DEEPEST} deep", where=f"{name}:{line}"
+        ) from error
+    except ValueError as error:
+        digits = re.search(rf"[0-9_]{{{MOST_DIGITS},}}", text)
+        line = text.count("\n", 0, digits.start()) + 1 if digits else 1
+        raise ExperimentError(f"an integer has more than {MOST_DIGITS} digits", where=f"{name}:{line}") from error
+
+
+def _first_line_below(text: str, depth: int) -> int:
+    """The line (from 1) on which the brackets are first nested deeper than ``depth``."""
+    level = 0
+    for token in _TOKEN.finditer(text):
+        level += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if level > depth:
+            return text.count("\n", 0, token.start()) + 1
+    return 1
+
+
+def faults(data: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the fault of each key or value that no table of a file can have."""
+    waiting: list[tuple[Path, Any]] = [((), data)]
+    while waiting:
+        path, value = waiting.pop()
+        if len(path) > DEEPEST:
+            yield path[:2], f"is nested more than {DEEPEST} deep"
+        elif isinstance(value, dict):
+            for key, inner in reversed(value.items()):
+                if fault := character_fault(key, allowed=""):
+                    yield path, f"the key {key!r} {fault}"
+                else:
+                    waiting.append(((*path, key), inner))
+        elif isinstance(value, list):
+            waiting.extend(((*path, i), inner) for i, inner in reversed(list(enumerate(value))))
+        elif isinstance(value, float) and not isfinite(value):
+            yield path, f"{value} is not a finite number"
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            yield path, "is beyond TOML's range of integers, 64 bits with a sign"
+        elif isinstance(value, str) and (fault := character_fault(value, allowed="\n\t") or _length_fault(value)):
+            yield path, fault
+
+
+def _length_fault(text: str) -> str:
+    return f"has {len(text):,} characters; at most {LONGEST_TEXT:,} are possible" if len(text) > LONGEST_TEXT else ""
+
+
+def character_fault(text: str, *, allowed: str) -> str:
+    """Describe the first control character of a text that is not in ``allowed``; empty for a text without any.
+
+    Escape sequences in a name reach every terminal that shows a report.
+    """
+    for character in text:
+        if character in allowed or character.isprintable():
+            continue
+        category, direction = unicodedata.category(character), unicodedata.bidirectional(character)
+        if category in CONTROLS or direction in BIDIRECTIONAL:
+            return f"contains the control character U+{ord(character):04X}: remove it"
+    return ""

@@ -1,0 +1,1 @@
+"""Files that schedlab makes on this machine: replaced whole, locked, temporary, cached."""

@@ -1,0 +1,53 @@
+"""Folders of schedlab's state on this machine: journals and lock files. For the cache see :mod:`schedlab.files.cache`.
+
+Importing this module is cheap: every command looks for journals at its start.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+
+def journals(uid: int | None = None) -> Path:
+    """Return the folder of journals: /var/lib/schedlab/journal for root, else a folder below $XDG_STATE_HOME.
+
+    $SCHEDLAB_STATE replaces root's /var/lib/schedlab. Root's folder depends on no other variable: a command without the
+    variables of a killed run must find that run's journal.
+    """
+    return _state(os.geteuid() if uid is None else uid) / "journal"
+
+
+def locks(uid: int | None = None) -> Path:
+    """Return the folder of lock files: /run/schedlab for root, else $XDG_RUNTIME_DIR/schedlab.
+
+    Without a runtime folder of this user (``su`` keeps the variable of the user before) it is the folder of the state.
+    """
+    uid = os.geteuid() if uid is None else uid
+    if uid == 0:
+        return Path("/run/schedlab")
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}")
+    try:
+        is_ours = runtime.stat().st_uid == uid
+    except OSError:
+        is_ours = False
+    return runtime / "schedlab" if is_ours else _state(uid)
+
+
+def private(path: Path) -> Path:
+    """Make a folder that only this user can write, or check that an existing folder has this property; OSError."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    state = path.lstat()
+    if not stat.S_ISDIR(state.st_mode):
+        raise NotADirectoryError(20, "is a symbolic link, not a folder", str(path))
+    if state.st_uid != os.geteuid() or state.st_mode & 0o022:
+        raise PermissionError(1, "can be written by other users", str(path))
+    return path
+
+
+def _state(uid: int) -> Path:
+    if uid == 0:
+        return Path(os.environ.get("SCHEDLAB_STATE") or "/var/lib/schedlab")
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+    return Path(state) / "schedlab"

@@ -1,0 +1,54 @@
+"""Temporary folders of a run: named in a register before they are made, and removed at the end of the run."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+PREFIX = "schedlab-run-"
+"""Prefix of the folders' names."""
+
+
+class Register(Protocol):
+    """Register of a run's resources (the journal), from which the next start removes the resources of a killed run."""
+
+    def made(self, what: str, name: str) -> None:
+        """Record durably that the run is about to make a resource; see ``schedlab.tunables.journal.resources``."""
+
+    def gone(self, what: str, name: str) -> None:
+        """Record that the run has removed the resource."""
+
+
+class NoRegister:
+    """Register without an effect, for runs of which a kill leaves nothing behind."""
+
+    def made(self, what: str, name: str) -> None:
+        """Do nothing."""
+
+    def gone(self, what: str, name: str) -> None:
+        """Do nothing."""
+
+
+def root() -> Path:
+    """Return the parent of scratch folders: a memory file system if possible, so that no disk affects the figures."""
+    shared = Path("/dev/shm")
+    return shared if os.access(shared, os.W_OK) else Path("/tmp")
+
+
+@contextmanager
+def folder(register: Register, within: Path | None = None, prefix: str = PREFIX) -> Iterator[Path]:
+    """Yield a new folder (default in :func:`root`) that only this user can reach; remove it at the exit."""
+    new = (within or root()) / f"{prefix}{secrets.token_hex(8)}"
+    register.made("folder", str(new))
+    try:
+        new.mkdir(mode=0o700)
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        if not new.exists():
+            register.gone("folder", str(new))

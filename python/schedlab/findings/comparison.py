@@ -1,0 +1,148 @@
+"""Verdicts on columns against the first: paired by block within one run, unpaired groups between several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from sqlalchemy import Engine
+
+from schedlab.analysis.cells import average_blocks, block_means
+from schedlab.analysis.matching import Matched, match
+from schedlab.analysis.tables import check
+from schedlab.analysis.unpaired import Group, UnpairedRow, group, judge_unpaired, unpaired_warnings
+from schedlab.analysis.verdicts import Options, Verdict, judge
+from schedlab.analysis.warnings import Warning
+from schedlab.findings import printed, warnings
+from schedlab.findings.columns import RunKey, first_columns, refuse, run_key, sampled
+from schedlab.findings.run import Findings, interim
+from schedlab.store import reader
+from schedlab.store.columns import Chosen, read_cells, samples_by_row
+from schedlab.store.samples import sample_table
+from schedlab.store.selection import named_apart
+
+
+def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = True) -> Findings:
+    """Judge the columns against the first of them.
+
+    Args:
+        engine: the store of the columns that name no other.
+        chosen: the columns, the baseline first.
+        ranks: whether to compute Mann–Whitney's p, which loads a large library.
+
+    Raises ComparisonError for a column that occurs twice, and for columns without a common row.
+    """
+    named = named_apart(chosen)
+    refuse(named)
+    named = [replace(column, store=column.store or engine) for column in named]
+    columns = sampled(named)
+    if not columns:
+        return printed.compare(named)
+    runs = first_columns(columns)
+    means = {key: average_blocks(read_cells(key[0], column.run)) for key, column in runs.items()}
+    failures = {key: reader.failures(*key) for key in runs}
+    matching = match({column.name: column.run.design.questions for column in columns})
+    questions = [row.question for row in matching.rows]
+    values, options = _of_columns(columns, means), columns[0].run.design.options(columns[0].run.seed)
+    unpaired: list[Warning] = []
+    if len(runs) == 1:
+        verdicts = _paired(columns, matching.rows, values, options)
+    else:
+        # Interim analyses, and tests of all rows by block, are about the blocks of a single run.
+        correction = "holm" if options.correction == "max-t" else options.correction
+        options = replace(options, looks=(), correction=correction)
+        verdicts, unpaired = _unpaired(columns, matching.rows, values, options, ranks=ranks)
+    of_runs = warnings.within_runs(columns, means, failures, questions, options)
+    tables = printed.tables_of([column for column in named if not column.run.design.questions])
+    return Findings(
+        columns=tuple(columns),
+        verdicts=verdicts,
+        warnings=[*unpaired, *warnings.between_runs(columns), *of_runs],
+        values=values,
+        failures=_of_columns(columns, failures),
+        options=options,
+        paired=len(runs) == 1,
+        unmatched=matching.unmatched,
+        printed=tables,
+        checked=tuple(map(check, tables)),
+        notes=tuple(dict.fromkeys(warnings.notes(columns))),
+    )
+
+
+def _of_columns(columns: Sequence[Chosen], frames: Mapping[RunKey, pl.DataFrame]) -> pl.DataFrame:
+    """Return the lines of the columns' variants from frames of their runs, under the columns' names."""
+    return pl.concat(
+        [
+            frames[run_key(column)]
+            .filter(pl.col("variant") == column.variant)
+            .with_columns(pl.lit(column.name).alias("variant"))
+            for column in columns
+        ]
+    )
+
+
+def _paired(
+    columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame, options: Options
+) -> list[Verdict]:
+    """Judge variants of one run, which were measured in turn."""
+    engine, number = run_key(columns[0])
+    if options.interval == "bootstrap":
+        # The bootstrap resamples single iterations within their blocks.
+        values = sample_table(engine, columns).rename({"column": "variant"})
+    names, questions = [column.name for column in columns], [row.question for row in rows]
+    options, done = interim(engine, columns[0].run, options)
+    counts = reader.trial_counts(engine, number)
+    recorded = {
+        (workload, parameters, column.name): of_blocks
+        for (workload, parameters, variant), of_blocks in counts.items()
+        for column in columns
+        if column.variant == variant
+    }
+    return judge(values, questions, names, None, options, recorded, done)
+
+
+def _unpaired(
+    columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame, options: Options, *, ranks: bool
+) -> tuple[list[Verdict], list[Warning]]:
+    """Judge each column over its own rows; return the verdicts and the warnings about unpaired verdicts."""
+    names = [column.name for column in columns]
+    groups = _groups(columns, rows, values)
+    if options.family == "run":
+        judged = judge_unpaired(groups, names, options, ranks=ranks)
+    else:
+        judged = [
+            verdict
+            for index, name in enumerate(names[1:], start=1)
+            for verdict in judge_unpaired(_pairs(groups, index), [names[0], name], options, ranks=ranks)
+        ]
+    verdicts = {(verdict.question, verdict.variant): verdict for verdict in judged}
+    ordered = [verdicts[row.question, name] for row in rows for name in names[1:] if name in row.columns]
+    return ordered, list(unpaired_warnings(groups, names))
+
+
+def _pairs(groups: Sequence[UnpairedRow], index: int) -> list[UnpairedRow]:
+    """Return the rows of a column with the baseline's group and its own, without rows that it lacks."""
+    return [replace(row, groups=(row.groups[0], row.groups[index])) for row in groups if row.groups[index] is not None]
+
+
+def _groups(columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame) -> list[UnpairedRow]:
+    """Return the block means of each column in each row, or the samples of its only block."""
+    means = block_means(values)
+    # Samples, of which there may be a million, are read only for columns with a single block in some row.
+    pooled = {key[3] for key, blocks in means.items() if len(blocks) < 2}
+    samples = {
+        column.name: samples_by_row(read_cells(run_key(column)[0], column.run, {column.variant}), column.variant)
+        for column in columns
+        if column.name in pooled
+    }
+
+    def group_of(row: Matched, column: Chosen) -> Group | None:
+        if column.name not in row.columns:
+            return None
+        key = (row.question.workload, row.question.parameters, row.question.metric)
+        blocks = list(means.get((*key, column.name), {}).values())
+        return group(samples.get(column.name, {}).get(key, np.empty(0)), blocks)
+
+    return [UnpairedRow(row.question, tuple(group_of(row, column) for column in columns)) for row in rows]

@@ -1,0 +1,174 @@
+"""Findings: the verdicts, warnings and notes of a stored run, from which a report is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+import polars as pl
+from sqlalchemy import Engine
+
+from schedlab.analysis.attribution import Attribution, attribute
+from schedlab.analysis.cells import average_blocks
+from schedlab.analysis.counters import Change, compare
+from schedlab.analysis.diagnostics import RunFacts, diagnose
+from schedlab.analysis.duplicates import remark as remark_on_duplicates
+from schedlab.analysis.factorial import SwitchEffect, effects
+from schedlab.analysis.matching import Unmatched
+from schedlab.analysis.sequential import Course, course
+from schedlab.analysis.tables import Checked, check
+from schedlab.analysis.verdicts import Options, Verdict, Word, judge
+from schedlab.analysis.warnings import Warning
+from schedlab.results.imported import Table
+from schedlab.store import reader
+from schedlab.store.columns import Chosen, read_cells, variants_of
+from schedlab.store.imports import printed_tables
+from schedlab.store.samples import sample_table
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Content of a report, before any wording and layout.
+
+    Attributes:
+        columns: the compared columns, the baseline first: variants of one run or of several.
+        verdicts: a verdict for each row of each column except the baseline.
+        values: block means: position, block, variant (the column's name), workload, parameters, metric, value.
+        failures: the failed trials, in order.
+        paired: whether the columns are paired by block; imported figures and those of several runs are not.
+        unmatched: rows that are missing in some columns.
+        printed: the tables of an imported text, which has no samples.
+        checked: the same tables with gains, tests and disagreements.
+        notes: remarks for which there is no remedy, for instance on variants and lines that were left out.
+        attribution: the steps of the experiment's stack, row by row.
+        effects: the effects of a factorial's switches, row by row.
+        course: progress of a sequential run; None for a run of fixed size.
+    """
+
+    columns: tuple[Chosen, ...]
+    verdicts: list[Verdict]
+    warnings: list[Warning]
+    values: pl.DataFrame
+    failures: pl.DataFrame
+    options: Options
+    paired: bool = True
+    unmatched: tuple[Unmatched, ...] = ()
+    printed: tuple[Table, ...] = ()
+    checked: tuple[Checked, ...] = ()
+    notes: tuple[str, ...] = ()
+    attribution: tuple[Attribution, ...] = ()
+    effects: tuple[SwitchEffect, ...] = ()
+    course: Course | None = None
+
+    @property
+    def run(self) -> reader.Run:
+        """The baseline's run."""
+        return self.columns[0].run
+
+    @property
+    def baseline(self) -> str:
+        """The first column's name."""
+        return self.columns[0].name
+
+    @property
+    def has_regression(self) -> bool:
+        """Whether a column other than the A/A control is worse."""
+        return any(verdict.word is Word.WORSE and not verdict.control for verdict in self.verdicts)
+
+    @property
+    def runs(self) -> Sequence[reader.Run]:
+        """The compared runs, without repetition."""
+        return list({(column.store, column.run.id): column.run for column in self.columns}.values())
+
+
+def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
+    """Judge a stored run. All data come from the store.
+
+    Args:
+        engine: the store.
+        run: the run or its number; None for the newest run.
+
+    Raises:
+        StoreError: there is no such run.
+    """
+    run = run if isinstance(run, reader.Run) else reader.run(engine, run)
+    values, failures = average_blocks(read_cells(engine, run)), reader.failures(engine, run.id)
+    conditions = reader.conditions(engine, run.id)
+    design, options = run.design, run.design.options(run.seed)
+    recorded = reader.trial_counts(engine, run.id)
+    questions = design.questions
+    options, done = interim(engine, run, options)
+    progress = course(options.looks, options.alpha, done, planned=bool(design.looks)) if done is not None else None
+    stopped = progress is not None and progress.stopped and run.state == "complete"
+    samples = _iterations(engine, run) if options.interval == "bootstrap" else values
+    verdicts = judge(samples, questions, design.variants, design.control, options, recorded, done)
+    planned = run.recorded if stopped else run.planned
+    printed = () if design.paired else printed_tables(engine, run.id)
+    facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters)
+    return Findings(
+        columns=tuple(variants_of(run)),
+        verdicts=verdicts,
+        warnings=diagnose(facts, values, questions, verdicts, options),
+        values=values,
+        failures=failures,
+        options=options,
+        paired=design.paired,
+        printed=printed,
+        checked=tuple(map(check, printed)),
+        notes=tuple(_notes(run, values, verdicts, progress)),
+        attribution=tuple(attribute(values, questions, design.stack, options, recorded, progress))
+        if design.stack
+        else (),
+        effects=tuple(effects(values, questions, design.factorial, options, recorded, progress))
+        if design.factorial
+        else (),
+        course=progress,
+    )
+
+
+def interim(engine: Engine, run: reader.Run, options: Options) -> tuple[Options, int | None]:
+    """Return the options for a run with interim analyses, and its number of complete blocks; None without any.
+
+    A fixed run that did not end is judged as at an interim analysis after its last complete block. At the full error
+    rate, reports on a growing run would be tests "until significant".
+    """
+    design = run.design
+    if not design.paired or not (design.looks or run.state != "complete"):
+        return options, None
+    done = reader.blocks_done(engine, run)
+    if not design.looks:
+        options = replace(options, looks=(done, design.blocks) if 0 < done < design.blocks else (design.blocks,))
+    return options, done
+
+
+def _notes(
+    run: reader.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], progress: Course | None
+) -> Iterator[str]:
+    if progress:
+        yield progress.describe(complete=run.state == "complete")
+    elif not run.design.paired:
+        yield from run.notes
+    if run.kind == "simulated" and (
+        remark := remark_on_duplicates(values, verdicts, run.design.variants[0], run.design.stack)
+    ):
+        yield remark
+
+
+def _iterations(engine: Engine, run: reader.Run) -> pl.DataFrame:
+    """Return the single measurements of a run. The bootstrap draws from the measurements of a block."""
+    return sample_table(engine, variants_of(run)).rename({"column": "variant"})
+
+
+def counter_changes(engine: Engine, judged: Findings, parts: Sequence[str] = ()) -> list[Change]:
+    """Return the changes of the kernel's counters against the baseline, the clearest change first in each row.
+
+    ``parts`` selects counters whose name contains one of these texts, also counters of single CPUs; ``*`` is a
+    wildcard. Without ``parts``, all counters of the whole machine are compared.
+    """
+    counts = reader.counters(engine, judged.run.id)
+    names = [column.variant for column in judged.columns]
+    wanted = None
+    if parts:
+        wanted = {name for name in counts["counter"].unique() if any(fnmatchcase(name, f"*{part}*") for part in parts)}
+    return compare(counts, names[0], names, 1 - judged.options.alpha, wanted)

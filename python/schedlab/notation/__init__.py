@@ -1,0 +1,1 @@
+"""Texts with one grammar everywhere: quantities with units, and CPU lists."""

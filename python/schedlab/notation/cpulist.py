@@ -1,0 +1,61 @@
+"""CPU lists in the kernel's notation, such as ``0-3,8`` (``bitmap_parselist()`` in lib/bitmap-str.c, Linux 6.12).
+
+``crates/workload/src/cpulist.rs`` explains the notation and has the same grammar; ``tests/cpulists.json`` lists texts
+that both parsers must accept or refuse alike. Python reads lists of this machine without the extension module.
+"""
+
+from __future__ import annotations
+
+import re
+
+MOST_CPUS = 8192
+"""The largest number of CPUs of any Linux (CONFIG_NR_CPUS of x86 with MAXSMP)."""
+
+_REGION = re.compile(
+    r"(?:(?P<first>\d+|N)(?:-(?P<last>\d+|N))?|(?P<all>[Aa][Ll][Ll]))(?::(?P<used>\d+)/(?P<group>\d+))?",
+    re.ASCII,
+)
+
+
+def parse_cpu_list(text: str, cpus: int | None = None) -> list[int]:
+    """Return the CPU numbers of a list such as ``"0-3,8"`` in ascending order.
+
+    Args:
+        text: the list.
+        cpus: number of CPUs of the machine. None where it is not known: ``N`` and ``all`` are refused.
+
+    Raises:
+        ValueError: the text is not a list, names no CPU, or names a CPU that cannot exist.
+    """
+    listed: set[int] = set()
+    for part in re.split(r"[, \t\n]+", text):
+        if part:
+            listed.update(_region(text, part, cpus))
+    if not listed:
+        raise ValueError(f"'{text}' names no CPU: write a list like 0-3,8")
+    return sorted(listed)
+
+
+def _region(text: str, part: str, cpus: int | None) -> set[int]:
+    region = _REGION.fullmatch(part)
+    if region is None or (region["used"] and not region["all"] and not region["last"]):
+        raise ValueError(f"'{text}' is not a CPU list: write it like 0-3,8")
+    if cpus is None and (region["all"] or "N" in (region["first"], region["last"])):
+        raise ValueError(f"'{part}' needs the number of CPUs, which is not known here: write numbers")
+    limit = MOST_CPUS if cpus is None else cpus
+    first, last = region["first"] or "0", region["last"] or region["first"] or "N"
+    low, high = (limit - 1 if end == "N" else _number(end) for end in (first, last))
+    used, group = _number(region["used"] or "1"), _number(region["group"] or "1")
+    if high >= limit:
+        why = f"Linux has at most {MOST_CPUS}" if cpus is None else f"the CPUs are 0 to {cpus - 1}"
+        raise ValueError(f"'{part}' names CPU {high}: {why}")
+    if low > high:
+        raise ValueError(f"'{part}' runs backwards")
+    if group == 0 or used > group:
+        raise ValueError(f"'{part}' takes {used} CPUs of each {group}: write it like 0-15:2/4")
+    return {cpu for cpu in range(low, high + 1) if (cpu - low) % group < used}
+
+
+def _number(digits: str) -> int:
+    """Return the number, above 18 digits one beyond every limit: ``int`` refuses more than 4300 digits."""
+    return int(digits) if len(digits) <= 18 else 10**18

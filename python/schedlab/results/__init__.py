@@ -1,0 +1,1 @@
+"""Figures and their description: metrics, the measurement of a trial, imported tables, kinds of figures."""

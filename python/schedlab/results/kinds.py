@@ -1,0 +1,27 @@
+"""Kinds of figures: their origin (real, emulated, simulated), and what follows from it."""
+
+from __future__ import annotations
+
+import re
+
+REAL, SIMULATED = "real", "simulated"
+EMULATED, VIRTUAL, DETERMINISTIC = "real, emulated", "real, virtual machine", "real, emulated, deterministic"
+"""Kinds of runs in virtual machines: a real kernel on an emulated CPU, on a virtualised CPU, and on an emulated CPU
+whose clock counts instructions."""
+
+_SPEED = re.compile(r"(ns|us|ms|s|min|h)(/\w+)?|.+/(s|min|hour|op)|%")
+
+
+def in_time(kind: str) -> bool:
+    """Whether trials follow each other in real time, so that drift and disturbances are possible."""
+    return kind not in (SIMULATED, DETERMINISTIC)
+
+
+def emulated(kind: str) -> bool:
+    """Whether a real kernel ran on emulated CPUs: its behaviour is real, its times are not."""
+    return kind in (EMULATED, DETERMINISTIC)
+
+
+def is_speed(unit: str) -> bool:
+    """Whether a figure in this unit is a time, a rate or a share of time."""
+    return _SPEED.fullmatch(unit) is not None

@@ -1,0 +1,105 @@
+"""Runs of simulations: models, program and settings in, outcome out; one, or several at a time on several cores."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Self
+
+from schedlab.extension import extension
+from schedlab.simulation.models import Model
+from schedlab.simulation.programs import Program
+from schedlab.simulation.settings import Settings
+
+Outcome = Mapping[str, Any]
+"""See :mod:`schedlab.extension`."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The input of a simulation. Its outcome depends on nothing else."""
+
+    machine: Model
+    kernel: Model
+    program: Program
+    settings: Settings
+
+    def check(self) -> None:
+        """Raise the error that would prevent the simulation from beginning, see :mod:`schedlab.simulation.errors`."""
+        extension().check(*self._plain())
+
+    def run(self, timeline: Path | None = None) -> Outcome:
+        """Return the outcome. Other threads run meanwhile.
+
+        ``timeline`` is a file for a Perfetto trace, written while the simulation runs; it is incomplete after an error.
+        """
+        outcome: Outcome = extension().run(*self._plain(), None if timeline is None else str(timeline))
+        return outcome
+
+    def _plain(self) -> tuple[str, str, str, dict[str, Any]]:
+        settings = self.settings.plain(self.program.groups)
+        return self.machine.text, self.kernel.text, self.program.text, settings
+
+
+def cores() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class Running(Future[Outcome]):
+    """A simulation in a pool; ``seconds`` is its real run time, once it has ended."""
+
+    seconds: float = 0.0
+
+
+class Pool:
+    """Threads that run simulations in the order of submission. The number of threads does not affect the outcomes.
+
+    They are daemons, unlike the threads of :mod:`concurrent.futures`, so that neither Ctrl-C nor the end of the process
+    waits for them.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._queue: SimpleQueue[tuple[Simulation, Path | None, Running] | None] = SimpleQueue()
+        self._submitted: list[Running] = []
+        self.workers = workers or cores()
+        for _ in range(self.workers):
+            Thread(target=self._work, daemon=True).start()
+
+    def submit(self, simulation: Simulation, timeline: Path | None = None) -> Running:
+        """Queue a simulation, see :meth:`Simulation.run`. ``result()`` waits for the outcome, or raises the error."""
+        future = Running()
+        self._submitted = [earlier for earlier in self._submitted if not earlier.done()] + [future]
+        self._queue.put((simulation, timeline, future))
+        return future
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            simulation, timeline, future = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            began = time.monotonic()
+            try:
+                outcome = simulation.run(timeline)
+            except BaseException as error:
+                future.seconds = time.monotonic() - began
+                future.set_exception(error)
+            else:
+                future.seconds = time.monotonic() - began
+                future.set_result(outcome)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Cancel the simulations that have not begun, and end the threads."""
+        for future in self._submitted:
+            future.cancel()
+        for _ in range(self.workers):
+            self._queue.put(None)

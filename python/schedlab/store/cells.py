@@ -1,0 +1,181 @@
+"""Cells as the store keeps them: arrays with a value for each trial, and a checksum for each trial over all of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+from sqlalchemy import ColumnElement, Connection, select, update
+
+from schedlab.store import schema
+from schedlab.store.checksums import Damaged, checked, checksum
+
+Samples = NDArray[np.float64]
+Row = Mapping[Any, Any]
+
+_PARAMETERS = TypeAdapter(dict[str, Any])
+_NAMES = TypeAdapter(list[str])
+
+KEY = ("run_id", "phase", "block", "variant", "workload", "parameters")
+"""Columns that identify a cell among those that were not superseded."""
+
+
+@dataclass
+class StoredCell:
+    """A variant in a row within a block.
+
+    Attributes:
+        position: index in the plan of the first trial.
+        superseded: 1 where the cell was measured again.
+        clocksources: JSON list of names.
+        conditions: shape (trials, values of :data:`schedlab.store.schema.CONDITIONS`); nan where not observed.
+        metrics: (name, unit, direction) → values by iteration; nan where the trial has no value.
+    """
+
+    id: int
+    run_id: int
+    phase: str
+    block: int
+    variant: str
+    workload: str
+    parameters: str
+    position: int
+    superseded: int = 0
+    clocksources: str = "[]"
+    conditions: Samples = field(default_factory=lambda: np.empty((0, len(schema.CONDITIONS))))
+    metrics: dict[tuple[str, str, str], Samples] = field(default_factory=dict)
+
+    @property
+    def trials(self) -> int:
+        """Number of iterations that have room in the arrays."""
+        return len(self.conditions)
+
+    @property
+    def measured(self) -> bool:
+        """Whether the cell is analysed: no warm-up, and not measured again."""
+        return self.phase == "measure" and not self.superseded
+
+    def checksums(self) -> NDArray[np.uint32]:
+        """Return a checksum for each trial: of the cell's own values, the trial's conditions and its metrics."""
+        labels = sorted(self.metrics)
+        values = (*(getattr(self, name) for name in KEY), self.position, self.superseded, self.clocksources, labels)
+        start = zlib.crc32(repr(values).encode(errors="surrogatepass"))
+        columns = [self.conditions, *(resized(self.metrics[label], len(self.conditions)) for label in labels)]
+        table = np.column_stack(columns)
+        data, width = table.tobytes(), table.itemsize * table.shape[1]
+        sums = (zlib.crc32(data[at : at + width], start) for at in range(0, len(data), width))
+        return np.fromiter(sums, "<u4", len(table))
+
+    def row(self) -> dict[str, Any]:
+        """Return the cell's row in the table ``cell``."""
+        row = {name: getattr(self, name) for name in (*KEY, "position", "superseded", "clocksources")}
+        row |= {"conditions": self.conditions.astype("<f8").tobytes(), "checksums": self.checksums().tobytes()}
+        metrics = (
+            {"cell_id": self.id, "name": name, "unit": unit, "direction": direction, "data": pack(values)}
+            for (name, unit, direction), values in self.metrics.items()
+        )
+        return row | {"checksum": _checksum(row, metrics)}
+
+
+def pack(values: Iterable[float]) -> bytes:
+    """Return values as the store keeps them: little-endian doubles."""
+    return np.fromiter(values, "<f8").tobytes()
+
+
+def unpack(data: bytes) -> Samples:
+    """Return the values of :func:`pack`; ValueError for an impossible number of bytes."""
+    return np.frombuffer(data, "<f8").astype(np.float64, copy=False)
+
+
+def resized(values: Samples, size: int) -> Samples:
+    """Return a copy of an array of trials with at least this length; nan in the new places."""
+    new = np.full((max(size, len(values)), *values.shape[1:]), np.nan)
+    new[: len(values)] = values
+    return new
+
+
+def read(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCell]:
+    """Read and verify cells, in the order of the plan. Raises Damaged, with the trials that are not as written."""
+    return [_verified(connection, *rows) for rows in _rows(connection, *where)]
+
+
+def parse(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCell]:
+    """Read cells that have no checksums yet; ValueError for values that their column cannot contain."""
+    return [_parsed(*rows) for rows in _rows(connection, *where)]
+
+
+def _rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[tuple[Row, list[Row]]]:
+    """Yield rows of ``cell``, each with its rows of ``metric``."""
+    c = schema.cell.c
+    metrics: dict[int, list[Row]] = {}
+    for metric in connection.execute(select(schema.metric).join(schema.cell).where(*where)).mappings():
+        metrics.setdefault(metric["cell_id"], []).append(metric)
+    rows = connection.execute(select(schema.cell).where(*where).order_by(c.position, c.id)).mappings()
+    return ((row, metrics.get(row["id"], [])) for row in rows)
+
+
+def _verified(connection: Connection, row: Row, metrics: Sequence[Row]) -> StoredCell:
+    """Return the cell of these rows. The checksums of single trials are compared only to name those that differ."""
+    try:
+        intact = _checksum(row, metrics) == row["checksum"]
+        cell = _parsed(row, metrics)
+        stored = np.frombuffer(row["checksums"], "<u4")
+        if len(stored) != cell.trials:
+            raise ValueError("it has another number of checksums")
+    except ValueError as error:
+        raise _damaged(connection, row, [], str(error)) from error
+    if not intact:
+        differing = np.flatnonzero(cell.checksums() != stored).tolist()
+        raise _damaged(connection, row, differing, "its checksum does not match")
+    return cell
+
+
+def _checksum(row: Row, metrics: Iterable[Row]) -> int:
+    """Return the checksum of a row of ``cell`` and its rows of ``metric``; ValueError as for single rows."""
+    of_metrics = sorted(checksum(schema.metric, metric) for metric in metrics)
+    return zlib.crc32(repr((checksum(schema.cell, row), of_metrics)).encode())
+
+
+def _parsed(row: Row, metrics: Sequence[Row]) -> StoredCell:
+    """Return the cell of these rows; ValueError for a value that its column cannot contain."""
+    _PARAMETERS.validate_json(row["parameters"])
+    _NAMES.validate_json(row["clocksources"])
+    conditions = unpack(row["conditions"]).reshape(-1, len(schema.CONDITIONS))
+    arrays = {(metric["name"], metric["unit"], metric["direction"]): unpack(metric["data"]) for metric in metrics}
+    if any(len(values) > len(conditions) for values in arrays.values()):
+        raise ValueError("a metric has more values than trials")
+    own = {name: row[name] for name in ("id", *KEY, "position", "superseded", "clocksources")}
+    return StoredCell(**own, conditions=conditions, metrics=arrays)
+
+
+def _damaged(connection: Connection, row: Row, iterations: Sequence[int], reason: str) -> Damaged:
+    """Return an error that names the trials of these iterations, or all trials of the cell if no iteration is given."""
+    t = schema.trial.c
+    query = select(t.position).where(t.cell_id == row["id"]).order_by(t.iteration)
+    if iterations:
+        query = query.where(t.iteration.in_(iterations))
+    positions = [str(position) for position in connection.execute(query).scalars()]
+    trials = f"{'trials' if len(positions) > 1 else 'trial'} {', '.join(positions[:10])}"
+    trials += f" and {len(positions) - 10} more" if len(positions) > 10 else ""
+    verb = "are" if len(positions) > 1 else "is"
+    labels = ", ".join(str(row[name]) for name in ("variant", "workload", "parameters"))
+    what = f"run {row['run_id']}: {trials} (block {row['block']}, {labels}) {verb} damaged: {reason}"
+    return Damaged(what, str(connection.engine.url.database))
+
+
+def write(connection: Connection, cell: StoredCell) -> None:
+    """Write the row of a cell that exists; its metrics have rows of their own."""
+    connection.execute(update(schema.cell).where(schema.cell.c.id == cell.id).values(cell.row()))
+
+
+def unpack_samples(connection: Connection, row: Row, name: str) -> Samples:
+    """Return the single samples in a row of the table ``samples``; Damaged, with ``name``, if they changed."""
+    try:
+        return unpack(zlib.decompress(checked(connection, schema.samples, row, name)["data"]))
+    except (ValueError, zlib.error) as error:
+        raise Damaged(f"{name} is damaged: {error}", str(connection.engine.url.database)) from error

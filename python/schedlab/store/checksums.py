@@ -1,0 +1,71 @@
+"""Checksums (CRC-32) of stored rows, which readers verify: a damaged value is reported and never shown.
+
+CRC-32 finds every change of up to 32 neighbouring bits. It protects from faulty storage, not from forgery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from zlib import crc32
+
+from sqlalchemy import Connection, Table
+
+from schedlab.errors import StoreError
+from schedlab.store import schema
+
+WORDS = {int: "a whole number", float: "a number", str: "text", bytes: "binary data"}
+
+
+class Damaged(StoreError):
+    """A stored row that is not as it was written."""
+
+    def __init__(self, what: str, where: str) -> None:
+        todo = "the other runs can be read; put back a copy of the store, or measure this run again"
+        super().__init__(what, where=where, todo=todo)
+
+
+def checksum(table: Table, row: Mapping[Any, Any]) -> int:
+    """Return the checksum of a row's values, except the values that change during a run.
+
+    Raises ValueError, with the column, for a value that the column cannot contain.
+    """
+    return crc32(b"\n".join(_bytes(name, row[name], *kind) for name, kind in _columns(table).items()))
+
+
+def sealed(table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a row with its checksum."""
+    return {**row, "checksum": checksum(table, row)}
+
+
+def checked(connection: Connection, table: Table, row: Mapping[Any, Any], name: str) -> Mapping[Any, Any]:
+    """Return a row that was read. Raises Damaged, with the row's name and the reason, unless its checksum is right."""
+    try:
+        reason = "" if checksum(table, row) == row["checksum"] else "its checksum does not match"
+    except ValueError as error:
+        reason = str(error)
+    if reason:
+        raise Damaged(f"{name} is damaged: {reason}", str(connection.engine.url.database))
+    return row
+
+
+@cache
+def _columns(table: Table) -> dict[str, tuple[type, bool]]:
+    """Return type and nullability of the columns that a checksum covers."""
+    return {
+        column.name: (column.type.python_type, bool(column.nullable))
+        for column in table.columns
+        if column.info is not schema.UNCHECKED
+    }
+
+
+def _bytes(name: str, value: object, kind: type, nullable: bool) -> bytes:
+    if value is None and nullable:
+        return b"-"
+    if kind is float and isinstance(value, int):
+        value = float(value)
+    if not isinstance(value, kind):
+        raise ValueError(f"its {name} is not {WORDS[kind]}")
+    # SQLite stores -0.0 as 0.
+    return value if isinstance(value, bytes) else repr(value or kind()).encode(errors="surrogatepass")

@@ -1,0 +1,354 @@
+"""Reading runs: a run's own row, and what its trials recorded beside their samples."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import groupby
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from pydantic import ConfigDict, Field, NonNegativeInt, ValidationError
+from pydantic.dataclasses import dataclass
+from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, select
+
+from schedlab.errors import StoreError
+from schedlab.results.measurement import PARAMETERS, State
+from schedlab.store import cells, schema
+from schedlab.store.cells import Samples, StoredCell
+from schedlab.store.checksums import Damaged, checked
+from schedlab.store.design import StoredDesign
+from schedlab.store.process import has_ended
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+VERIFIED = 20_000
+"""Trials of a run up to which a report verifies all rows, in 0.1 s; of more trials, only the rows that it shows."""
+
+
+Time = Annotated[float, Field(ge=0, lt=253_402_300_800)]
+"""Seconds since 1970 (UTC), before the year 10000, which no calendar of Python has."""
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, allow_inf_nan=False))
+class Run:
+    """A run's own row; see :data:`schedlab.store.schema.run` for the columns. ``recorded`` counts its trials.
+
+    A run whose process has ended is ``interrupted``, also where nothing could record that any more.
+    """
+
+    id: int
+    name: str
+    target: str
+    kind: str
+    state: Literal["running", "complete", "interrupted", "refused"]
+    seed: int
+    quick: bool
+    experiment_file: str
+    experiment_path: str
+    design: StoredDesign
+    planned: NonNegativeInt
+    recorded: int
+    fingerprint: dict[str, Any]
+    fingerprint_hash: str
+    notes: list[str]
+    changed: list[str]
+    started: Time
+    finished: Time | None
+    version: str
+
+    @property
+    def doubtful_parameters(self) -> list[str]:
+        """Notes on boot parameters that may not have had an effect."""
+        return [note.removeprefix(PARAMETERS) for note in self.notes if note.startswith(PARAMETERS)]
+
+
+class DamagedRun(NamedTuple):
+    """A run whose row is not as it was written, and the reason."""
+
+    id: int
+    reason: Damaged
+
+
+def runs(engine: Engine) -> list[Run]:
+    """Return every run, newest first, without damaged runs."""
+    return [run for run in listing(engine) if isinstance(run, Run)]
+
+
+def listing(engine: Engine) -> list[Run | DamagedRun]:
+    """Return every run, newest first."""
+    listed: list[Run | DamagedRun] = []
+    with engine.connect() as connection:
+        for row in connection.execute(_runs().order_by(schema.run.c.id.desc())).mappings():
+            try:
+                listed.append(_run(connection, row))
+            except Damaged as error:
+                listed.append(DamagedRun(row["id"], error))
+    return listed
+
+
+def run(engine: Engine, run_id: int | None) -> Run:
+    """Return the run of this number, or the newest run; StoreError when it does not exist or is damaged."""
+    query = _runs()
+    query = (
+        query.order_by(schema.run.c.id.desc()).limit(1) if run_id is None else query.where(schema.run.c.id == run_id)
+    )
+    with engine.connect() as connection:
+        row = connection.execute(query).mappings().first()
+        if row is not None:
+            return _run(connection, row)
+    if run_id is None:
+        todo = "make one with 'schedlab run FILE' or 'schedlab import PATH'"
+        raise StoreError("the store contains no run yet", where=str(engine.url.database), todo=todo)
+    todo = "'schedlab runs' lists its runs"
+    raise StoreError(f"the store contains no run {run_id}", where=str(engine.url.database), todo=todo)
+
+
+def _runs() -> Select[Any]:
+    recorded = select(func.count()).select_from(schema.cell.join(schema.trial))
+    of_run = recorded.where(schema.cell.c.run_id == schema.run.c.id, schema.current).correlate(schema.run)
+    return select(schema.run, of_run.scalar_subquery().label("recorded"))
+
+
+def _run(connection: Connection, row: Mapping[Any, Any]) -> Run:
+    """Return a run from its row; Damaged unless the row is valid."""
+    fields = {name: row[name] for name in row if name not in ("process", "checksum")}
+    if row["state"] == "running" and has_ended(row["process"]):
+        fields["state"] = "interrupted"
+    checked(connection, schema.run, row, f"run {row['id']}")
+    try:
+        fields |= {"seed": int(row["seed"]), "quick": bool(row["quick"])}
+        fields |= {name: json.loads(row[name]) for name in ("fingerprint", "notes", "changed")}
+        fields["design"] = StoredDesign.model_validate_json(row["design"])
+        return Run(**fields)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        reason = f"its {'.'.join(map(str, fault['loc'])) or 'design'}: {fault['msg']}"
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+    raise Damaged(f"run {row['id']} is damaged: {reason}", str(connection.engine.url.database))
+
+
+def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tuple[StoredCell, Mapping[Any, Any]]]:
+    """Read and verify trials of a run with their cells, in order, without trials that were measured again."""
+    c, t = schema.cell.c, schema.trial.c
+    query = select(schema.trial).join(schema.cell).where(c.run_id == run_id, schema.current, *where)
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(t.position)).mappings().all()
+        of_run = {cell.id: cell for cell in cells.read(connection, c.run_id == run_id)} if rows else {}
+        for row in rows:
+            checked(connection, schema.trial, row, f"run {run_id}: trial {row['position']}")
+            if row["state"] not in get_args(State) or row["iteration"] not in range(of_run[row["cell_id"]].trials):
+                name = f"run {run_id}: trial {row['position']}"
+                raise Damaged(f"{name} is damaged: its state or iteration is impossible", str(engine.url.database))
+    return [(of_run[row["cell_id"]], row) for row in rows]
+
+
+def blocks_done(engine: Engine, run: Run) -> int:
+    """Count the blocks that were measured completely; the last block of an interrupted run may not be complete."""
+    c = schema.cell.c
+    query = select(func.max(c.block)).where(c.run_id == run.id, c.phase == "measure", schema.current)
+    with engine.connect() as connection:
+        last = int(connection.execute(query).scalar() or 0)
+    return last if run.state == "complete" else max(last - 1, 0)
+
+
+def failures(engine: Engine, run_id: int) -> pl.DataFrame:
+    """Return the trials that failed, in order: position, variant, workload, parameters, state, reason."""
+    import polars as pl  # slow to load, and many callers read runs without frames
+
+    rows = select(func.count()).select_from(schema.cell.join(schema.trial)).where(schema.cell.c.run_id == run_id)
+    with engine.connect() as connection:
+        few = connection.execute(rows).scalar_one() <= VERIFIED
+    lines = [
+        (row["position"], cell.variant, cell.workload, cell.parameters, row["state"], row["reason"])
+        for cell, row in _trials(engine, run_id, *([] if few else [schema.trial.c.state != "ok"]))
+        if row["state"] != "ok"
+    ]
+    names = ("variant", "workload", "parameters", "state", "reason")
+    return pl.DataFrame(lines, schema={"position": pl.Int64} | dict.fromkeys(names, pl.String), orient="row")
+
+
+def trial_counts(engine: Engine, run_id: int) -> dict[tuple[str, str, str], dict[int, int]]:
+    """Return recorded trials of any state by (workload, parameters, variant), then by block; without warm-up."""
+    c = schema.cell.c
+    columns = (c.workload, c.parameters, c.variant, c.block)
+    query = select(*columns, func.count()).select_from(schema.cell.join(schema.trial)).group_by(*columns)
+    counts: dict[tuple[str, str, str], dict[int, int]] = {}
+    with engine.connect() as connection:
+        rows = connection.execute(query.where(c.run_id == run_id, c.phase == "measure", schema.current))
+        for workload, parameters, variant, block, count in rows:
+            counts.setdefault((workload, parameters, variant), {})[block] = count
+    return counts
+
+
+def conditions(engine: Engine, run_id: int) -> pl.DataFrame:
+    """Return the conditions under which each variant was measured, over all its trials without warm-up.
+
+    Columns: variant, seconds (sum over trials), steal_percent and other_percent (means weighted by duration),
+    steal_worst (highest of a trial), mhz_min, mhz_max, clocksources (comma-separated); null where not observed.
+    """
+    import polars as pl  # slow to load, and many callers read runs without frames
+
+    with engine.connect() as connection:
+        measured = [cell for cell in cells.read(connection, schema.cell.c.run_id == run_id) if cell.measured]
+    lines = []
+    for variant in sorted({cell.variant for cell in measured}):
+        of_variant = [cell for cell in measured if cell.variant == variant]
+        columns = np.concatenate([cell.conditions for cell in of_variant]).T
+        elapsed, _, steal, other, mhz_min, mhz_max = columns
+        seconds = np.nansum(elapsed)
+        names = {name for cell in of_variant for name in json.loads(cell.clocksources)}
+        lines.append(
+            (
+                variant, seconds, _weighted(steal, elapsed), _weighted(other, elapsed),
+                *(_extreme(values, best) for values, best in ((steal, max), (mhz_min, min), (mhz_max, max))),
+                ",".join(sorted(names)) or None,
+            )
+        )  # fmt: skip
+    shares = ("seconds", "steal_percent", "other_percent", "steal_worst")
+    types = {"variant": pl.String} | dict.fromkeys(shares, pl.Float64) | dict.fromkeys(("mhz_min", "mhz_max"), pl.Int64)
+    return pl.DataFrame(lines, schema=types | {"clocksources": pl.String}, orient="row")
+
+
+def _weighted(values: Samples, weights: Samples) -> float | None:
+    """Return the sum of the observed values times their weights over the sum of all weights."""
+    products, total = (values * weights)[~np.isnan(values)], np.nansum(weights)
+    return float(products.sum() / total) if len(products) and total else None
+
+
+def _extreme(values: Samples, best: Callable[[Samples], float]) -> float | None:
+    observed = values[~np.isnan(values)]
+    return float(best(observed)) if len(observed) else None
+
+
+def times(engine: Engine, run_id: int) -> pl.DataFrame:
+    """Return the times of all trials, in order.
+
+    Columns: position, phase, block, variant, workload, parameters, started, elapsed (seconds).
+    """
+    import polars as pl  # slow to load, and many callers read runs without frames
+
+    lines = [
+        (
+            row["position"], cell.phase, cell.block, cell.variant, cell.workload, cell.parameters, row["started"],
+            cell.conditions[row["iteration"], 0],
+        )
+        for cell, row in _trials(engine, run_id)
+    ]  # fmt: skip
+    types = {"position": pl.Int64, "phase": pl.String, "block": pl.Int64, "variant": pl.String, "workload": pl.String}
+    types |= {"parameters": pl.String, "started": pl.Float64, "elapsed": pl.Float64}
+    return pl.DataFrame(lines, schema=types, orient="row")
+
+
+def counters(engine: Engine, run_id: int) -> pl.DataFrame:
+    """Return the increase of each counter as means over each block's measured trials that have the counter.
+
+    Columns: block, variant, workload, parameters, counter, value; rows and blocks in the order of the plan. Trials are
+    added as they are read: 100,000 trials can have thirty million figures.
+    """
+    import polars as pl  # slow to load, and many callers read runs without frames
+
+    totals: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    for cell, text, count in _counter_texts(engine, run_id):
+        of_cell = totals.setdefault((cell.block, cell.variant, cell.workload, cell.parameters), {})
+        for name, value in json.loads(text).items():
+            total = of_cell.setdefault(name, [0, 0])
+            total[0] += value * count
+            total[1] += count
+    lines = [(*cell, name, total / count) for cell, of in totals.items() for name, (total, count) in of.items()]
+    types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
+    return pl.DataFrame(lines, schema=types | {"counter": pl.String, "value": pl.Float64}, orient="row")
+
+
+def _counter_texts(engine: Engine, run_id: int) -> Iterator[tuple[StoredCell, str, int]]:
+    """Yield each cell, the counters (JSON) of its good trials in order, and how many successive trials have them.
+
+    In a simulation all trials of a cell may have the same counters: the database compares them, and returns one text.
+    Equal texts of several trials need no checksum.
+    """
+    c, t = schema.cell.c, schema.trial.c
+    extremes = select(t.cell_id, func.min(t.counters), func.max(t.counters), func.count()).join(schema.cell)
+    extremes = extremes.where(c.run_id == run_id, t.state == "ok").group_by(t.cell_id)
+    trials = select(schema.trial).where(t.cell_id == bindparam("cell"), t.state == "ok").order_by(t.iteration)
+    with engine.connect() as connection:
+        of_cell = {row[0]: row[1:] for row in connection.execute(extremes)}
+        for cell in cells.read(connection, c.run_id == run_id):
+            if not cell.measured or cell.id not in of_cell:
+                continue
+            first, last, count = of_cell[cell.id]
+            if first == last and count > 1:
+                yield cell, first, count
+                continue
+            rows = connection.execute(trials, {"cell": cell.id}).mappings()
+            texts = (
+                checked(connection, schema.trial, row, f"run {run_id}: trial {row['position']}")["counters"]
+                for row in rows
+            )
+            for text, alike in groupby(texts):
+                yield cell, text, sum(1 for _ in alike)
+
+
+def typical_seconds(engine: Engine, target: str) -> dict[tuple[str, str], float]:
+    """Return mean seconds of a good trial by (workload, parameters), over the newest 2,000 trials on a target."""
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for cell, trial, _ in _newest(engine, target):
+        if trial.state == "ok":
+            seconds.setdefault((cell.workload, cell.parameters), []).append(cell.conditions[trial.iteration, 0])
+    return {key: fmean(values) for key, values in seconds.items()}
+
+
+def typical_boot(engine: Engine, target: str) -> float | None:
+    """Return median seconds before the first trial of a boot, over the newest 2,000 trials on a target.
+
+    A boot serves the trials of a variant within a block. It lies before the first of them: after the trial of another
+    variant or block, or after the run's start. None where the target has no trials.
+    """
+    waits, last, ended = [], None, 0.0
+    for cell, trial, began in reversed(_newest(engine, target)):
+        boot = (cell.run_id, cell.phase, cell.block, cell.variant)
+        if boot != last and trial.state == "ok":
+            same_run = last is not None and last[0] == boot[0]
+            waits.append(max(0.0, trial.started - (ended if same_run else began)))
+        last, ended = boot, trial.started + cell.conditions[trial.iteration, 0]
+    return median(waits) if waits else None
+
+
+def _newest(engine: Engine, target: str, most: int = 2_000) -> list[tuple[StoredCell, Any, float]]:
+    """Return the newest trials on a target with their cells and the start of their runs; none of damaged runs."""
+    c, t, r = schema.cell.c, schema.trial.c, schema.run.c
+    newest = select(t.cell_id, t.iteration, t.state, t.started, c.run_id, r.started.label("began"))
+    newest = newest.select_from(schema.trial.join(schema.cell).join(schema.run)).where(r.target == target)
+    trials: list[tuple[StoredCell, Any, float]] = []
+    with engine.connect() as connection:
+        for run_id, rows in groupby(
+            connection.execute(newest.order_by(t.id.desc()).limit(most)), lambda row: row.run_id
+        ):
+            with suppress(Damaged, KeyError, IndexError, TypeError):
+                of_run = {cell.id: cell for cell in cells.read(connection, c.run_id == run_id)}
+                trials += [(of_run[row.cell_id], row, float(row.began)) for row in rows]
+    return trials
+
+
+def failed_outputs(engine: Engine, run_id: int | None) -> Iterator[str]:
+    """Yield each failed trial of a run as text: its cell, reason, command and output."""
+    number = run(engine, run_id).id
+    query = select(schema.output).where(schema.output.c.trial_id == bindparam("trial"))
+    for cell, trial in _trials(engine, number, schema.trial.c.state != "ok"):
+        name = f"trial {trial['position']}"
+        with engine.connect() as connection:
+            output = connection.execute(query, {"trial": trial["id"]}).mappings().first()
+            if output is None:
+                continue
+            checked(connection, schema.output, output, f"run {number}: output of {name}")
+        yield (
+            f"{name}: {cell.workload} {cell.parameters} under {cell.variant}\n"
+            f"{trial['state']}: {trial['reason']}\n"
+            f"command: {shlex.join(json.loads(output['command']))}\n"
+            f"--- stdout\n{output['stdout']}\n--- stderr\n{output['stderr']}"
+        )

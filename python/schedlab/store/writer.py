@@ -1,0 +1,235 @@
+"""Writing a run: each trial is committed before the next trial begins."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+from sqlalchemy import Connection, Engine, insert, select, update
+
+from schedlab.analysis.rows import Layout, Question
+from schedlab.experiment.factorial import runs
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import CONTROL, Plan, Trial
+from schedlab.results.measurement import Measurement
+from schedlab.store import cells, schema
+from schedlab.store.cells import StoredCell, pack, resized
+from schedlab.store.checksums import checksum, sealed
+from schedlab.store.design import StoredDesign
+from schedlab.store.process import this_process
+from schedlab.store.schema import CONDITIONS
+from schedlab.workloads.registry import adapter
+
+LONGEST_OUTPUT = 64 * 1024
+"""Characters of an output stream that are kept, from its two ends. Failed trials keep 16 times as much."""
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run before its first trial; see the columns of :data:`schedlab.store.schema.run`."""
+
+    plan: Plan
+    target: str
+    kind: str
+    quick: bool
+    experiment_file: str
+    experiment_path: str
+    fingerprint: Mapping[str, Any]
+    fingerprint_hash: str
+
+
+def describe(plan: Plan) -> StoredDesign:
+    """Return the stored part of a plan."""
+    experiment, analysis = plan.experiment, plan.experiment.analysis
+    return StoredDesign(
+        question=experiment.experiment.question,
+        blocks=experiment.design.blocks,
+        iterations=experiment.design.iterations,
+        variants=[variant.name for variant in plan.variants],
+        control=CONTROL if experiment.design.control else None,
+        questions=questions_of(plan),
+        alpha=analysis.alpha,
+        delta=analysis.delta,
+        correction=analysis.correction,
+        family=analysis.family,
+        interval=analysis.interval,
+        looks=list(experiment.design.look_blocks),
+        stack=experiment.attribution.stack if experiment.attribution else [],
+        factorial=_layout(experiment),
+    )
+
+
+def _layout(experiment: Experiment) -> Layout | None:
+    """Return the switches that are on in each variant of a factorial experiment."""
+    if experiment.factorial is None:
+        return None
+    return Layout(tuple(experiment.factorial.switches), runs(experiment.factorial, experiment.baseline.name))
+
+
+def questions_of(plan: Plan) -> list[Question]:
+    """Return the judged metrics of every row, in the order of the experiment file."""
+    questions = []
+    for row in plan.rows:
+        workload = adapter(row.use)
+        for name in row.judged:
+            spec = workload.spec(name)
+            questions.append(Question(row.label, row.parameters_json, name, spec.unit, spec.direction))
+    return questions
+
+
+def begin(engine: Engine, new: NewRun) -> int:
+    """Record a run that is about to start; return its number."""
+    values = {
+        "name": new.plan.experiment.experiment.name,
+        "target": new.target,
+        "kind": new.kind,
+        "state": "running",
+        "seed": str(new.plan.seed),
+        "quick": int(new.quick),
+        "experiment_file": new.experiment_file,
+        "experiment_path": new.experiment_path,
+        "design": describe(new.plan).model_dump_json(),
+        "planned": len(new.plan.trials),
+        "fingerprint": json.dumps(new.fingerprint),
+        "fingerprint_hash": new.fingerprint_hash,
+        "notes": "[]",
+        "changed": "[]",
+        "started": time.time(),
+        "version": version("schedlab"),
+        "process": this_process(),
+    }
+    with engine.begin() as connection:
+        return schema.insert_row(connection, schema.run, sealed(schema.run, values))
+
+
+def resume(engine: Engine, run_id: int) -> None:
+    """Record that this process runs a run again."""
+    values = {"state": "running", "finished": None, "process": this_process()}
+    with engine.begin() as connection:
+        connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(values))
+
+
+def end(engine: Engine, run_id: int, state: Literal["complete", "interrupted", "refused"]) -> None:
+    """Record the end of a run that this process runs; the state of any other run is left alone."""
+    r = schema.run.c
+    with engine.begin() as connection:
+        mine = update(schema.run).where(r.id == run_id, r.process == this_process())
+        connection.execute(mine.values(state=state, finished=time.time()))
+
+
+def add_remarks(engine: Engine, run_id: int, *, notes: Sequence[str] = (), changed: Sequence[str] = ()) -> None:
+    """Add notes on missing observations and on changes of the machine to a run. Each text is stored once."""
+    with engine.begin() as connection:
+        stored = connection.execute(select(schema.run).where(schema.run.c.id == run_id)).mappings().one()
+        values: dict[str, Any] = {
+            "notes": json.dumps(list(dict.fromkeys([*json.loads(stored["notes"]), *notes]))),
+            "changed": json.dumps(list(dict.fromkeys([*json.loads(stored["changed"]), *changed]))),
+        }
+        values["checksum"] = checksum(schema.run, {**stored, **values})
+        connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(values))
+
+
+def done(engine: Engine, run_id: int) -> set[int]:
+    """Return the plan positions of the recorded trials, whatever their state."""
+    query = select(schema.trial.c.position).select_from(schema.cell.join(schema.trial))
+    with engine.connect() as connection:
+        return set(connection.execute(query.where(schema.cell.c.run_id == run_id, schema.current)).scalars())
+
+
+def supersede(engine: Engine, run_id: int, positions: Collection[int]) -> None:
+    """Mark the cells of recorded trials as to be measured again; they are kept."""
+    c, t = schema.cell.c, schema.trial.c
+    chosen = select(c.id).join_from(schema.cell, schema.trial).where(c.run_id == run_id, t.position.in_(positions))
+    with engine.begin() as connection:
+        for cell in cells.read(connection, c.id.in_(chosen)):
+            cells.write(connection, replace(cell, superseded=1))
+
+
+def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) -> None:
+    """Commit one trial with its metrics, samples and output, in one transaction."""
+    with engine.begin() as connection:
+        cell = _cell(connection, run_id, trial)
+        values = _trial_values(cell.id, trial, measurement)
+        trial_id = schema.insert_row(connection, schema.trial, sealed(schema.trial, values))
+        _extend(connection, cell, trial.iteration, measurement)
+        sampled = [metric for metric in measurement.metrics if metric.samples is not None]
+        for metric in sampled:
+            connection.execute(insert(schema.samples), sample_values(trial_id, metric.spec.name, metric.samples or ()))
+        keep = LONGEST_OUTPUT * (1 if measurement.state == "ok" else 16)
+        output = {
+            "trial_id": trial_id,
+            "command": json.dumps(list(measurement.command)),
+            # The raw text of a good trial would only repeat its samples.
+            "stdout": "" if sampled else _ends(measurement.stdout, keep),
+            "stderr": _ends(measurement.stderr, keep),
+        }
+        connection.execute(insert(schema.output), sealed(schema.output, output))
+
+
+def _cell(connection: Connection, run_id: int, trial: Trial) -> StoredCell:
+    """Return a trial's cell, which the cell's first trial inserts."""
+    key = (run_id, trial.phase, trial.block, trial.variant.name, trial.row.label, trial.row.parameters_json)
+    c = schema.cell.c
+    where = (c[name] == value for name, value in zip(cells.KEY, key, strict=True))
+    if stored := cells.read(connection, schema.current, *where):
+        return stored[0]
+    cell = StoredCell(0, *key, position=trial.index)
+    return replace(cell, id=schema.insert_row(connection, schema.cell, cell.row()))
+
+
+def _trial_values(cell_id: int, trial: Trial, measurement: Measurement) -> dict[str, Any]:
+    return {
+        "cell_id": cell_id,
+        "position": trial.index,
+        "iteration": trial.iteration,
+        "state": measurement.state,
+        "reason": measurement.reason,
+        "started": measurement.started,
+        "counters": json.dumps(measurement.counters),
+    }
+
+
+def _extend(connection: Connection, cell: StoredCell, iteration: int, measurement: Measurement) -> None:
+    """Write a trial's conditions and values into the arrays of its cell."""
+    m = schema.metric.c
+    conditions = asdict(measurement.conditions) | {"elapsed": measurement.elapsed}
+    if conditions["clocksource"] is not None:
+        names = {*json.loads(cell.clocksources), conditions["clocksource"]}
+        cell.clocksources = json.dumps(sorted(names))
+    cell.conditions = resized(cell.conditions, iteration + 1)
+    cell.conditions[iteration] = [np.nan if conditions[name] is None else conditions[name] for name in CONDITIONS]
+    for metric in measurement.metrics:
+        if not np.isfinite(metric.value):
+            name = f"{metric.spec.name} of iteration {iteration} of {cell.workload} under {cell.variant}"
+            raise ValueError(f"{name} is not a finite number: {metric.value}")
+        key = (metric.spec.name, metric.spec.unit, metric.spec.direction)
+        values = resized(cell.metrics.get(key, np.empty(0)), iteration + 1)
+        values[iteration] = metric.value
+        row = {"cell_id": cell.id, "name": key[0], "unit": key[1], "direction": key[2], "data": pack(values)}
+        if key in cell.metrics:
+            of_metric = (m[name] == row[name] for name in ("cell_id", "name", "unit", "direction"))
+            connection.execute(update(schema.metric).where(*of_metric).values(data=row["data"]))
+        else:
+            connection.execute(insert(schema.metric), row)
+        cell.metrics[key] = values
+    cells.write(connection, cell)
+
+
+def sample_values(trial_id: int, name: str, samples: Iterable[float]) -> dict[str, Any]:
+    """Return the row of ``samples`` for a metric's single observations (level 1: a run is waiting)."""
+    data = pack(samples)
+    row = {"trial_id": trial_id, "name": name, "count": len(data) // 8, "data": zlib.compress(data, 1)}
+    return sealed(schema.samples, row)
+
+
+def _ends(text: str, keep: int) -> str:
+    if len(text) <= keep:
+        return text
+    cut = len(text) - keep
+    return f"{text[: keep // 2]}\n[… {cut} characters left out …]\n{text[-(keep // 2) :]}"

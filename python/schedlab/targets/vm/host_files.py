@@ -1,0 +1,112 @@
+"""This machine's file tree for a guest, read-only, through virtiofsd.
+
+There are two programs of this name: QEMU's own until 7.2, in C, and its successor in Rust. Both receive a listening
+socket, so that they need no writable folder and can run where nothing can be written (see :mod:`.readonly`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from schedlab.errors import CannotRunHere
+from schedlab.targets.vm import readonly
+from schedlab.workloads.launcher import background
+
+PLACES = ("/usr/libexec/virtiofsd", "/usr/lib/qemu/virtiofsd")
+"""Paths of packages outside ``$PATH``: the separate package (Debian 13, Fedora), and Debian 12's qemu-system-common."""
+
+TAG = "host"
+"""The name under which a guest mounts the file tree."""
+
+HIDDEN = ("/dev", "/proc", "/run", "/sys", "/tmp")
+"""Folders that are the guest's, in place of this machine's."""
+
+PROBE_SECONDS = 20.0
+"""Limit for a probe that only makes a namespace."""
+
+
+def daemon() -> str | None:
+    """Return the path of a virtiofsd, preferably of the newer kind; None if no virtiofsd is installed."""
+    for path in (shutil.which("virtiofsd"), *PLACES):
+        if path is not None and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+@cache
+def is_in_c(program: str) -> bool:
+    """Whether the program is QEMU's, which prints libfuse's interface version and has other options."""
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
+    return "FUSE kernel interface" in done.stdout
+
+
+def arguments(program: str, in_c: bool, descriptor: int) -> list[str]:
+    """Return the command line for a listening socket with this descriptor.
+
+    The daemon shares / without its own sandbox, which would need more privileges and exclude nothing more.
+    """
+    if in_c:
+        options = ["-o", "source=/", "-o", "sandbox=chroot", "-o", "log_level=err", "--rlimit-nofile=0"]
+        return [program, "-f", f"--fd={descriptor}", *options]
+    options = ["--shared-dir=/", "--sandbox=none", "--log-level=error", "--rlimit-nofile=0"]
+    return [program, f"--fd={descriptor}", *options]
+
+
+def sealed(*argv: str) -> list[str]:
+    """Return the command line that starts this command where nothing can be written."""
+    return [sys.executable, "-I", "-S", str(readonly.__file__), *argv]
+
+
+def fault() -> tuple[str, str] | None:
+    """Return why this machine's files cannot be shared, and a remedy; None when they can."""
+    program = daemon()
+    if program is None:
+        return "there is no virtiofsd", "apt-get install virtiofsd, or on Debian 12 qemu-system-common"
+    if is_in_c(program) and os.geteuid() != 0 and os.getgroups() != []:
+        # The daemon leaves all supplementary groups, which an unprivileged user namespace does not allow.
+        return f"{program} works for root only", "run as root, or install the virtiofsd that is written in Rust"
+    try:
+        tried = subprocess.run(
+            sealed("/bin/true"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"making a mount namespace took more than {PROBE_SECONDS:g} s", "try again"
+    if tried.returncode != 0:
+        why = tried.stderr.strip() or f"status {tried.returncode}"
+        return f"a guest could not be kept from writing: {why}", "run as root, or allow user namespaces"
+    return None
+
+
+@contextmanager
+def served(path: Path, place: Path, errors: Path) -> Iterator[None]:
+    """Run virtiofsd on a socket at ``path`` during the block. ``place`` is a folder for the launcher's report."""
+    program = daemon()
+    if program is None:
+        raise CannotRunHere("there is no virtiofsd", todo="install virtiofsd, or remove host_files from [target]")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        try:
+            listening.bind(str(path))
+        except OSError as error:
+            raise CannotRunHere(
+                f"no socket can be made: {error}", where=str(path), todo="set TMPDIR to a shorter path"
+            ) from error
+        listening.listen(1)
+        descriptor = listening.fileno()
+        argv = sealed(*arguments(program, is_in_c(program), descriptor))
+        with background(argv, place / "share-report", errors, (descriptor,)):
+            # Only the daemon keeps the socket open: QEMU is notified when it dies, and does not wait for an answer.
+            listening.close()
+            yield

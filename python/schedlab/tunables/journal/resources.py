@@ -1,0 +1,147 @@
+"""Resources that a run makes on the machine besides values, and removal of the resources of a dead run.
+
+A journal names each of them before it is made. What ends with its process (processes under the launcher, namespaces,
+sockets in a folder of the run) needs no name.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.files.locks import is_locked
+
+from .journal_file import Gone, Made, Record
+
+FOLDER = "folder"
+"""A folder by its path, with everything in it."""
+
+SEGMENT = "segment"
+"""A segment of System V shared memory (shmget(2)) by its key."""
+
+_SEGMENTS = Path("/proc/sysvipc/shm")
+_IPC_RMID = 0
+_KEY_BITS = 0xFFFFFFFF
+"""Keys are numbers of 32 bits, which /proc shows with their sign."""
+
+_ENDING_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A resource that is gone; `was_there` is False when somebody else, or a reboot, had removed it."""
+
+    what: str
+    name: str
+    was_there: bool
+
+    @property
+    def path(self) -> str:
+        """The name; for a folder its path."""
+        return self.name
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name} {'removed' if self.was_there else 'is gone already'}"
+
+
+@dataclass(frozen=True)
+class NotRemoved:
+    """A resource that could not be removed. Its journal stays, and the next start tries again."""
+
+    what: str
+    name: str
+    reason: str
+
+    @property
+    def path(self) -> str:
+        """The name; for a folder its path."""
+        return self.name
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name} could not be removed: {self.reason}"
+
+
+def left(records: Iterable[Record]) -> list[Made]:
+    """Return the resources that the records announce and do not call removed, last first."""
+    resources: dict[tuple[str, str], Made] = {}
+    for record in records:
+        match record:
+            case Made(what, name):
+                resources[what, name] = record
+            case Gone(what, name):
+                resources.pop((what, name), None)
+    return list(reversed(resources.values()))
+
+
+def remove(resource: Made) -> Removed | NotRemoved:
+    """Remove a resource of a run that has ended. Another user's folder, and a segment in use, stay."""
+    what, name = resource.what, resource.name
+    try:
+        if what == FOLDER:
+            was_there = _remove_folder(Path(name))
+        elif what == SEGMENT:
+            was_there = _remove_segments(int(name))
+        else:
+            return NotRemoved(what, name, "this program does not know this kind")
+    except OSError as error:
+        return NotRemoved(what, name, error.strerror or str(error))
+    return Removed(what, name, was_there)
+
+
+def _remove_folder(path: Path) -> bool:
+    """Remove the folder; False when there is no such folder of this user.
+
+    After a reboot another user may have made a folder of this name below /dev/shm or /tmp. A locked folder is that of
+    a live run, which has taken it over.
+    """
+    try:
+        state = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid() or is_locked(path):
+        return False
+    shutil.rmtree(path)
+    return True
+
+
+def _remove_segments(key: int) -> bool:
+    """Remove the segments of the key; False without any. OSError while a process uses one.
+
+    The launcher kills the processes of a dead run, which takes a moment.
+    """
+    deadline = time.monotonic() + _ENDING_SECONDS
+    segments = _segments(key)
+    while any(segment.in_use for segment in segments):
+        if time.monotonic() > deadline:
+            users = ", ".join(f"process {segment.creator} made it" for segment in segments if segment.in_use)
+            raise OSError(f"it is still in use ({users})")
+        time.sleep(0.05)
+        segments = _segments(key)
+    libc = ctypes.CDLL(None, use_errno=True)
+    for segment in segments:
+        if libc.shmctl(segment.number, _IPC_RMID, None) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return bool(segments)
+
+
+@dataclass(frozen=True)
+class _Segment:
+    number: int
+    creator: int
+    attached: int
+
+    @property
+    def in_use(self) -> bool:
+        return self.attached > 0 or Path(f"/proc/{self.creator}").exists()
+
+
+def _segments(key: int) -> list[_Segment]:
+    """Return the segments with the key (proc(5): key shmid perms size cpid lpid nattch …)."""
+    rows = [[int(field) for field in line.split()[:7]] for line in _SEGMENTS.read_text().splitlines()[1:]]
+    return [_Segment(row[1], row[4], row[6]) for row in rows if row[0] & _KEY_BITS == key & _KEY_BITS]

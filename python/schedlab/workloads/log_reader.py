@@ -1,0 +1,179 @@
+"""Readers of benchmark logs: the log, the samples that a reader returns, and helpers that the readers share.
+
+A reader knows the output of one tool. It knows nothing of files, columns and blocks::
+
+    Log ──Reader.read──▶ Reading (samples, printed tables, notes) ──importers.logs.series──▶ Import
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schedlab.results.imported import ImportProblem, Table
+from schedlab.results.metrics import MetricSpec
+
+Parameters = Mapping[str, str | int | float]
+
+WHOLE = r"\d{1,15}"
+NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
+"""Patterns of numbers in a tool's output. The limits keep every match within the exact range of a double."""
+
+CUT = "copy it again, or run the benchmark again"
+
+
+@dataclass(frozen=True)
+class Log:
+    """Output of a tool.
+
+    Attributes:
+        name: path of the log, for messages.
+        text: the whole text, lines ended by ``\\n``.
+        column: column of samples for which the log names no column.
+        alone: no other log is imported with this one, so its variants may become columns.
+        mixed: the text also contains output of other tools, which their readers read.
+    """
+
+    name: str
+    text: str
+    column: str = ""
+    alone: bool = True
+    mixed: bool = False
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their ends. Only ``\\n`` ends a line, so that line numbers match an editor's."""
+        return self.text.removesuffix("\n").split("\n")
+
+    def line_at(self, position: int) -> int:
+        """Return the number of the line, from 1, that contains the character at ``position``."""
+        return self.text.count("\n", 0, position) + 1
+
+    @property
+    def last_line(self) -> int:
+        """Number of the last line that is not blank."""
+        return self.line_at(len(self.text.rstrip()))
+
+    def problem(self, what: str, line: int | None = None, todo: str = CUT) -> ImportProblem:
+        """Return an error with a reason and a line of this log."""
+        return ImportProblem(what, where=f"{self.name}:{line}" if line else self.name, todo=todo)
+
+    def cut_off(self, missing: str) -> NoReturn:
+        """Raise the ImportProblem of a log that ends before ``missing``."""
+        raise self.problem(f"ends without {missing}: it is cut off, or the tool failed", len(self.lines))
+
+    def find(self, pattern: re.Pattern[str], wanted: str) -> list[str]:
+        """Return group 1 of every match; ImportProblem names ``wanted`` where nothing matches."""
+        matches: list[str] = pattern.findall(self.text)
+        if not matches:
+            raise self.problem(f"no {wanted}", self.last_line)
+        return matches
+
+    def each_line(self, pattern: re.Pattern[str], wanted: str) -> list[str]:
+        """Return group 1 of every line except blank lines; ImportProblem for a line that ``pattern`` does not match."""
+        matches: list[str] = pattern.findall(self.text)
+        if len(matches) != self.text.count("\n"):
+            self.require_lines(pattern.match, wanted)
+        return matches
+
+    def require_lines(self, is_known: Callable[[str], object], wanted: str) -> None:
+        """Raise ImportProblem for the first line that is neither blank nor known."""
+        for number, line in enumerate(self.lines, 1):
+            if line.strip() and not is_known(line):
+                raise self.problem(f"“{line.strip()[:60]}” is not {wanted}", number)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of one row in the order in which they were taken; several objects of one row are concatenated in order.
+
+    Attributes:
+        workload: name of the workload.
+        metric: metric with unit and direction.
+        parameters: values that distinguish the rows of one metric.
+        values: shape (samples,), in the unit of the metric.
+        column: empty for the column of the log.
+        block: repetition of the whole benchmark within the log, from 1.
+    """
+
+    workload: str
+    metric: MetricSpec
+    parameters: Parameters
+    values: Sequence[float] | NDArray[np.float64]
+    column: str = ""
+    block: int = 1
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Content of a log. ``tables`` are printed summaries without samples; ``notes`` name omitted parts and reasons."""
+
+    samples: Sequence[Samples] = ()
+    tables: Sequence[Table] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reader of one output format.
+
+    Attributes:
+        name: the value of ``--as``.
+        reads: description of the format in one line, for users.
+        recognises: whether a text that begins like this (64 KiB) has the format; strict and cheap.
+        read: return the content of a log; ImportProblem with the unreadable line.
+        in_mails: whether the format occurs inside other text, such as mails or the output of a script. False: the
+            format always fills its whole file.
+        within: whether a text contains this format beside other text; None where ``recognises`` also decides this.
+    """
+
+    name: str
+    reads: str
+    recognises: Callable[[str], bool]
+    read: Callable[[Log], Reading]
+    in_mails: bool = True
+    within: Callable[[str], bool] | None = None
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a whole text contains this format, alone or beside other text."""
+        return (self.within or self.recognises)(text)
+
+
+def single_run(workload: str, parameters: Parameters, values: Iterable[tuple[MetricSpec, float]]) -> Iterator[Samples]:
+    """Yield one sample for each value of a single run."""
+    for metric, value in values:
+        yield Samples(workload, metric, parameters, (value,))
+
+
+def named(specs: Iterable[MetricSpec], values: Mapping[str, float]) -> Iterator[tuple[MetricSpec, float]]:
+    """Yield each value with its metric; a name without a metric is a cost in microseconds."""
+    by_name = {spec.name: spec for spec in specs}
+    for name, value in values.items():
+        yield by_name.get(name) or MetricSpec(name, "us", "lower"), value
+
+
+def sections(text: str, heading: re.Pattern[str]) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield each match of ``heading`` with the text between it and the next match."""
+    heads = list(heading.finditer(text))
+    for head, following in zip_longest(heads, heads[1:]):
+        yield head, text[head.end() : following.start() if following else len(text)]
+
+
+def floats(texts: Iterable[str | float]) -> NDArray[np.float64]:
+    """Return numbers, or their text in a log, as an array of shape (samples,)."""
+    return np.fromiter(map(float, texts), np.float64)
+
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+def natural(name: str) -> list[tuple[int, int | str]]:
+    """Sort key that orders numbers within names by value: ``run-9`` before ``run-10``."""
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in _DIGITS.split(name) if part]

@@ -1,0 +1,85 @@
+"""Locks on files: exclusive, shared, non-blocking, and released when the holder closes the file."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from schedlab.files.locks import is_locked, lock, locked, try_lock, try_locked
+
+
+def test_a_lock_is_held_inside_the_block_only(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path, 0o600) as file:
+        assert is_locked(path)
+        assert os.fstat(file).st_mode & 0o777 == 0o600
+    assert path.exists()
+    assert not is_locked(path)
+
+
+def test_a_file_that_does_not_exist_is_not_locked(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path / "missing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_shared_locks_exclude_an_exclusive_lock_until_one_holder_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path, shared=True) as first:
+        with locked(path, shared=True):
+            assert not try_lock(first)
+        assert try_lock(first)
+
+
+def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with try_locked(path) as first, try_locked(path) as second:
+        assert first is not None
+        assert second is None
+    with try_locked(path) as again:
+        assert again is not None
+
+
+@pytest.mark.parametrize("acquire", [locked, try_locked])
+def test_a_lock_file_that_is_replaced_before_it_is_locked_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acquire
+) -> None:
+    """Otherwise one process would hold the lock of the deleted file, and another that of the new file."""
+    path = tmp_path / "lock"
+    flock, replaced = fcntl.flock, []
+
+    def replacing_flock(file: int, how: int) -> None:
+        if not replaced:
+            replaced.append(path.stat().st_ino)
+            (tmp_path / "new").touch()
+            (tmp_path / "new").rename(path)
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", replacing_flock)
+    with acquire(path) as file:
+        assert os.fstat(file).st_ino == path.stat().st_ino != replaced[0]
+
+
+@pytest.mark.timeout(60)
+def test_a_link_a_pipe_and_a_second_name_are_not_lock_files(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.touch()
+    (tmp_path / "link").symlink_to(victim)
+    (tmp_path / "second").hardlink_to(victim)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "second", "pipe"):
+        with pytest.raises(OSError, match=name), locked(tmp_path / name):
+            pass
+
+
+def test_a_folder_can_be_locked(tmp_path: Path) -> None:
+    holder, other = (os.open(tmp_path, os.O_RDONLY) for _ in range(2))
+    try:
+        lock(holder)
+        assert not try_lock(other)
+        os.close(holder)
+        assert try_lock(other)
+    finally:
+        os.close(other)

@@ -1,0 +1,120 @@
+"""A file is replaced completely or not at all, and no other user chooses the file that is overwritten."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from schedlab.files.replacement import replacing
+
+OTHER_UID = 12345
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make files of another user")
+
+
+def write(path: Path, text: str = "new") -> None:
+    with replacing(path) as file:
+        file.write_text(text)
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A sticky folder in which every user may create files, as /tmp."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    return folder
+
+
+def test_a_chain_of_own_links_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "second").symlink_to("file")
+    (tmp_path / "first").symlink_to(tmp_path / "second")
+    write(tmp_path / "first")
+    assert (tmp_path / "file").read_text() == "new"
+    assert (tmp_path / "first").is_symlink()
+
+
+def test_an_own_link_to_a_missing_file_creates_the_file(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("missing")
+    write(tmp_path / "link")
+    assert (tmp_path / "missing").read_text() == "new"
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_circle_of_links_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    write(tmp_path / "a")
+    assert (tmp_path / "a").read_text() == "new"
+
+
+@pytest.mark.root
+@needs_root
+def test_another_users_link_is_replaced_and_its_target_stays(tmp_path: Path, shared: Path) -> None:
+    (tmp_path / "precious").write_text("old")
+    link = shared / "report.html"
+    link.symlink_to(tmp_path / "precious")
+    os.lchown(link, OTHER_UID, OTHER_UID)
+    write(link)
+    assert (tmp_path / "precious").read_text() == "old"
+    assert (link.is_symlink(), link.read_text()) == (False, "new")
+
+
+@pytest.mark.root
+@needs_root
+def test_an_own_link_to_another_users_file_is_replaced_and_the_file_stays(shared: Path) -> None:
+    other_file = shared / "other-user"
+    other_file.write_text("old")
+    os.chown(other_file, OTHER_UID, OTHER_UID)
+    (shared / "link").symlink_to(other_file)
+    write(shared / "link")
+    assert other_file.read_text() == "old"
+    assert (shared / "link").read_text() == "new"
+
+
+@pytest.mark.root
+@needs_root
+def test_a_file_that_replaces_another_users_file_does_not_take_its_mode(shared: Path) -> None:
+    other_file = shared / "other-user"
+    other_file.write_text("old")
+    other_file.chmod(0o666)
+    os.chown(other_file, OTHER_UID, OTHER_UID)
+    before = os.umask(0o077)
+    try:
+        write(other_file)
+    finally:
+        os.umask(before)
+    assert other_file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.root
+@needs_root
+def test_another_users_named_pipe_is_refused(shared: Path) -> None:
+    pipe = shared / "report.html"
+    os.mkfifo(pipe)
+    os.chown(pipe, OTHER_UID, OTHER_UID)
+    with pytest.raises(PermissionError, match="named pipe of another user"):
+        write(pipe)
+
+
+@pytest.mark.root
+@needs_root
+def test_the_systems_links_are_followed_as_dev_stdout_is() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        system, home = Path(name), Path(name) / "home"
+        system.chmod(0o755)
+        home.mkdir()
+        (system / "stdout").symlink_to(home / "redirected")
+        (home / "redirected").write_text("old")
+        for path in (home, home / "redirected"):
+            os.chown(path, OTHER_UID, OTHER_UID)
+        os.seteuid(OTHER_UID)
+        try:
+            write(system / "stdout")
+        finally:
+            os.seteuid(0)
+        assert (home / "redirected").read_text() == "new"

@@ -1,0 +1,211 @@
+"""Mutation tests: change the code at random places, and list the changes that no test notices (``make mutants``).
+
+cosmic-ray makes and applies the mutants of Python packages, cargo-mutants those of Rust crates. Neither draws a random
+sample, so this program draws one from the tool's own list. cosmic-ray was chosen over mutmut because it starts a new
+process for each mutant: mutmut forks the process that imported polars, whose threads do not survive a fork.
+
+Mutants are applied to a copy of the work tree. Tests that need root or run real benchmarks are left out: a mutant of
+the journal could leave this machine's tunables changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import re
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parent.parent
+PACKAGES = Path("python/schedlab")
+
+# Patterns of the tests that should notice a mutant of a package, the quickest first. Files that import the changed one
+# come before the others.
+TESTS = {
+    "analysis": ("tests/analysis/test_*.py", "tests/findings/test_*.py"),
+    "execution": ("tests/execution/test_*.py", "tests/cli/test_plan.py", "tests/experiment/test_plan_order.py"),
+    "experiment": ("tests/experiment/test_*.py", "tests/execution/test_*.py", "tests/workloads/test_examples.py"),
+    # Not tests/report/html: Chromium reserves more than ADDRESS_SPACE.
+    "findings": ("tests/findings/test_*.py", "tests/report/test_*.py", "tests/cli/test_compare.py"),
+    # The tests that damage each field of a store and kill its maker take two minutes.
+    "store": (
+        "tests/store/test_[!cd]*.py",
+        "tests/store/test_c[!r]*.py",
+        "tests/findings/test_run.py",
+        "tests/store/test_*.py",
+    ),
+    "tunables": ("tests/tunables/test_*.py", "tests/experiment/test_load.py"),
+}
+CRATES = {"sim": "schedlab-sim"}
+
+MARKERS = "not (verify or root or real)"
+# Mutants that no test can notice: `is` for `==` of small numbers and interned strings.
+SAME_OPERATORS = re.compile(r"ReplaceComparisonOperator_(Eq_Is|Is_Eq|NotEq_IsNot|IsNot_NotEq)$")
+# A mutant may allocate in an endless loop. The tests need less than 4 GiB of address space.
+ADDRESS_SPACE = 8 << 30
+# A run that takes this many times as long as the tests of the unchanged code counts as timed out.
+SLOWER, PATIENCE_S = 4, 60
+
+
+def main() -> int:
+    """Sample the mutants of one package, and print which the tests notice."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("package", choices=sorted([*TESTS, *CRATES]))
+    parser.add_argument("--sample", type=int, default=40, help="number of mutants")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the sample")
+    parser.add_argument("--seconds", type=float, default=3600, help="limit of the whole run")
+    arguments = parser.parse_args()
+    deadline = time.monotonic() + arguments.seconds
+    with tempfile.TemporaryDirectory(prefix="schedlab-mutants-") as folder:
+        if arguments.package in CRATES:
+            return test_crate(CRATES[arguments.package], arguments.sample, arguments.seed, deadline, Path(folder))
+        copy_tree(Path(folder))
+        os.chdir(folder)
+        return test_package(arguments.package, arguments.sample, arguments.seed, deadline)
+
+
+def test_crate(crate: str, sample: int, seed: int, deadline: float, folder: Path) -> int:
+    """Let cargo-mutants test every nth mutant of a crate, from a random one on, in a copy that it makes.
+
+    A systematic sample is drawn because filters by name do not apply to all kinds of mutants in cargo-mutants 27.
+    """
+    if not shutil.which("cargo-mutants"):
+        print("cargo-mutants is missing\ninstall it: cargo install --locked cargo-mutants", file=sys.stderr)
+        return 1
+    command = ["cargo", "mutants", "--package", crate]
+    listed = subprocess.run([*command, "--list"], cwd=TOP, check=True, capture_output=True, text=True)
+    total = len(listed.stdout.splitlines())
+    step = max(1, total // sample)
+    first = random.Random(seed).randrange(step)
+    print(f"{crate}: every {step}th of {total} mutants from number {first}", flush=True)
+    drawn = ["--sharding", "round-robin", "--shard", f"{first}/{step}"]
+    limit = ["timeout", "--signal=INT", str(max(1, round(deadline - time.monotonic())))]
+    return subprocess.run([*limit, *command, *drawn, "--output", str(folder)], cwd=TOP, check=False).returncode
+
+
+def copy_tree(folder: Path) -> None:
+    """Copy the files of the work tree, with changes that are not committed, and the built simulator."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout.split("\0")
+    built = [str(path.relative_to(TOP)) for path in (TOP / PACKAGES).glob("*.so")]
+    for name in [*names, *built]:
+        if name and (TOP / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(TOP / name, folder / name)
+    (folder / ".venv").symlink_to(TOP / ".venv")
+
+
+def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
+    """Test a sample of a package's mutants in the current folder, a copy of the work tree."""
+    from cosmic_ray.mutating import mutate_and_test
+    from cosmic_ray.testing import run_tests
+    from cosmic_ray.work_item import TestOutcome
+
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    # The environment's own schedlab is that of the work tree.
+    os.environ["PYTHONPATH"] = str(Path(PACKAGES.parent).resolve())
+    python = ".venv/bin/python"
+    # Compiled modules are recognised by content: a mutant may have its file's size and time.
+    hashed = [python, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", str(PACKAGES), "tests"]
+    subprocess.run(hashed, check=True)
+
+    def command(module: Path) -> str:
+        arguments = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", MARKERS, *ordered(package, module)]
+        return shlex.join([python, *arguments])
+
+    started = time.monotonic()
+    outcome, output = run_tests(command(PACKAGES / package), deadline - started)
+    timeout = SLOWER * (time.monotonic() - started) + PATIENCE_S
+    if outcome != TestOutcome.SURVIVED:
+        print(f"{package}: the tests fail without a mutant\nmend them first\n{output}", file=sys.stderr)
+        return 1
+
+    drawn, places = draw(package, sample, seed)
+    print(f"{package}: {len(drawn)} mutants at {places} places, seed {seed}", flush=True)
+    counts = {"killed": 0, "survived": 0, "timed out": 0}
+    for mutation in drawn:
+        if time.monotonic() > deadline:
+            break
+        result = mutate_and_test([mutation], command(mutation.module_path), timeout)
+        survived = result.test_outcome == TestOutcome.SURVIVED
+        ending = "survived" if survived else "timed out" if result.output == "timeout" else "killed"
+        counts[ending] += 1
+        print(f"{ending:9}  {mutation.module_path}:{mutation.start_pos[0]}  {change(result.diff)}", flush=True)
+    tested = sum(counts.values())
+    noticed = (tested - counts["survived"]) / max(tested, 1)
+    endings = ", ".join(f"{number} {ending}" for ending, number in counts.items())
+    print(f"{package}: {tested} tested: {endings} ({noticed:.0%} noticed)")
+    if tested < len(drawn):
+        print(f"the time was over before {len(drawn) - tested} mutants: give more --seconds")
+    return 0
+
+
+def ordered(package: str, module: Path) -> list[str]:
+    """Test files of a package, those that import the module first."""
+    files = list(dict.fromkeys(path for pattern in TESTS[package] for path in sorted(Path().glob(pattern))))
+    name = re.compile(rf"\b{module.stem}\b")
+    imports = {path: [line for line in path.read_text().split("\n") if "import" in line] for path in files}
+    return [str(p) for p in sorted(files, key=lambda p: not any(name.search(line) for line in imports[p]))]
+
+
+def draw(package: str, sample: int, seed: int) -> tuple[list[Any], int]:
+    """Draw places at random, and one mutant of each; return the mutants and the number of all places."""
+    places = defaultdict(list)
+    for path in sorted((PACKAGES / package).glob("**/*.py")):
+        ignored = set(unevaluated(path.read_text()))
+        for mutation in mutants(path):
+            line, column = mutation.start_pos
+            if (line, column) not in ignored and not SAME_OPERATORS.search(mutation.operator_name):
+                places[path, line, column].append(mutation)
+    generator = random.Random(seed)
+    drawn = generator.sample(sorted(places), min(sample, len(places)))
+    return [generator.choice(places[place]) for place in drawn], len(places)
+
+
+def mutants(path: Path) -> Iterator[Any]:
+    """All mutants of a file that cosmic-ray makes without settings."""
+    from cosmic_ray.ast import ast_nodes, get_ast_from_path
+    from cosmic_ray.plugins import get_operator, operator_names
+    from cosmic_ray.work_item import MutationSpec
+
+    nodes = list(ast_nodes(get_ast_from_path(path)))
+    for name in operator_names():
+        if get_operator(name).arguments():
+            continue
+        operator = get_operator(name)()
+        positions = (position for node in nodes for position in operator.mutation_positions(node))
+        for occurrence, (start, end) in enumerate(positions):
+            yield MutationSpec(str(path), name, occurrence, start, end)
+
+
+def unevaluated(text: str) -> Iterator[tuple[int, int]]:
+    """Positions (line, column) inside annotations and arguments of decorators, which mypy checks (``frozen=True``)."""
+    for node in ast.walk(ast.parse(text)):
+        parts = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        for decorator in getattr(node, "decorator_list", []):
+            parts += [keyword.value for keyword in getattr(decorator, "keywords", [])]
+        for part in parts:
+            if part is not None and part.end_lineno == part.lineno:
+                yield from ((part.lineno, column) for column in range(part.col_offset, part.end_col_offset or 0))
+
+
+def change(diff: str | None) -> str:
+    """Changed lines of a unified diff, before → after."""
+    lines = [line for line in (diff or "").split("\n") if not line.startswith(("---", "+++"))]
+    before, after = (" ".join(line[1:].strip() for line in lines if line.startswith(sign)) for sign in "-+")
+    return f"{before} → {after}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

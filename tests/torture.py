@@ -1,0 +1,474 @@
+"""Kill runs, corrupt stores, mutate inputs and fill disks: figures for the losses of schedlab under failures.
+
+    make torture                      # about twenty minutes; root, or a kernel that allows user namespaces
+    python tests/torture.py --kills 30 --minutes 5 --seed 7
+
+It runs in namespaces of its own (processes, mounts, network, shared memory): the machine's lock, journals and values
+are not touched, and every process that survives a kill is found. Tunables belong to a tree of files.
+
+1. Kills: SIGKILL at a random moment of run, import, kernels build and a run in guests (a stand-in for QEMU). The next
+   command must put all values back; no process, folder, shared memory or temporary file may stay, no stored trial may
+   be lost, and the store must be readable.
+2. Stores with random damage: every command ends with an exit code of its own.
+3. Experiment files with random damage: the same.
+4. A full disk, at a number of sizes.
+
+Prints a table, and ends with 1 when a goal is missed. Not part of the tests: how many moments are reached depends on
+the machine's speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TOP = Path(__file__).parents[1]
+sys.path.insert(0, str(TOP))
+
+from tests.kernels.kernel_files import bzimage  # noqa: E402
+from tests.kernels.tiny_tree import repository_with_series  # noqa: E402
+from tests.targets.test_vm_untrusted_guests import GUEST  # noqa: E402
+from tests.targets.vm import fake_qemu  # noqa: E402
+from tests.tunables.fake_tree import build_fake_tree  # noqa: E402
+
+INSIDE = "SCHEDLAB_TORTURE"
+"""Environment variable that is set inside the namespaces."""
+
+EXIT_CODES = (0, 1, 2, 3, 4)
+"""Codes with which a command may end without a signal; 70 is a bug."""
+
+LIMIT = 120.0
+"""Seconds after which a command is called hanging."""
+
+RUN = """
+[experiment]
+name = "torture"
+[design]
+blocks = 8
+control = false
+warmup = 0
+[[variant]]
+name = "base"
+[[variant]]
+name = "changed"
+tunables = { "vm.stat_interval" = 5, "sched.features.PLACE_LAG" = false, "sched.nr_migrate" = 8 }
+[[workload]]
+use = "command"
+run = "sleep 0.4"
+"""
+
+GUESTS = """
+[experiment]
+name = "guests"
+[target]
+kind = "vm"
+kernel = "{kernel}"
+topology = "1x2"
+memory_mib = 192
+accel = "tcg"
+[design]
+blocks = 4
+control = false
+warmup = 0
+[[variant]]
+name = "base"
+[[variant]]
+name = "quiet"
+cmdline = "quiet"
+[[workload]]
+use = "command"
+run = "true"
+"""
+
+STANDIN = """
+import gzip, re
+initramfs = gzip.decompress(open(sys.argv[sys.argv.index("-initrd") + 1], "rb").read())
+send("ready", 0, archive(**ready))
+for number in sorted(map(int, re.findall(rb"jobs/([0-9]+)\\0", initramfs))):
+    send("begin", number)
+    time.sleep(0.05)
+    send("result", number, archive(**result))
+send("end", 0)
+time.sleep(60)
+"""
+
+
+@dataclass
+class Figures:
+    """What happened, and the faults with the command after which each was seen."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, name: str, number: int = 1) -> None:
+        """Increase a count; a count of 0 is shown too."""
+        self.counts[name] = self.counts.get(name, 0) + number
+
+    def fault(self, name: str, detail: str) -> None:
+        """Count a fault, and keep its detail."""
+        self.add(name)
+        self.faults.append(f"{name}: {detail}")
+        print(self.faults[-1], flush=True)
+
+
+class Machine:
+    """A folder with everything that the commands read and write, and the values of a machine in files."""
+
+    def __init__(self, folder: Path, chance: random.Random, figures: Figures, ends: float) -> None:
+        self.folder, self.chance, self.figures, self.ends = folder, chance, figures, ends
+        self.work = folder / "work"
+        self.work.mkdir()
+        (folder / "tmp").mkdir()
+        self.root = folder / "root"
+        build_fake_tree(self.root)
+        self.values = self._values()
+        (folder / "run.toml").write_text(RUN)
+        kernel = folder / "bzImage"
+        kernel.write_bytes(bzimage("6.12.1"))
+        (folder / "guests.toml").write_text(GUESTS.format(kernel=kernel))
+        (folder / "bin").mkdir()
+        fake_qemu.written(folder / "bin" / "qemu-system-x86_64", GUEST.replace("DMESG", "b''") + STANDIN)
+        self.repository = repository_with_series(folder / "linux")
+        self.log = TOP / "tests/importers/logs/samples/hackbench.log"
+        self.environment = os.environ | {
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "HOME": str(folder),
+            "TMPDIR": str(folder / "tmp"),
+            "COLUMNS": "100",
+        }
+
+    def command(self, *words: object) -> list[str]:
+        """Return the command line of schedlab."""
+        return [sys.executable, "-m", "schedlab", *map(str, words)]
+
+    def run(self, *words: object) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, and count tracebacks, wrong exit codes and hanging."""
+        argv = self.command(*words)
+        try:
+            done = subprocess.run(
+                argv, capture_output=True, text=True, errors="replace", check=False, timeout=LIMIT,
+                env=self.environment, cwd=self.work,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            self.figures.fault("commands that hang", " ".join(argv[3:]))
+            return subprocess.CompletedProcess(argv, -1, "", "")
+        if "Traceback" in done.stderr or done.returncode not in EXIT_CODES:
+            self.figures.fault("tracebacks", f"{' '.join(argv[3:])} ended with {done.returncode}: {done.stderr[-600:]}")
+        return done
+
+    def killed(self, seconds: float, *words: object) -> bool:
+        """Start a command and kill it after this time; False when it had ended."""
+        process = subprocess.Popen(
+            self.command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment,
+            cwd=self.work,
+        )  # fmt: skip
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        process.kill()
+        return process.wait() == -signal.SIGKILL
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the time for this phase has not passed."""
+        return time.monotonic() < self.ends
+
+    def changed_values(self) -> list[str]:
+        """Return the names of files of tunables that have another value than at the beginning."""
+        now = self._values()
+        return [name for name, value in self.values.items() if now[name] != value]
+
+    def _values(self) -> dict[str, object]:
+        """Values of the tunables that the experiment changes."""
+        names = ("proc/sys/vm/stat_interval", "sys/kernel/debug/sched/nr_migrate")
+        features = (self.root / "sys/kernel/debug/sched/features").read_text().split()
+        return {name: (self.root / name).read_text() for name in names} | {"PLACE_LAG": "NO_PLACE_LAG" not in features}
+
+    def restore(self) -> None:
+        """Put back the values of the beginning, so that a fault is counted once."""
+        if self.changed_values():
+            build_fake_tree(self.root)
+
+    def orphans(self) -> list[str]:
+        """Return what killed commands left: processes, folders, shared memory, temporary files, journals."""
+        deadline = time.monotonic() + 5
+        while (processes := list(_processes())) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        places = (Path("/dev/shm"), Path("/var/tmp"), self.folder / "tmp")
+        folders = [str(path) for place in places for path in place.iterdir()]
+        segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+        journals = [str(path) for path in Path("/var/lib/schedlab").rglob("*") if path.is_file()]
+        temporary = [str(path) for path in self.work.rglob(".*")]
+        work = [str(path) for path in (self.folder / "cache/schedlab").rglob("work/[!.]*")]
+        journals = [path for path in journals if not path.endswith(".recover.lock")]
+        return [*processes, *folders, *segments, *journals, *temporary, *work]
+
+
+def _processes() -> Iterator[str]:
+    """Yield every process of the namespace but this one."""
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            state = (path / "stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z" and int(path.name) != os.getpid():
+                yield f"process {(path / 'cmdline').read_text().replace(chr(0), ' ')[:80]}"
+
+
+def stored(store: Path) -> int | None:
+    """Return the number of trials and printed tables in a store; None when SQLite cannot read the store."""
+    if not store.exists():
+        return 0
+    try:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+            return sum(connection.execute(f"select count(*) from {t}").fetchone()[0] for t in ("trial", "printed"))
+    except sqlite3.Error:
+        return None
+
+
+def kill(machine: Machine, number: int) -> None:
+    """Kill commands at random moments, and check the machine after the next command."""
+    stores = {name: machine.work / f"{name}.sqlite" for name in ("run", "guests", "import")}
+
+    def begin_or_resume(name: str, *more: object) -> list[object]:
+        words = ["run", machine.folder / f"{name}.toml", "--store", stores[name], *more]
+        return [*words, "--resume"] if _unfinished(stores[name]) else words
+
+    kinds: dict[str, Callable[[], list[object]]] = {
+        "run": lambda: begin_or_resume("run", "--sysroot", machine.root),
+        "guests": lambda: begin_or_resume("guests"),
+        "import": lambda: ["import", machine.log, "--to", stores["import"]],
+        "build": lambda: [
+            "kernels", "build", machine.repository.folder, "--range", f"{machine.repository.base}..", "--name", "stack",
+        ],
+    }  # fmt: skip
+    longest = {kind: _seconds(machine, words()) for kind, words in kinds.items()}
+    for attempt in range(number):
+        if not machine.has_time:
+            break
+        kind = ("run", "guests", "import", "build")[attempt % 4]
+        if kind == "build":
+            shutil.rmtree(machine.folder / "cache/schedlab/kernels", ignore_errors=True)
+        store = stores.get(kind)
+        words = kinds[kind]()
+        was_killed = machine.killed(machine.chance.uniform(0.05, 1.1 * longest[kind]), *words)
+        machine.figures.add("kills" if was_killed else "commands that ended before the kill")
+        before = stored(store) if store else 0
+        machine.figures.add("kills with values changed", int(bool(machine.changed_values())))
+        listed = machine.run("runs", "--store", store) if store and store.exists() else machine.run("machines", "list")
+        _check(machine, f"{kind} {attempt}", store, before, listed)
+
+
+def _check(
+    machine: Machine, after: str, store: Path | None, before: int | None, listed: subprocess.CompletedProcess[str]
+) -> None:
+    figures = machine.figures
+    for name in machine.changed_values():
+        figures.fault("values not restored", f"{name} after {after}")
+    machine.restore()
+    for orphan in machine.orphans():
+        figures.fault("orphans", f"{orphan} after {after}")
+    if store is None or not store.exists():
+        return
+    now = stored(store)
+    if now is None or listed.returncode != 0:
+        figures.fault("stores not readable", f"{store} after {after}: {listed.stderr[-300:]}")
+        store.unlink()
+    else:
+        figures.add("stores readable")
+        if before is not None and now < before:
+            figures.fault("trials lost", f"{before - now} after {after}")
+
+
+def _unfinished(store: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+            return connection.execute("select state from run order by id desc limit 1").fetchone() != ("complete",)
+    except (sqlite3.Error, TypeError):
+        return False
+
+
+def _seconds(machine: Machine, words: Sequence[object]) -> float:
+    """Run a command to its end and return its time."""
+    began = time.monotonic()
+    machine.run(*words)
+    return time.monotonic() - began
+
+
+def corrupt(machine: Machine, number: int) -> None:
+    """Damage copies of a store: bytes, length, fields; read each."""
+    original = machine.work / "original.sqlite"
+    machine.run("run", machine.folder / "run.toml", "--store", original, "--sysroot", machine.root)
+    for attempt in range(number):
+        if not machine.has_time:
+            break
+        copy = machine.work / "corrupted.sqlite"
+        damage = (_flip, _cut, _fill, _edit)[attempt % 4]
+        shutil.copy(original, copy)
+        damage(machine.chance, copy)
+        machine.figures.add("corrupted stores")
+        for words in (["runs"], ["report"]):
+            machine.run(*words, "--store", copy)
+        for path in machine.work.glob("corrupted.sqlite*"):
+            path.unlink()
+
+
+def _flip(chance: random.Random, path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    for _ in range(chance.choice((1, 1, 10, 200))):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    path.write_bytes(data)
+
+
+def _cut(chance: random.Random, path: Path) -> None:
+    os.truncate(path, chance.randrange(path.stat().st_size))
+
+
+def _fill(chance: random.Random, path: Path) -> None:
+    data = path.read_bytes()
+    begin = chance.randrange(len(data))
+    length = chance.choice((512, 4096, len(data)))
+    path.write_bytes(data[:begin] + chance.choice((b"\0", b"\xff", b"a")) * length + data[begin + length :])
+
+
+def _edit(chance: random.Random, path: Path) -> None:
+    values = (None, -1, 0, 1 << 62, 1e308, "", "x" * 1000, "\x1b[2J", b"\0\xff", "null", "[]", "{}", "NaN")
+    with closing(sqlite3.connect(path)) as connection:
+        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")]
+        table = chance.choice([name for name in tables if not name.startswith("sqlite_")])
+        column = chance.choice([row[1] for row in connection.execute(f"pragma table_info({table})")])
+        with suppress(sqlite3.Error), connection:
+            connection.execute(f'update "{table}" set "{column}" = ?', (chance.choice(values),))
+
+
+def mutate(machine: Machine, number: int) -> None:
+    """Read damaged copies of the examples without running them."""
+    examples = sorted((TOP / "examples").glob("*.toml"))
+    for _ in range(number):
+        if not machine.has_time:
+            break
+        text = machine.chance.choice(examples).read_text()
+        for _ in range(machine.chance.choice((1, 1, 2, 5))):
+            text = _mutated(machine.chance, text)
+        path = machine.work / "mutated.toml"
+        path.write_text(text, errors="replace")
+        machine.figures.add("mutated experiment files")
+        machine.run("run", path, "--dry-run", "--store", machine.work / "none.sqlite")
+
+
+def _mutated(chance: random.Random, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    line = chance.randrange(len(lines))
+    words = ("nan", "inf", "-1", "0", "9" * 4400, "[]", "{}", "[[]]", '""', "true", "1e400", '"\\u001b[2J"', '"999h"')
+    match chance.randrange(6):
+        case 0:
+            del lines[line]
+        case 1:
+            lines.insert(line, chance.choice(lines))
+        case 2:
+            lines[line] = re.sub(r"=.*", lambda _: f"= {chance.choice(words)}", lines[line])
+        case 3:
+            at = chance.randrange(len(lines[line]))
+            lines[line] = lines[line][:at] + chance.choice("[]{}\"'=\n\0é.,#") + lines[line][at + 1 :]
+        case 4:
+            lines[line] = re.sub(r"\d+", lambda _: chance.choice(("0", "-7", "4294967296", "1.5")), lines[line])
+        case 5:
+            lines[line] = f"{'[' * 20_000}\n"
+    return "".join(lines) or "\n"
+
+
+def fill(machine: Machine, number: int) -> None:
+    """Run with a store on a disk of a few pages, of another size each time; then with a journal on such a disk."""
+    for attempt in range(number):
+        if not machine.has_time:
+            break
+        is_journal = attempt % 3 == 2
+        place = Path("/var/lib/schedlab/journal") if is_journal else machine.work / "full"
+        store = machine.work / "journal.sqlite" if is_journal else place / "store.sqlite"
+        size = machine.chance.randrange(4, 16 if is_journal else 400)
+        with _disk(place, size):
+            machine.run("run", machine.folder / "run.toml", "--store", store, "--sysroot", machine.root)
+            machine.figures.add("full disks")
+            machine.run("runs", "--store", store)
+            for name in machine.changed_values():
+                machine.figures.fault("values not restored", f"{name} after a disk of {size} KiB")
+            kept = machine.folder / "kept"
+            kept.mkdir()
+            for path in store.parent.glob(f"{store.name}*"):
+                shutil.copy(path, kept)
+        # On another disk, as SQLite needs a little room to read a store that a command has left open.
+        if (kept / store.name).exists():
+            listed = machine.run("runs", "--store", kept / store.name)
+            if listed.returncode != 0:
+                machine.figures.fault("stores not readable", f"a disk of {size} KiB: {listed.stderr[-300:]}")
+        shutil.rmtree(kept)
+
+
+@contextmanager
+def _disk(place: Path, size: int) -> Iterator[None]:
+    """Mount a file system of `size` KiB in memory at the place."""
+    place.mkdir(exist_ok=True, parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k,mode=755", "tmpfs", place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def enter_namespaces() -> None:
+    """Start this program again in namespaces of its own; it becomes their first process."""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    kinds = ["--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--mount"]
+    argv = ["unshare", *user, *kinds, sys.executable, *sys.argv]
+    os.execvpe(argv[0], argv, os.environ | {INSIDE: "1"})
+
+
+def hide_machine() -> None:
+    """Cover the folders of locks, journals and scratch files with empty file systems in memory."""
+    Path("/var/lib/schedlab").mkdir(parents=True, exist_ok=True)
+    for place in ("/run", "/var/lib/schedlab", "/var/tmp", "/dev/shm"):
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", place], check=True)
+
+
+def main() -> int:
+    """Run all parts within the time, print the figures, and return 1 when a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=20.0, help="limit for all parts together")
+    for name, number in (("kills", 300), ("stores", 60), ("files", 200), ("disks", 12)):
+        parser.add_argument(f"--{name}", type=int, default=number)
+    options = parser.parse_args()
+    if INSIDE not in os.environ:
+        enter_namespaces()
+    hide_machine()
+    figures, began = Figures(), time.monotonic()
+    for name in ("tracebacks", "orphans", "trials lost", "values not restored", "stores not readable"):
+        figures.add(name, 0)
+    parts: list[tuple[Callable[[Machine, int], None], int, float]] = [
+        (fill, options.disks, 0.1), (corrupt, options.stores, 0.25), (mutate, options.files, 0.5),
+        (kill, options.kills, 1.0),
+    ]  # fmt: skip
+    for part, number, share in parts:
+        with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+            machine = Machine(Path(folder), random.Random(options.seed), figures, began + share * 60 * options.minutes)
+            part(machine, number)
+    seconds = time.monotonic() - began
+    print(f"\nseed {options.seed}, {seconds:.0f} s")
+    for name, number in figures.counts.items():
+        print(f"{number:6d}  {name}")
+    return int(bool(figures.faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

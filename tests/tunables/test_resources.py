@@ -1,0 +1,181 @@
+"""Folders and shared memory of a dead run are removed at the next start; resources of other users and runs stay."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from schedlab.tunables import Journal, JournalError, NotRemoved, Removed, System, pending, recover, undo_script
+from schedlab.tunables.journal import journal_file, resources
+
+pytestmark = pytest.mark.slow
+
+OTHER_UID = 12345
+IPC_CREAT, IPC_EXCL, IPC_RMID = 0o1000, 0o2000, 0
+
+MAKE = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+number = libc.shmget(int(sys.argv[1]), 4096, 0o1600)
+if sys.argv[2] == "attached":
+    libc.shmat.restype = ctypes.c_void_p
+    libc.shmat(number, None, 0)
+print(number, flush=True)
+sys.stdin.read()
+"""
+
+
+def killed(system: System, journals: Path, *made: tuple[str, str]) -> None:
+    """Leave the journal of a run that was killed after it had recorded these resources."""
+    journal = Journal.open(journals, "killed", system)
+    for what, name in made:
+        journal.made(what, name)
+    assert journal._file is not None
+    journal._file.close()
+    journal._file = None
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with contents."""
+    (tmp_path / "scratch" / "deep").mkdir(parents=True)
+    (tmp_path / "scratch" / "deep" / "file").write_text("large")
+    return tmp_path / "scratch"
+
+
+@pytest.fixture
+def key() -> Iterator[int]:
+    """A key of System V shared memory that no other test uses; its segments are removed at the end."""
+    key = 0x5C4ED000 + os.getpid() % 0x1000
+    yield key
+    subprocess.run(["ipcrm", "--shmem-key", str(key)], capture_output=True, check=False)
+
+
+@contextmanager
+def segment(key: int, state: str) -> Iterator[None]:
+    """A segment that a process made, which is alive in the block."""
+    argv = [sys.executable, "-c", MAKE, str(key), state]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) >= 0
+        yield
+        process.kill()
+
+
+def exists(key: int) -> bool:
+    return int(ctypes.CDLL(None).shmget(key, 0, 0)) != -1
+
+
+def test_a_folder_of_a_killed_run_is_removed_by_the_next_start(fake: System, journals: Path, folder: Path):
+    killed(fake, journals, ("folder", str(folder)))
+    assert recover(journals, fake) == [Removed("folder", str(folder), was_there=True)]
+    assert not folder.exists()
+    assert pending(journals) == []
+
+
+def test_a_live_run_keeps_its_folder_and_removes_it_when_it_closes(fake: System, journals: Path, folder: Path):
+    with Journal.open(journals, "live", fake) as journal:
+        journal.made("folder", str(folder))
+        assert recover(journals, fake) == []
+        assert folder.exists()
+    assert not folder.exists()
+    assert pending(journals) == []
+
+
+def test_what_is_gone_is_not_removed_again(fake: System, journals: Path, folder: Path):
+    journal = Journal.open(journals, "run", fake)
+    journal.made("folder", str(folder))
+    journal.gone("folder", str(folder))
+    journal.close()
+    assert folder.exists()
+
+
+def test_a_resource_is_on_record_before_it_is_made(fake: System, journals: Path):
+    with Journal.open(journals, "run", fake) as journal:
+        journal.made("folder", "/nowhere")
+        assert journal.path is not None
+        assert resources.left(journal_file.read(journal.path).records)[0].name == "/nowhere"
+
+
+def test_without_a_journal_nothing_is_made(fake: System, tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(JournalError, match=r"nothing was changed(.|\n)*XDG_STATE_HOME"):
+        Journal.open(tmp_path / "file", "run", fake).made("folder", "/nowhere")
+
+
+def test_a_link_in_place_of_the_folder_is_not_followed(fake: System, journals: Path, folder: Path):
+    (folder.parent / "link").symlink_to(folder)
+    killed(fake, journals, ("folder", str(folder.parent / "link")))
+    assert recover(journals, fake) == []
+    assert (folder / "deep" / "file").exists()
+
+
+@pytest.mark.root
+def test_another_users_folder_of_the_same_name_stays(fake: System, journals: Path, folder: Path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a folder of another user")
+    os.chown(folder, OTHER_UID, OTHER_UID)
+    killed(fake, journals, ("folder", str(folder)))
+    assert recover(journals, fake) == []
+    assert folder.exists()
+    assert pending(journals) == []
+
+
+def test_a_folder_that_a_live_run_has_taken_over_stays(fake: System, journals: Path, folder: Path):
+    killed(fake, journals, ("folder", str(folder)))
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        assert recover(journals, fake) == []
+        assert folder.exists()
+    finally:
+        os.close(handle)
+
+
+def test_shared_memory_of_a_killed_server_is_removed(fake: System, journals: Path, key: int):
+    with segment(key, "detached"):
+        pass
+    assert exists(key)
+    killed(fake, journals, ("segment", str(key)))
+    assert recover(journals, fake) == [Removed("segment", str(key), was_there=True)]
+    assert not exists(key)
+
+
+def test_shared_memory_in_use_stays_until_a_later_start(
+    fake: System, journals: Path, key: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(resources, "_ENDING_SECONDS", 0.0)
+    killed(fake, journals, ("segment", str(key)))
+    with segment(key, "attached"):
+        (outcome,) = recover(journals, fake)
+        assert isinstance(outcome, NotRemoved)
+        assert "still in use" in str(outcome)
+        assert exists(key)
+    assert [type(each) for each in recover(journals, fake)] == [Removed]
+    assert not exists(key)
+
+
+def test_a_kind_of_a_later_version_is_reported_and_stays_on_record(fake: System, journals: Path):
+    killed(fake, journals, ("satellite", "7"))
+    assert [str(each) for each in recover(journals, fake)] == [
+        "satellite 7 could not be removed: this program does not know this kind"
+    ]
+    assert len(pending(journals)) == 1
+
+
+def test_the_shell_script_removes_the_same(fake: System, journals: Path, folder: Path, key: int):
+    with segment(key, "detached"):
+        pass
+    killed(fake, journals, ("folder", str(folder)), ("segment", str(key)))
+    done = subprocess.run(["sh"], input=undo_script(journals), capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert not folder.exists()
+    assert not exists(key)
