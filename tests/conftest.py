@@ -31,12 +31,13 @@ for ignored in {signal.SIGQUIT, signal.SIGHUP}:
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, lambda *_: None)
 
-# Each process of pytest has a state of its own: a command of one process would recover what a test of another has
-# killed, and report it instead of the command that this test expects to report it.
-STATE = tempfile.mkdtemp(prefix="schedlab-state-")
-os.chmod(STATE, 0o755)  # as /var/lib/schedlab
-os.environ["SCHEDLAB_STATE" if os.geteuid() == 0 else "XDG_STATE_HOME"] = STATE
-atexit.register(shutil.rmtree, STATE, ignore_errors=True)
+# Each process of pytest has a state of its own, and so has each test (below): a command that one test starts would
+# recover what another test has killed, and report it instead of the command that the other test expects to report it.
+STATE = "SCHEDLAB_STATE" if os.geteuid() == 0 else "XDG_STATE_HOME"
+FOLDER = tempfile.mkdtemp(prefix="schedlab-state-")
+os.chmod(FOLDER, 0o755)  # as /var/lib/schedlab
+os.environ[STATE] = FOLDER
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 # No test asserts wall time, so a slow example on a busy machine is not a failure.
 settings.register_profile("schedlab", deadline=None)
@@ -87,6 +88,13 @@ class _Groups(LoadScopeScheduling):  # type: ignore[misc]
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """Distribute the tests among processes (``--numprocesses``)."""
     return _Groups(config, log)
+
+
+@pytest.fixture(autouse=True)
+def _state(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tempfile.mkdtemp(dir=FOLDER)
+    os.chmod(folder, 0o755)
+    monkeypatch.setenv(STATE, folder)
 
 
 @pytest.fixture
