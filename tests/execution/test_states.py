@@ -16,8 +16,8 @@ from schedlab.errors import CannotRunHere
 from schedlab.execution.loop import execute
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, Trial, plan
+from schedlab.files.processes import this_process
 from schedlab.store import reader, writer
-from schedlab.store.process import has_ended, this_process
 from schedlab.targets.protocol import Session
 from schedlab.targets.scripted import Scripted
 from schedlab.tunables import restore_on_signals
@@ -80,16 +80,6 @@ def test_a_refused_resumption_leaves_the_run_as_it_is(engine: Engine, experiment
 def other_start(pid: int) -> str:
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(")")[2].split()[19]
-
-
-def test_a_process_is_known_to_have_ended_only_on_its_own_machine() -> None:
-    host, boot, namespace, pid, started = this_process().split()
-    assert not has_ended(this_process())
-    assert has_ended(f"{host} {boot} {namespace} {pid} {int(started) + 1}")
-    assert has_ended(f"{host} another-boot {namespace} {pid} {started}")
-    assert has_ended(None)
-    assert not has_ended(f"elsewhere another-boot {namespace} {pid} {started}")
-    assert not has_ended(f"{host} {boot} pid:[1] {pid} 1")
 
 
 class Interrupting(Scripted):

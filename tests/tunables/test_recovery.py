@@ -65,9 +65,9 @@ def test_another_process_with_the_same_pid_is_not_the_run(
     journal = Journal.open(journals, "r", fake)
     journal.put({"sched.nr_migrate": 8})
     assert pending(journals)[0].live
-    monkeypatch.setattr("schedlab.tunables.journal.recovery.start_of", lambda pid: 1)
+    monkeypatch.setattr("schedlab.files.processes.start_of", lambda pid: 1)
     assert not pending(journals)[0].live
-    monkeypatch.setattr("schedlab.tunables.journal.recovery.namespace", lambda: "another")
+    monkeypatch.setattr("schedlab.files.processes.namespace", lambda: "another")
     assert pending(journals)[0].live, "numbers of another namespace say nothing"
     journal.close()
 

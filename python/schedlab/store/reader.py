@@ -16,12 +16,12 @@ from pydantic.dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, select
 
 from schedlab.errors import StoreError
+from schedlab.files.processes import has_ended
 from schedlab.results.measurement import PARAMETERS, State
 from schedlab.store import cells, schema
 from schedlab.store.cells import Samples, StoredCell
 from schedlab.store.checksums import Damaged, checked
 from schedlab.store.design import StoredDesign
-from schedlab.store.process import has_ended
 
 if TYPE_CHECKING:
     import polars as pl

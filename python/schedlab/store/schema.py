@@ -75,7 +75,7 @@ run = Table(
     Column("started", Float, nullable=False, doc="seconds since 1970, UTC"),
     Column("finished", Float, info=UNCHECKED),
     Column("version", String, nullable=False, doc="of schedlab"),
-    Column("process", String, info=UNCHECKED, doc="that runs the run, see schedlab.store.process"),
+    Column("process", String, info=UNCHECKED, doc="that runs the run, see schedlab.files.processes"),
     Column("checksum", BigInteger, nullable=False, info=UNCHECKED),
 )
 

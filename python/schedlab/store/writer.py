@@ -17,12 +17,12 @@ from schedlab.analysis.rows import Layout, Question
 from schedlab.experiment.factorial import runs
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan, Trial
+from schedlab.files.processes import this_process
 from schedlab.results.measurement import Measurement
 from schedlab.store import cells, schema
 from schedlab.store.cells import StoredCell, pack, resized
 from schedlab.store.checksums import checksum, sealed
 from schedlab.store.design import StoredDesign
-from schedlab.store.process import this_process
 from schedlab.store.schema import CONDITIONS
 from schedlab.workloads.registry import adapter
 

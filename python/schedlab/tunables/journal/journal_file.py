@@ -325,25 +325,3 @@ def _free_name(directory: Path, stem: str) -> Path:
         if not path.exists():
             return path
     raise FileExistsError(errno.EEXIST, "too many journals of one name", str(directory))
-
-
-def start_of(pid: int) -> int | None:
-    """When the process began, in clock ticks since boot (field 22 of /proc/PID/stat); None when it does not exist.
-
-    Start and pid together identify a process: the kernel uses a pid again soon.
-    """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name in parentheses may contain spaces and parentheses, so the fields are counted after its end.
-    columns = stat.rpartition(")")[2].split()
-    return int(columns[19]) if len(columns) > 19 and columns[0] not in {"Z", "X"} else None
-
-
-def namespace() -> str:
-    """Identity of this process's pid namespace. A pid of another namespace means nothing here."""
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""

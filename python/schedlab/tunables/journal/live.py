@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from schedlab.files import processes
 from schedlab.tunables.availability import Available, Refused, Resolution
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.errors import (
@@ -41,8 +42,6 @@ from .journal_file import (
     Record,
     Released,
     Write,
-    namespace,
-    start_of,
 )
 from .resources import NotRemoved, Removed
 from .undo import Change, Histories, History, LeftAlone, Outcome, Slot, Verdict, is_open, judge, retire, undo
@@ -345,8 +344,8 @@ class Journal:
                     self.run_id,
                     str(self._system.root),
                     self._pid,
-                    start_of(self._pid) or 0,
-                    namespace(),
+                    processes.start_of(self._pid) or 0,
+                    processes.namespace(),
                     self._system.boot_id,
                     self._system.host,
                     time.time(),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from schedlab.files import processes
 from schedlab.files.locks import is_locked, locked
 from schedlab.tunables import mounts
 from schedlab.tunables.codecs import codec
@@ -15,7 +16,7 @@ from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
 
 from . import journal_file, resources
-from .journal_file import Gone, Made, Opened, Released, namespace, start_of
+from .journal_file import Gone, Made, Opened, Released
 from .resources import Removed
 from .undo import Damaged, Failed, Histories, History, LeftAlone, Outcome, Restored, retire, undo
 
@@ -107,9 +108,7 @@ def _read(path: Path) -> PendingJournal | None:
 
 def _is_alive(opened: Opened | None) -> bool:
     """Whether the run's process exists. A child that outlived the run may keep the lock."""
-    if opened is None or opened.pid_namespace != namespace():
-        return True
-    return start_of(opened.pid) == opened.pid_start
+    return opened is None or not processes.is_gone(opened.pid, opened.pid_start, opened.pid_namespace)
 
 
 def _recover_one(journal: PendingJournal, system: System) -> list[Outcome]:
