@@ -12,11 +12,14 @@ from benches.study.arrange import Floats, Orders, draw_orders, first_and_second_
 from benches.study.judging import judge_rows
 from benches.study.noise import KINDS, WIDER, draw, generator, of_variant
 
+from schedlab.analysis.multiplicity import Correction
 from schedlab.analysis.verdicts import Options
 
 ALPHA = 0.05
 ROWS = 5
-"""Rows of a campaign. Holm's method corrects their p values together."""
+"""Rows of a campaign, whose p values are corrected together."""
+
+CORRECTIONS: tuple[Correction, ...] = ("max-t", "holm")
 
 ITERATIONS = 5
 DESIGNS = (8, 12, 20)
@@ -30,9 +33,10 @@ class Shares:
     """Shares of false alarms: rows or campaigns called better or worse, for one kind of noise and one design.
 
     ``count``: number of simulated campaigns. ``single``: campaigns with one row. ``rows`` and ``campaigns``: rows, and
-    campaigns with any false alarm, if each campaign has several rows under Holm's correction. ``fixed``: campaigns with
-    one row that measure the baseline first in each block. ``welch``, ``star_2018`` and ``star_2024``: the other rules,
-    on the trials of ``single`` arranged as "A…A then B…B".
+    campaigns with any false alarm, if each campaign has several rows under the joint test. ``holm``: campaigns with any
+    false alarm under Holm's correction of the same rows. ``fixed``: campaigns with one row that measure the baseline
+    first in each block. ``welch``, ``star_2018`` and ``star_2024``: the other rules, on the trials of ``single`` in the
+    usual arrangement.
     """
 
     kind: str
@@ -42,6 +46,7 @@ class Shares:
     single: float
     rows: float
     campaigns: float
+    holm: float
     fixed: float
     welch: float
     star_2018: float
@@ -62,7 +67,7 @@ def shares(kind: str, blocks: int, iterations: int, campaigns: int, seed: int) -
         return baseline, of_variant(kind, variant)
 
     verdicts = judge_rows(*pairs(series, draw_orders(seed, campaigns, blocks)), Options(ALPHA))
-    corrected = verdicts.campaigns_called(ROWS, ALPHA)
+    joint, holm = (verdicts.campaigns_called(ROWS, ALPHA, correction) for correction in CORRECTIONS)
     single = series[::ROWS]
     fixed = judge_rows(*pairs(single, np.zeros((campaigns, blocks), dtype=np.bool_)), Options(ALPHA))
     a, b = first_and_second_half(single)
@@ -73,8 +78,9 @@ def shares(kind: str, blocks: int, iterations: int, campaigns: int, seed: int) -
         iterations,
         campaigns,
         single=float(verdicts.called[::ROWS].mean()),
-        rows=float(corrected.mean()),
-        campaigns=float(corrected.any(axis=1).mean()),
+        rows=float(joint.mean()),
+        campaigns=float(joint.any(axis=1).mean()),
+        holm=float(holm.any(axis=1).mean()),
         fixed=float(fixed.called.mean()),
         welch=float(rules.welch(a, b).mean()),
         star_2018=float(rules.star_2018(a, b).mean()),

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from schedlab.analysis.multiplicity import adjust
+from schedlab.analysis.multiplicity import Correction, adjust
+from schedlab.analysis.simultaneous import step_down
 from schedlab.analysis.verdicts import Options, Question, Verdict, judge
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,8 @@ class Judged:
 
     ``p``, ``p_equivalent``: p values of the tests for a difference and for equivalence. ``low``, ``high``: bounds of
     the interval. ``called``: mask of the verdicts better and worse. ``worse``: mask of the verdict worse. ``decided``:
-    number of blocks after which a sequential design has its verdict; nan if it has no verdict.
+    number of blocks after which a sequential design has its verdict; nan if it has no verdict. ``ratios``: log-ratios
+    of block means, shape (rows, blocks).
     """
 
     p: Floats
@@ -36,18 +38,23 @@ class Judged:
     decided: Floats
     called: Calls
     worse: Calls
+    ratios: Floats
 
-    def campaigns_called(self, rows: int, alpha: float) -> Calls:
-        """Mask of rows called better or worse after Holm's correction over the rows of each campaign.
+    def campaigns_called(self, rows: int, alpha: float, correction: Correction) -> Calls:
+        """Mask of rows called better or worse after the correction over the rows of each campaign.
 
         ``rows`` is the number of rows of a campaign; the mask has shape (campaigns, rows). Rows shown to be equivalent
         are not called, as in ``judge``.
         """
-        p, p_equivalent = (
-            np.array([adjust(campaign, "holm") for campaign in p.reshape(-1, rows).tolist()])
-            for p in (self.p, self.p_equivalent)
+        if correction == "max-t":
+            campaigns = self.ratios.reshape(-1, rows, self.ratios.shape[1]).transpose(0, 2, 1)
+            p = np.array([step_down(ratios, 0) for ratios in campaigns])
+        else:
+            p = np.array([adjust(of_campaign, correction) for of_campaign in self.p.reshape(-1, rows).tolist()])
+        same = np.array(
+            [adjust(of_campaign, correction) for of_campaign in self.p_equivalent.reshape(-1, rows).tolist()]
         )
-        return (p <= alpha) & (p_equivalent > alpha)
+        return (p <= alpha) & (same > alpha)
 
 
 def judge_rows(baseline: Floats, variant: Floats, options: Options) -> Judged:
@@ -66,6 +73,7 @@ def judge_rows(baseline: Floats, variant: Floats, options: Options) -> Judged:
         decided=np.array([np.nan if v.decided is None else v.decided for v in verdicts]),
         called=worse | (words == "better"),
         worse=worse,
+        ratios=np.log(variant.mean(axis=2)) - np.log(baseline.mean(axis=2)),
     )
 
 

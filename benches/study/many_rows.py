@@ -1,7 +1,8 @@
-"""Many rows: false alarms and power of the joint test (step-down max-T) beside Holm's correction.
+"""Many rows: false alarms and power of the joint test (step-down max-T) and of Holm's correction.
 
-A campaign is called if any of its rows has a corrected p at or below α, equivalent or not. The functions are those
-that ``judge`` calls; its conversion of samples to log-ratios is left out, as it would take hours for so many campaigns.
+A campaign is called if any of its rows has a corrected p at or below α, equivalent or not. The tests of ``judge`` would
+take hours for so many campaigns. :func:`smallest` computes the smallest corrected p of many campaigns at once; a unit
+test compares it with the functions that ``judge`` calls.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from numpy.typing import NDArray
 
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.sequential import overall
-from schedlab.analysis.signflip import p_values
+from schedlab.analysis.signflip import DRAWS, EXACT_UP_TO, flips, p_values
 from schedlab.analysis.simultaneous import step_down
 from schedlab.experiment.model import LOOKS, Design
 
 Floats = NDArray[np.float64]
 
 ROWS = (1, 5, 20, 60)
-CAMPAIGNS = {6: 1000, 8: 1000, 10: 1000, 12: 500, 20: 200}
-"""Campaigns by number of blocks: tests of 20 blocks take a hundred times as long as those of 6."""
+BLOCKS = (6, 8, 10, 12, 20)
 
 ORDERS = ("variants", "rows")
 """Values of ``interleave``: the rows of a block share its order, or each row has its own."""
@@ -34,6 +34,9 @@ MISSING = 0.15
 
 EFFECT = 2.0
 """Change of one row in the power table, in standard deviations of its log-ratios."""
+
+AT_ONCE = 1 << 18
+"""Sums of a chunk of flips, 2 MB as doubles."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class ManyRows:
 def log_ratios(kind: str, order: str, blocks: int, campaigns: int, rows: int, seed: int) -> Floats:
     """Draw campaigns without a change; return log-ratios of shape (campaigns, blocks, rows), 0 for a missing cell."""
     rng = generator(kind, seed, blocks)
-    visits = draw(kind, rng, campaigns * rows, 2 * blocks, 1, rows).reshape(campaigns, rows, blocks, 2)
+    visits = draw(kind, rng, campaigns * rows, 2 * blocks, 1, of_campaign=rows).reshape(campaigns, rows, blocks, 2)
     first = rng.integers(0, 2, size=(campaigns, 1 if order == "variants" else rows, blocks)).astype(bool)
     baseline = np.where(first, visits[..., 1], visits[..., 0])
     variant = of_variant(kind, np.where(first, visits[..., 0], visits[..., 1]))
@@ -61,6 +64,49 @@ def log_ratios(kind: str, order: str, blocks: int, campaigns: int, rows: int, se
     return np.asarray(ratios.transpose(0, 2, 1))
 
 
+def smallest(ratios: Floats, rows: Sequence[int] = ROWS) -> tuple[Floats, Floats]:
+    """Return each campaign's smallest corrected p over its first rows, by the joint test and under Holm's correction.
+
+    ``ratios`` has shape (campaigns, blocks, rows), both results have shape (campaigns, len(rows)). The largest
+    statistic of a campaign has the smallest p of the step-down test, and needs no further step: it is compared with the
+    largest of all rows under each flip.
+    """
+    campaigns, blocks, _ = ratios.shape
+    flipped, exact = flips(blocks, 0).flipped, blocks <= EXACT_UP_TO
+    signs = 1.0 - 2.0 * (flipped[: 2 ** (blocks - 1)] if exact else flipped)
+    size = np.sqrt((ratios**2).sum(axis=1, keepdims=True))
+    scaled = ratios / np.where(size > 0, size, 1.0)
+    observed = np.abs(scaled.sum(axis=1))
+    largest = np.stack([observed[:, :count].max(axis=1) for count in rows], axis=1)
+    joint, single = np.zeros((campaigns, len(rows))), np.zeros((campaigns, ratios.shape[2]))
+    step = max(1, AT_ONCE // ratios.shape[2])
+    for campaign, effects in enumerate(scaled):
+        for start in range(0, len(signs), step):
+            under = np.abs(signs[start : start + step] @ effects)
+            single[campaign] += (under >= observed[campaign] - 1e-11).sum(axis=0)
+            for i, count in enumerate(rows):
+                joint[campaign, i] += np.count_nonzero(under[:, :count].max(axis=1) >= largest[campaign, i] - 1e-11)
+    if exact:
+        joint, single = joint / len(signs), single / len(signs)
+    else:
+        # As in ``p_values`` and ``step_down``: at most Hoeffding's bound if no drawn flip reaches the statistic.
+        bounds = [
+            np.where(hits == 0, 2.0 * tests * np.exp(-(statistic**2) / 2), 1.0)
+            for hits, statistic, tests in ((joint, largest, np.array(rows)), (single, observed, 1))
+        ]
+        joint, single = (
+            np.minimum((hits + 1) / (DRAWS + 1), bound) for hits, bound in zip((joint, single), bounds, strict=True)
+        )
+    holm = np.stack([np.minimum(single[:, :count].min(axis=1) * count, 1.0) for count in rows], axis=1)
+    return joint, holm
+
+
+def shares(p: tuple[Floats, Floats]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the shares of campaigns with a p at or below α, by the joint test and under Holm's correction."""
+    joint, holm = (tuple((of_test <= ALPHA).mean(axis=0).tolist()) for of_test in p)
+    return joint, holm
+
+
 def called(ratios: Floats, rows: int, correction: str) -> NDArray[np.bool_]:
     """Mask of the first ``rows`` rows of a campaign with a corrected p at or below α."""
     part = ratios[:, :rows]
@@ -68,37 +114,30 @@ def called(ratios: Floats, rows: int, correction: str) -> NDArray[np.bool_]:
     return np.asarray(corrected <= ALPHA)
 
 
-def false_alarms(kind: str, order: str, blocks: int, seed: int, share: float = 1.0) -> ManyRows:
-    """Return the shares for one kind of noise and one design; ``share`` of the campaigns of :data:`CAMPAIGNS`."""
-    count = max(1, int(CAMPAIGNS[blocks] * share))
-    campaigns = log_ratios(kind, order, blocks, count, max(ROWS), seed)
-    joint, holm = (
-        tuple(float(np.mean([called(ratios, rows, correction).any() for ratios in campaigns])) for rows in ROWS)
-        for correction in ("max-t", "holm")
-    )
-    return ManyRows(kind, order, blocks, count, joint, holm)
+def false_alarms(kind: str, order: str, blocks: int, campaigns: int, seed: int) -> ManyRows:
+    """Return the shares for one kind of noise and one design."""
+    ratios = log_ratios(kind, order, blocks, campaigns, max(ROWS), seed)
+    return ManyRows(kind, order, blocks, campaigns, *shares(smallest(ratios)))
 
 
 def study(campaigns: int, seed: int) -> Iterator[ManyRows]:
     """Yield the shares for each kind of noise, order and number of blocks, and for the wider variant."""
     for kind in (*KINDS, *MANY_ROWS, WIDER):
         for order in ORDERS:
-            for blocks in CAMPAIGNS:
-                yield false_alarms(kind, order, blocks, seed, campaigns / 2000)
+            for blocks in BLOCKS:
+                yield false_alarms(kind, order, blocks, campaigns, seed)
 
 
 def power(campaigns: int, seed: int) -> Iterator[ManyRows]:
     """Yield the shares of campaigns that find the changed row, for normal log-ratios."""
-    for blocks, most in CAMPAIGNS.items():
-        count = max(1, most * campaigns // 2000)
-        rng = np.random.default_rng([seed, blocks])
-        noise = rng.standard_normal((count, blocks, max(ROWS)))
+    for blocks in BLOCKS:
+        noise = np.random.default_rng([seed, blocks]).standard_normal((campaigns, blocks, max(ROWS)))
         noise[:, :, 0] += EFFECT
         joint, holm = (
             tuple(float(np.mean([called(ratios, rows, correction)[0] for ratios in noise])) for rows in ROWS)
             for correction in ("max-t", "holm")
         )
-        yield ManyRows("normal", "", blocks, count, joint, holm)
+        yield ManyRows("normal", "", blocks, campaigns, joint, holm)
 
 
 @dataclass(frozen=True)
@@ -114,7 +153,6 @@ class Families:
     run: tuple[float, ...]
     stack: tuple[float, ...]
     interim: float
-    interim_count: int
 
 
 FAMILY_BLOCKS = (6, 8, 12)
@@ -122,33 +160,35 @@ FAMILY_BLOCKS = (6, 8, 12)
 
 def families(kind: str, campaigns: int, seed: int) -> Families:
     """Return the shares for one kind of noise."""
-    shares: dict[bool, list[float]] = {False: [], True: []}
+    of_run, of_stack = [], []
     for blocks in FAMILY_BLOCKS:
         rng = generator(kind, seed, blocks)
-        logs = np.log(draw(kind, rng, campaigns * 5, 5 * blocks, 1, 5)).reshape(campaigns, 5, blocks, 5)
+        logs = np.log(draw(kind, rng, campaigns * 5, 5 * blocks, 1, of_campaign=5, of_block=5))
+        logs = logs.reshape(campaigns, 5, blocks, 5)
         order = rng.permuted(np.broadcast_to(np.arange(5), (campaigns, 1, blocks, 5)), axis=-1)
         logs = np.take_along_axis(logs, np.broadcast_to(order, logs.shape), axis=-1)
-        for stack, effects in (
-            (False, logs[..., 1:4] - logs[..., :1]),
-            (True, np.diff(logs, axis=-1)),
-        ):
+        for of_family, effects in ((of_run, logs[..., 1:4] - logs[..., :1]), (of_stack, np.diff(logs, axis=-1))):
             matrices = effects.transpose(0, 2, 1, 3).reshape(campaigns, blocks, -1)
-            shares[stack].append(float(np.mean([step_down(matrix, 0).min() <= ALPHA for matrix in matrices])))
-    analyses, rows, count = Design(blocks=20, stopping="sequential", looks=LOOKS).look_blocks, 20, campaigns // 5
-    interim = [
-        _called_at_any(ratios, analyses) for ratios in log_ratios(kind, "variants", analyses[-1], count, rows, seed)
-    ]
-    return Families(kind, campaigns, tuple(shares[False]), tuple(shares[True]), float(np.mean(interim)), count)
+            joint, _ = smallest(matrices, matrices.shape[2:])
+            of_family.append(float((joint <= ALPHA).mean()))
+    analyses, rows = Design(blocks=20, stopping="sequential", looks=LOOKS).look_blocks, 20
+    ratios = log_ratios(kind, "variants", analyses[-1], campaigns, rows, seed)
+    return Families(kind, campaigns, tuple(of_run), tuple(of_stack), called_at_any(ratios, analyses))
 
 
-def _called_at_any(ratios: Floats, analyses: Sequence[int]) -> bool:
-    """Return whether any row is called at any analysis; ``ratios`` has shape (blocks, rows)."""
-    p = np.array([step_down(ratios[:blocks], 0) for blocks in analyses])
-    return any(overall(of_row, analyses, 2, len(p.T))[-1] <= ALPHA for of_row in p.T)
+def called_at_any(ratios: Floats, analyses: Sequence[int]) -> float:
+    """Return the share of campaigns with any row called at any interim analysis.
+
+    ``ratios`` has shape (campaigns, blocks, rows). A sequential p value rises with the p values of the analyses, so
+    that the smallest p at each analysis gives the smallest sequential p value.
+    """
+    rows = ratios.shape[2]
+    p = np.stack([smallest(ratios[:, :blocks], (rows,))[0][:, 0] for blocks in analyses], axis=1)
+    return float(np.mean([overall(of_campaign, analyses, 2, rows)[-1] <= ALPHA for of_campaign in p]))
 
 
 def study_families(campaigns: int, seed: int) -> Iterator[Families]:
     """Yield the shares for each kind of noise."""
     for kind in (*KINDS, *MANY_ROWS):
         if kind != "15 % missing":
-            yield families(kind, max(5, campaigns), seed)
+            yield families(kind, campaigns, seed)

@@ -77,31 +77,46 @@ KINDS: dict[str, Callable[[Generator, int, int, int], Floats]] = {
 }
 
 
-def persistent_modes(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Draw trials of a machine with two modes 10 % apart. A mode lasts for eight visits on average."""
-    switches = rng.random((rows, visits, 1)) < 1 / 8
-    modes = (np.cumsum(switches, axis=1) + rng.integers(0, 2, size=(rows, 1, 1))) % 2
-    return normal(rng, rows, visits, iterations) * (1 + 0.1 * modes)
-
-
-def second_visit_slower(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Draw trials of which those of the second visit of a block take 3 % longer."""
-    return normal(rng, rows, visits, iterations) * (1 + 0.03 * (np.arange(visits) % 2))[:, None]
-
-
 def outliers(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
     """Draw normal trials, one in fifty of which takes three times as long."""
     return normal(rng, rows, visits, iterations) * np.where(rng.random((rows, visits, iterations)) < 0.02, 3.0, 1.0)
 
 
 MANY_ROWS: dict[str, Callable[[Generator, int, int, int], Floats]] = {
-    "persistent modes": persistent_modes,
-    "second visit 3 % slower": second_visit_slower,
+    "persistent modes": normal,
+    "second visit 3 % slower": normal,
     "2 % outliers × 3": outliers,
     "correlated rows": normal,
     "15 % missing": log_normal,
 }
-"""Further kinds, for campaigns of many rows. ``correlated rows`` share a disturbance of each visit (:func:`draw`)."""
+"""Further kinds, for campaigns of many rows. :data:`DISTURBANCES` multiplies some of them."""
+
+
+def persistent_modes(rng: Generator, campaigns: int, blocks: int, visits: int) -> Floats:
+    """Draw the speed of a machine with two modes 10 % apart. A mode lasts for eight visits on average."""
+    switches = rng.random((campaigns, blocks * visits)) < 1 / 8
+    modes = (np.cumsum(switches, axis=1) + rng.integers(0, 2, size=(campaigns, 1))) % 2
+    return 1 + 0.1 * modes
+
+
+def second_visit_slower(_: Generator, campaigns: int, blocks: int, visits: int) -> Floats:
+    """Return 1.03 for the second visit of each block and 1 for the others."""
+    return np.broadcast_to(np.tile(np.where(np.arange(visits) == 1, 1.03, 1.0), blocks), (campaigns, blocks * visits))
+
+
+def common_disturbance(rng: Generator, campaigns: int, blocks: int, visits: int) -> Floats:
+    """Draw a normal disturbance of each visit with the standard deviation of a trial."""
+    return 1 + SPREAD * rng.standard_normal((campaigns, blocks * visits))
+
+
+DISTURBANCES: dict[str, Callable[[Generator, int, int, int], Floats]] = {
+    "persistent modes": persistent_modes,
+    "second visit 3 % slower": second_visit_slower,
+    "correlated rows": common_disturbance,
+}
+"""Disturbances of the machine by kind of noise. The arguments are a generator and the numbers of campaigns, of blocks
+and of visits in a block. The result, of shape (campaigns, blocks x visits), multiplies the trials of every row of a
+campaign, because all rows run on the same machine."""
 
 WIDER, WIDENED = "variant wider", 3.0
 """Name of a further kind of log-normal noise, and the factor by which the variant's spread exceeds the baseline's.
@@ -113,15 +128,24 @@ MEAN_DELAY = exp(-3.5)
 """Mean delay of log-normal noise: the mean of exp(N(-4, 1))."""
 
 
-def draw(kind: str, rng: Generator, rows: int, visits: int, iterations: int, of_campaign: int = 1) -> Floats:
-    """Draw noise of a kind of :data:`KINDS` or :data:`MANY_ROWS`; ``of_campaign`` adjacent rows are of one campaign.
+def draw(
+    kind: str, rng: Generator, rows: int, visits: int, iterations: int, *, of_campaign: int = 1, of_block: int = 2
+) -> Floats:
+    """Draw noise of a kind of :data:`KINDS` or :data:`MANY_ROWS`.
 
-    For :data:`WIDER` draw the baseline's noise; see :func:`of_variant`.
+    Args:
+        kind: name of the kind. For :data:`WIDER` the result is the baseline's noise; see :func:`of_variant`.
+        rng: random generator.
+        rows: number of rows of all campaigns.
+        visits: number of visits of all blocks.
+        iterations: trials in a visit.
+        of_campaign: number of adjacent rows that belong to one campaign and share the machine's disturbances.
+        of_block: number of adjacent visits that belong to one block.
     """
     noise = (KINDS | MANY_ROWS).get(kind, log_normal)(rng, rows, visits, iterations)
-    if kind == "correlated rows":
-        shared = SPREAD * rng.standard_normal((rows // of_campaign, visits, 1))
-        noise = noise + np.repeat(shared, of_campaign, axis=0)
+    if kind in DISTURBANCES:
+        shared = DISTURBANCES[kind](rng, rows // of_campaign, visits // of_block, of_block)
+        noise = noise * np.repeat(shared, of_campaign, axis=0)[:, :, None]
     return noise
 
 

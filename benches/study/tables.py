@@ -37,15 +37,15 @@ def percent(share: float, low: float = 0.0, high: float = 1.0) -> str:
 def false_alarms(results: Iterable[Shares]) -> str:
     """Format the false alarms of each rule at its own level, by kind of noise and design."""
     head = [
-        "noise", "blocks × iterations", "schedlab", "5 rows: of rows", "5 rows: of campaigns", "fixed order",
-        "Welch", "2018 star", "2024 star",
+        "noise", "blocks × iterations", "schedlab", "5 rows: of rows", "5 rows: of campaigns", "5 rows, Holm",
+        "fixed order", "Welch", "2018 star", "2024 star",
     ]  # fmt: skip
     rows = []
     for shares in results:
         high, high_2018 = bound(shares.count), bound(shares.count, STAR_2018_LEVEL)
         cells = [
             percent(share, high=high)
-            for share in (shares.single, shares.rows, shares.campaigns, shares.fixed, shares.welch)
+            for share in (shares.single, shares.rows, shares.campaigns, shares.holm, shares.fixed, shares.welch)
         ]
         cells += [percent(shares.star_2018, high=high_2018), percent(shares.star_2024, high=high)]
         rows.append([shares.kind, f"{shares.blocks} × {shares.iterations}", *cells])
@@ -69,13 +69,14 @@ def families(results: Iterable[Families]) -> str:
     """Format shares of campaigns called in families of several variants, of steps, and at interim analyses."""
     numbers = " / ".join(map(str, FAMILY_BLOCKS))
     head = ["noise", f"3 variants × 5 rows: {numbers} blocks", f"4 steps × 5 rows: {numbers} blocks"]
-    head += [f"20 rows, {LOOKS} interim analyses", "standard errors"]
+    head += [f"20 rows, {LOOKS} interim analyses", "standard error"]
     rows = []
     for result in results:
-        counts = result.count, result.interim_count
-        cells = [" / ".join(percent(x, high=bound(counts[0])) for x in shares) for shares in (result.run, result.stack)]
-        errors = " / ".join(f"{100 * sqrt(ALPHA * (1 - ALPHA) / count):.1f}" for count in counts)
-        rows.append([result.kind, *cells, percent(result.interim, high=bound(counts[1])), errors])
+        cells = [
+            " / ".join(percent(share, high=bound(result.count)) for share in shares)
+            for shares in (result.run, result.stack, (result.interim,))
+        ]
+        rows.append([result.kind, *cells, f"{100 * sqrt(ALPHA * (1 - ALPHA) / result.count):.1f}"])
     return table(head, rows)
 
 

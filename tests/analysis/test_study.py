@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from sqlalchemy import Engine
 
+from schedlab.analysis.multiplicity import Correction, adjust
+from schedlab.analysis.signflip import p_values
+from schedlab.analysis.simultaneous import step_down
 from schedlab.analysis.verdicts import Options
 from schedlab.experiment.plan import Trial
 from schedlab.store import reader
@@ -102,13 +106,15 @@ def test_alpha_spending_keeps_alpha_and_repeated_tests_until_significance_do_not
     assert shares.blocks_used < 12
 
 
-def test_campaigns_judged_together_have_the_verdicts_of_campaigns_judged_alone() -> None:
+@pytest.mark.parametrize("correction", false_alarms.CORRECTIONS)
+def test_campaigns_judged_together_have_the_verdicts_of_campaigns_judged_alone(correction: Correction) -> None:
     rng = np.random.default_rng(3)
     series = noise.normal(rng, 20 * ROWS, 2 * BLOCKS, ITERATIONS)
     baseline, variant = arrange.in_blocks(series, arrange.draw_orders(SEED, 20, BLOCKS))
     # With this margin many rows that are 2 % slower are both significantly different and equivalent.
     variant, options = variant * rng.choice((1.0, 1.02, 1.1), size=(20 * ROWS, 1, 1)), Options(delta=0.05)
-    at_once = judge_rows(baseline, variant, options).campaigns_called(ROWS, ALPHA)
+    options = replace(options, correction=correction)
+    at_once = judge_rows(baseline, variant, options).campaigns_called(ROWS, ALPHA, correction)
     alone = [
         [verdict.word in {"better", "worse"} for verdict in judge_run(baseline[rows], variant[rows], options)]
         for rows in (slice(start, start + ROWS) for start in range(0, 20 * ROWS, ROWS))
@@ -143,10 +149,53 @@ def test_campaigns_of_many_rows_have_the_words_of_judge(correction: str) -> None
         assert many_rows.called(ratios, 5, correction).tolist() == words
 
 
+@pytest.mark.parametrize("blocks", [6, 10, 18])
+def test_campaigns_judged_at_once_have_the_smallest_p_of_the_tests_of_judge(blocks: int) -> None:
+    rng = np.random.default_rng(blocks)
+    campaigns_of_rows = many_rows.log_ratios("15 % missing", "rows", blocks, 4, 60, SEED)
+    campaigns_of_rows[:2, :, 3] += np.where(campaigns_of_rows[:2, :, 3] == 0, 0, rng.uniform(0.05, 0.5))
+    joint, holm = many_rows.smallest(campaigns_of_rows)
+    for i, ratios in enumerate(campaigns_of_rows):
+        for j, rows in enumerate(many_rows.ROWS):
+            assert joint[i, j] == pytest.approx(step_down(ratios[:, :rows], 0).min())
+            assert holm[i, j] == pytest.approx(min(adjust(list(p_values(ratios[:, :rows], 0)), "holm")))
+
+
+def test_interim_analyses_judged_at_once_call_the_campaigns_of_judge() -> None:
+    rng, analyses = np.random.default_rng(4), (6, 9, 12)
+    campaigns_of_rows = rng.normal([0.0, 0.012, 0.0], 0.01, size=(20, 12, 3))
+    options = Options(ALPHA, delta=1e-9, looks=analyses)
+    called = [
+        any(verdict.word in {"better", "worse"} for verdict in judge_run(np.ones((3, 12, 1)), changed, options))
+        for changed in np.exp(campaigns_of_rows).transpose(0, 2, 1)[..., None]
+    ]
+    assert many_rows.called_at_any(campaigns_of_rows, analyses) == np.mean(called)
+    assert 0 < sum(called) < len(called)
+
+
+def test_all_rows_of_a_campaign_share_the_machine_s_modes() -> None:
+    """Modes are 10 % apart, trials spread by 2 %: the mean over 20 rows of a visit shows the mode."""
+    visits = noise.draw("persistent modes", np.random.default_rng(1), 40, 60, 1, of_campaign=20).reshape(2, 20, 60)
+    slow = visits.mean(axis=1) > 1.05
+    assert (visits > 1.05).mean(axis=1)[slow].min() > 0.8
+    assert (visits > 1.05).mean(axis=1)[~slow].max() < 0.2
+    assert slow[0].tolist() != slow[1].tolist()
+    assert (np.diff(slow.astype(int), axis=1) != 0).mean() < 0.25
+
+
+@pytest.mark.parametrize("of_block", [2, 5])
+def test_only_the_second_visit_of_each_block_is_slower(of_block: int) -> None:
+    rng = np.random.default_rng(2)
+    visits = noise.draw("second visit 3 % slower", rng, 2000, 4 * of_block, 1, of_block=of_block)
+    by_block = visits.mean(axis=(0, 2)).reshape(4, of_block)
+    expected = np.where(np.arange(of_block) == 1, 1.03, 1.0)
+    assert by_block == pytest.approx(np.tile(expected, (4, 1)), abs=0.003)
+
+
 @pytest.mark.parametrize("order", many_rows.ORDERS)
 @pytest.mark.parametrize("kind", [*noise.KINDS, *noise.MANY_ROWS])
 def test_the_joint_test_of_many_rows_keeps_alpha(kind: str, order: str) -> None:
-    shares = many_rows.false_alarms(kind, order, 6, 5, 0.3)
+    shares = many_rows.false_alarms(kind, order, 6, 300, 5)
     # Three standard errors: 88 shares are compared.
     assert max(shares.joint) <= ALPHA + 1.5 * (bound(shares.count) - ALPHA)
     assert shares.holm[2:] == (0.0, 0.0)
