@@ -19,6 +19,7 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
+from schedlab.files import folders
 from schedlab.store import schema, writer
 from schedlab.store.checksums import sealed
 from schedlab.store.file import open_store
@@ -33,7 +34,7 @@ for ignored in {signal.SIGQUIT, signal.SIGHUP}:
 
 # Each process of pytest has a state of its own, and so has each test (below): a command that one test starts would
 # recover what another test has killed, and report it instead of the command that the other test expects to report it.
-STATE = "SCHEDLAB_STATE" if os.geteuid() == 0 else "XDG_STATE_HOME"
+STATE = folders.state_variable()
 FOLDER = tempfile.mkdtemp(prefix="schedlab-state-")
 os.chmod(FOLDER, 0o755)  # as /var/lib/schedlab
 os.environ[STATE] = FOLDER

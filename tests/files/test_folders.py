@@ -24,6 +24,12 @@ def test_journals_of_root_are_in_the_systems_folder_and_of_users_in_their_own(mo
     assert folders.journals(uid=1000) == Path("/home/user/.local/state/schedlab/journal")
 
 
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_the_variable_of_the_state_moves_the_journals(uid: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(folders.state_variable(uid), "/elsewhere")
+    assert folders.journals(uid).is_relative_to("/elsewhere")
+
+
 def test_lock_files_are_in_the_runtime_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert folders.locks(uid=0) == Path("/run/schedlab")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedlab.tunables import Damaged, Journal, Restored, System, pending, recover, undo_script
+from schedlab.tunables import Damaged, Failed, Journal, LeftAlone, Restored, System, pending, recover, undo_script
 from schedlab.tunables.codecs import Codec
 from schedlab.tunables.journal.journal_file import read
 from schedlab.tunables.kernel_files import PlainFiles
@@ -150,4 +150,5 @@ def test_the_printed_script_names_the_same_originals(moves: list[dict[str, objec
         kill(journal)
         script = undo_script(journals)
         for outcome in recover(journals, system):
+            assert isinstance(outcome, Restored | LeftAlone | Failed)
             assert str(outcome.path) in script

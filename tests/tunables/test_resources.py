@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.files import folders
 from schedlab.tunables import Journal, JournalError, NotRemoved, Removed, System, pending, recover, undo_script
 from schedlab.tunables.journal import journal_file, resources
 
@@ -107,7 +108,7 @@ def test_a_resource_is_on_record_before_it_is_made(fake: System, journals: Path)
 
 def test_without_a_journal_nothing_is_made(fake: System, tmp_path: Path):
     (tmp_path / "file").touch()
-    with pytest.raises(JournalError, match=r"nothing was changed(.|\n)*XDG_STATE_HOME"):
+    with pytest.raises(JournalError, match=rf"nothing was changed(.|\n)*set {folders.state_variable()} to"):
         Journal.open(tmp_path / "file", "run", fake).made("folder", "/nowhere")
 
 

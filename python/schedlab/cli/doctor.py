@@ -41,9 +41,11 @@ def _machine(console: Console) -> None:
 def _journals(console: Console) -> None:
     """Print where damaged journals of killed runs are kept."""
     from schedlab.files import folders
+    from schedlab.tunables.journal.journal_file import SUFFIX
+    from schedlab.tunables.journal.undo import DAMAGED
 
-    place = folders.journals() / "damaged"
-    if number := len(list(place.glob("*.jsonl"))):
+    place = folders.journals() / DAMAGED
+    if number := len(list(place.glob(f"*{SUFFIX}"))):
         console.say("journals ", f"{number} damaged, kept in {place}: compare their values, then delete them", "yellow")
 
 

@@ -46,8 +46,13 @@ def private(path: Path) -> Path:
     return path
 
 
+def state_variable(uid: int | None = None) -> str:
+    """Return the environment variable that moves the state of this user: of root its folder, else its parent."""
+    return "SCHEDLAB_STATE" if (os.geteuid() if uid is None else uid) == 0 else "XDG_STATE_HOME"
+
+
 def _state(uid: int) -> Path:
+    value = os.environ.get(state_variable(uid))
     if uid == 0:
-        return Path(os.environ.get("SCHEDLAB_STATE") or "/var/lib/schedlab")
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-    return Path(state) / "schedlab"
+        return Path(value or "/var/lib/schedlab")
+    return Path(value or Path.home() / ".local/state") / "schedlab"

@@ -25,7 +25,7 @@ class Register(Protocol):
 
 
 class NoRegister:
-    """Register without an effect, for runs of which a kill leaves nothing behind."""
+    """Register that records nothing, for places that disappear with the run, such as a guest's file system."""
 
     def made(self, what: str, name: str) -> None:
         """Do nothing."""

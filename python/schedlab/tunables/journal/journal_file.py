@@ -11,7 +11,7 @@
     {"record":"end","seq":8,"closed":false,"sum":…}
 
 The last line is always an end mark, which the next records replace: without it the end of the file is lost. `closed`
-says that the run has undone everything. A `write` or `made` line is on disk before that which it announces. The other
+says that the run has undone everything. A `write` or `made` line is on disk before the write or the creation. The other
 lines may be lost: reading the kernel file gives the same information. `original` (the value before the run), `old` and
 `new` are canonical values (see `codecs`); each `write` line has all that is needed to undo it.
 """
@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from schedlab.files.folders import state_variable
 from schedlab.files.locks import lock
 from schedlab.tunables.errors import JournalDamaged, JournalError, JournalUnreadable
 
@@ -248,7 +249,7 @@ class JournalFile:
             reason = error.strerror or str(error)
             raise JournalError(
                 f"cannot keep a journal in {directory}: {reason}; nothing was changed",
-                todo="make room, or let XDG_STATE_HOME name a folder that you can write",
+                todo=f"make room, or set {state_variable()} to a folder that you can write, for all later commands too",
             ) from error
 
     def append(self, records: list[Record], *, durable: bool, closed: bool = False) -> None:

@@ -55,8 +55,8 @@ def pending(directory: Path) -> list[PendingJournal]:
 def recover(directory: Path, system: System) -> list[Outcome]:
     """Undo what dead runs left behind. Every start calls it before it reads or writes anything else.
 
-    Out: the outcome of each value and of each resource that the run had made. A damaged journal is kept in `damaged/`
-    once everything that can be read in it is undone; a journal that cannot be read is a Failed, and stays.
+    Out: the outcome of each value and of each resource that the run had made. A damaged journal moves to the folder
+    DAMAGED once everything that can be read in it is undone. A journal that cannot be read is a Failed, and stays.
 
     Three things are left alone: journals of live runs, journals of other machines that share the folder, and values of
     an earlier boot, which the reboot has undone. A debugfs that a killed run mounted is unmounted. Cheap when there is

@@ -41,11 +41,6 @@ class Removed:
     name: str
     was_there: bool
 
-    @property
-    def path(self) -> str:
-        """The name; for a folder its path."""
-        return self.name
-
     def __str__(self) -> str:
         return f"{self.what} {self.name} {'removed' if self.was_there else 'is gone already'}"
 
@@ -57,11 +52,6 @@ class NotRemoved:
     what: str
     name: str
     reason: str
-
-    @property
-    def path(self) -> str:
-        """The name; for a folder its path."""
-        return self.name
 
     def __str__(self) -> str:
         return f"{self.what} {self.name} could not be removed: {self.reason}"

@@ -20,6 +20,12 @@ from . import journal_file
 from .journal_file import Back, Done, Record, Released, Write
 from .resources import NotRemoved, Removed
 
+DAMAGED = "damaged"
+"""Folder, in the folder of journals, of the journals that differ from what was written."""
+
+LEFT_ALONE = "left-alone"
+"""Folder, in the folder of journals, of the journals whose values somebody else has changed."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -249,14 +255,14 @@ def is_open(outcomes: Sequence[Outcome]) -> bool:
 def retire(path: Path, outcomes: Sequence[Outcome], *, damaged: bool = False) -> Path:
     """Remove the journal after an undo with these outcomes, and return where it is or was.
 
-    It stays while something is left to undo. It moves to `damaged/` when it is damaged, else to `left-alone/` when
-    somebody else changed a value.
+    It stays while something is left to undo. A damaged journal moves to the folder DAMAGED, a journal with a value
+    that somebody else changed to LEFT_ALONE.
     """
     if is_open(outcomes):
         return path
     if damaged:
-        return journal_file.set_aside(path, "damaged")
+        return journal_file.set_aside(path, DAMAGED)
     if any(isinstance(outcome, LeftAlone) for outcome in outcomes):
-        return journal_file.set_aside(path, "left-alone")
+        return journal_file.set_aside(path, LEFT_ALONE)
     journal_file.remove(path)
     return path
