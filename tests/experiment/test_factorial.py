@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.errors import ExperimentError
 from schedlab.experiment.factorial import resolution, runs
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import FactorialTable
 from schedlab.experiment.plan import plan
 from schedlab.store.writer import describe
 from schedlab.tunables import setting
+from tests.experiment.errors import error_of
 
 SWITCHES = """
 [experiment]
@@ -38,12 +38,6 @@ def table(count: int, *generators: str) -> FactorialTable:
     return FactorialTable.model_validate(
         {"switches": {chr(97 + i): {} for i in range(count)}, "generators": list(generators)}
     )
-
-
-def error_of(text: str) -> str:
-    with pytest.raises(ExperimentError) as caught:
-        parse(text, "file.toml")
-    return str(caught.value)
 
 
 def test_every_combination_is_a_variant_named_after_its_switches() -> None:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.errors import ExperimentError
 from schedlab.experiment.load import parse
 from schedlab.experiment.toml_data import DEEPEST, LARGEST_BYTES, LONGEST_TEXT
 from tests.conftest import TWO_VARIANTS
+from tests.experiment.errors import error_of
 
 VALID = TWO_VARIANTS.replace("groups = [1, 4]\n", "").replace('question = "is it there?"\n', "")
-
-
-def error_of(text: str) -> str:
-    with pytest.raises(ExperimentError) as caught:
-        parse(text, "file.toml")
-    return str(caught.value)
 
 
 def parameter(value: str, before: str = "[[workload]]") -> str:

@@ -9,14 +9,9 @@ import pytest
 from schedlab.errors import ExperimentError
 from schedlab.experiment.load import load, parse
 from tests.conftest import TWO_VARIANTS
+from tests.experiment.errors import error_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def error_of(text: str) -> str:
-    with pytest.raises(ExperimentError) as caught:
-        parse(text, "file.toml")
-    return str(caught.value)
 
 
 def with_line(line: str, before: str = "[design]") -> str:

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.cli.escape import escaped
+from schedlab.notation.controls import escaped
 
 NARROWEST = 80
 """Columns of the narrowest console. Tables would lose columns below; a narrower terminal wraps their lines instead."""

@@ -74,7 +74,7 @@ def report(
 
 
 def _print_failures(engine: Engine, scope: Scope) -> None:
-    from schedlab.cli.escape import escaped
+    from schedlab.notation.controls import escaped
     from schedlab.store.reader import failed_outputs
 
     for run_id in dict.fromkeys(column.run.id for column in scope.chosen):

@@ -10,10 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.cli.escape import escaped
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
 from schedlab.cli.output_file import write_whole
 from schedlab.errors import SchedlabError
+from schedlab.notation.controls import escaped
 
 if TYPE_CHECKING:
     from polars import DataFrame

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment.locate import Path
+from schedlab.notation.controls import CONTROL
 
 LARGEST_BYTES = 4 << 20
 """Largest experiment file. A million trials need less; ``tomllib`` takes about 2 s per MiB."""
@@ -23,12 +23,6 @@ MOST_DIGITS = 4300
 
 LONGEST_TEXT = 1 << 16
 """Longest value in characters: a shell script as a ``command`` fits, a file by mistake does not."""
-
-CONTROLS = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Unicode's general categories of controls, surrogates, and separators of lines and paragraphs."""
-
-BIDIRECTIONAL = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
-"""Bidirectional controls (Unicode Standard Annex 9): the text that a terminal shows is not the text that is stored."""
 
 _TOKEN = re.compile(
     r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|#[^\n]*" r"|[\[{]|[\]}]",
@@ -79,7 +73,7 @@ def faults(data: dict[str, Any]) -> Iterator[tuple[Path, str]]:
             yield path[:2], f"is nested more than {DEEPEST} deep"
         elif isinstance(value, dict):
             for key, inner in reversed(value.items()):
-                if fault := character_fault(key, allowed=""):
+                if fault := _character_fault(key, allowed=""):
                     yield path, f"the key {key!r} {fault}"
                 else:
                     waiting.append(((*path, key), inner))
@@ -89,7 +83,7 @@ def faults(data: dict[str, Any]) -> Iterator[tuple[Path, str]]:
             yield path, f"{value} is not a finite number"
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             yield path, "is beyond TOML's range of integers, 64 bits with a sign"
-        elif isinstance(value, str) and (fault := character_fault(value, allowed="\n\t") or _length_fault(value)):
+        elif isinstance(value, str) and (fault := _character_fault(value, allowed="\n\t") or _length_fault(value)):
             yield path, fault
 
 
@@ -97,15 +91,10 @@ def _length_fault(text: str) -> str:
     return f"has {len(text):,} characters; at most {LONGEST_TEXT:,} are possible" if len(text) > LONGEST_TEXT else ""
 
 
-def character_fault(text: str, *, allowed: str) -> str:
+def _character_fault(text: str, *, allowed: str) -> str:
     """Describe the first control character of a text that is not in ``allowed``; empty for a text without any.
 
     Escape sequences in a name reach every terminal that shows a report.
     """
-    for character in text:
-        if character in allowed or character.isprintable():
-            continue
-        category, direction = unicodedata.category(character), unicodedata.bidirectional(character)
-        if category in CONTROLS or direction in BIDIRECTIONAL:
-            return f"contains the control character U+{ord(character):04X}: remove it"
-    return ""
+    control = next((match[0] for match in CONTROL.finditer(text) if match[0] not in allowed), "")
+    return f"contains the control character U+{ord(control):04X}: remove it" if control else ""
