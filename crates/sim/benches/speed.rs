@@ -29,11 +29,11 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 use schedlab_sim::{Config, Outcome, Simulation, kernel, machine};
+use schedlab_workload::Plan;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::program::{
-    Expr, Mode, Op, Program, Quantity, Resources, Window, compute, count, group, higher, within_window,
+    Expr, Mode, Op, Program, Quantity, Window, compute, count, group, higher, within_window,
 };
-use schedlab_workload::{Plan, program::SCHEMA};
 
 /// Minimum CPU time of each case.
 const LEAST: Duration = Duration::from_millis(1500);
@@ -131,17 +131,12 @@ fn busy(tasks: u32, ms: u64) -> Program {
 fn program(tasks: u32, ms: u64, body: Vec<Op>) -> Program {
     let ms = only_ms().unwrap_or(ms);
     Program {
-        schema: SCHEMA,
-        name: "bench".to_owned(),
         seed: 1,
-        replicas: 1,
-        gate: Default::default(),
         window: Some(Window::new(0, ms * 1_000_000).expect("a sensible window")),
-        resources: Resources::default(),
         counters: vec!["cycles".to_owned()],
-        series: Vec::new(),
         groups: vec![group("task", tasks, Mode::Process, vec![within_window(body)])],
         metrics: vec![higher("cycles", "1/s", Quantity::Rate("cycles".to_owned()), 1.0)],
+        ..Program::named("bench")
     }
 }
 

@@ -4,8 +4,7 @@ use schedlab_sim::observe::Counters;
 use schedlab_sim::{Account, Config, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
 use schedlab_workload::program::{
-    Attributes, Mode, Op, Program, Quantity, Resources, SCHEMA, TaskGroup, Window, compute, group, lower,
-    within_window,
+    Attributes, Mode, Op, Program, Quantity, TaskGroup, Window, compute, group, lower, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -22,17 +21,10 @@ fn hogs(cpus: &[u32], window_ms: u64) -> Program {
         group(&format!("hog-{number}"), 1, Mode::Process, body)
     };
     Program {
-        schema: SCHEMA,
-        name: "test".to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Default::default(),
         window: Some(Window::new(0, window_ms * MS).unwrap()),
-        resources: Resources::default(),
-        counters: Vec::new(),
-        series: Vec::new(),
         groups: cpus.iter().enumerate().map(hog).collect(),
         metrics: vec![lower("elapsed", "s", Quantity::Elapsed, 1.0)],
+        ..Program::named("test")
     }
 }
 

@@ -8,26 +8,22 @@ use schedlab_sim::{
 use schedlab_workload::Plan;
 use schedlab_workload::library::kernbench::Kernbench;
 use schedlab_workload::program::{
-    ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, Window, at,
-    channels, compute, count, down, group, higher, lap, locked, locks, receive, semaphores, send, slots,
-    stamp, times, within_window,
+    ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, Window, at, channels,
+    compute, count, down, group, higher, lap, locked, locks, receive, semaphores, send, slots, stamp, times,
+    within_window,
 };
 
 const MS: u64 = 1_000_000;
 
 fn program(groups: Vec<TaskGroup>, resources: Resources, window_ms: u64) -> Program {
     Program {
-        schema: SCHEMA,
-        name: "test".to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Default::default(),
         window: (window_ms > 0).then(|| Window::new(0, window_ms * MS).unwrap()),
         resources,
         counters: vec!["turns".to_owned()],
         series: vec!["time".to_owned()],
         groups,
         metrics: vec![higher("turns", "1/s", Quantity::Rate("turns".to_owned()), 1.0)],
+        ..Program::named("test")
     }
 }
 

@@ -7,8 +7,8 @@ use schedlab_sim::observe::Counters;
 use schedlab_sim::{Account, Attributes, Change, Config, Machine, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
 use schedlab_workload::program::{
-    Attributes as Wanted, Image, Mode, Op, Pattern, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup,
-    Window, compute, fork, group, lower, region, times, wait_all, within_window,
+    Attributes as Wanted, Image, Mode, Op, Pattern, Program, Quantity, Resources, Scope, TaskGroup, Window,
+    compute, fork, group, lower, region, times, wait_all, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -32,17 +32,11 @@ fn on(cpus: &[u32]) -> Op {
 
 fn program(groups: Vec<TaskGroup>, bytes: u64, scope: Scope, window_ms: u64) -> Program {
     Program {
-        schema: SCHEMA,
-        name: "test".to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Default::default(),
         window: (window_ms > 0).then(|| Window::new(0, window_ms * MS).unwrap()),
         resources: Resources { regions: vec![region("memory", bytes, scope)], ..Resources::default() },
-        counters: Vec::new(),
-        series: Vec::new(),
         groups,
         metrics: vec![lower("elapsed", "s", Quantity::Elapsed, 1.0)],
+        ..Program::named("test")
     }
 }
 

@@ -6,24 +6,17 @@ use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::library::kernbench::Kernbench;
 use schedlab_workload::library::schedbench::Schedbench;
-use schedlab_workload::program::{Mode, Program, Quantity, Resources, SCHEMA, compute, count, group, higher};
+use schedlab_workload::program::{Mode, Program, Quantity, compute, count, group, higher};
 
 const MS: u64 = 1_000_000;
 
 /// Tasks that compute and end.
 fn hogs(number: u32, ms: u64) -> Program {
     Program {
-        schema: SCHEMA,
-        name: "hogs".to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Default::default(),
-        window: None,
-        resources: Resources::default(),
         counters: vec!["turns".to_owned()],
-        series: Vec::new(),
         groups: vec![group("hog", number, Mode::Process, vec![compute(ms * MS), count("turns", 1u64)])],
         metrics: vec![higher("turns", "1", Quantity::Total("turns".to_owned()), 1.0)],
+        ..Program::named("hogs")
     }
 }
 

@@ -13,9 +13,9 @@ use schedlab_sim::{
 };
 use schedlab_workload::Plan;
 use schedlab_workload::program::{
-    Barrier, ChannelKind, Expr, Mode, Op, Pattern, Program, Quantity, Resources, SCHEMA, Scope, Window, at,
-    channels, compute, count, down, fork, group, higher, locked, locks, receive, record, region, semaphores,
-    send, slots, stamp, times, until_closed, up, wait_all, within_window,
+    Barrier, ChannelKind, Expr, Mode, Op, Pattern, Program, Quantity, Resources, Scope, Window, at, channels,
+    compute, count, down, fork, group, higher, locked, locks, receive, record, region, semaphores, send,
+    slots, stamp, times, until_closed, up, wait_all, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -106,17 +106,13 @@ fn programs() -> impl Strategy<Value = Program> {
                 groups.push(group("says", pairs, Mode::Process, vec![say]));
             }
             Program {
-                schema: SCHEMA,
-                name: "random".to_owned(),
                 seed,
-                replicas: 1,
-                gate: Default::default(),
-                window: None,
                 resources,
                 counters: vec!["turns".to_owned()],
                 series: vec!["time".to_owned()],
                 groups,
                 metrics: vec![higher("turns", "1", Quantity::Total("turns".to_owned()), 1.0)],
+                ..Program::named("random")
             }
         },
     )
@@ -236,16 +232,9 @@ fn a_window_ends_every_loop() {
 
 fn hundred(body: Vec<Op>) -> Program {
     Program {
-        schema: SCHEMA,
-        name: "hundred".to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Default::default(),
-        window: None,
-        resources: Resources::default(),
         counters: vec!["turns".to_owned()],
-        series: Vec::new(),
         groups: vec![group("worker", 100, Mode::Process, body)],
         metrics: vec![higher("turns", "1", Quantity::Total("turns".to_owned()), 1.0)],
+        ..Program::named("hundred")
     }
 }

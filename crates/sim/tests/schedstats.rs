@@ -11,7 +11,7 @@ use schedlab_sim::{
 use schedlab_workload::Plan;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::program::{
-    Attributes as Wanted, ChannelKind, Mode, Op, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, at,
+    Attributes as Wanted, ChannelKind, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, at,
     channels, compute, group, higher, receive, send, times,
 };
 
@@ -21,17 +21,11 @@ const KERNELS: [&str; 3] = ["linux-4.5", "linux-5.14", "linux-6.12"];
 
 fn program(groups: Vec<TaskGroup>, resources: Resources) -> Program {
     Program {
-        schema: SCHEMA,
-        name: "test".to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Default::default(),
-        window: None,
         resources,
         counters: vec!["turns".to_owned()],
-        series: Vec::new(),
         groups,
         metrics: vec![higher("turns", "1", Quantity::Total("turns".to_owned()), 1.0)],
+        ..Program::named("test")
     }
 }
 

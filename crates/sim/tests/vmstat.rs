@@ -10,8 +10,8 @@ use schedlab_sim::{
 use schedlab_workload::Plan;
 use schedlab_workload::library::busyloop::BusyLoop;
 use schedlab_workload::program::{
-    Expr, Image, Mode, Op, Pattern, Program, Quantity, Resources, SCHEMA, Scope, TaskGroup, compute, fork,
-    group, higher, region, times, wait_all,
+    Expr, Image, Mode, Op, Pattern, Program, Quantity, Resources, Scope, TaskGroup, compute, fork, group,
+    higher, region, times, wait_all,
 };
 
 const MS: u64 = 1_000_000;
@@ -24,20 +24,14 @@ const KERNELS: [&str; 3] = ["linux-4.5", "linux-5.14", "linux-6.12"];
 
 fn program(groups: Vec<TaskGroup>) -> Program {
     Program {
-        schema: SCHEMA,
-        name: "test".to_owned(),
-        seed: 0,
-        replicas: 1,
-        gate: Default::default(),
-        window: None,
         resources: Resources {
             regions: vec![region("memory", 64 << 20, Scope::Program)],
             ..Resources::default()
         },
         counters: vec!["turns".to_owned()],
-        series: Vec::new(),
         groups,
         metrics: vec![higher("turns", "1", Quantity::Total("turns".to_owned()), 1.0)],
+        ..Program::named("test")
     }
 }
 
