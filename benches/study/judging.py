@@ -18,7 +18,7 @@ Calls = NDArray[np.bool_]
 BASELINE, VARIANT = "base", "changed"
 
 AT_ONCE = 500
-"""Rows for each call of ``judge``. With more than 16 blocks each call draws its own sign flips."""
+"""Rows for each call of ``judge``. With more than 15 blocks each call draws its own sign flips."""
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,29 @@ def test_the_needed_number_of_consistent_blocks_gives_a_verdict(tests: int) -> N
     assert p_value(np.ones(needed - 1), 0) * tests > 0.05
 
 
+@pytest.mark.parametrize("rows", [1, 20])
+def test_a_further_block_never_raises_the_smallest_p(rows: int) -> None:
+    smallest = [smallest_p(blocks, rows) for blocks in range(1, 60)]
+    assert smallest == sorted(smallest, reverse=True)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.003, 1e-4, 5.5e-5, 4e-5, 1e-6])
+def test_every_number_of_blocks_from_the_needed_one_on_can_reject(level: float) -> None:
+    """Early interim analyses have such levels."""
+    needed = blocks_for_a_verdict(Rule(level))
+    for blocks in range(2, 40):
+        assert Rule(level).can_reject(blocks) == (blocks >= needed)
+        assert (p_value(np.ones(blocks), 3) <= level) == (blocks >= needed)
+
+
+@pytest.mark.parametrize("blocks", [16, 18, 24, 41])
+def test_drawn_flips_differ_and_none_is_the_unflipped_order(blocks: int) -> None:
+    flipped = flips(blocks, 5).flipped
+    assert len(np.unique(flipped, axis=0)) == len(flipped) == 19_999
+    assert flipped.sum(axis=1).min() > 0
+    assert flipped.sum(axis=1).max() < blocks
+
+
 @pytest.mark.parametrize("effect", [0.005, 0.01, 0.05])
 def test_the_needed_blocks_are_the_fewest_that_detect_the_effect(effect: float) -> None:
     needed = blocks_needed(0.02, effect, Rule(0.05 / 3))
@@ -217,6 +240,21 @@ def test_the_power_of_holm_s_first_step_at_the_detectable_change_is_about_80_per
     effect = log(1 + detectable(0.02, blocks, rule))
     detected = np.mean([p_value(rng.normal(effect, 0.02, size=blocks), 0) <= rule.level for _ in range(400)])
     assert 0.74 < detected < 0.87
+
+
+@pytest.mark.parametrize(
+    ("blocks", "level"), [(14, 5e-4), (15, 7e-5), (16, 5e-5), (18, 1e-4), (20, 5e-5), (25, 3e-5), (30, 1e-5)]
+)
+def test_the_power_at_the_strict_level_of_an_early_analysis_is_about_80_percent(blocks: int, level: float) -> None:
+    rng = np.random.default_rng(14)
+    effect = standardised(blocks, Rule(level))
+    detected = np.mean([p_value(rng.normal(effect, 1, size=blocks), 0) <= level for _ in range(300)])
+    assert 0.73 < detected < 0.87
+
+
+@pytest.mark.parametrize(("blocks", "level"), [(18, 4e-5), (2, 0.0), (22, 1e-200)])
+def test_a_level_that_no_change_can_reach_has_no_detectable_effect(blocks: int, level: float) -> None:
+    assert detectable(0.02, blocks, Rule(level)) == inf
 
 
 def test_the_joint_test_keeps_the_level_of_dependent_rows_with_missing_cells() -> None:

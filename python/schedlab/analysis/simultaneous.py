@@ -65,7 +65,7 @@ def step_down(effects: Floats, seed: int) -> Floats:
     Args:
         effects: shape (blocks, effects), differences whose signs are flipped by whole blocks; 0 where an effect lacks
             the block.
-        seed: random seed of the drawn flips, used only beyond 16 blocks.
+        seed: random seed of the drawn flips, used only beyond 15 blocks.
 
     p is exact if all flips are listed, else (b+1)/(m+1). If no drawn flip reaches an effect, its p is at most the
     number of compared effects times Hoeffding's bound for one of them (1963, theorem 2).
