@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from schedlab.tunables import Removed, System, pending, recover
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Command, Place
 from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
-from schedlab.workloads.pgbench.postgres import Cluster
+from schedlab.workloads.pgbench.postgres import Cluster, private_shared_memory
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tbench import adapter as tbench
 from tests.workloads.conftest import require
@@ -49,6 +50,7 @@ parameters = workload.parameters.model_validate(eval(sys.argv[3]) | {"duration":
 with workload.prepared(parameters, place):
     launch(workload.command(parameters, place), Variant(name="v"), 100)
 """
+COPY = RUN.replace("    launch(", "    workload.before_trial(parameters, place)\n    launch(")
 
 
 @pytest.fixture(autouse=True)
@@ -57,16 +59,20 @@ def marked(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDLAB_TEST", str(place.scratch))
 
 
-def running(name: str, place: Place) -> bool:
-    """Return whether a process of this name, started by this test, is running."""
+def namespaces(name: str, place: Place) -> set[str]:
+    """Return the mount namespaces of the processes of this name that this test has started."""
+    mounts = set()
     for process in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):
             text = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
             if (process / "comm").read_text().strip() == name and str(place.scratch).encode() in text:
-                return True
-        except OSError:
-            continue
-    return False
+                mounts.add(os.readlink(process / "ns/mnt"))
+    return mounts
+
+
+def running(name: str, place: Place) -> bool:
+    """Return whether a process of this name, started by this test, is running."""
+    return bool(namespaces(name, place))
 
 
 def eventually(condition: Callable[[], object], seconds: float = 10) -> bool:
@@ -96,9 +102,11 @@ def test_servers_end_after_a_good_and_after_a_failed_trial(use: str, place: Plac
 
 
 @contextmanager
-def killed_when(use: str, place: Place, more: dict[str, object], moment: Callable[[], object]) -> Iterator[None]:
+def killed_when(
+    use: str, place: Place, more: dict[str, object], moment: Callable[[], object], program: str = RUN
+) -> Iterator[None]:
     """Start a run in another process, and kill it with SIGKILL when `moment` becomes true."""
-    argv = [sys.executable, "-c", RUN, use, str(place.scratch), repr(SMALL[use] | more)]
+    argv = [sys.executable, "-c", program, use, str(place.scratch), repr(SMALL[use] | more)]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as run:
         try:
             assert eventually(moment, 30)
@@ -161,6 +169,38 @@ def test_the_next_start_removes_shared_memory_and_folders_of_a_run_killed_while_
     assert not left & segments()
     assert not folder.exists()
     assert pending(tmp_path) == []
+
+
+def test_initdb_makes_its_posix_shared_memory_where_no_kill_can_leave_it(place: Place) -> None:
+    """The servers of initdb use POSIX shared memory with random names, so that the journal cannot name them."""
+    require("pgbench")
+    if not private_shared_memory(Path("/")):
+        pytest.skip("this user cannot make a mount namespace")
+    here = os.readlink("/proc/self/ns/mnt")
+    with killed_when("pgbench", place, {}, lambda: namespaces("initdb", place) - {here}):
+        assert eventually(lambda: not running("initdb", place))
+
+
+def test_private_shared_memory_contains_the_folder_alone(place: Place) -> None:
+    if not (words := private_shared_memory(place.scratch)):
+        pytest.skip("this user cannot make a mount namespace")
+    inside = f"echo inside > {place.scratch}/file; touch /dev/shm/{place.scratch.name}-probe; ls /dev/shm"
+    listed = subprocess.run([*words, "sh", "-c", inside], capture_output=True, text=True, check=True)
+    top = place.scratch.relative_to("/dev/shm").parts[:1] if place.scratch.is_relative_to("/dev/shm") else ()
+    assert sorted(listed.stdout.split()) == sorted([*top, f"{place.scratch.name}-probe"])
+    assert (place.scratch / "file").read_text() == "inside\n"
+    assert not Path(f"/dev/shm/{place.scratch.name}-probe").exists()
+
+
+def test_copying_the_database_ends_when_the_run_is_killed(place: Place, tmp_path: Path) -> None:
+    """A copy that went on would write into the folder that the next start removes."""
+    require("pgbench")
+    (tmp_path / "cp").write_text('#!/bin/sh\n/bin/cp "$@"; exec sleep 60\n')
+    (tmp_path / "cp").chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        with killed_when("pgbench", place, {"mode": "rw"}, lambda: running("sleep", place), COPY):
+            assert eventually(lambda: not running("sleep", place))
 
 
 def test_the_error_of_a_server_is_the_trials_reason(place: Place) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from schedlab.errors import TrialFailure
+from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.notation.units import parse_share
 from schedlab.results.metrics import Metric
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
@@ -24,6 +23,7 @@ from schedlab.workloads.pgbench.postgres import (
     SCALE_BYTES,
     SETPRIV,
     SPARE_BYTES,
+    UNSHARE,
     Cluster,
     disk_folder,
     memory_bytes,
@@ -75,7 +75,7 @@ class Pgbench(Adapter[PgbenchParameters]):
     tools = (POSTGRES, Tool("pg_prewarm.control", "postgresql-contrib", (
         "/usr/share/postgresql/*/extension/pg_prewarm.control", "/usr/share/pgsql/extension/pg_prewarm.control",
         "/usr/pgsql-*/share/extension/pg_prewarm.control",
-    )), SETPRIV)  # fmt: skip
+    )), SETPRIV, UNSHARE)  # fmt: skip
     note = "clients connect over a Unix socket; rw starts each trial from the same freshly loaded tables"
     prepares = "a database cluster"
 
@@ -90,7 +90,7 @@ class Pgbench(Adapter[PgbenchParameters]):
         if parameters.mode == "rw":
             try:
                 parameters.cluster(place).refresh()
-            except (OSError, subprocess.CalledProcessError) as error:
+            except (OSError, CannotRunHere) as error:
                 raise TrialFailure(f"the loaded database could not be copied: {error}") from error
 
     def command(self, parameters: PgbenchParameters, place: Place) -> Command:

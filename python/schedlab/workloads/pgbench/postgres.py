@@ -25,6 +25,13 @@ from schedlab.workloads.tools import error_of, find, need
 
 POSTGRES = Tool("postgres", "postgresql", ("/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres"))
 SETPRIV = Tool("setpriv", "util-linux")
+UNSHARE = Tool("unshare", "util-linux")
+
+# The folder may itself be below /dev/shm: it is mounted again at its place, from the working folder.
+_COVER = """
+cd "$1" && mount -t tmpfs tmpfs /dev/shm && mkdir -p "$1" && mount --no-canonicalize --bind . "$1" && cd / && shift &&
+exec "$@"
+"""
 
 SCALE_BYTES = 16 << 20
 """Bytes of tables and indexes for each unit of pgbench's scale (100 000 accounts; PostgreSQL 15 takes 15.0 MiB)."""
@@ -87,10 +94,10 @@ class Cluster:
         return self.pristine.with_name("copy")
 
     def refresh(self) -> None:
-        """Copy the pristine data again; OSError or CalledProcessError when that fails."""
+        """Copy the pristine data again; OSError or CannotRunHere when that fails."""
         self._remove_segment(self.copy)
         shutil.rmtree(self.copy, ignore_errors=True)
-        subprocess.run(["cp", "-a", str(self.pristine), str(self.copy)], check=True, capture_output=True)
+        _run(["cp", "-a", str(self.pristine), str(self.copy)], "make room: rw needs twice the room of the tables")
         self.place.register.made("segment", _segment_key(self.copy))
 
     def server(self, data: Path, clients: int, *, durable: bool = True) -> list[str]:
@@ -151,7 +158,8 @@ class Cluster:
 
     def _load(self) -> None:
         options = ["--auth=trust", f"--username={ROLE}", "--no-sync", "--encoding=UTF8", "--locale=C"]
-        _run([*as_owner(), program("initdb"), *options, f"--pgdata={self.pristine}"])
+        initdb = [*as_owner(), program("initdb"), *options, f"--pgdata={self.pristine}"]
+        _run([*private_shared_memory(self.pristine.parent), *initdb])
         with self._running():
             _run(self.client("createdb", DATABASE))
             _run(self.client("psql", f"--dbname={DATABASE}", "--command=CREATE EXTENSION pg_prewarm"))
@@ -219,12 +227,26 @@ def _owner() -> tuple[int, int]:
     )
 
 
-def _run(argv: Sequence[str]) -> None:
+def private_shared_memory(folder: Path) -> list[str]:
+    """Return the words that start a command with a /dev/shm of its own, in which only the folder is visible.
+
+    The servers that initdb starts make POSIX shared memory with random names there, which no option prevents before
+    PostgreSQL 16. A private /dev/shm disappears with its last process. Empty where this user cannot make namespaces.
+    """
+    user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    words = [need(UNSHARE), *user, "--mount", "sh", "-c", _COVER, "sh", str(folder)]
+    return [] if error_of([*words, "true"]) else words
+
+
+_RETRY_INSTALL = "follow its message; if one of its files is missing, run 'apt-get install --reinstall postgresql'"
+
+
+def _run(argv: Sequence[str], todo: str = _RETRY_INSTALL) -> None:
     """Run a program under the launcher, which ends it if schedlab is killed; CannotRunHere with its message."""
     launched = launcher.run(Command(tuple(argv), environment=ENVIRONMENT, cwd=Path("/")), _LOAD_SECONDS)
     if launched.status != 0:
         raise CannotRunHere(
             f"{Path(argv[0]).name} failed: {launched.stderr.strip()[-300:] or f'status {launched.status}'}",
             where=shlex.join(argv),
-            todo="follow its message; if one of its files is missing, run 'apt-get install --reinstall postgresql'",
+            todo=todo,
         )
