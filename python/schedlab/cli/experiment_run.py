@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT
@@ -17,6 +17,8 @@ from schedlab.errors import Exit, StoreError
 from schedlab.execution.design_size import quick
 from schedlab.execution.estimate import Estimate, estimate
 from schedlab.execution.loop import download, execute, require_runnable
+from schedlab.experiment import changes as changing
+from schedlab.experiment.changes import Changes
 from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
@@ -34,10 +36,35 @@ console = consoles.make()
 
 
 @dataclass(frozen=True)
+class Source:
+    """The experiment of a command.
+
+    Attributes:
+        name: name of its file, for messages and for the store.
+        words: words of the command line that name this experiment.
+        load: return the experiment and the text that repeats it.
+    """
+
+    name: str
+    words: Sequence[str]
+    load: Callable[[], tuple[Experiment, str]]
+
+
+def file_source(file: Path, changes: Changes) -> Source:
+    """Return the experiment of a file with the changes of the command line."""
+
+    def load_changed() -> tuple[Experiment, str]:
+        experiment, text = load(file)
+        return changing.apply(changes, experiment, text, str(file))
+
+    return Source(str(file), ("run", str(file), *changes.words), load_changed)
+
+
+@dataclass(frozen=True)
 class Request:
     """The arguments of the command."""
 
-    file: Path
+    source: Source
     store: Path
     quick: bool
     seed: int | None
@@ -91,7 +118,7 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
             execute(trial_plan, target, engine, run_id, report)
     except KeyboardInterrupt as error:
         console.print("\ninterrupted; all changes are undone. Go on with:")
-        console.say(" ", shlex.join(["schedlab", "run", str(request.file), *_same(request), "--resume"]))
+        console.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
         return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
     finally:
         for leftover in target.leftovers:
@@ -136,7 +163,7 @@ def _target(request: Request, experiment: Experiment) -> Target:
 
 def _plan(request: Request, unfinished: reader.Run | None) -> tuple[Plan, str]:
     """The plan, and the text of the file. An unfinished run keeps its seed and size."""
-    experiment, source = load(request.file)
+    experiment, source = request.source.load()
     is_quick = unfinished.quick if unfinished else request.quick
     seed = unfinished.seed if unfinished else request.seed
     if is_quick:
@@ -154,7 +181,7 @@ def _begin(engine: Engine, request: Request, trial_plan: Plan, source: str, targ
         kind=target.kind,
         quick=request.quick,
         experiment_file=source,
-        experiment_path=str(request.file),
+        experiment_path=request.source.name,
         fingerprint=fingerprint,
         fingerprint_hash=target.fingerprint_hash(fingerprint),
     )
@@ -163,7 +190,7 @@ def _begin(engine: Engine, request: Request, trial_plan: Plan, source: str, targ
 
 def _unfinished(engine: Engine, request: Request) -> reader.Run:
     """Return the newest incomplete run of this file; StoreError when it does not exist or cannot continue here."""
-    experiment, source = load(request.file)
+    experiment, source = request.source.load()
     where, name = str(request.store), experiment.experiment.name
     waiting = [run for run in reader.runs(engine) if run.name == name and run.state != "complete"]
     if not waiting:
@@ -171,9 +198,10 @@ def _unfinished(engine: Engine, request: Request) -> reader.Run:
     run = next((run for run in waiting if run.experiment_file == source), None)
     if run is None:
         raise StoreError(
-            f"run {waiting[0].id} was made from another version of {request.file}",
+            f"run {waiting[0].id} was made from another version of {request.source.name}, or with other options",
             where=where,
-            todo="restore the file ('schedlab runs --file RUN' prints it), or start a new run",
+            todo=f"repeat its options, restore its file ('schedlab runs --file {waiting[0].id}' prints the file as it "
+            "ran), or start a new run",
         )
     if (request.seed is not None and request.seed != run.seed) or (request.quick and not run.quick):
         raise StoreError(

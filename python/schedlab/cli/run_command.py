@@ -44,6 +44,21 @@ def run(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Random seed of the run. Default: the file's seed, or a new one.")
     ] = None,
+    blocks: Annotated[int | None, typer.Option(metavar="N", help="Number of blocks instead of the file's.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(metavar="N", help="Iterations in a block instead of the file's.")
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Margin of equivalence instead of the file's, such as 2%.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORKLOAD", help="Run this workload, by its label, without the others; may be repeated."),
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Run this variant and the baseline, without the others; may be repeated."),
+    ] = None,
     fail_on: Annotated[FailOn | None, typer.Option(help="Exit with status 1 if a verdict is this word.")] = None,
     sysroot: Sysroot = None,
     target: Annotated[
@@ -59,8 +74,12 @@ def run(
     """
     from schedlab.cli import experiment_run
     from schedlab.errors import SchedlabError
+    from schedlab.experiment.changes import Changes
 
-    request = experiment_run.Request(file, store_path(store), quick, seed, resume, sysroot, target)
+    source = experiment_run.file_source(
+        file, Changes(blocks, iterations, delta, tuple(only or ()), tuple(variant or ()))
+    )
+    request = experiment_run.Request(source, store_path(store), quick, seed, resume, sysroot, target)
     if dry_run:
         raise typer.Exit(experiment_run.show_plan(request, verbose=verbose, as_json=form is PlanFormat.JSON))
     if verbose or form is PlanFormat.JSON:

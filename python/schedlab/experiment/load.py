@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ MOST_TRIALS = 1_000_000
 
 Finding = tuple[locate.Path, str]
 
+Place = Callable[[locate.Path], str]
+"""Return the place of a key path, which starts an error message."""
+
 
 def load(path: Path) -> tuple[Experiment, str]:
     """Return the experiment in a file, and the file's text; :class:`ExperimentError` has every finding."""
@@ -62,30 +66,34 @@ def load(path: Path) -> tuple[Experiment, str]:
     return parse(text, str(path)), text
 
 
-def parse(text: str, name: str) -> Experiment:
-    """Return the experiment in this text; messages call the file ``name``."""
+def parse(text: str, name: str, place: Place | None = None) -> Experiment:
+    """Return the experiment in this text; messages call the file ``name``.
+
+    ``place`` names the source of a key, for texts that were made from other input than a file: ``--blocks``.
+    """
+    place = place or _lines_of(text, name)
     data = toml_data.read(text, name)
     if findings := list(toml_data.faults(data)):
-        raise _error(findings, text, name)
-    experiment, bad_tunables = _validated(data, text, name)
+        raise _error(findings, place)
+    experiment, bad_tunables = _validated(data, place)
     # After this the variants of a factorial are like any others. A factorial that cannot be expanded is reported
     # together with the other mistakes.
     faults = [*bad_tunables, *factorial.faults(experiment)]
     expanded = experiment if faults else factorial.expand(experiment)
     findings = [*faults, *_check(experiment), *(() if faults else _check_variants(expanded))]
     if findings:
-        raise _error(findings, text, name)
+        raise _error(findings, place)
     return expanded
 
 
-def _validated(data: dict[str, Any], text: str, name: str) -> tuple[Experiment, list[Finding]]:
+def _validated(data: dict[str, Any], place: Place) -> tuple[Experiment, list[Finding]]:
     """The experiment without the tunables that cannot be set, and the findings about these."""
     try:
         return Experiment.model_validate(data), []
     except ValidationError as error:
         findings = [finding for item in error.errors() for finding in _explain(item)]
         if any(item["type"] != BAD_TUNABLES for item in error.errors()):
-            raise _error(findings, text, name) from error
+            raise _error(findings, place) from error
     for (*parents, tunable), _ in findings:
         table: Any = data
         for part in parents:
@@ -94,14 +102,21 @@ def _validated(data: dict[str, Any], text: str, name: str) -> tuple[Experiment, 
     return Experiment.model_validate(data), findings
 
 
-def _error(findings: list[Finding], text: str, name: str) -> ExperimentError:
-    lines = locate.lines(text)
-    messages = []
-    for path, message in findings:
-        line = locate.line_of(path, lines)
-        place = f"{name}:{line}" if line else name
-        messages.append(f"{place}: {locate.dotted(path)}: {message}" if path else f"{place}: {message}")
-    return ExperimentError("\n".join(messages))
+def _error(findings: list[Finding], place: Place) -> ExperimentError:
+    return ExperimentError("\n".join(f"{place(path)}: {message}" for path, message in findings))
+
+
+def _lines_of(text: str, name: str) -> Place:
+    """Return the function that names file, line and key: ``first.toml:7: design.blocks``."""
+
+    lines = cache(lambda: locate.lines(text))
+
+    def place(path: locate.Path) -> str:
+        line = locate.line_of(path, lines())
+        file = f"{name}:{line}" if line else name
+        return f"{file}: {locate.dotted(path)}" if path else file
+
+    return place
 
 
 def _explain(item: Any) -> list[Finding]:
