@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benches.study import coverage, equivalence, false_alarms, interim, many_rows, power, real, tables
+from benches.study import coverage, equivalence, false_alarms, fences, interim, many_rows, power, real, tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 
@@ -24,6 +24,7 @@ TABLES: dict[str, Callable[[int, int], str]] = {
     "many-rows": lambda campaigns, seed: tables.many_rows(many_rows.study(campaigns, seed)),
     "many-rows-power": lambda campaigns, seed: tables.many_rows(many_rows.power(campaigns, seed), bounded=False),
     "families": lambda campaigns, seed: tables.families(many_rows.study_families(campaigns, seed)),
+    "outliers": lambda campaigns, seed: tables.outliers(fences.study(campaigns, seed), campaigns),
     "intervals": lambda campaigns, seed: tables.intervals(
         coverage.study(campaigns, seed), equivalence.study(campaigns, seed), campaigns
     ),

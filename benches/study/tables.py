@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import sqrt
 
-from benches.study import interim
+from benches.study import fences, interim
 from benches.study.coverage import Coverage
 from benches.study.equivalence import Equivalence
 from benches.study.false_alarms import ALPHA, Shares, bound
+from benches.study.fences import Outliers
 from benches.study.interim import Sequential
 from benches.study.many_rows import FAMILY_BLOCKS, ROWS, Families, ManyRows
 from benches.study.power import SHIFTS, Power
@@ -77,6 +78,22 @@ def families(results: Iterable[Families]) -> str:
             for shares in (result.run, result.stack, (result.interim,))
         ]
         rows.append([result.kind, *cells, f"{100 * sqrt(ALPHA * (1 - ALPHA) / result.count):.1f}"])
+    return table(head, rows)
+
+
+def outliers(results: Iterable[Outliers], campaigns: int) -> str:
+    """Format the shares of clean runs with a warning about outliers, and of runs whose disturbed block is found."""
+    designs = [f"{rows} rows × {blocks} blocks" for rows, blocks in fences.DESIGNS]
+    head = ["noise", *designs, "Tukey's inner fences", f"block × {' / '.join(map(str, fences.SLOWER))} found"]
+    rows = [
+        [
+            result.kind,
+            *(percent(share, high=bound(campaigns)) for share in result.clean),
+            " / ".join(map(percent, result.tukey)),
+            " / ".join(map(percent, result.detected)),
+        ]
+        for result in results
+    ]
     return table(head, rows)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from math import nan
+from math import exp, nan
 from statistics import fmean
 
 import numpy as np
@@ -213,15 +214,60 @@ def test_rows_without_a_ratio_do_not_count_as_a_small_design() -> None:
     assert Kind.RESOLUTION not in kinds_of([verdict_with(nan, control=False, n=0)])
 
 
+SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "reference": lambda rng, size: np.exp(0.01 * rng.lognormal(0, 1, size)),
+    "log-normal": lambda rng, size: 1 + rng.lognormal(-4, 1, size),
+    "exponential": lambda rng, size: 1 + rng.exponential(0.02, size),
+    "heavy-tailed": lambda rng, size: np.exp(0.02 * rng.standard_t(3, size)),
+    "rate": lambda rng, size: 1 / (1 + rng.lognormal(-4, 1, size)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("cells", "blocks"), [(12, 8), (3, 20), (60, 6)])
-def test_one_clean_run_in_twenty_has_a_warning_about_outliers(cells: int, blocks: int) -> None:
+def test_at_most_one_clean_run_in_twenty_has_a_warning_about_outliers(shape: str, cells: int, blocks: int) -> None:
     rng, runs = np.random.default_rng(15), 600
     alarms = fmean(
-        any(outlying(dict(enumerate(values)), cells) for values in rng.normal(size=(cells, blocks)))
+        any(outlying(dict(enumerate(values)), cells) for values in SHAPES[shape](rng, (cells, blocks)))
         for _ in range(runs)
     )
-    assert 0.02 < alarms <= 0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5
+    assert alarms <= 0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5
+    assert alarms >= 0.02 or shape != "reference"
+
+
+def test_a_rate_has_the_outliers_of_its_time() -> None:
+    times = dict(enumerate(SHAPES["log-normal"](np.random.default_rng(1), (8,)) * [1, 1, 1, 1, 1, 1, 1, 4]))
+    assert outlying(times) == outlying({block: 1 / time for block, time in times.items()}) == [7]
+
+
+def test_a_single_step_of_a_coarse_metric_is_no_outlier_and_many_steps_are() -> None:
+    assert outlying(dict(enumerate([5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.1, 5.2]))) == []
+    assert outlying(dict(enumerate([5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.1, 9.0]))) == [7]
+
+
+def test_values_of_zero_have_fences_without_logs() -> None:
+    assert outlying(dict(enumerate([0.0, 1.0, 2.0, 1.0, 3.0, 1.0, 2.0, 90.0]))) == [7]
+
+
+def test_the_fences_of_a_report_are_for_all_cells_of_the_run() -> None:
+    """The block is outside the fences of a single cell and inside those of 21 cells."""
+    questions = [replace(TIME, parameters=f'{{"groups":{i}}}') for i in range(7)]
+    distance = (fence(8, 1) + fence(8, 21)) / 2
+    # The quartiles of these logs are -0.01 and 0.01.
+    logs = 0.01 * np.array([-2.0, -1.0, -1.0, 0.0, 0.0, 1.0, 1.0, 1 + 2 * distance])
+    samples = [
+        (100 * block + i, block, variant, "w", row.parameters, "time", exp(log))
+        for i, row in enumerate(questions)
+        for variant in ("base", "control", "new")
+        for block, log in enumerate(logs if (i, variant) == (3, "new") else 0.01 * np.arange(8), start=1)
+    ]
+    frame = pl.DataFrame(samples, schema=COLUMNS, orient="row")
+    for rows, expected in ((questions, []), ([questions[3]], [Kind.OUTLIERS])):
+        part = frame if len(rows) > 1 else frame.filter(pl.col("parameters") == rows[0].parameters, variant="new")
+        facts = RunFacts(168, 168, conditions_of(), pl.DataFrame())
+        diagnosed = diagnose(facts, part, rows, [], Options())
+        assert [warning.kind for warning in diagnosed if warning.kind is Kind.OUTLIERS] == expected
 
 
 def test_the_fences_of_large_runs_are_extrapolated() -> None:
-    assert 1.5 < fence(200, 12) < fence(200, 2_000) < 5
+    assert fence(8, 60) < fence(8, 2_000) < fence(8, 20_000) < 1000

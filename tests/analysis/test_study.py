@@ -15,6 +15,7 @@ from benches.study import (
     coverage,
     equivalence,
     false_alarms,
+    fences,
     interim,
     many_rows,
     noise,
@@ -206,6 +207,14 @@ def test_six_blocks_find_a_large_change_among_twenty_rows_by_the_joint_test_only
     assert few.blocks == 6
     assert few.joint[2] > 0.2
     assert few.holm[2] == 0
+
+
+@pytest.mark.parametrize("kind", [*noise.KINDS, "persistent modes", "correlated rows"])
+def test_clean_runs_seldom_have_a_warning_about_outliers(kind: str) -> None:
+    shares = fences.outliers(kind, CAMPAIGNS, SEED)
+    assert max(shares.clean) <= bound(CAMPAIGNS)
+    assert min(shares.tukey[:2]) > 0.5
+    assert list(shares.detected) == sorted(shares.detected)
 
 
 def test_orders_are_drawn_with_even_odds() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from math import expm1, log1p, sqrt
+from math import exp, expm1, inf, log1p, sqrt
 
 import numpy as np
 import polars as pl
@@ -24,11 +24,14 @@ DRIFT_SHARE = 0.01
 FEWEST = 12
 """Block means below which correlation (over the row) and modes (of a variant) are not tested."""
 
-FENCE = 1.5
-"""Tukey's inner fences: 1.5 interquartile ranges beyond the quartiles (Tukey 1977). They are the least."""
+OUTER_FENCE = 3.0
+"""Tukey's outer fences: three interquartile ranges beyond the quartiles (Tukey 1977). No fence is nearer."""
 
 OUTLIER_P = 0.05
-"""Share of clean runs with normal block means that have a warning about outliers."""
+"""Share of clean runs of the reference shape that have a warning about outliers."""
+
+SHAPE = 1.0
+"""Standard deviation of the log-normal distribution whose shape is the reference of the fences (skewness 6)."""
 
 SIMULATED_VALUES = 4_000_000
 """Most values of a simulated fence, which take about 0.2 s."""
@@ -148,7 +151,7 @@ def two_modes(values: NDArray[np.float64], alpha: float) -> bool:
 
 
 def _outliers(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
-    """Block means outside Tukey's fences, which are so wide that clean runs have a warning in 5 % of cases."""
+    """Block means outside fences around the quartiles of their cell, at a level over all cells of the run."""
     rows = {(question.workload, question.parameters, question.metric) for question in questions}
     means = {key: blocks for key, blocks in block_means(samples).items() if key[:3] in rows}
     outliers: list[str] = []
@@ -163,34 +166,42 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
-def outlying(blocks: dict[int, float], cells: int = 1) -> list[int]:
+def outlying(blocks: Mapping[int, float], cells: int = 1) -> list[int]:
     """Return the blocks whose values lie outside fences around the quartiles; none below five blocks.
 
-    ``cells`` is the number of cells that are inspected together.
+    ``cells`` is the number of cells that are inspected together. The fences are on the logs of positive values, so that
+    a time and its rate have the same outliers, and on the values themselves if any value is 0 or below. Where the
+    quartiles are equal, as for a metric in coarse steps, the smallest step between values is the unit.
     """
     if len(blocks) < 5:
         return []
-    low, high = np.percentile(list(blocks.values()), [25, 75])
-    if all(abs(value - (low + high) / 2) <= (0.5 + FENCE) * (high - low) for value in blocks.values()):
+    values = np.array(list(blocks.values()))
+    values = np.log(values) if (values > 0).all() else values
+    low, high = np.percentile(values, [25, 75])
+    unit = high - low or np.diff(np.unique(values)).min(initial=inf)
+    distances = np.maximum(low - values, values - high) / unit
+    if distances.max() <= OUTER_FENCE:
         return []
-    reach = fence(len(blocks), cells) * (high - low)
-    return [block for block, value in blocks.items() if not low - reach <= value <= high + reach]
+    reach = fence(len(blocks), cells)
+    return [block for block, distance in zip(blocks, distances, strict=True) if distance > reach]
 
 
 @cache
 def fence(blocks: int, cells: int) -> float:
     """Return the distance of the fences from the quartiles, in interquartile ranges.
 
-    Of clean runs with so many ``cells`` of normal block means, 5 % have any value outside. With Tukey's 1.5 it
-    would be 94 % of runs with 12 cells of 8 blocks. The distance is a quantile of simulated cells from a fixed random
-    seed, as for the fences of Hoaglin & Iglewicz 1987. Where too few cells are simulated for the quantile, the excess
-    of the normal quantile is added.
+    A few blocks do not show the shape of their distribution: fences for normal values are crossed in most clean runs
+    with skewed ones. The reference shape is therefore a fixed, skewed one, log-normal with :data:`SHAPE`. Of clean runs
+    with so many ``cells`` of that shape, 5 % have any value outside, and fewer of runs with lighter tails (normal,
+    exponential, Student's t with 3 degrees of freedom). The distance is a quantile of simulated cells from a fixed
+    random seed, as for the fences of Hoaglin & Iglewicz 1987. Where too few cells are simulated for the quantile, the
+    excess of the reference's quantile is added.
     """
     share = -expm1(log1p(-OUTLIER_P) / cells)
     draws = int(min(max(200 / share, 10_000), SIMULATED_VALUES / blocks))
-    values = np.sort(np.random.Generator(np.random.PCG64(3)).standard_normal((draws, blocks)), axis=1)
+    values = np.random.Generator(np.random.PCG64(3)).lognormal(0, SHAPE, (draws, blocks))
     low, high = np.percentile(values, [25, 75], axis=1)
-    beyond = np.maximum(values[:, -1] - high, low - values[:, 0]) / (high - low)
+    beyond = (values.max(axis=1) - high) / (high - low)
     reached = max(share, 10 / draws)
-    more = float(ndtri(reached / (2 * blocks)) - ndtri(share / (2 * blocks))) / float(2 * ndtri(0.75))
-    return max(FENCE, float(np.quantile(beyond, 1 - reached)) + more)
+    quantile, wanted, quartile = (exp(SHAPE * float(ndtri(1 - p))) for p in (reached / blocks, share / blocks, 0.25))
+    return max(OUTER_FENCE, float(np.quantile(beyond, 1 - reached)) + (wanted - quantile) / (quartile - 1 / quartile))
