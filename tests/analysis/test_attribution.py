@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schedlab.analysis.attribution import Attribution, attribute
+from schedlab.analysis.paired import estimate
+from schedlab.analysis.sequential import course, nominal
 from schedlab.analysis.signflip import interval, p_value
 from schedlab.analysis.simultaneous import joint
 from schedlab.analysis.verdicts import Options, Question
@@ -125,6 +127,26 @@ def test_all_steps_of_all_rows_are_one_joint_test() -> None:
         assert step.p_adjusted == pytest.approx(2 / 1024)
         assert of_each.steps[1].p_adjusted == pytest.approx(3 * 2 / 1024)
         assert of_run.steps[1].p_adjusted == pytest.approx(12 * 2 / 1024)
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_intervals_at_an_interim_analysis_are_at_its_level(planned: bool) -> None:
+    """Seven of ten blocks are complete. A report at each analysis must not contain an interval that is too narrow."""
+    table, looks = frame(stack(7, {"03": 0.99})), (7, 10)
+    options = Options(looks=looks)
+    taken = course(looks, options.alpha, 7, planned=planned)
+    (early,) = attribute(table, [TIME], STACK, options, taken=taken)
+    (fixed,) = attribute(table.filter(pl.col("block") <= 7), [TIME], STACK, Options())
+    logs = np.array([table.filter(pl.col("block") <= 7, variant=name).sort("block")["value"].log() for name in STACK]).T
+    steps = joint(np.diff(logs, axis=1), 1 - nominal(looks, options.alpha, 4)[0], 0)
+    assert [step.low for step in early.steps] == pytest.approx(np.exp(steps.low))
+    assert [step.high for step in early.steps] == pytest.approx(np.exp(steps.high))
+    for interim, whole in ((early, fixed), *zip(early.steps, fixed.steps, strict=True)):
+        assert interim.ratio == pytest.approx(whole.ratio)
+        assert interim.low < whole.low
+        assert whole.high < interim.high
+    total = estimate(logs[:, -1] - logs[:, 0], 1 - taken.level)
+    assert (early.low, early.high) == pytest.approx((total.low, total.high))
 
 
 def test_a_single_effect_has_the_verdict_of_a_paired_row() -> None:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from schedlab.analysis.factorial import Layout, SwitchEffect, contrasts, effects
+from schedlab.analysis.sequential import course
 from schedlab.analysis.verdicts import Options, Question
 
 TIME = Question("w", "{}", "time", "s", "lower")
@@ -106,6 +107,17 @@ def test_an_unmeasured_variant_removes_only_the_effects_that_need_it() -> None:
     assert isnan(by_effect["A × B"].ratio)
     assert by_effect["A × B"].reason == "no measurement of AB"
     assert by_effect["A × B"].word == "inconclusive"
+
+
+def test_intervals_at_an_interim_analysis_are_wider_than_those_of_a_fixed_run() -> None:
+    design, looks = layout("AB"), (8, 12)
+    table = frame(design, {"A": 0.99}, blocks=12)
+    taken = course(looks, 0.05, 9)
+    early = effects(table, [TIME], design, Options(looks=looks), taken=taken)
+    fixed = effects(table.filter(pl.col("block") <= 8), [TIME], design, Options())
+    assert [effect.n for effect in early] == [8, 8, 8]
+    for interim, whole in zip(early, fixed, strict=True):
+        assert interim.low < whole.low < whole.high < interim.high
 
 
 def test_effects_have_simultaneous_coverage_and_noise_has_no_effects() -> None:

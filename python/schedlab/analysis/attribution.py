@@ -38,8 +38,9 @@ class Step(Effect):
 class Attribution:
     """A row's stack, step by step; the known ratios of the steps multiply to ``ratio``.
 
-    ``ratio`` is that of the last to the first measured variant over ``n`` blocks, ``low`` and ``high`` are its
-    own interval at 1 − alpha. ``gaps`` are the reasons why variants could not be measured.
+    ``ratio`` is that of the last to the first measured variant over ``n`` blocks. ``low`` and ``high`` are its interval
+    at 1 − alpha, or at the level of the interim analysis; it is not simultaneous with those of the steps. ``gaps`` are
+    the reasons why variants could not be measured.
     """
 
     question: Question
@@ -76,7 +77,8 @@ def attribute(
     blocks = Blocks(samples, recorded, taken.blocks if taken is not None and taken.taken else None)
     drafts = [_Draft(question, stack, blocks) for question in questions]
     judged = judge_effects(questions, [d.effects for d in drafts], options, [d.worst for d in drafts], taken)
-    return [draft.attribution(effects, options) for draft, effects in zip(drafts, judged, strict=True)]
+    level = taken.interval_level(options.alpha) if taken is not None else options.alpha
+    return [draft.attribution(effects, level, options.seed) for draft, effects in zip(drafts, judged, strict=True)]
 
 
 class _Draft:
@@ -88,8 +90,8 @@ class _Draft:
         differences = np.diff(np.eye(len(row.variants)), axis=0)
         self.effects, self.worst = row.effects(dict(zip(row.variants[1:], differences, strict=True)))
 
-    def attribution(self, effects: dict[str, Effect], options: Options) -> Attribution:
-        """Return the row with its judged steps."""
+    def attribution(self, effects: dict[str, Effect], level: float, seed: int) -> Attribution:
+        """Return the row with its judged steps; the interval of the whole stack is at 1 − ``level``."""
         steps = []
         for since, until in self._bounds():
             parts = self.stack[self.stack.index(since) + 1 : self.stack.index(until) + 1]
@@ -98,7 +100,7 @@ class _Draft:
                 Step(**vars(effect) | {"name": "+".join(parts), "parts": parts, "since": since, "until": until})
             )
         n, logs = len(self.effects.blocks), self.effects.logs
-        stack = estimate(sum(logs.values(), np.zeros(n)), 1 - options.alpha, options.seed)
+        stack = estimate(sum(logs.values(), np.zeros(n)), 1 - level, seed)
         ratio, low, high = (stack.ratio, stack.low, stack.high) if logs else (nan, nan, nan)
         return Attribution(self.question, self.stack, tuple(steps), n, ratio, low, high, self.gaps)
 

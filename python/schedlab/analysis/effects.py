@@ -30,8 +30,9 @@ class Effect:
         name: name of the step or the switch.
         n: number of blocks.
         ratio: with the change / without it.
-        low, high: interval, simultaneous with those of the row's other effects at 1 − alpha.
-        p: p adjusted over the row's effects (Westfall & Young), consistent with the intervals.
+        low, high: interval, simultaneous with those of the row's other effects at 1 − alpha. At an interim analysis it
+            is simultaneous with those of the other analyses too, and therefore wider.
+        p: p adjusted over the row's effects (Westfall & Young), not over interim analyses.
         p_adjusted, p_equivalent: p adjusted over the effects of all rows; the word follows from both.
         word: the verdict.
         detectable: minimum detectable effect at 80 % power, as a relative change.
@@ -118,8 +119,8 @@ def judge_effects(
     alpha, rule = options.alpha, options.rule(tests, analysis)
     if taken is not None:
         alpha = nominal(taken.looks, alpha, rule.rows)[analysis] if taken.taken else 0.0
-    judged = _judged(questions, rows, options, rule, alpha)
-    for effects, others in zip(judged, _judged(questions, worst, options, rule, alpha), strict=True):
+    judged = _judged(questions, rows, options, rule, alpha, taken)
+    for effects, others in zip(judged, _judged(questions, worst, options, rule, alpha, taken), strict=True):
         for name, effect in effects.items():
             if name in others and others[name].word is not effect.word:
                 reason = f"with its lost trials as the worst values {others[name].word}, without them {effect.word}"
@@ -128,9 +129,17 @@ def judge_effects(
 
 
 def _judged(
-    questions: Sequence[Question], rows: Sequence[RowEffects], options: Options, rule: Rule, alpha: float
+    questions: Sequence[Question],
+    rows: Sequence[RowEffects],
+    options: Options,
+    rule: Rule,
+    alpha: float,
+    taken: Course | None,
 ) -> list[dict[str, Effect]]:
-    effects_of_rows = [_of_row(question, row, options, rule) for question, row in zip(questions, rows, strict=True)]
+    """Return the effects of each row with their words, at the nominal level ``alpha`` of the analysis."""
+    effects_of_rows = [
+        _of_row(question, row, options, rule, taken) for question, row in zip(questions, rows, strict=True)
+    ]
     cells = [(effects, row, name) for effects, row in zip(effects_of_rows, rows, strict=True) for name in effects]
     tested = [(effects, row, name) for effects, row, name in cells if not isnan(effects[name].p)]
     p_same = adjust([effects[name].p_equivalent for effects, _, name in tested], options.correction)
@@ -160,7 +169,9 @@ def _different(tested: Sequence[tuple[dict[str, Effect], RowEffects, str]], rows
     return [float(p) for p in step_down(by_block(logs), options.seed)]
 
 
-def _of_row(question: Question, row: RowEffects, options: Options, rule: Rule) -> dict[str, Effect]:
+def _of_row(
+    question: Question, row: RowEffects, options: Options, rule: Rule, taken: Course | None
+) -> dict[str, Effect]:
     """Estimate the effects of one row."""
     if not row.logs:
         return {}
@@ -174,7 +185,8 @@ def _of_row(question: Question, row: RowEffects, options: Options, rule: Rule) -
             )
             for name, logs in row.logs.items()
         }
-    estimates = joint(effects, 1 - options.alpha, options.seed)
+    level = taken.interval_level(options.alpha, len(row.logs)) if taken is not None else options.alpha
+    estimates = joint(effects, 1 - level, options.seed)
     spreads = effects.std(axis=0, ddof=1)
     return {
         name: Effect(

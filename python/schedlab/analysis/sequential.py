@@ -57,6 +57,10 @@ class Course:
         """Number of blocks that the verdicts use; 0 before the first interim analysis."""
         return self.looks[self.taken - 1] if self.taken else 0
 
+    def interval_level(self, alpha: float, intervals: int = 1) -> float:
+        """Return the level of so many simultaneous intervals; ``alpha`` before the first interim analysis."""
+        return nominal(self.looks, alpha, intervals)[self.taken - 1] if self.taken else alpha
+
     @property
     def stopped(self) -> bool:
         """Whether interim analyses are left. In a complete run that means that every row was decided early."""

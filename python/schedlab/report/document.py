@@ -185,7 +185,7 @@ class Effect(Part):
     n: int = Field(description="blocks")
     ratio: Known = Field(description="value with the change / value without it; 1 is no effect")
     low: Known = Field(
-        description="lower end of the ratio's interval at 1 − alpha, simultaneous over the row's effects"
+        description="lower end of the ratio's interval, simultaneous over the row's effects and interim analyses"
     )
     high: Known = Field(description="upper end of the interval")
     p: Known = Field(description="p adjusted over the row's effects")
@@ -230,7 +230,7 @@ class Stack(EffectsRow):
     steps: list[Step] = Field(description="their ratios multiply to the whole")
     n: int = Field(description="blocks in which all variants were measured")
     ratio: Known = Field(description="ratio of the whole stack")
-    low: Known = Field(description="lower end of the whole stack's own interval at 1 − alpha")
+    low: Known = Field(description="lower end of the whole stack's interval, alone, over the interim analyses")
     high: Known = Field(description="upper end of the interval")
     gaps: list[str] = Field(description="variants that could not be measured, and why")
 
