@@ -114,6 +114,12 @@ def test_a_row_without_any_measurement_has_a_reason_and_no_verdict() -> None:
     assert all(step.reason for step in attribution.steps)
 
 
+def test_steps_between_values_that_are_all_equal_are_not_equivalent() -> None:
+    attribution = attribution_of({name: np.full(8, 100 / 3) for name in STACK})
+    assert {(step.word, step.ratio) for step in attribution.steps} == {("inconclusive", 1.0)}
+    assert all("the steps of time are unknown" in step.reason for step in attribution.steps)
+
+
 def test_all_steps_of_all_rows_are_one_joint_test() -> None:
     rows = [Question("w", f'{{"g":{i}}}', "time", "s", "lower") for i in range(3)]
     table = pl.concat(frame(stack(6 + i, {"03": 0.9}), row) for i, row in enumerate(rows))

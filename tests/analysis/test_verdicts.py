@@ -225,9 +225,24 @@ def test_fewer_than_six_blocks_do_not_show_equivalence(blocks: int) -> None:
     assert verdict_of({"base": values, "new": values}).word == "inconclusive"
 
 
+@pytest.mark.parametrize("value", [100 / 3, 10.0, 1000.0, 123456.789])
+def test_values_that_are_all_equal_show_no_step_and_no_equivalence(value: float) -> None:
+    """100 operations in 3 s are 33.3333…, and 101 are 33.6667: the digits are no evidence of fine steps."""
+    verdict = verdict_of({"base": [value] * 8, "new": [value] * 8})
+    assert (verdict.word, verdict.ratio, verdict.n) == ("inconclusive", 1, 8)
+    assert verdict.reason.startswith("all values are equal, so that the steps of time are unknown")
+    few = verdict_of({"base": [value] * 5, "new": [value] * 5})
+    assert few.reason == "5 blocks cannot show any difference here; 6 can"
+
+
+def test_one_value_that_differs_shows_the_step_of_the_metric() -> None:
+    fine, coarse = ([100 / 3] * 7 + [(100 + step) / 3] for step in (0.001, 1.0))
+    assert verdict_of({"base": [100 / 3] * 8, "new": fine}).word == "equivalent"
+    assert verdict_of({"base": [100 / 3] * 8, "new": coarse}).word == "inconclusive"
+
+
 def test_equal_figures_of_a_coarse_metric_are_not_equivalent() -> None:
     """A step of 1 in 10 hides changes of up to 10 %; one of 1 in 1,000 hides 0.1 %."""
-    assert verdict_of({"base": [10.0] * 8, "new": [10.0] * 8}).word == "inconclusive"
     assert verdict_of({"base": [10.0, 11.0] * 4, "new": [10.0, 11.0] * 4}).word == "inconclusive"
     assert verdict_of({"base": [1000.0, 1001.0] * 4, "new": [1000.0, 1001.0] * 4}).word == "equivalent"
 

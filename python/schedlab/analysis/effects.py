@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schedlab.analysis.cells import Blocks
 from schedlab.analysis.multiplicity import adjust
-from schedlab.analysis.paired import p_equivalent, ratio_of
+from schedlab.analysis.paired import EQUIVALENT_FROM, p_equivalent, ratio_of, steps_unknown
 from schedlab.analysis.resolution import Rule, detectable
 from schedlab.analysis.sequential import Course, nominal
 from schedlab.analysis.signflip import p_value
@@ -36,7 +36,7 @@ class Effect:
         p_adjusted, p_equivalent: p adjusted over the effects of all rows; the word follows from both.
         word: the verdict.
         detectable: minimum detectable effect at 80 % power, as a relative change.
-        reason: why numbers are unknown.
+        reason: why numbers are unknown, or why no verdict was possible.
     """
 
     question: Question
@@ -57,7 +57,7 @@ class Effect:
 class RowEffects:
     """Effects of one row on the log scale by name, each of shape (blocks,), over the same ``blocks``.
 
-    ``resolution`` is one step of the metric, relative to its values.
+    ``resolution`` is one step of the metric, relative to its values; inf if all values are equal.
     """
 
     blocks: Sequence[int] = ()
@@ -199,6 +199,7 @@ def _of_row(
             p=float(estimates.p[i]),
             p_equivalent=p_equivalent(effects[:, i], options.delta, row.resolution),
             detectable=detectable(float(spreads[i]), n, rule),
+            reason=steps_unknown(question.metric) if row.resolution == inf and n >= EQUIVALENT_FROM else "",
         )
         for i, name in enumerate(row.logs)
     }

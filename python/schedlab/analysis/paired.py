@@ -72,12 +72,18 @@ def estimate(ratios: NDArray[np.float64], confidence: float, seed: int = 0) -> E
     return Estimate(ratio_of(mean), ratio_of(low), ratio_of(high), spread, n)
 
 
+def steps_unknown(metric: str) -> str:
+    """Return the reason why equal values do not show equivalence."""
+    return f"all values are equal, so that the steps of {metric} are unknown: a change of less than a step may exist"
+
+
 def p_equivalent(ratios: NDArray[np.float64], delta: float, resolution: float = 0.0) -> float:
     """Return p of "the ratio lies outside 1 ± delta", by two one-sided t tests (Schuirmann 1987).
 
     The margins are ±log(1 + delta), which are symmetric in variant and baseline. ``resolution`` is one step of the
-    metric, relative to its values. Log-ratios that spread less than a step can hide a change of one step, by which the
-    margins are narrower then. p is 1 below six blocks, where equal values may be chance.
+    metric, relative to its values; inf if the values show no step. Log-ratios that spread less than a step can hide a
+    change of one step, by which the margins are narrower then. p is 1 below six blocks, where equal values may be
+    chance.
     """
     n = len(ratios)
     if n < EQUIVALENT_FROM:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import nan
+from math import inf, nan
 from typing import Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from schedlab.analysis import cells
 from schedlab.analysis.bootstrap import bca
 from schedlab.analysis.cells import Blocks, Recorded
 from schedlab.analysis.multiplicity import Correction, adjust
-from schedlab.analysis.paired import estimate, log_ratios, p_equivalent
+from schedlab.analysis.paired import EQUIVALENT_FROM, estimate, log_ratios, p_equivalent, steps_unknown
 from schedlab.analysis.resolution import Rule, blocks_for_a_verdict, blocks_needed, detectable
 from schedlab.analysis.rows import Question as Question  # noqa: PLC0414 - re-exported for callers that judge
 from schedlab.analysis.sequential import Course, course, nominal, overall
@@ -207,7 +207,8 @@ class _Pair:
     """One variant in one row before the tests.
 
     ``draft`` has what no test changes; its ``reason`` says why there is no test. ``worst`` are the log-ratios with the
-    lost trials as the worst values; None if no trial was lost. ``resolution`` is a step of the metric.
+    lost trials as the worst values; None if no trial was lost. ``resolution`` is a step of the metric,
+    relative to its values.
     """
 
     draft: Verdict
@@ -335,6 +336,8 @@ class _Judging:
         verdict = self._estimated(pair, self._cuts[analysis], self._level(analysis))
         if verdict.reason:
             return verdict
+        if pair.resolution == inf and verdict.n >= EQUIVALENT_FROM:
+            reason = steps_unknown(verdict.question.metric)
         if finding.word is not worst[last if decided is None else decided].word:
             reason = (
                 f"{self._failures(pair)}; with these as the worst values the row would be "
