@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schedlab.analysis.diagnostics import RunFacts, diagnose
+from schedlab.analysis.diagnostics import RunFacts, diagnose, differing_means
 from schedlab.analysis.series import autocorrelation, fence, outlying, two_modes, warnings
 from schedlab.analysis.verdicts import Options, Question, Verdict, judge
 from schedlab.analysis.warnings import Kind
@@ -271,3 +271,26 @@ def test_the_fences_of_a_report_are_for_all_cells_of_the_run() -> None:
 
 def test_the_fences_of_large_runs_are_extrapolated() -> None:
     assert fence(8, 60) < fence(8, 2_000) < fence(8, 20_000) < 1000
+
+
+def means_warnings(*values: float) -> list[str]:
+    """Return the warnings on means of a variant with these values, over a baseline of 1 in each block."""
+    samples = [
+        (index, index // 2, name, "w", "{}", "time", value)
+        for index, (name, value) in enumerate(pair for value in values for pair in (("base", 1.0), ("new", value)))
+    ]
+    frame = pl.DataFrame(samples, schema=COLUMNS, orient="row")
+    verdicts = judge(frame, [TIME], ["base", "new"], None, Options())
+    return [warning.seen for warning in differing_means(verdicts, Options())]
+
+
+def test_arithmetic_means_outside_the_interval_of_the_change_cause_a_warning() -> None:
+    (seen,) = means_warnings(*[0.9, 0.91, 0.92, 0.9, 0.91, 0.92, 0.9] * 2, 40.0)
+    assert seen.startswith("w time: under new the geometric mean changes by +17.")
+    assert "arithmetic mean by +251" in seen
+    assert means_warnings(1.1, 1.2, 1.1, 1.15, 1.2, 1.1, 1.3, 1.1) == []
+
+
+def test_an_arithmetic_mean_within_delta_of_the_geometric_one_causes_no_warning() -> None:
+    assert means_warnings(*[1.1] * 8, 1.101) == []
+    assert means_warnings(1.0, 1.0) == []

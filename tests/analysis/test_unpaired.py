@@ -191,3 +191,10 @@ def test_values_that_are_not_finite_have_a_reason_of_their_own() -> None:
 def test_a_ratio_beyond_the_largest_double_is_infinite() -> None:
     verdict = compared(np.array([1e-200, 2e-200, 3e-200]), np.array([1e200, 2e200, 3e200]), 0.95)
     assert (verdict.word, verdict.ratio) == ("worse", inf)
+
+
+def test_printed_means_are_geometric_and_have_the_ratio_of_the_change() -> None:
+    verdict = compared(np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 90.0]), 0.95)
+    assert verdict.baseline_mean == pytest.approx(2.0)
+    assert verdict.mean / verdict.baseline_mean == pytest.approx(verdict.ratio)
+    assert verdict.arithmetic_ratio == pytest.approx(94 / 7)

@@ -293,9 +293,25 @@ def test_a_change_inside_the_control_s_interval_is_marked(control: list[float], 
     values = {"base": BASE, "control": control, "new": scaled(0.96)}
     noise, new = judge(samples(values), [TIME], ["base", "control", "new"], "control", Options())
     assert new.word == "better"
-    assert new.in_noise_band is inside
-    assert not noise.in_noise_band
+    assert new.within_control is inside
+    assert not noise.within_control
 
 
-def test_without_a_control_there_is_no_noise_band() -> None:
-    assert not verdict_of({"base": BASE, "new": scaled(0.96)}).in_noise_band
+def test_without_a_control_no_change_is_within_it() -> None:
+    assert not verdict_of({"base": BASE, "new": scaled(0.96)}).within_control
+
+
+def test_the_means_have_the_ratio_of_the_change_over_the_compared_blocks_alone() -> None:
+    values = {"base": [1.0, 2.0, 4.0, 8.0, 1.0, 2.0, 4.0], "new": [2.0, 2.0, 5.0, 9.0, 1.5, 2.5, 40.0, 1000.0]}
+    verdict = verdict_of(values)
+    assert verdict.n == 7
+    assert verdict.mean / verdict.baseline_mean == pytest.approx(verdict.ratio)
+    assert verdict.baseline_mean == pytest.approx(np.exp(np.log(values["base"]).mean()))
+    assert verdict.arithmetic_ratio == pytest.approx(sum(values["new"][:7]) / sum(values["base"]))
+
+
+def test_without_a_ratio_the_means_are_arithmetic() -> None:
+    verdict = verdict_of({"base": [0.0, 2.0, 4.0], "new": [1.0, 1.0, 4.0]})
+    assert (verdict.baseline_mean, verdict.mean) == (2.0, 2.0)
+    assert isnan(verdict.ratio)
+    assert isnan(verdict.arithmetic_ratio)

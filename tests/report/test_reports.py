@@ -20,7 +20,7 @@ from tests.conftest import TWO_VARIANTS, edit_run
 
 ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
-    "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "in_noise_band", "detectable",
+    "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "arithmetic_ratio", "within_control", "detectable",
     "blocks_needed", "reason", "failed", "method", "spread", "level", "p_mann_whitney", "decided",
     "kind",
 }  # fmt: skip
@@ -66,7 +66,7 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
     output = json.loads(data.to_json(build(findings(engine, run_id))))
-    assert output["schema"] == 2
+    assert output["schema"] == 3
     assert {"run", "judging", "baseline", "rows", "warnings"} <= output.keys()
     assert all(row.keys() == ROW_FIELDS for row in output["rows"])
     (row,) = [r for r in output["rows"] if r["variant"] == "changed" and r["parameters"] == {"groups": 4}]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, nan, sqrt
+from math import exp, fsum, inf, log, nan, sqrt
 
 import numpy as np
 import polars as pl
@@ -183,6 +183,13 @@ class Blocks:
 def mean(cell: Cell) -> float:
     """Return the mean over blocks; nan without any."""
     return sum(cell.values()) / len(cell) if cell else nan
+
+
+def geometric_mean(cell: Cell) -> float:
+    """Return the geometric mean over one block or more, whose values are above 0. Changes are ratios of such means."""
+    # Relative to the first value, so that the mean of equal values is that value.
+    first = next(iter(cell.values()))
+    return first * exp(fsum(log(value / first) for value in cell.values()) / len(cell))
 
 
 def spread(cell: Cell) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan, log, log1p
 
 import polars as pl
 from scipy.special import bdtrc
@@ -72,6 +72,7 @@ def diagnose(
         _conditions(facts.conditions),
         series.warnings(samples, questions, in_time=in_time(facts.kind)),
         spread.warnings(samples, verdicts),
+        differing_means(verdicts, options),
     )
     return [warning for check in checks for warning in check]
 
@@ -107,6 +108,26 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
     if not rule.can_reject(most):
         yield Kind.RESOLUTION.warning(
             blocks=counted(most, "block"), rows=counted(questions, "row"), needed=blocks_for_a_verdict(rule)
+        )
+
+
+def differing_means(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]:
+    """Yield a warning for each change of the arithmetic means that lies outside the interval of the geometric means.
+
+    Changes that differ by less than delta are equivalent and cause no warning. Nor does the A/A control.
+    """
+    for verdict in verdicts:
+        ratio, arithmetic, question = verdict.ratio, verdict.arithmetic_ratio, verdict.question
+        if verdict.control or not all(map(isfinite, (ratio, arithmetic, verdict.low, verdict.high))):
+            continue
+        if verdict.low <= arithmetic <= verdict.high or abs(log(arithmetic / ratio)) <= log1p(options.delta):
+            continue
+        yield Kind.MEANS.warning(
+            workload=question.workload,
+            metric=question.metric,
+            variant=verdict.variant,
+            geometric=100 * (ratio - 1),
+            arithmetic=100 * (arithmetic - 1),
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from math import expm1, inf, log, log1p, sqrt
+from math import expm1, inf, isfinite, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +150,15 @@ def _power_among(
     exceeded = -np.expm1((rows - 1) * np.log1p(-2 * stdtr(blocks - 1, -t)))
     left = np.maximum(counted - hits, 0).astype(np.int64)
     return float(np.mean(np.where(hits <= most, bdtr(np.maximum(most - hits, 0), left, exceeded), 0.0)))
+
+
+def towards(detectable: float, ratio: float) -> float:
+    """Return a minimum detectable effect in the direction of a measured ratio: a decrease is negative and above −1.
+
+    Increase and decrease have the same distance from 1 on the logarithmic scale, on which the test works: a run that
+    finds an increase of 300 % finds a decrease of 75 %.
+    """
+    return -detectable / (1 + detectable) if ratio < 1 and isfinite(detectable) else detectable
 
 
 def blocks_needed(spread: float, effect: float, rule: Rule, power: float = POWER) -> int | None:

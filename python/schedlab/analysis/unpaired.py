@@ -169,7 +169,8 @@ def _compare(
     results = list(untested)
     for k, i in enumerate(usable):
         difference = float(test.difference[k])
-        verdict = replace(untested[i], ratio=ratio_of(difference))
+        arithmetic = ratio_of(float(np.log(pairs[k][1].mean()) - np.log(pairs[k][0].mean())))
+        verdict = replace(untested[i], ratio=ratio_of(difference), arithmetic_ratio=arithmetic)
         if isnan(p[k]):
             results[i] = replace(verdict, reason=NO_SPREAD)
             continue
@@ -189,10 +190,10 @@ def _compare(
 def _described(row: UnpairedRow, baseline: str, variant: str, place: int, options: Options) -> Verdict:
     """Return the verdict before the test; ``reason`` says why no test is possible."""
     below, above = (_values(row.groups[i]) for i in (0, place))
+    mean = _geometric_mean if np.all(below > 0) and np.all(above > 0) else _arithmetic_mean
     verdict = Verdict(
         row.question, variant, False, min(len(below), len(above)),
-        float(below.mean()) if len(below) else nan, float(below.std(ddof=1)) if len(below) > 1 else nan,
-        float(above.mean()) if len(above) else nan,
+        mean(below), float(below.std(ddof=1)) if len(below) > 1 else nan, mean(above),
         nan, nan, nan, nan, nan, nan, Word.INCONCLUSIVE, nan, None, method="unpaired", level=options.alpha,
     )  # fmt: skip
     columns = ((baseline, below), (variant, above))
@@ -210,3 +211,12 @@ def _described(row: UnpairedRow, baseline: str, variant: str, place: int, option
 
 def _values(group: Group | None) -> Floats:
     return np.empty(0) if group is None else group.values
+
+
+def _arithmetic_mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else nan
+
+
+def _geometric_mean(values: Floats) -> float:
+    # Relative to the first value, so that the mean of equal values is that value.
+    return float(values[0]) * ratio_of(float(np.log(values / values[0]).mean())) if len(values) else nan

@@ -81,8 +81,9 @@ class Verdict:
         variant: name of the variant.
         control: whether the variant is the A/A control.
         n: paired: number of blocks with both; unpaired: size of the smaller group.
-        baseline_mean, baseline_spread: mean and standard deviation of the baseline's block means.
-        mean: mean of the variant's block means.
+        baseline_mean, mean: geometric means of the compared block means (unpaired: of the values), whose ratio is
+            ``ratio``. Without a ratio they are arithmetic means of all blocks.
+        baseline_spread: standard deviation of the baseline's block means.
         ratio: variant / baseline.
         low, high: interval of the ratio at 1 − level, not adjusted for many rows.
         p: raw p of "there is no difference".
@@ -93,8 +94,9 @@ class Verdict:
         blocks_needed: number of blocks that find a change of delta with 80 % power; None above 100,000.
         failed: number of trials of both that have no value: they failed, or they lack the metric.
         reason: why numbers are unknown, or why no verdict was possible.
-        in_noise_band: whether the ratio lies inside the interval of the A/A control in the same row. An effect of zero
+        within_control: whether the ratio lies inside the interval of the A/A control in the same row. An effect of zero
             could then have produced it; the word remains that of the test.
+        arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.
         method: paired by block, or two groups without pairs.
         p_mann_whitney: p of the rank test, for unpaired rows.
         level: alpha for a fixed design, the nominal level of the row's interim analysis for a sequential one.
@@ -120,11 +122,12 @@ class Verdict:
     blocks_needed: int | None
     failed: int = 0
     reason: str = ""
-    in_noise_band: bool = False
+    within_control: bool = False
     method: Literal["paired", "unpaired"] = "paired"
     p_mann_whitney: float = nan
     level: float = nan
     decided: int | None = None
+    arithmetic_ratio: float = nan
 
 
 def judge(
@@ -194,7 +197,7 @@ def _compared_with_control(verdict: Verdict, control: Verdict | None) -> Verdict
     """Mark a verdict whose ratio lies inside the control's interval; nan lies inside no interval."""
     if control is None or verdict.control:
         return verdict
-    return replace(verdict, in_noise_band=control.low <= verdict.ratio <= control.high)
+    return replace(verdict, within_control=control.low <= verdict.ratio <= control.high)
 
 
 Floats = NDArray[np.float64]
@@ -367,9 +370,12 @@ class _Judging:
             {block: value for block, value in self._blocks.means(row, name).items() if upto is None or block <= upto}
             for name in names
         )
+        mean = cells.geometric_mean if len(ratios) else cells.mean
         effect = estimate(ratios, 1 - level, options.seed)
         low, high = effect.low, effect.high
         blocks = list(pair.upto(upto))
+        if blocks:
+            below, above = ({block: cell[block] for block in blocks} for cell in (below, above))
         if options.interval == "bootstrap" and effect.blocks > 1:
             baseline, variant = (cells.table(self._values[*row, name], blocks) for name in names)
             low, high = bca(baseline, variant, 1 - level, options.seed)
@@ -381,10 +387,11 @@ class _Judging:
         return replace(
             verdict,
             n=effect.blocks,
-            baseline_mean=cells.mean(below),
+            baseline_mean=mean(below),
             baseline_spread=cells.spread(below),
-            mean=cells.mean(above),
+            mean=mean(above),
             ratio=effect.ratio,
+            arithmetic_ratio=cells.mean(above) / cells.mean(below) if blocks else nan,
             low=low,
             high=high,
             detectable=detectable(effect.spread, effect.blocks, rule) if effect.blocks > 1 else nan,

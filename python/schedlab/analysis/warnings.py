@@ -70,6 +70,12 @@ class Kind(StrEnum):
         "{workload} {metric}: block means under {variant} spread {ratio:.1f} times as wide as the baseline's",
         "the change may be one of spread, not of the mean: look at the distributions, and take more blocks",
     )
+    MEANS = (
+        "means",
+        "{workload} {metric}: under {variant} the geometric mean changes by {geometric:+.1f} %, "
+        "the arithmetic mean by {arithmetic:+.1f} %, outside the interval",
+        "a few large values decide the arithmetic mean; verdicts are on the geometric mean: look at the block values",
+    )
     STEAL = (
         "steal",
         "{percent:.1f} % of the CPUs' time was stolen by the hypervisor (worst trial {worst:.0f} %)",

@@ -10,6 +10,7 @@ import polars as pl
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import average_blocks, block_means
+from schedlab.analysis.diagnostics import differing_means
 from schedlab.analysis.matching import Matched, match
 from schedlab.analysis.tables import check
 from schedlab.analysis.unpaired import Group, UnpairedRow, group, judge_unpaired, unpaired_warnings
@@ -59,7 +60,7 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
     return Findings(
         columns=tuple(columns),
         verdicts=verdicts,
-        warnings=[*unpaired, *warnings.between_runs(columns), *of_runs],
+        warnings=[*unpaired, *warnings.between_runs(columns), *of_runs, *differing_means(verdicts, options)],
         values=values,
         failures=_of_columns(columns, failures),
         options=options,

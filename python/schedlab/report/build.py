@@ -19,6 +19,7 @@ from schedlab.analysis.factorial import SwitchEffect
 from schedlab.analysis.mmtests.kinds import Layout
 from schedlab.analysis.mmtests.stars import Stars
 from schedlab.analysis.mmtests.tables import View, view
+from schedlab.analysis.resolution import towards
 from schedlab.analysis.rows import Question
 from schedlab.analysis.tables import Checked
 from schedlab.analysis.verdicts import DIFFERENT
@@ -172,6 +173,7 @@ def _rows(findings: Findings) -> list[document.Row]:
             spread=verdict.baseline_spread,
             value=verdict.mean,
             verdict=verdict.word,
+            detectable=towards(verdict.detectable, verdict.ratio),
             kind=kinds.get(verdict.variant, base),
         )
         for verdict in findings.verdicts
@@ -179,8 +181,8 @@ def _rows(findings: Findings) -> list[document.Row]:
 
 
 _SAME_IN_VERDICT = (
-    "variant", "control", "method", "n", "failed", "ratio", "low", "high", "level", "p", "p_mann_whitney",
-    "p_adjusted", "p_equivalent", "in_noise_band", "detectable", "blocks_needed", "decided", "reason",
+    "variant", "control", "method", "n", "failed", "ratio", "arithmetic_ratio", "low", "high", "level", "p",
+    "p_mann_whitney", "p_adjusted", "p_equivalent", "within_control", "blocks_needed", "decided", "reason",
 )  # fmt: skip
 
 
@@ -196,11 +198,12 @@ def _effects_row(question: Question) -> dict[str, Any]:
     return _row_fields(question) | {"unit": question.unit, "direction": question.direction}
 
 
-_SAME_IN_EFFECT = ("name", "n", "ratio", "low", "high", "p", "p_adjusted", "p_equivalent", "detectable", "reason")
+_SAME_IN_EFFECT = ("name", "n", "ratio", "low", "high", "p", "p_adjusted", "p_equivalent", "reason")
 
 
 def _effect(effect: Effect) -> dict[str, Any]:
-    return {name: getattr(effect, name) for name in _SAME_IN_EFFECT} | {"verdict": effect.word}
+    same = {name: getattr(effect, name) for name in _SAME_IN_EFFECT}
+    return same | {"verdict": effect.word, "detectable": towards(effect.detectable, effect.ratio)}
 
 
 def _stack(attribution: Attribution) -> document.Stack:

@@ -165,12 +165,11 @@ def _undecided(report: Report) -> str:
     if not rows:
         return ""
     text = f"Not shown, neither a difference nor equivalence: {_where(rows)}"
-    detectable = [row.detectable for row in rows if row.detectable is not None]
-    if not detectable:
+    sizes = words.mde_range(rows).replace(" %", "%")
+    if not sizes:
         return f"{text}; there were too few figures."
-    low, high = (f"{100 * bound:.1f}%" for bound in (min(detectable), max(detectable)))
-    span = low if low == high else f"{low} to {high}, depending on the row,"
-    unknown = len(rows) - len(detectable)
+    span = f"{sizes}, depending on the row," if " to " in sizes else sizes
+    unknown = sum(row.detectable is None for row in rows)
     besides = f"; in {unknown} of them there were too few figures" if unknown else ""
     return f"{text}; a change of {span} would have been found four times in five{besides}."
 

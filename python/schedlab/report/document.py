@@ -17,7 +17,7 @@ from schedlab.analysis.mmtests.tables import View
 from schedlab.analysis.verdicts import Word
 from schedlab.results.metrics import Direction
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the JSON schema. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
 
 Known = Annotated[float | None, BeforeValidator(lambda number: number if isfinite(number or 0) else None)]
@@ -101,10 +101,14 @@ class Row(Part):
     method: str = Field(description="`paired` by block, or `unpaired`: two groups that were not measured in turn")
     n: int = Field(description="paired: blocks in which both were measured; unpaired: values in the smaller group")
     failed: int = Field(description="failed trials of the baseline and the variant in this row")
-    baseline: Known = Field(description="mean of the baseline over blocks")
+    baseline: Known = Field(
+        description="geometric mean of the baseline over the compared blocks, or values if `method` is `unpaired`; "
+        "arithmetic if `ratio` is null"
+    )
     spread: Known = Field(description="standard deviation of the baseline's block values")
-    value: Known = Field(description="mean of the variant over blocks")
-    ratio: Known = Field(description="variant / baseline, geometric mean; paired by block if `method` is `paired`")
+    value: Known = Field(description="the same mean of the variant")
+    ratio: Known = Field(description="`value` / `baseline`, the change that is judged")
+    arithmetic_ratio: Known = Field(description="the same ratio of arithmetic means, see the warning `means`")
     low: Known = Field(description="lower end of the ratio's interval at 1 − `level`, not adjusted for many rows")
     high: Known = Field(description="upper end of the interval")
     level: Known = Field(description="error level of the interval: alpha, or that of the last interim analysis")
@@ -115,8 +119,10 @@ class Row(Part):
     verdict: Verdict = Field(
         description="`equivalent`: the ratio lies inside ±delta; `inconclusive`: neither a difference nor equivalence"
     )
-    in_noise_band: bool = Field(description="the ratio lies inside the A/A control's interval in the same row")
-    detectable: Known = Field(description="minimum detectable effect at 80 % power, as a relative change")
+    within_control: bool = Field(description="the ratio lies inside the A/A control's interval in the same row")
+    detectable: Known = Field(
+        description="minimum detectable effect at 80 % power: a relative change in the direction of `ratio`"
+    )
     blocks_needed: int | None = Field(description="blocks that would find a change of delta; null above 100,000")
     decided: int | None = Field(description="sequential runs: the block after which the row had its verdict")
     reason: str = Field(description="why numbers are null")
@@ -192,7 +198,9 @@ class Effect(Part):
     p_adjusted: Known = Field(description="p adjusted over the effects of all rows; the verdict follows from it")
     p_equivalent: Known = Field(description="p of two one-sided tests against ±delta, adjusted likewise")
     verdict: Verdict = Field(description="verdict, as for a row")
-    detectable: Known = Field(description="minimum detectable effect at 80 % power, as a relative change")
+    detectable: Known = Field(
+        description="minimum detectable effect at 80 % power: a relative change in the direction of `ratio`"
+    )
     reason: str = Field(description="why numbers are null")
 
 

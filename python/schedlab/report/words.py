@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.notation import units
 from schedlab.report.document import Column, Report, Row, Run
-from schedlab.report.numbers import p_value
+from schedlab.report.numbers import change, p_value
 from schedlab.results import kinds
 from schedlab.results.metrics import Direction
 
@@ -196,7 +196,7 @@ def verdict(row: Row, report: Report) -> tuple[str, str]:
         remarks.append(EMULATED)
     if row.verdict is Word.INCONCLUSIVE:
         remarks.append(row.reason or mde(row.detectable))
-    elif row.in_noise_band and row.verdict is not Word.EQUIVALENT:
+    elif row.within_control and row.verdict is not Word.EQUIVALENT:
         remarks.append(f"in the {NOISE_BAND}")
     if row.method == "paired" and row.n < report.run.blocks:
         remarks.append(f"n={row.n}")
@@ -216,8 +216,17 @@ def emulated_speed(of_columns: Sequence[str], unit: str) -> bool:
 
 
 def mde(detectable: float | None) -> str:
-    """Return the minimum detectable effect: ``MDE 2.9 %``."""
-    return "too few values for any effect" if detectable is None else f"MDE {100 * detectable:.1f} %"
+    """Return the minimum detectable effect in the direction of the measured change: ``MDE -2.9 %``."""
+    return "too few values for any effect" if detectable is None else f"MDE {change(1 + detectable)}"
+
+
+def mde_range(rows: Sequence[Row]) -> str:
+    """Return the sizes of the rows' minimum detectable effects: ``2.9 to 4.1 %``; empty if all are unknown."""
+    sizes = sorted(100 * abs(row.detectable) for row in rows if row.detectable is not None)
+    if not sizes:
+        return ""
+    low, high = (f"{size:.1f}" for size in (sizes[0], sizes[-1]))
+    return f"{low if low == high else f'{low} to {high}'} %"
 
 
 def interval_heading(report: Report) -> str:

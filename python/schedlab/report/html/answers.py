@@ -61,11 +61,8 @@ def _remark(word: Word, rows: Sequence[Row]) -> str:
 
 def _undetected(rows: Sequence[Row]) -> str:
     """Return the minimum detectable effects, and the number of rows with another reason."""
-    effects = sorted(row.detectable for row in rows if row.detectable is not None and not row.reason)
-    clauses = []
-    if effects:
-        low, high = f"{100 * effects[0]:.1f}", f"{100 * effects[-1]:.1f}"
-        clauses.append(f"MDE {low if low == high else f'{low} to {high}'} %")
+    effects = words.mde_range([row for row in rows if not row.reason])
+    clauses = [f"MDE {effects}"] if effects else []
     reasons = Counter(row.reason for row in rows if row.reason)
     common = reasons.most_common(_REASONS)
     clauses += [f"{counted(count, 'row')}: {reason}" for reason, count in common]
