@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Entry point. ``--version`` is answered before other imports, because scripts ask for it often."""
-    if sys.argv[1:] == ["--version"]:
+    if sys.argv[1:] in (["--version"], ["-V"]):
         from importlib.metadata import version
 
         print(f"schedlab {version('schedlab')}")

@@ -8,6 +8,7 @@ import traceback
 from typing import NoReturn
 
 import typer
+from typer.exceptions import TyperException
 
 from schedlab.cli import (
     compare_command,
@@ -23,18 +24,17 @@ from schedlab.cli import (
     tunables,
     workloads,
 )
+from schedlab.cli.appearance import appearance
+from schedlab.cli.commands import Commands, usage_error
 from schedlab.cli.console import make, make_streams_safe
 from schedlab.cli.recovery import recover_at_start
 from schedlab.errors import Exit, SchedlabError
 
-app = typer.Typer(
+app = Commands(
     name="schedlab",
     help="The laboratory for Linux scheduler changes: does a change help, where, by how much, and through which part?",
     epilog="Exit codes: 0 fine, 1 a regression (with --fail-on worse), 2 usage, 3 cannot run here, 4 trials failed, "
     "70 a bug in schedlab, 129, 130 or 143 ended by a signal.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
 )
 app.command("run")(run_command.run)
 app.command("plan")(plan_command.plan)
@@ -53,7 +53,7 @@ app.add_typer(tunables.app, name="tunables")
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+    version: bool = typer.Option(False, "--version", "-V", help="Print the version and exit.", is_eager=True),
 ) -> None:
     if version:
         from importlib.metadata import version as version_of
@@ -65,14 +65,19 @@ def _options(
 def run() -> None:
     """Run the command line. Every error ends in a message and a documented exit code."""
     make_streams_safe()
+    appearance.reset()
     try:
         recover_at_start(sys.argv[1:])
-        app()
+        sys.exit(typer.main.get_command(app).main(prog_name="schedlab", standalone_mode=False))
     except BrokenPipeError:
         # The reader of the pipe has ended (``| head``), so no more output is wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except SchedlabError as error:
         _fail(error)
+    except typer.Abort:
+        _fail(SchedlabError("the input ended before the last answer", todo="give the answers as options"))
+    except TyperException as error:
+        _fail(usage_error(error))
     except OSError as error:
         todo = "free space, or check your rights"
         _fail(SchedlabError(error.strerror or str(error), where=error.filename or "", todo=todo))
@@ -93,5 +98,7 @@ def _store_error(error: Exception) -> SchedlabError | None:
 
 
 def _fail(error: SchedlabError) -> NoReturn:
+    if appearance.verbose:
+        traceback.print_exception(error)
     make(stderr=True).say("error:", str(error), "red")
     sys.exit(error.exit_code)

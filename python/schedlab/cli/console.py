@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Iterator
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from schedlab.cli.appearance import Color, appearance
 from schedlab.notation.controls import escaped
 
 NARROWEST = 80
@@ -43,10 +45,24 @@ class Console(RichConsole):
         """Print a line with a coloured label. It is never cut or folded, because it may contain a command to copy."""
         self.print(Text.assemble((escaped(label), style), " ", escaped(text)), soft_wrap=True)
 
+    def hint(self, label: str, text: str) -> None:
+        """Print a line as :meth:`say` does, but not under ``--quiet``: the command succeeds without it."""
+        if not appearance.quiet:
+            self.say(label, text, "dim")
+
 
 def make(*, stderr: bool = False) -> Console:
     """Return a console on standard output or error: no markup, no highlighting, at least 80 columns."""
-    console = Console(stderr=stderr, markup=False, highlight=False)
+    color = appearance.effective_color
+    # Rich reads NO_COLOR and FORCE_COLOR too, but takes a forced colour for a terminal and keeps bold text under NO_COLOR.
+    system: Literal["auto", "standard"] | None = {Color.NEVER: None, Color.ALWAYS: "standard", Color.AUTO: "auto"}[color]
+    console = Console(
+        stderr=stderr,
+        markup=False,
+        highlight=False,
+        color_system=system,
+        _environ={name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")},
+    )
     console.width = max(console.width, NARROWEST)
     return console
 

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.commands import Commands
 from schedlab.cli.options import Sysroot
 
-machines = typer.Typer(help="The machines that can be simulated, and machine files of this one.")
-kernels = typer.Typer(help="Kernel models that a simulated machine runs; kernels that a virtual machine boots.")
+machines = Commands(help="The machines that can be simulated, and machine files of this one.")
+kernels = Commands(help="Kernel models that a simulated machine runs; kernels that a virtual machine boots.")
 
 MachineName = Annotated[str, typer.Argument(help="A shipped machine, or the path of a TOML file.")]
 KernelName = Annotated[

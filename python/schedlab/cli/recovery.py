@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schedlab.files import folders
 
-ASKING = ("--help", "--version", "--install-completion", "--show-completion")
+ASKING = ("-h", "--help", "-V", "--version", "--install-completion", "--show-completion")
 """Options that ask about schedlab itself; they read and change nothing of the machine."""
 
 UNDO = ["tunables", "undo"]

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.commands import Commands
 from schedlab.cli.options import Sysroot
 
-app = typer.Typer(help="The tunables of this kernel and of others; undoing the changes of a killed run.")
+app = Commands(help="The tunables of this kernel and of others; undoing the changes of a killed run.")
 
 _SHORT = {"settable": "", "read-only": "read-only", "refused": "refused", "unmounted": "no debugfs", "boot": "at boot"}
 

@@ -1,0 +1,196 @@
+"""Commands and groups of commands: help pages, common options, and errors of usage in one style."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from schedlab.cli.appearance import Color, appearance
+from schedlab.errors import Exit, SchedlabError
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class Command(TyperCommand):
+    """A command with the common options and schedlab's help page."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.params = [*self.params, *_common_options()]
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line after the command's name."""
+        return _usage(self.params)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and options."""
+        _write_parameters(self.get_params(ctx), formatter)
+
+
+class Group(TyperGroup):
+    """A group of commands with the common options and schedlab's help page."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.params = [*self.params, *_common_options()]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; without any, print the help page to standard error and exit."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            raise typer.Exit(Exit.USAGE)
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line after the group's name."""
+        return [*_usage(self.params), "COMMAND", "..."]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, then the options."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _summary(self.commands[name])) for name in self.list_commands(ctx)])
+        _write_parameters(self.get_params(ctx), formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write nothing: :meth:`format_options` has written the commands."""
+
+
+class Commands(typer.Typer):
+    """A group of commands, to which functions are added as :class:`Command`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            cls=Group,
+            context_settings=HELP,
+            rich_markup_mode=None,
+            pretty_exceptions_enable=False,
+            **options,
+        )
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:  # type: ignore[override]
+        """Return a decorator that adds a function as a command; see typer."""
+        return super().command(name, cls=Command, **options)
+
+
+def _set_quiet(value: bool) -> None:
+    appearance.quiet = appearance.quiet or value
+
+
+def _set_verbose(value: bool) -> None:
+    appearance.verbose = appearance.verbose or value
+
+
+def _set_color(value: Color | None) -> None:
+    appearance.color = value or appearance.color
+
+
+def _declare(
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", callback=_set_quiet, help="Print results and errors only: no progress, no hints."),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", callback=_set_verbose, help="Print more: each trial; tracebacks of errors."),
+    ] = False,
+    color: Annotated[
+        Color | None,
+        typer.Option(
+            callback=_set_color,
+            help="Colours and styles; default $NO_COLOR, $FORCE_COLOR, else auto: on a terminal only.",
+        ),
+    ] = None,
+) -> None:
+    """Declare the common options."""
+
+
+@cache
+def _common_options() -> tuple[Any, ...]:
+    """Return the common options, which set :data:`appearance` and are not passed to the command's function."""
+    declared = typer.Typer(add_completion=False)
+    declared.command()(_declare)
+    options = typer.main.get_command(declared).params
+    for option in options:
+        option.expose_value = False
+    return tuple(options)
+
+
+def _usage(parameters: Sequence[Any]) -> list[str]:
+    arguments = [each for each in parameters if each.param_type_name == "argument" and not each.hidden]
+    return ["[OPTIONS]", *(f"{_name(each)}" if each.required else f"[{_name(each)}]" for each in arguments)]
+
+
+def _name(argument: Any) -> str:
+    """Return the name of an argument: FILE, or RUN... for several."""
+    name = argument.metavar or argument.name.upper().rstrip("_").replace("_", "-")
+    return name if argument.nargs == 1 or name.endswith("...") else f"{name}..."
+
+
+def _write_parameters(parameters: Sequence[Any], formatter: Any) -> None:
+    shown = [parameter for parameter in parameters if not getattr(parameter, "hidden", False)]
+    common = {option.name for option in _common_options()} | {"help"}
+    arguments = [(_name(each), _help(each)) for each in shown if each.param_type_name == "argument"]
+    options = [each for each in shown if each.param_type_name == "option"]
+    parts = {
+        "Arguments": arguments,
+        "Options": [_option(each) for each in options if each.name not in common],
+        "Common options": [_option(each) for each in options if each.name in common],
+    }
+    for title, rows in parts.items():
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def _option(option: Any) -> tuple[str, str]:
+    names = ", ".join(sorted(option.opts, key=len))
+    return (names if option.is_flag else f"{names} {placeholder(option)}"), _help(option)
+
+
+def placeholder(option: Any) -> str:
+    """Return what stands for an option's value: its metavar, its choices, N for a number, or TEXT."""
+    described = option.type_descriptor
+    if option.metavar:
+        return str(option.metavar)
+    if described.is_choice:
+        return "|".join(_text(choice) for choice in described.choices)
+    if described.is_ranged or described.annotation in (int, float):
+        return "N"
+    return "FILE" if described.is_path else "TEXT"
+
+
+def _help(parameter: Any) -> str:
+    """Return the help text of a parameter with its default and its limits."""
+    return " ".join([*(parameter.help or "").split(), *_remarks(parameter)])
+
+
+def _remarks(parameter: Any) -> Iterator[str]:
+    lowest, highest = getattr(parameter, "min", None), getattr(parameter, "max", None)
+    if lowest is not None:
+        yield f"[{lowest} to {highest}]" if highest is not None else f"[at least {lowest}]"
+    if parameter.default not in (None, False, "", [], ()) and parameter.param_type_name == "option":
+        yield f"[default: {_text(parameter.default)}]"
+
+
+def _text(value: object) -> str:
+    return str(value.value) if isinstance(value, Enum) else str(value)
+
+
+def _summary(command: Any) -> str:
+    """Return the first paragraph of a command's help, as one line."""
+    return " ".join((command.help or "").partition("\n\n")[0].split())
+
+
+def usage_error(error: Any) -> SchedlabError:
+    """Return an error of usage that the parser of the command line has raised, in schedlab's style."""
+    message = error.format_message().strip().rstrip(".").replace("Value error, ", "")
+    what = " ".join((message[:1].lower() + message[1:]).split())
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "schedlab"
+    listed = "commands" if isinstance(getattr(context, "command", None), Group) else "arguments and options"
+    return SchedlabError(what, where=command, todo=f"'{command} --help' lists the {listed}")
