@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from schedlab.cli.app import app
+from schedlab.cli.commands import usage_of
 from schedlab.tunables import catalogue
 from schedlab.tunables.setting import allowed
 from schedlab.workloads import registry
@@ -30,17 +31,19 @@ def pages() -> dict[str, str]:
 
 def commands() -> str:
     """Return the page of the commands with their arguments and options."""
-    return "\n".join([MADE, "# Commands\n", *_command("schedlab", typer.main.get_command(app))])
+    about = "Every command also takes `-h`, `-q`, `-v` and `--color`. [json.md](../json.md) describes the JSON.\n"
+    return "\n".join([MADE, "# Commands\n", about, *_command("schedlab", typer.main.get_command(app))])
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
     yield f"## `{name}`\n\n{_one_line(command.help)}\n"
     # The completion options come from the command line library, which describes them differently in each version.
-    options = [parameter for parameter in command.params if "completion" not in parameter.name]
+    left_out = {"quiet", "verbose", "color"} if " " in name else set()
+    options = [each for each in command.params if "completion" not in each.name and each.name not in left_out]
     if options:
         yield "| | |\n|---|---|"
     for parameter in options:
-        usage = ", ".join(f"`{text}`" for text in parameter.opts) if parameter.param_type_name == "option" else ""
+        usage = f"`{usage_of(parameter)}`".replace("|", "\\|") if parameter.param_type_name == "option" else ""
         yield f"| {usage or f'`{(parameter.metavar or parameter.name).upper()}`'} | {_one_line(parameter.help)} |"
     yield ""
     for sub, inner in getattr(command, "commands", {}).items():

@@ -115,14 +115,6 @@ def test_a_dry_run_as_json_has_every_trial_in_the_order_of_the_text(tmp_path: Pa
     assert [trial["variant"] for trial in plan["trials"]] == lines
 
 
-@pytest.mark.parametrize("option", [["--verbose"], ["--format", "json"]])
-def test_options_of_a_dry_run_are_refused_for_a_run(tmp_path: Path, option: list[str]) -> None:
-    done = schedlab("run", small(tmp_path), *option, "--store", tmp_path / "s.sqlite")
-    assert done.returncode == 2
-    assert f"{option[0]}: has a meaning for --dry-run only" in done.stderr
-    assert not (tmp_path / "s.sqlite").exists()
-
-
 def test_a_mistake_in_the_file_is_a_usage_error(tmp_path: Path) -> None:
     path = small(tmp_path, variant="polcy = 3")
     done = schedlab("run", path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -38,28 +38,33 @@ app = Commands(
 )
 app.command("run")(run_command.run)
 app.command("plan")(plan_command.plan)
-app.command("runs")(runs.runs)
 app.command("report")(report.report)
 app.command("compare")(compare_command.compare)
 app.command("import")(import_command.import_)
 app.command("doctor")(doctor.doctor)
-app.command("workloads")(workloads.workloads)
 app.command("simulate")(simulate_command.simulate)
+app.add_typer(runs.app, name="runs")
+app.add_typer(workloads.app, name="workloads")
 app.add_typer(models_command.machines, name="machines")
 models_command.kernels.command("build")(kernel_build_command.build)
 app.add_typer(models_command.kernels, name="kernels")
 app.add_typer(tunables.app, name="tunables")
 
 
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", "-V", help="Print the version and exit.", is_eager=True),
-) -> None:
-    if version:
-        from importlib.metadata import version as version_of
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
 
-        typer.echo(f"schedlab {version_of('schedlab')}")
+        typer.echo(f"schedlab {version('schedlab')}")
         raise typer.Exit
+
+
+_VERSION = typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version and exit.")
+
+
+@app.callback()
+def _options(version: Annotated[bool, _VERSION] = False) -> None:
+    """Declare the options of ``schedlab`` itself."""
 
 
 def run() -> None:

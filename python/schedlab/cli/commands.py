@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any
@@ -40,11 +41,23 @@ class Group(TyperGroup):
         self.params = [*self.params, *_common_options()]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; without any, print the help page to standard error and exit."""
-        if not args and not ctx.resilient_parsing:
-            typer.echo(ctx.get_help(), err=True)
-            raise typer.Exit(Exit.USAGE)
+        """Parse the arguments; if they imply no command, print the help page to standard error and exit."""
+        if not ctx.resilient_parsing:
+            args = self._with_command(args)
+            if not args:
+                typer.echo(ctx.get_help(), err=True)
+                raise typer.Exit(Exit.USAGE)
         return super().parse_args(ctx, args)
+
+    def _with_command(self, args: list[str]) -> list[str]:
+        """Return the arguments with the command that they imply: ``list``, or ``show`` before a name."""
+        taken = {name for option in self.params for name in option.opts} | {"-h", "--help"}
+        first = args[0] if args else ""
+        if "list" in self.commands and (not first or (first.startswith("-") and first not in taken)):
+            return ["list", *args]
+        if "show" in self.commands and not first.startswith("-") and not get_close_matches(first, self.commands):
+            return ["show", *args]
+        return args
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line after the group's name."""
@@ -72,7 +85,7 @@ class Commands(typer.Typer):
             **options,
         )
 
-    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:  # type: ignore[override]
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """Return a decorator that adds a function as a command; see typer."""
         return super().command(name, cls=Command, **options)
 
@@ -92,7 +105,9 @@ def _set_color(value: Color | None) -> None:
 def _declare(
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", callback=_set_quiet, help="Print results and errors only: no progress, no hints."),
+        typer.Option(
+            "--quiet", "-q", callback=_set_quiet, help="Print only results and errors: no progress, no hints."
+        ),
     ] = False,
     verbose: Annotated[
         bool,
@@ -138,8 +153,8 @@ def _write_parameters(parameters: Sequence[Any], formatter: Any) -> None:
     options = [each for each in shown if each.param_type_name == "option"]
     parts = {
         "Arguments": arguments,
-        "Options": [_option(each) for each in options if each.name not in common],
-        "Common options": [_option(each) for each in options if each.name in common],
+        "Options": [(usage_of(each), _help(each)) for each in options if each.name not in common],
+        "Common options": [(usage_of(each), _help(each)) for each in options if each.name in common],
     }
     for title, rows in parts.items():
         if rows:
@@ -147,13 +162,14 @@ def _write_parameters(parameters: Sequence[Any], formatter: Any) -> None:
                 formatter.write_dl(rows)
 
 
-def _option(option: Any) -> tuple[str, str]:
+def usage_of(option: Any) -> str:
+    """Return an option's names and, unless it is a flag, what stands for its value."""
     names = ", ".join(sorted(option.opts, key=len))
-    return (names if option.is_flag else f"{names} {placeholder(option)}"), _help(option)
+    return names if option.is_flag else f"{names} {_placeholder(option)}"
 
 
-def placeholder(option: Any) -> str:
-    """Return what stands for an option's value: its metavar, its choices, N for a number, or TEXT."""
+def _placeholder(option: Any) -> str:
+    """Return an option's metavar, its choices, N for a number, FILE for a path, or TEXT."""
     described = option.type_descriptor
     if option.metavar:
         return str(option.metavar)

@@ -54,13 +54,15 @@ class Console(RichConsole):
 def make(*, stderr: bool = False) -> Console:
     """Return a console on standard output or error: no markup, no highlighting, at least 80 columns."""
     color = appearance.effective_color
-    # Rich reads NO_COLOR and FORCE_COLOR too, but takes a forced colour for a terminal and keeps bold text under NO_COLOR.
-    system: Literal["auto", "standard"] | None = {Color.NEVER: None, Color.ALWAYS: "standard", Color.AUTO: "auto"}[color]
+    # Rich would take FORCE_COLOR for a terminal with a cursor, and keep bold text under NO_COLOR.
+    system: Literal["auto", "standard"] | None = "auto" if color is Color.AUTO else "standard"
+    system = None if color is Color.NEVER else system
     console = Console(
         stderr=stderr,
         markup=False,
         highlight=False,
         color_system=system,
+        force_terminal=True if color is Color.ALWAYS else None,
         _environ={name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")},
     )
     console.width = max(console.width, NARROWEST)

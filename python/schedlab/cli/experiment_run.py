@@ -23,8 +23,10 @@ from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.findings.run import Findings, findings
+from schedlab.notation.controls import escaped
 from schedlab.report import text
 from schedlab.report.build import build
+from schedlab.report.data import to_json
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.targets.protocol import Download, Target
@@ -104,8 +106,12 @@ def _show_download(what: str) -> None:
     console.print(f"downloading {what}", style="dim")
 
 
-def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
-    """Run the experiment, store its trials and print the report; return the exit code."""
+def run_and_report(request: Request, *, fail_on_worse: bool, as_json: bool = False) -> int:
+    """Run the experiment, store its trials and print the report; return the exit code.
+
+    As JSON, the report is all of standard output; progress and hints go to standard error.
+    """
+    aside = consoles.make(stderr=True) if as_json else console
     unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
     trial_plan, source = _plan(request, unfinished)
     target = _target(request, trial_plan.experiment)
@@ -114,19 +120,22 @@ def run_and_report(request: Request, *, fail_on_worse: bool) -> int:
     run_id = unfinished.id if unfinished else _begin(engine, request, trial_plan, source, target)
     try:
         expected = _estimate(request, trial_plan, engine, target)
-        with restore_on_signals(), progress.shown(console, trial_plan, expected) as report:
+        with restore_on_signals(), progress.shown(aside, trial_plan, expected) as report:
             execute(trial_plan, target, engine, run_id, report)
     except KeyboardInterrupt as error:
-        console.print("\ninterrupted; all changes are undone. Go on with:")
-        console.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
+        aside.print("\ninterrupted; all changes are undone. Go on with:")
+        aside.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
         return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
     finally:
         for leftover in target.leftovers:
-            console.say("not put back:", leftover, "red")
+            aside.say("not put back:", leftover, "red")
     results = findings(engine, run_id)
-    _print(results)
-    console.print(f"\nstore: {request.store}", soft_wrap=True)
-    console.say("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]), "dim")
+    if as_json:
+        print(escaped(to_json(build(results))), end="")
+    else:
+        _print(results)
+        console.hint("\nstore:", str(request.store))
+    aside.hint("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]))
     return exit_code(results, fail_on_worse=fail_on_worse)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from schedlab.cli.options import Tables, store_path
+from schedlab.cli.options import GivenFormat, OutputFormat, Tables, store_path
 
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
     from schedlab.results.imported import Import
     from schedlab.results.metrics import Direction
     from schedlab.store.reader import Run
-
-
-class ImportFormat(StrEnum):
-    """Format of the summary."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 @dataclass(frozen=True)
@@ -74,9 +66,7 @@ def import_(
         bool, typer.Option("--again", help="Import results again that the store already contains.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be imported; write nothing.")] = False,
-    output: Annotated[
-        ImportFormat, typer.Option("--format", help="text for people, json for scripts.")
-    ] = ImportFormat.TEXT,
+    output: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """Import results of other tools: samples where the source has them, else printed figures.
 
@@ -94,14 +84,14 @@ def import_(
     imports = _read(paths, form, statements)
     outlines = [outline(imported) for imported in imports]
     if dry_run:
-        if output is ImportFormat.JSON:
+        if output is OutputFormat.JSON:
             typer.echo(shown.to_json(outlines))
         else:
             console.print(shown.render(outlines))
         return
     recorded = _record(store_path(store), imports, again=again)
     runs = [run for group in recorded for run in group]
-    if output is ImportFormat.JSON:
+    if output is OutputFormat.JSON:
         made = [{"id": run.id, "name": run.name, "path": run.experiment_path} for run in runs]
         typer.echo(shown.to_json(outlines, made))
     else:
@@ -183,7 +173,7 @@ def _summarise(
     where = ["--store", str(store)] if store else []
     for runs in recorded:
         for words in _next(runs):
-            console.say("next:", shlex.join(["schedlab", *words, *where]), "dim")
+            console.hint("next:", shlex.join(["schedlab", *words, *where]))
 
 
 def _next(runs: Sequence[Run]) -> list[list[str]]:

@@ -87,10 +87,17 @@ def available() -> list[tuple[str, ...]]:
 
 def describe(name: str) -> str:
     """Return a description of a built kernel or of a gap, one fact per line."""
+    described = facts(name)
+    lines = [f"{fact + ':':<10}{value}" for fact, value in described.items() if isinstance(value, str)]
+    return "\n".join([*lines, *(f"unmet:    {unmet}" for unmet in described["unmet"])]) + "\n"
+
+
+def facts(name: str) -> dict[str, str | list[str]]:
+    """Return the facts about a built kernel or a gap by name; ``unmet`` lists options of the configuration."""
     builds = BuildCache.of()
     record = builds.recorded(name)
     place = builds.place(record.key)
-    facts = {
+    texts = {
         "kernel": name,
         "title": record.title,
         "source": record.source,
@@ -102,8 +109,7 @@ def describe(name: str) -> str:
         "size": _size(record),
         **{file: str(place / file) for file in ("bzImage", "config", "log") if (place / file).is_file()},
     }
-    lines = [f"{fact + ':':<10}{value}" for fact, value in facts.items() if value]
-    return "\n".join([*lines, *(f"unmet:    {unmet}" for unmet in record.unmet)]) + "\n"
+    return {**{fact: value for fact, value in texts.items() if value}, "unmet": list(record.unmet)}
 
 
 def _size(record: Record) -> str:

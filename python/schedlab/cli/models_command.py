@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli.commands import Commands
-from schedlab.cli.options import Sysroot
+from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
 
 machines = Commands(help="The machines that can be simulated, and machine files of this one.")
 kernels = Commands(help="Kernel models that a simulated machine runs; kernels that a virtual machine boots.")
@@ -20,20 +20,30 @@ KernelName = Annotated[
 
 
 @machines.command("list")
-def list_machines() -> None:
+def list_machines(form: GivenFormat = OutputFormat.TEXT) -> None:
     """List the shipped machines."""
+    from schedlab.cli.json_output import print_json
     from schedlab.simulation import models
 
     shipped = [models.machine(name) for name in models.machine_names()]
+    if form is OutputFormat.JSON:
+        keys = [{"name": m.name, "cpus": m.cpus, "nodes": m.nodes, "about": m.about} for m in shipped]
+        print_json({"machines": keys})
+        return
     _table(("machine", "CPUs", "nodes", "description"), [(m.name, str(m.cpus), str(m.nodes), m.about) for m in shipped])
 
 
 @machines.command("show")
-def show_machine(name: MachineName) -> None:
+def show_machine(name: MachineName, form: GivenFormat = OutputFormat.TEXT) -> None:
     """Print a machine's definition: topology, caches, idle states and costs."""
+    from schedlab.cli.json_output import print_json
     from schedlab.simulation import models
 
-    typer.echo(models.machine(name).text, nl=False)
+    machine = models.machine(name)
+    if form is OutputFormat.JSON:
+        print_json({"name": machine.name, "about": machine.about, "machine": machine.data})
+    else:
+        typer.echo(machine.text, nl=False)
 
 
 @machines.command("from-host")
@@ -78,12 +88,23 @@ def _write(text: str, output: Path | None) -> None:
 
 
 @kernels.command("list")
-def list_kernels() -> None:
+def list_kernels(form: GivenFormat = OutputFormat.TEXT) -> None:
     """List the shipped kernel models, and the kernels that were built or downloaded on this machine."""
     from schedlab.cli import kernel_build
+    from schedlab.cli.json_output import print_json
     from schedlab.simulation import models
 
     shipped = [models.kernel(name) for name in models.kernel_names()]
+    if form is OutputFormat.JSON:
+        keys = [{"name": k.name, "about": k.about, "policy": k.data["policy"]} for k in shipped]
+        for fields, model in zip(keys, shipped, strict=True):
+            fields["tunables"] = sorted(model.tunables)
+        bootable = [
+            {"name": name, "release": release, "size": size, "about": about}
+            for name, release, size, about in kernel_build.available()
+        ]
+        print_json({"kernels": keys, "bootable": bootable})
+        return
     _table(
         ("kernel", "policy", "tunables", "what sets it apart"),
         [(k.name, str(k.data["policy"]).upper(), str(len(k.tunables)), k.about) for k in shipped],
@@ -94,17 +115,25 @@ def list_kernels() -> None:
 
 
 @kernels.command("show")
-def show_kernel(name: KernelName) -> None:
+def show_kernel(name: KernelName, form: GivenFormat = OutputFormat.TEXT) -> None:
     """Print a kernel model's definition (policy, mechanisms, tunables), or how a built kernel was made."""
+    from schedlab.cli.json_output import print_json
     from schedlab.kernels.build_cache import BUILT
     from schedlab.simulation import models
 
     if name.startswith(BUILT):
         from schedlab.cli import kernel_build
 
-        typer.echo(kernel_build.describe(name), nl=False)
+        if form is OutputFormat.JSON:
+            print_json({"name": name, "built": kernel_build.facts(name)})
+        else:
+            typer.echo(kernel_build.describe(name), nl=False)
         return
-    typer.echo(models.kernel(name).text, nl=False)
+    kernel = models.kernel(name)
+    if form is OutputFormat.JSON:
+        print_json({"name": kernel.name, "about": kernel.about, "kernel": kernel.data})
+    else:
+        typer.echo(kernel.text, nl=False)
 
 
 @kernels.command("fetch")

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+
+class OutputFormat(StrEnum):
+    """Formats of a command whose output is no report."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+GivenFormat = Annotated[OutputFormat, typer.Option("--format", help="text for people, json for scripts.")]
 Store = Annotated[
     Path | None,
     typer.Option(

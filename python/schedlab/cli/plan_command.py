@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from schedlab.cli.options import Store, store_path
-from schedlab.cli.run_command import PlanFormat
+from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 
 if TYPE_CHECKING:
     from schedlab.execution.estimate import Estimate
@@ -26,7 +25,7 @@ def plan(
         str | None, typer.Option(metavar="SHARE", help="The change to find, such as 1%; default the file's delta.")
     ] = None,
     power: Annotated[float, typer.Option(min=0.5, max=0.99, help="The probability of finding such a change.")] = 0.8,
-    form: Annotated[PlanFormat, typer.Option("--format", help="text for people, json for scripts.")] = PlanFormat.TEXT,
+    form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """Print the size of an experiment; with --from RUN, the effects that it can find, and the size that it needs.
 
@@ -47,7 +46,7 @@ def plan(
         from schedlab.errors import SchedlabError
 
         raise SchedlabError("the noise is not known without a run", where="--effect", todo="name a run with --from RUN")
-    if form is PlanFormat.JSON:
+    if form is OutputFormat.JSON:
         typer.echo(plan_json.render(trial_plan, sized, _estimate(trial_plan, store), downloads))
     else:
         plan_text.show(make(), trial_plan, sized, _estimate(trial_plan, store), downloads)

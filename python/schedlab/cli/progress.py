@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.loop import Progress as Report
@@ -19,12 +20,15 @@ from schedlab.results.measurement import Measurement
 @contextmanager
 def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
     """In the block, print progress: yield a function to call before a trial and after it, with the measurement."""
+    if appearance.quiet:
+        yield lambda trial, measurement: _report_failure(console, trial, measurement)
+        return
     trials, blocks = counted(len(plan.trials), "trial"), counted(plan.experiment.design.blocks, "block")
     console.print(
         f"{plan.experiment.experiment.name}: {trials} in {blocks}, about {format_time(estimate.seconds)} "
         f"({estimate.basis})"
     )
-    if console.is_terminal:
+    if console.file.isatty():
         with _bar(console, plan) as report:
             yield report
     else:

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.cli.appearance import Color, appearance
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
 from schedlab.cli.output_file import write_whole
 from schedlab.errors import SchedlabError
@@ -98,7 +99,7 @@ def present(scope: Scope, wanted: Wanted) -> None:
     wanted.check()
     if wanted.form is Format.PARQUET and wanted.output is None:
         raise SchedlabError("a Parquet file is binary", where="--format parquet", todo="name a file with --output FILE")
-    if wanted.form is Format.TEXT and wanted.output is None and sys.stdout.isatty():
+    if wanted.form is Format.TEXT and wanted.output is None and _is_styled():
         from schedlab.cli.console import make
         from schedlab.report import text
 
@@ -111,6 +112,11 @@ def present(scope: Scope, wanted: Wanted) -> None:
         write_whole(wanted.output, content)
     else:
         sys.stdout.write(escaped(content if isinstance(content, str) else content.decode()))
+
+
+def _is_styled() -> bool:
+    """Whether the report is printed with styles: on a terminal, or always under ``--color always``."""
+    return sys.stdout.isatty() or appearance.effective_color is Color.ALWAYS
 
 
 _RENDERERS = {

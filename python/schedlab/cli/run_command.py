@@ -8,14 +8,8 @@ from typing import Annotated
 
 import typer
 
-from schedlab.cli.options import Store, Sysroot, store_path
-
-
-class PlanFormat(StrEnum):
-    """How ``--dry-run`` writes the plan."""
-
-    TEXT = "text"
-    JSON = "json"
+from schedlab.cli.appearance import appearance
+from schedlab.cli.options import OutputFormat, Store, Sysroot, store_path
 
 
 class FailOn(StrEnum):
@@ -34,10 +28,10 @@ def run(
         bool,
         typer.Option("--dry-run", help="Print the plan, its estimated time and missing requirements; run nothing."),
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="--dry-run: print every trial of a long plan.")] = False,
     form: Annotated[
-        PlanFormat, typer.Option("--format", help="--dry-run: text for people, json (every trial) for scripts.")
-    ] = PlanFormat.TEXT,
+        OutputFormat,
+        typer.Option("--format", help="text for people; json for scripts: the report, or the plan with --dry-run."),
+    ] = OutputFormat.TEXT,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of this file.")
     ] = False,
@@ -73,19 +67,13 @@ def run(
     Each trial is stored before the next begins: Ctrl-C loses at most the running trial, and every tunable is put back.
     """
     from schedlab.cli import experiment_run
-    from schedlab.errors import SchedlabError
     from schedlab.experiment.changes import Changes
 
     source = experiment_run.file_source(
         file, Changes(blocks, iterations, delta, tuple(only or ()), tuple(variant or ()))
     )
     request = experiment_run.Request(source, store_path(store), quick, seed, resume, sysroot, target)
+    as_json = form is OutputFormat.JSON
     if dry_run:
-        raise typer.Exit(experiment_run.show_plan(request, verbose=verbose, as_json=form is PlanFormat.JSON))
-    if verbose or form is PlanFormat.JSON:
-        raise SchedlabError(
-            "has a meaning for --dry-run only",
-            where="--verbose" if verbose else "--format",
-            todo="omit it; 'schedlab report --format json' prints the report of a run",
-        )
-    raise typer.Exit(experiment_run.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE))
+        raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
+    raise typer.Exit(experiment_run.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE, as_json=as_json))

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from schedlab.cli.options import Store, store_path
+from schedlab.cli.commands import Commands
+from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 from schedlab.errors import StoreError
 
 if TYPE_CHECKING:
-    from schedlab.store.reader import Run
+    from schedlab.store.reader import DamagedRun, Run
 
 IMPORTED = "imported"
 """The kind of imported runs; see :data:`schedlab.store.imports.KIND`."""
 
+app = Commands(help="The runs in the store.")
 
-def runs(
+
+@app.command("list")
+def list_(
     store: Store = None,
     file: Annotated[
         int | None, typer.Option("--file", metavar="RUN", help="Print the experiment file of this run.")
     ] = None,
+    form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """List the runs in the store, newest first."""
-    from schedlab.cli.console import make, table
+    from schedlab.cli.json_output import print_json
     from schedlab.store import reader
     from schedlab.store.file import open_store
 
@@ -32,16 +37,27 @@ def runs(
     if file is not None:
         typer.echo(_experiment_file(reader.run(engine, file)), nl=False)
         return
+    listed = reader.listing(engine)
+    if form is OutputFormat.JSON:
+        print_json({"runs": [_fields(run) for run in listed]})
+    else:
+        _print_table(listed)
+
+
+def _print_table(runs: list[Run | DamagedRun]) -> None:
+    from schedlab.cli.console import make, table
+    from schedlab.store.reader import DamagedRun
+
     short = ("run", "state", "trials", "machine", "started (UTC)")
     columns = ("run", "name", "state", "trials", "target", "machine", "started (UTC)")
     listed = table(*columns, right=("run", "trials"), no_wrap=short)
     damaged = []
-    for run in reader.listing(engine):
-        if isinstance(run, reader.DamagedRun):
+    for run in runs:
+        if isinstance(run, DamagedRun):
             listed.add_row(str(run.id), "-", "damaged", "-", "-", "-", "-")
             damaged.append(run.reason.what)
             continue
-        began = datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%d %H:%M")
+        began = _time(run.started)[:16].replace("T", " ")
         if run.kind == IMPORTED:
             # An imported run has figures, but no trials and no fingerprint of a machine.
             listed.add_row(str(run.id), run.name, run.state, "-", run.target, IMPORTED, began)
@@ -53,6 +69,61 @@ def runs(
     console.print(listed)
     for reason in damaged:
         console.say("damaged:", reason, "red")
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(help="Number of the run, or its name for the newest run of that name.")],
+    store: Store = None,
+    form: GivenFormat = OutputFormat.TEXT,
+) -> None:
+    """Show the facts about a run: state, times, target, machine, random seed. 'schedlab report' shows its figures."""
+    from schedlab.cli.console import make
+    from schedlab.cli.json_output import print_json
+    from schedlab.store.file import open_store
+    from schedlab.store.selection import one_run
+
+    chosen = one_run(open_store(store_path(store), create=False), run)
+    fields = _fields(chosen)
+    if form is OutputFormat.JSON:
+        print_json({**fields, "experiment_file": chosen.experiment_file, "fingerprint": chosen.fingerprint})
+        return
+    console = make()
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        text = "; ".join(value) if isinstance(value, list) else str(value)
+        if value not in (None, "", []):
+            console.say(f"{name.replace('_', ' '):<{width}}", text, "bold")
+
+
+def _fields(run: Run | DamagedRun) -> dict[str, Any]:
+    """Return the keys of a run; a damaged run has only some."""
+    from schedlab.store.reader import DamagedRun
+
+    if isinstance(run, DamagedRun):
+        return {"run": run.id, "state": "damaged", "reason": run.reason.what}
+    return {
+        "run": run.id,
+        "name": run.name,
+        "state": run.state,
+        "target": run.target,
+        "kind": run.kind,
+        "trials": run.recorded,
+        "planned": run.planned,
+        "seed": run.seed,
+        "quick": run.quick,
+        "path": run.experiment_path,
+        "machine": run.fingerprint_hash,
+        "started": _time(run.started),
+        "finished": None if run.finished is None else _time(run.finished),
+        "version": run.version,
+        "notes": list(run.notes),
+        "changed": list(run.changed),
+    }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _experiment_file(run: Run) -> str:

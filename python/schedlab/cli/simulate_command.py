@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.options import GivenFormat, OutputFormat
+
 
 class Policy(StrEnum):
     """Scheduling policies."""
@@ -17,13 +19,6 @@ class Policy(StrEnum):
     IDLE = "idle"
     FIFO = "fifo"
     RR = "rr"
-
-
-class SimulateFormat(StrEnum):
-    """How to show the outcome."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def simulate(
@@ -87,9 +82,7 @@ def simulate(
             "program's tasks from 1; may be repeated.",
         ),
     ] = None,
-    form: Annotated[
-        SimulateFormat, typer.Option("--format", help="text for people, json for scripts.")
-    ] = SimulateFormat.TEXT,
+    form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """Run a program on a simulated machine: its metrics, counters, where all CPUs' time went, wake-up latencies.
 
@@ -117,7 +110,7 @@ def simulate(
         proc=proc or [],
     )
     result = simulation_run.simulate(request)
-    if form is SimulateFormat.JSON:
+    if form is OutputFormat.JSON:
         typer.echo(simulation_run.as_json(result))
     elif proc:
         simulation_run.show_files(result)

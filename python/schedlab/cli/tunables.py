@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from schedlab.cli.commands import Commands
-from schedlab.cli.options import Sysroot
+from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
+
+if TYPE_CHECKING:
+    from schedlab.tunables.availability import Resolution
+    from schedlab.tunables.tunable import Tunable
 
 app = Commands(help="The tunables of this kernel and of others; undoing the changes of a killed run.")
 
@@ -20,16 +24,24 @@ def list_(
     pattern: Annotated[str, typer.Argument(help="Only names that contain this text.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="Include tunables that this kernel does not have.")] = False,
     sysroot: Sysroot = None,
+    form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """List tunables with their value on this machine, or the reason why a value is missing."""
     from schedlab.cli.console import make, table
+    from schedlab.cli.json_output import print_json
     from schedlab.tunables import State, System, lookup
 
+    resolved = {
+        name: here
+        for name, here in System(sysroot or Path("/")).resolve_all().items()
+        if pattern in name and (everything or here.state is not State.ABSENT)
+    }
+    if form is OutputFormat.JSON:
+        print_json({"tunables": [_here(lookup(name), here) for name, here in resolved.items()]})
+        return
     listed = table("tunable", "value", "here", no_wrap=("tunable",))
     reasons: dict[str, int] = {}
-    for name, here in System(sysroot or Path("/")).resolve_all().items():
-        if pattern not in name or (here.state is State.ABSENT and not everything):
-            continue
+    for name, here in resolved.items():
         if here.state in (State.REFUSED, State.UNMOUNTED):
             reason = here.why.partition(": ")[2]
             reasons[reason] = reasons.get(reason, 0) + 1
@@ -45,16 +57,24 @@ def list_(
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="Canonical name, an old name, or a path.")], sysroot: Sysroot = None
+    name: Annotated[str, typer.Argument(help="Canonical name, an old name, or a path.")],
+    sysroot: Sysroot = None,
+    form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """Show the catalogue's entry of a tunable, and its value on this machine."""
     from schedlab.cli.console import make
+    from schedlab.cli.json_output import print_json
     from schedlab.tunables import System, lookup, names_of
     from schedlab.tunables.setting import allowed
 
     console = make()
     entry = lookup(name)
     here = System(sysroot or Path("/")).resolve_all([name])[entry.name]
+    if form is OutputFormat.JSON:
+        defaults = [{"value": each.value, "kernels": str(entry.kernels_of(each))} for each in entry.defaults]
+        facts = {"allowed": allowed(entry), "defaults": defaults, "also_called": names_of(entry)}
+        print_json({**_here(entry, here), **facts, "cost": entry.cost.value, "source": entry.source})
+        return
     facts = {
         "": entry.summary,
         "here": f"{here.current or '-'} ({here.state.value}): {here.why}",
@@ -79,6 +99,19 @@ def show(
         console.print(f"  special {value}: {meaning}", soft_wrap=True)
     for place in entry.places:
         console.print(f"  place: {place.text} ({place.range})", soft_wrap=True)
+
+
+def _here(entry: Tunable, here: Resolution) -> dict[str, Any]:
+    """Return the keys of a tunable in lists and pages."""
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "unit": entry.unit,
+        "value": here.current,
+        "state": here.state.value,
+        "why": here.why,
+        "kernels": str(entry.range),
+    }
 
 
 @app.command()

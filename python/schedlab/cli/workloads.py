@@ -2,45 +2,80 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from schedlab.cli.commands import Commands
+from schedlab.cli.options import GivenFormat, OutputFormat
+
 if TYPE_CHECKING:
-    from schedlab.cli.console import Console
+    from schedlab.workloads.base import AnyAdapter
+
+app = Commands(help="The workloads that an experiment can use.")
 
 
-def workloads(
-    name: Annotated[str | None, typer.Argument(help="Show one workload's parameters and metrics.")] = None,
-) -> None:
-    """List the workloads that an experiment can use."""
+@app.command("list")
+def list_(form: GivenFormat = OutputFormat.TEXT) -> None:
+    """List the workloads that an experiment can use, and the commands that install missing programs."""
     from schedlab.cli.console import make, table
-    from schedlab.errors import SchedlabError
+    from schedlab.cli.json_output import print_json
     from schedlab.workloads import registry
     from schedlab.workloads.tools import install_line, missing
 
-    console = make()
-    if name is not None:
-        try:
-            _show(console, name)
-        except registry.UnknownWorkload as error:
-            nearest = (
-                f"did you mean {error.nearest[0]!r}?" if error.nearest else "'schedlab workloads' lists the workloads"
-            )
-            raise SchedlabError(str(error), todo=nearest) from error
+    adapters = {name: registry.adapter(name) for name in registry.names()}
+    if form is OutputFormat.JSON:
+        print_json({"workloads": [_fields(name, adapter) for name, adapter in adapters.items()]})
         return
     listed = table("use", "description", "here")
-    for use in registry.names():
-        adapter = registry.adapter(use)
+    for name, adapter in adapters.items():
         tools = missing(adapter)
-        listed.add_row(use, adapter.summary, f"missing: {install_line(tools)}" if tools else "ready")
-    console.print(listed)
+        listed.add_row(name, adapter.summary, f"missing: {install_line(tools)}" if tools else "ready")
+    make().print(listed)
 
 
-def _show(console: Console, name: str) -> None:
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="A workload of 'schedlab workloads'.")],
+    form: GivenFormat = OutputFormat.TEXT,
+) -> None:
+    """Show a workload's parameters and metrics."""
+    from schedlab.cli.json_output import print_json
+    from schedlab.errors import SchedlabError
     from schedlab.workloads import registry
 
-    adapter = registry.adapter(name)
+    try:
+        adapter = registry.adapter(name)
+    except registry.UnknownWorkload as error:
+        nearest = f"did you mean {error.nearest[0]!r}?" if error.nearest else "'schedlab workloads' lists the workloads"
+        raise SchedlabError(str(error), todo=nearest) from error
+    if form is OutputFormat.JSON:
+        print_json({**_fields(name, adapter), "schema_of_parameters": adapter.parameters.model_json_schema()})
+    else:
+        _show(name, adapter)
+
+
+def _fields(name: str, adapter: AnyAdapter) -> dict[str, Any]:
+    """Return the keys of a workload in lists and pages."""
+    from schedlab.workloads.tools import missing
+
+    return {
+        "name": name,
+        "summary": adapter.summary,
+        "note": adapter.note,
+        "missing": [tool.program for tool in missing(adapter)],
+        "parameters": list(adapter.parameters.model_fields),
+        "metrics": [
+            {"name": spec.name, "unit": spec.unit, "better": spec.direction, "judged": spec.judged}
+            for spec in adapter.metrics
+        ],
+    }
+
+
+def _show(name: str, adapter: AnyAdapter) -> None:
+    from schedlab.cli.console import make
+
+    console = make()
     console.say(f"{name}:", adapter.summary, "bold")
     if adapter.note:
         console.print(f"note: {adapter.note}")

@@ -1,0 +1,19 @@
+"""JSON of the commands that list and show: one object with the version of its schema; ``docs/json.md`` has the keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+from schedlab.notation.controls import escaped
+
+SCHEMA = 1
+"""Version of the schema. It is raised when a key is removed or changes its meaning, not for a new key."""
+
+
+def print_json(fields: Mapping[str, Any]) -> None:
+    """Print an object with its ``schema``. Characters that control a terminal are written as JSON escapes."""
+    typer.echo(escaped(json.dumps({"schema": SCHEMA, **fields}, indent=2, ensure_ascii=False, allow_nan=False)))
