@@ -74,7 +74,7 @@ def attribute(
 
     Intervals are simultaneous over the steps of a row, p values are adjusted over the steps of all rows.
     """
-    blocks = Blocks(samples, recorded, taken.blocks if taken is not None and taken.taken else None)
+    blocks = Blocks(samples, recorded, taken)
     drafts = [_Draft(question, stack, blocks) for question in questions]
     judged = judge_effects(questions, [d.effects for d in drafts], options, [d.worst for d in drafts], taken)
     level = taken.interval_level(options.alpha) if taken is not None else options.alpha

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp, fsum, inf, log, nan, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 from schedlab.analysis.distributions import CellSamples
 from schedlab.results.metrics import Direction
+
+if TYPE_CHECKING:
+    from schedlab.analysis.sequential import Course
 
 Key = tuple[str, str, str, str]
 """Workload, parameters (canonical JSON), metric, variant."""
@@ -95,16 +99,19 @@ def table(cell: Mapping[int, list[float]], blocks: list[int]) -> NDArray[np.floa
 class Blocks:
     """The block means of a run, and its lost trials: those that failed or lack the metric of a row.
 
+    ``samples`` are those of the blocks that count.
+
     Args:
         samples: columns workload, parameters, metric, variant, block, value: single iterations, or the block means of
             :func:`average_blocks`. Values that are not finite count as lost.
         recorded: recorded trials; without them no trial counts as lost.
-        last: the last block that counts; None for all blocks.
+        taken: the interim analysis whose blocks count. Without any, and before the first one, all blocks count.
     """
 
-    def __init__(self, samples: pl.DataFrame, recorded: Recorded | None = None, last: int | None = None) -> None:
-        if last is not None:
-            samples = samples.filter(pl.col("block") <= last)
+    def __init__(self, samples: pl.DataFrame, recorded: Recorded | None = None, taken: Course | None = None) -> None:
+        last = taken.blocks if taken is not None and taken.taken else None
+        samples = samples if last is None else samples.filter(pl.col("block") <= last)
+        self.samples = samples
         if "iterations" not in samples.columns:
             value = pl.col("value")
             samples = samples.with_columns(value.alias("least"), value.alias("most"), pl.lit(1).alias("iterations"))

@@ -92,8 +92,7 @@ def effects(
     are plain differences of means in a full design. Intervals are simultaneous over the effects of a row, p values are
     adjusted over the effects of all rows.
     """
-    last = taken.blocks if taken is not None and taken.taken else None
-    blocks, terms = Blocks(samples, recorded, last), contrasts(layout)
+    blocks, terms = Blocks(samples, recorded, taken), contrasts(layout)
     rows = [MeasuredRow(question, list(layout.runs), blocks) for question in questions]
     measured, worst = zip(*(row.effects(_weights(layout, row.variants, terms)) for row in rows), strict=True)
     judged = judge_effects(questions, measured, options, worst, taken)

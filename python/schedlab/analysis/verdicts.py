@@ -252,10 +252,8 @@ class _Judging:
         tests: int,
         recorded: Recorded | None,
     ) -> None:
-        last = taken.blocks if taken is not None and taken.taken else None
-        self._blocks = Blocks(samples, recorded, last)
-        counted = samples if last is None else samples.filter(pl.col("block") <= last)
-        self._values = cells.block_values(counted) if options.interval == "bootstrap" else {}
+        self._blocks = Blocks(samples, recorded, taken)
+        self._values = cells.block_values(self._blocks.samples) if options.interval == "bootstrap" else {}
         self._baseline, self._control, self._options, self._tests = baseline, control, options, tests
         self._cuts: Sequence[int | None] = [None] if taken is None else options.looks[: taken.taken]
         """Last blocks of the analyses; None for all blocks, empty before the first interim analysis."""
