@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schedlab.analysis.judging import judge
 from schedlab.analysis.multiplicity import Correction, adjust
 from schedlab.analysis.simultaneous import step_down
-from schedlab.analysis.verdicts import Options, Question, Verdict, judge
+from schedlab.analysis.verdicts import Options, Question, Verdict
 
 Floats = NDArray[np.float64]
 Calls = NDArray[np.bool_]

@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from schedlab.analysis.bootstrap import bca
-from schedlab.analysis.verdicts import Options, Question, judge
+from schedlab.analysis.judging import judge
+from schedlab.analysis.verdicts import Options, Question
 
 
 def skewed(seed: int, blocks: int) -> tuple[np.ndarray, np.ndarray]:

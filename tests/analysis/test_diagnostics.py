@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 from schedlab.analysis.diagnostics import RunFacts, diagnose, differing_means
+from schedlab.analysis.judging import judge
 from schedlab.analysis.series import autocorrelation, fence, outlying, two_modes, warnings
-from schedlab.analysis.verdicts import Options, Question, Verdict, judge
+from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Kind
 
 TIME = Question("w", "{}", "time", "s", "lower")

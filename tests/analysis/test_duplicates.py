@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from schedlab.analysis.duplicates import remark
-from schedlab.analysis.verdicts import Options, Question, judge
+from schedlab.analysis.judging import judge
+from schedlab.analysis.verdicts import Options, Question
 
 ROWS = [Question("w", "{}", metric, "s", "lower") for metric in ("a", "b")]
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from schedlab.analysis.judging import judge
 from schedlab.analysis.sequential import boundaries, course, levels, nominal, overall
-from schedlab.analysis.verdicts import Options, Question, Verdict, judge
+from schedlab.analysis.verdicts import Options, Question, Verdict
 
 PUBLISHED = {
     2: (2.963, 1.969),

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
+from schedlab.analysis.judging import judge
 from schedlab.analysis.spread import p_equal_spread, warnings
-from schedlab.analysis.verdicts import Options, Question, judge
+from schedlab.analysis.verdicts import Options, Question
 
 TIME = Question("w", "{}", "time", "s", "lower")
 

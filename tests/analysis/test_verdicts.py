@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schedlab.analysis.verdicts import Options, Question, Verdict, judge
+from schedlab.analysis.judging import judge
+from schedlab.analysis.verdicts import Options, Question, Verdict
 
 TIME = Question("w", "{}", "time", "s", "lower")
 RATE = Question("w", "{}", "rate", "1/s", "higher")

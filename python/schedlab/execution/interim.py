@@ -8,8 +8,9 @@ import polars as pl
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import average_blocks
+from schedlab.analysis.judging import judge
 from schedlab.analysis.sequential import course
-from schedlab.analysis.verdicts import Word, judge
+from schedlab.analysis.verdicts import Word
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.store import reader
 from schedlab.store.columns import read_cells

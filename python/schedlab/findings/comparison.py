@@ -11,10 +11,11 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.cells import average_blocks, block_means
 from schedlab.analysis.diagnostics import differing_means
+from schedlab.analysis.judging import judge
 from schedlab.analysis.matching import Matched, match
 from schedlab.analysis.tables import check
 from schedlab.analysis.unpaired import Group, UnpairedRow, group, judge_unpaired, unpaired_warnings
-from schedlab.analysis.verdicts import Options, Verdict, judge
+from schedlab.analysis.verdicts import Options, Verdict
 from schedlab.analysis.warnings import Warning
 from schedlab.findings import printed, warnings
 from schedlab.findings.columns import RunKey, first_columns, refuse, run_key, sampled

@@ -15,10 +15,11 @@ from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.duplicates import remark as remark_on_duplicates
 from schedlab.analysis.factorial import SwitchEffect, effects
+from schedlab.analysis.judging import judge
 from schedlab.analysis.matching import Unmatched
 from schedlab.analysis.sequential import Course, course
 from schedlab.analysis.tables import Checked, check
-from schedlab.analysis.verdicts import Options, Verdict, Word, judge
+from schedlab.analysis.verdicts import Options, Verdict, Word
 from schedlab.analysis.warnings import Warning
 from schedlab.results.imported import Table
 from schedlab.store import reader

@@ -8,7 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from schedlab.analysis.diagnostics import RunFacts, diagnose
-from schedlab.analysis.verdicts import Options, Question, judge
+from schedlab.analysis.judging import judge
+from schedlab.analysis.verdicts import Options, Question
 from schedlab.analysis.warnings import Kind, Warning
 from schedlab.findings.columns import RunKey, first_columns, run_key
 from schedlab.store import reader

@@ -1,0 +1,306 @@
+"""Verdicts of a run: per row, each variant against the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, nan
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from schedlab.analysis import cells
+from schedlab.analysis.bootstrap import bca
+from schedlab.analysis.cells import Blocks, Recorded
+from schedlab.analysis.multiplicity import adjust
+from schedlab.analysis.paired import EQUIVALENT_FROM, estimate, log_ratios, p_equivalent, steps_unknown
+from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable
+from schedlab.analysis.sequential import Course, course, nominal, overall
+from schedlab.analysis.signflip import p_value
+from schedlab.analysis.simultaneous import by_block, step_down
+from schedlab.analysis.verdicts import Options, Question, Verdict, Word, families, tests_of, word
+from schedlab.notation.units import counted
+
+
+def judge(
+    samples: pl.DataFrame,
+    questions: Sequence[Question],
+    variants: Sequence[str],
+    control: str | None,
+    options: Options,
+    recorded: Recorded | None = None,
+    done: int | None = None,
+) -> list[Verdict]:
+    """Return a verdict for each question and each variant but the first, the baseline, in that order.
+
+    Args:
+        samples: columns workload, parameters, metric, variant, block, value: single iterations or their means.
+        questions: the rows.
+        variants: names of the variants, the baseline first.
+        control: name of the A/A control among them, if any. It is a family of its own and affects no other verdict.
+        options: options of the analysis.
+        recorded: recorded trials. A trial without a value is lost: it failed, or it lacks the metric. Lost trials are
+            seldom average ones, so that a cell that lost more than 5 % is not judged. With fewer, a verdict stands only
+            if it remains the same with every lost trial as the worst value of the row.
+        done: number of complete blocks, for a sequential design. Only blocks up to its last interim analysis count.
+    """
+    taken = None
+    if options.looks:
+        complete = samples["block"].max() if done is None else done
+        taken = course(options.looks, options.alpha, complete if isinstance(complete, int) else 0)
+    comparing = [name for name in variants[1:] if name != control]
+    tests = tests_of(len(questions), len(comparing), options)
+    judging = _Judging(samples, variants[0], control, options, taken, tests, recorded)
+    pairs = {(i, name): judging.pair(row, name) for i, row in enumerate(questions) for name in variants[1:]}
+    verdicts: dict[tuple[int, str], Verdict] = {}
+    for family in families(comparing, control, options):
+        keys = [key for key in pairs if key[1] in family]
+        verdicts |= zip(keys, judging.family([pairs[key] for key in keys]), strict=True)
+    bands = {i: verdict for (i, name), verdict in verdicts.items() if name == control}
+    return [_compared_with_control(verdicts[key], bands.get(key[0])) for key in pairs]
+
+
+def _compared_with_control(verdict: Verdict, control: Verdict | None) -> Verdict:
+    """Mark a verdict whose ratio lies inside the control's interval; nan lies inside no interval."""
+    if control is None or verdict.control:
+        return verdict
+    return replace(verdict, within_control=control.low <= verdict.ratio <= control.high)
+
+
+Floats = NDArray[np.float64]
+Logs = Mapping[int, float]
+"""Log-ratios variant / baseline by block."""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """One variant in one row before the tests.
+
+    ``draft`` has what no test changes; its ``reason`` says why there is no test. ``worst`` are the log-ratios with the
+    lost trials as the worst values; None if no trial was lost. ``resolution`` is a step of the metric,
+    relative to its values.
+    """
+
+    draft: Verdict
+    logs: Logs
+    worst: Logs | None = None
+    resolution: float = 0.0
+
+    def upto(self, last: int | None, *, worst: bool = False) -> dict[int, float]:
+        """Return the log-ratios of the blocks up to this one, or of all blocks."""
+        logs = self.worst if worst and self.worst is not None else self.logs
+        return {block: value for block, value in logs.items() if last is None or block <= last}
+
+    def ratios(self, last: int | None, *, worst: bool = False) -> Floats:
+        """Return the values of :meth:`upto`."""
+        return np.array(list(self.upto(last, worst=worst).values()), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """The word of a row at an interim analysis, its corrected p values, and the analysis that they come from."""
+
+    word: Word
+    different: float
+    same: float
+    analysis: int
+
+
+class _Judging:
+    """The block means of a run, and the comparison of each variant with the baseline."""
+
+    def __init__(
+        self,
+        samples: pl.DataFrame,
+        baseline: str,
+        control: str | None,
+        options: Options,
+        taken: Course | None,
+        tests: int,
+        recorded: Recorded | None,
+    ) -> None:
+        self._blocks = Blocks(samples, recorded, taken)
+        self._values = cells.block_values(self._blocks.samples) if options.interval == "bootstrap" else {}
+        self._baseline, self._control, self._options, self._tests = baseline, control, options, tests
+        self._cuts: Sequence[int | None] = [None] if taken is None else options.looks[: taken.taken]
+        """Last blocks of the analyses; None for all blocks, empty before the first interim analysis."""
+
+    def pair(self, question: Question, variant: str) -> _Pair:
+        """Return the log-ratios of one variant in one row."""
+        blocks, row, names = self._blocks, _row(question), (self._baseline, variant)
+        below, above = (blocks.means(row, name) for name in names)
+        draft = Verdict(
+            question, variant, variant == self._control, 0, nan, nan, nan, nan, nan, nan, nan, nan, nan,
+            Word.INCONCLUSIVE, nan, None, failed=sum(blocks.count_lost(row, name)[0] for name in names),
+        )  # fmt: skip
+        if not below or not above:
+            missing = [name for name, cell in zip(names, (below, above), strict=True) if not cell]
+            return _Pair(replace(draft, reason=f"no measurement of {' and '.join(missing)}"), {})
+        try:
+            logs = _logs(below, above)
+            lost = draft.failed > 0
+            filled = blocks.with_lost_as_worst(row, names, question.direction) if lost else {}
+            worst = _logs(*(filled[name] for name in names)) if lost else None
+        except ValueError as error:
+            return _Pair(replace(draft, reason=str(error)), {})
+        reasons = [reason for name in names if (reason := blocks.not_fair(row, name))]
+        return _Pair(replace(draft, reason=reasons[0] if reasons else ""), logs, worst, blocks.resolution(row, names))
+
+    def family(self, pairs: Sequence[_Pair]) -> list[Verdict]:
+        """Return the verdicts on pairs that are corrected together."""
+        if not self._cuts:
+            return [self._early(pair) for pair in pairs]
+        measured = self._findings(pairs, worst=False)
+        lost = any(pair.worst is not None for pair in pairs)
+        worst = self._findings(pairs, worst=True) if lost else measured
+        verdicts = [self._verdict(*of_pair) for of_pair in zip(pairs, measured, worst, strict=True)]
+        return [self._explained(verdict, verdicts) for verdict in verdicts]
+
+    def _findings(self, pairs: Sequence[_Pair], *, worst: bool) -> list[list[_Finding]]:
+        """Return the findings on each pair at each analysis, with lost trials left out or as the worst values."""
+        options, looks = self._options, self._options.looks
+        ratios = [[pair.ratios(cut, worst=worst) for cut in self._cuts] for pair in pairs]
+        same = [
+            [p_equivalent(at, options.delta, pair.resolution) if not pair.draft.reason else 1.0 for at in of_pair]
+            for pair, of_pair in zip(pairs, ratios, strict=True)
+        ]
+        if options.correction == "max-t":
+            # Pairs that are not judged take part: which rows are judged may depend on their figures.
+            joint = [
+                step_down(by_block([pair.upto(cut, worst=worst) for pair in pairs]), options.seed) for cut in self._cuts
+            ]
+            different = [[float(p[i]) if not pair.draft.reason else 1.0 for p in joint] for i, pair in enumerate(pairs)]
+        else:
+            different = [
+                [p_value(at, options.seed) if not pair.draft.reason else 1.0 for at in of_pair]
+                for pair, of_pair in zip(pairs, ratios, strict=True)
+            ]
+        rows = self._tests if options.correction == "max-t" else 1
+        if looks:
+            different = [list(overall(p, looks, 2, rows)) for p in different]
+            same = [list(overall(p, looks, 1)) for p in same]
+        findings: list[list[_Finding]] = [[] for _ in pairs]
+        for analysis in range(len(self._cuts)):
+            p_different = [p[analysis] for p in different]
+            if options.correction != "max-t":
+                p_different = adjust(p_different, options.correction)
+            p_same = adjust([p[analysis] for p in same], options.correction)
+            for i, pair in enumerate(pairs):
+                # A correction may reject at a later analysis what an earlier one has shown.
+                source = different if p_same[i] > options.alpha else same
+                since = int(np.argmin(source[i][: analysis + 1])) if looks else analysis
+                at = ratios[i][since]
+                ratio = float(at.mean()) if len(at) else nan
+                result = word(pair.draft.question, 1 + ratio, p_different[i], p_same[i], options.alpha)
+                findings[i].append(_Finding(result, p_different[i], p_same[i], since))
+        return findings
+
+    def _verdict(self, pair: _Pair, measured: Sequence[_Finding], worst: Sequence[_Finding]) -> Verdict:
+        """Return the verdict at the first analysis that decides the row, or at the last one."""
+        last, reason = len(self._cuts) - 1, ""
+        decided = next((i for i in range(last + 1) if measured[i].word is worst[i].word is not Word.INCONCLUSIVE), None)
+        finding = measured[last if decided is None else decided]
+        analysis = last if decided is None else finding.analysis
+        verdict = self._estimated(pair, self._cuts[analysis], self._level(analysis))
+        if verdict.reason:
+            return verdict
+        if pair.resolution == inf and verdict.n >= EQUIVALENT_FROM:
+            reason = steps_unknown(verdict.question.metric)
+        if finding.word is not worst[last if decided is None else decided].word:
+            reason = (
+                f"{self._failures(pair)}; with these as the worst values the row would be "
+                f"{worst[last].word}, without them {finding.word}"
+            )
+        return replace(
+            verdict,
+            p=p_value(pair.ratios(self._cuts[analysis]), self._options.seed),
+            p_adjusted=finding.different,
+            p_equivalent=finding.same,
+            word=Word.INCONCLUSIVE if decided is None else finding.word,
+            reason=reason,
+            decided=None if decided is None else self._cuts[decided],
+        )
+
+    def _early(self, pair: _Pair) -> Verdict:
+        """Return the verdict before the first interim analysis."""
+        verdict = self._estimated(pair, None, self._options.alpha)
+        reason = f"no interim analysis before block {self._options.looks[0]}"
+        return replace(verdict, level=nan, reason=verdict.reason or reason)
+
+    def _estimated(self, pair: _Pair, upto: int | None, level: float) -> Verdict:
+        """Return the draft with the estimates from the blocks up to this one."""
+        options, verdict, ratios = self._options, pair.draft, pair.ratios(upto)
+        row, names = _row(verdict.question), (self._baseline, verdict.variant)
+        below, above = (
+            {block: value for block, value in self._blocks.means(row, name).items() if upto is None or block <= upto}
+            for name in names
+        )
+        mean = cells.geometric_mean if len(ratios) else cells.mean
+        effect = estimate(ratios, 1 - level, options.seed)
+        low, high = effect.low, effect.high
+        blocks = list(pair.upto(upto))
+        if blocks:
+            below, above = ({block: cell[block] for block in blocks} for cell in (below, above))
+        if options.interval == "bootstrap" and effect.blocks > 1:
+            baseline, variant = (cells.table(self._values[*row, name], blocks) for name in names)
+            low, high = bca(baseline, variant, 1 - level, options.seed)
+        analysis = -1 if upto is None else options.looks.index(upto)
+        rule = options.rule(self._tests, analysis)
+        reason = verdict.reason
+        if not reason and effect.blocks < 2:
+            reason = "fewer than two blocks pair up"
+        return replace(
+            verdict,
+            n=effect.blocks,
+            baseline_mean=mean(below),
+            baseline_spread=cells.spread(below),
+            mean=mean(above),
+            ratio=effect.ratio,
+            arithmetic_ratio=cells.mean(above) / cells.mean(below) if blocks else nan,
+            low=low,
+            high=high,
+            detectable=detectable(effect.spread, effect.blocks, rule) if effect.blocks > 1 else nan,
+            blocks_needed=blocks_needed(effect.spread, options.delta, options.rule(self._tests)),
+            level=level,
+            reason=reason,
+        )
+
+    def _level(self, analysis: int) -> float:
+        """Return the level of the intervals at an analysis."""
+        options = self._options
+        return nominal(options.looks, options.alpha)[analysis] if options.looks else options.alpha
+
+    def _explained(self, verdict: Verdict, family: Sequence[Verdict]) -> Verdict:
+        """Give the reason of an inconclusive verdict with too few blocks for any other."""
+        options, analysis = self._options, len(self._cuts) - 1
+        # Under Benjamini-Hochberg many rows with the smallest p support each other, so that fewer blocks suffice.
+        if verdict.reason or verdict.word is not Word.INCONCLUSIVE or options.correction == "benjamini-hochberg":
+            return verdict
+        rule = options.rule(self._tests, analysis)
+        if any(rule.can_reject(other.n) for other in family):
+            # After the first step of Holm's correction the next ones are less strict, up to that of a single row.
+            rule = options.rule(self._tests if options.correction == "max-t" else 1, analysis)
+        if rule.can_reject(verdict.n):
+            return verdict
+        if analysis < len(options.looks) - 1:
+            reason = f"no difference can be significant at the interim analysis after block {self._cuts[analysis]}"
+        else:
+            needed = blocks_for_a_verdict(rule)
+            reason = f"{counted(verdict.n, 'block')} cannot show any difference here; {needed} can"
+        return replace(verdict, reason=reason)
+
+    def _failures(self, pair: _Pair) -> str:
+        """Compare the lost trials of the two variants: ``3 of 60 trials of new and 0 of 60 of base have no value``."""
+        row = _row(pair.draft.question)
+        (a, of_a), (b, of_b) = (self._blocks.count_lost(row, name) for name in (pair.draft.variant, self._baseline))
+        return f"{a} of {of_a} trials of {pair.draft.variant} and {b} of {of_b} of {self._baseline} have no value"
+
+
+def _row(question: Question) -> cells.Row:
+    return question.workload, question.parameters, question.metric
+
+
+def _logs(below: dict[int, float], above: dict[int, float]) -> Logs:
+    blocks = sorted(below.keys() & above.keys())
+    return dict(zip(blocks, log_ratios(below, above).tolist(), strict=True))
