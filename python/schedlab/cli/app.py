@@ -27,6 +27,7 @@ from schedlab.cli import (
 from schedlab.cli.appearance import appearance
 from schedlab.cli.commands import Commands, usage_error
 from schedlab.cli.console import make, make_streams_safe
+from schedlab.cli.gate import bisect_code, is_bisect
 from schedlab.cli.recovery import recover_at_start
 from schedlab.errors import Exit, SchedlabError
 
@@ -69,6 +70,15 @@ def _options(version: Annotated[bool, _VERSION] = False) -> None:
 
 def run() -> None:
     """Run the command line. Every error ends in a message and a documented exit code."""
+    try:
+        _run()
+    except SystemExit as end:
+        if is_bisect(sys.argv[1:]) and isinstance(end.code, int):
+            end.code = bisect_code(end.code)
+        raise
+
+
+def _run() -> None:
     make_streams_safe()
     appearance.reset()
     try:

@@ -18,9 +18,8 @@ from schedlab.cli.formats import (
     Wanted,
     Width,
 )
+from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn, verdict_code
 from schedlab.cli.options import Store, Tables, store_path
-from schedlab.cli.run_command import FailOn
-from schedlab.errors import Exit
 
 
 def compare(
@@ -41,7 +40,8 @@ def compare(
     width: Width = None,
     samples: Samples = False,
     table: Tables = None,
-    fail_on: Annotated[FailOn | None, typer.Option(help="Exit with status 1 if a verdict is this word.")] = None,
+    fail_on: GivenFailOn = None,
+    exit_as: GivenExit = ExitAs.CODES,
 ) -> None:
     """Compare measured or imported runs in their common rows.
 
@@ -69,5 +69,5 @@ def compare(
     engine = opened() if engine is None or any(column.store is None for column in chosen) else engine
     scope = Scope(engine, chosen, store, ranks=form is not Format.MMTESTS)
     present(scope, Wanted(form, output, stars, layout, width, samples))
-    if fail_on is FailOn.WORSE and scope.findings.has_regression:
-        raise typer.Exit(Exit.REGRESSION)
+    if fail_on or exit_as is ExitAs.BISECT:
+        raise typer.Exit(verdict_code(scope.findings, fail_on, exit_as))

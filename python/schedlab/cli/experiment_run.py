@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from schedlab.cli import console as consoles
 from schedlab.cli import plan_json, plan_text, progress
+from schedlab.cli.gate import ExitAs, FailOn, verdict_code
 from schedlab.errors import Exit, StoreError
 from schedlab.execution.design_size import quick
 from schedlab.execution.estimate import Estimate, estimate
@@ -106,7 +107,7 @@ def _show_download(what: str) -> None:
     console.print(f"downloading {what}", style="dim")
 
 
-def run_and_report(request: Request, *, fail_on_worse: bool, as_json: bool = False) -> int:
+def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *, as_json: bool = False) -> int:
     """Run the experiment, store its trials and print the report; return the exit code.
 
     As JSON, the report is all of standard output; progress and hints go to standard error.
@@ -136,7 +137,7 @@ def run_and_report(request: Request, *, fail_on_worse: bool, as_json: bool = Fal
         _print(results)
         console.hint("\nstore:", str(request.store))
     aside.hint("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]))
-    return exit_code(results, fail_on_worse=fail_on_worse)
+    return verdict_code(results, fail_on, exit_as)
 
 
 def _estimate(request: Request, trial_plan: Plan, engine: Engine | None, target: Target) -> Estimate:
@@ -157,13 +158,6 @@ def _same(request: Request) -> list[str]:
     sysroot = ["--sysroot", str(request.sysroot)] if request.sysroot else []
     target = ["--target", request.target] if request.target else []
     return ["--store", str(request.store), *sysroot, *target]
-
-
-def exit_code(results: Findings, *, fail_on_worse: bool) -> Exit:
-    """The exit code. Failed trials take precedence, because the verdicts then lack data."""
-    if len(results.failures):
-        return Exit.TRIALS_FAILED
-    return Exit.REGRESSION if results.has_regression and fail_on_worse else Exit.FINE
 
 
 def _target(request: Request, experiment: Experiment) -> Target:

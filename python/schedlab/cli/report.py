@@ -17,6 +17,7 @@ from schedlab.cli.formats import (
     Wanted,
     Width,
 )
+from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn, verdict_code
 from schedlab.cli.options import Store, store_path
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def report(
     failures: Annotated[
         bool, typer.Option("--failures", help="Print each failed trial with its output instead.")
     ] = False,
+    fail_on: GivenFailOn = None,
+    exit_as: GivenExit = ExitAs.CODES,
 ) -> None:
     """Print the report of a run, or of several runs side by side."""
     import gc
@@ -71,6 +74,8 @@ def report(
         _print_failures(engine, scope)
         return
     present(scope, Wanted(form, output, stars, layout, width, samples, counters, tuple(counter or ())))
+    if fail_on or exit_as is ExitAs.BISECT:
+        raise typer.Exit(verdict_code(scope.findings, fail_on, exit_as))
 
 
 def _print_failures(engine: Engine, scope: Scope) -> None:

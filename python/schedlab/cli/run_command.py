@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from schedlab.cli.appearance import appearance
+from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
 from schedlab.cli.options import OutputFormat, Store, Sysroot, store_path
-
-
-class FailOn(StrEnum):
-    """Verdicts that make the exit code 1."""
-
-    WORSE = "worse"
 
 
 def run(
@@ -53,7 +47,8 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME", help="Run this variant and the baseline, without the others; may be repeated."),
     ] = None,
-    fail_on: Annotated[FailOn | None, typer.Option(help="Exit with status 1 if a verdict is this word.")] = None,
+    fail_on: GivenFailOn = None,
+    exit_as: GivenExit = ExitAs.CODES,
     sysroot: Sysroot = None,
     target: Annotated[
         str | None,
@@ -76,4 +71,4 @@ def run(
     as_json = form is OutputFormat.JSON
     if dry_run:
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
-    raise typer.Exit(experiment_run.run_and_report(request, fail_on_worse=fail_on is FailOn.WORSE, as_json=as_json))
+    raise typer.Exit(experiment_run.run_and_report(request, fail_on, exit_as, as_json=as_json))

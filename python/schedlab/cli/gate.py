@@ -1,0 +1,72 @@
+"""Exit codes of verdicts: ``--fail-on worse`` for regression gates, and ``--exit bisect`` for ``git bisect run``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from schedlab.errors import Exit
+
+if TYPE_CHECKING:
+    from schedlab.findings.run import Findings
+
+SKIP = 125
+"""Exit code with which ``git bisect run`` skips a commit."""
+
+ABORT = 255
+"""Exit code with which ``git bisect run`` stops. It takes 1 to 124, 126 and 127 for "bad"."""
+
+
+class FailOn(StrEnum):
+    """Verdicts that make the exit code 1."""
+
+    WORSE = "worse"
+
+
+class ExitAs(StrEnum):
+    """Meanings of the exit code."""
+
+    CODES = "codes"
+    BISECT = "bisect"
+
+
+GivenFailOn = Annotated[FailOn | None, typer.Option("--fail-on", help="Exit with status 1 if a verdict is this word.")]
+GivenExit = Annotated[
+    ExitAs,
+    typer.Option(
+        "--exit",
+        help="codes of docs/exit-codes.md; bisect, for git bisect run: 0 good, 1 a verdict is worse, 125 "
+        "inconclusive, failed or cannot run, 255 a mistake in the command or the file.",
+    ),
+]
+
+
+def verdict_code(findings: Findings, fail_on: FailOn | None, exit_as: ExitAs) -> int:
+    """Return the exit code. Failed trials take precedence, because the verdicts then lack data."""
+    from schedlab.analysis.verdicts import Word
+
+    if len(findings.failures):
+        return Exit.TRIALS_FAILED
+    if findings.has_regression and (fail_on is FailOn.WORSE or exit_as is ExitAs.BISECT):
+        return Exit.REGRESSION
+    judged = [verdict for verdict in findings.verdicts if not verdict.control]
+    is_open = not judged or any(verdict.word is Word.INCONCLUSIVE for verdict in judged)
+    return SKIP if exit_as is ExitAs.BISECT and is_open else Exit.FINE
+
+
+def is_bisect(arguments: Sequence[str]) -> bool:
+    """Whether the command line asks for the exit codes of ``git bisect run``, also if it has mistakes elsewhere."""
+    return f"--exit={ExitAs.BISECT}" in arguments or ("--exit", ExitAs.BISECT) in pairwise(arguments)
+
+
+def bisect_code(code: int) -> int:
+    """Return the code for ``git bisect run``. What says nothing about the commit must not count as bad."""
+    if code in (Exit.FINE, Exit.REGRESSION, SKIP):
+        return code
+    if code in (Exit.CANNOT_RUN, Exit.TRIALS_FAILED):
+        return SKIP
+    return code if code > 128 else ABORT

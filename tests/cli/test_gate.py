@@ -1,0 +1,154 @@
+"""Exit codes for regression gates and for ``git bisect run``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedlab.cli.gate import bisect_code
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import Trial, plan
+from schedlab.results.measurement import Measurement
+from schedlab.store.file import open_store
+from schedlab.targets.scripted import Script, Scripted
+from tests.cli.in_process import Schedlab, runner
+from tests.conftest import TWO_VARIANTS, begin
+from tests.tunables.fake_tree import build_fake_tree
+
+EXAMPLE = Path(__file__).parents[2] / "examples/migration-cost.toml"
+
+
+@pytest.fixture
+def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
+    return runner(monkeypatch, capsys)
+
+
+def store_of(folder: Path, script: Script) -> Path:
+    """Record a scripted run whose margin of equivalence is 5 %."""
+    path = folder / "s.sqlite"
+    engine = open_store(path, create=True)
+    text = TWO_VARIANTS + '\n[analysis]\ndelta = "5%"\n'
+    run_plan = plan(parse(text, "test.toml"), 1)
+    execute(run_plan, Scripted(script), engine, begin(engine, run_plan, text), lambda *_: None)
+    engine.dispose()
+    return path
+
+
+def wave(trial: Trial) -> float:
+    return 1 + 0.001 * (trial.index % 5)
+
+
+def changed(factor: float) -> Callable[[Trial], float]:
+    return lambda trial: wave(trial) * (factor if trial.variant.name == "changed" else 1)
+
+
+def noisy(trial: Trial) -> float:
+    return 1.0 + (trial.index * 7 % 11) / 5
+
+
+def failing(trial: Trial) -> float | Measurement:
+    return Measurement("failed", 0.0, 1.0, reason="no figure") if trial.block == 3 else wave(trial)
+
+
+@pytest.mark.parametrize(
+    ("script", "codes", "gate", "bisect"),
+    [
+        (changed(1.5), 0, 1, 1),
+        (changed(0.5), 0, 0, 0),
+        (changed(1.0), 0, 0, 0),
+        (noisy, 0, 0, 125),
+        (failing, 0, 4, 125),
+    ],
+    ids=["worse", "better", "equivalent", "inconclusive", "failed"],
+)
+def test_each_verdict_has_its_exit_codes(
+    schedlab: Schedlab, tmp_path: Path, script: Script, codes: int, gate: int, bisect: int
+) -> None:
+    store = ["--store", store_of(tmp_path, script)]
+    for command in (["report", "1"], ["compare", "1:base", "1:changed"]):
+        assert schedlab(*command, *store).code == codes
+        assert schedlab(*command, *store, "--fail-on", "worse").code == gate
+        assert schedlab(*command, *store, "--exit", "bisect").code == bisect
+        assert schedlab(*command, *store, "--exit=bisect").code == bisect
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "nosuch.toml"], ["run"], ["run", "--nosuch"], ["report", "7", "--store", "nosuch.sqlite"], ["nosuch"]],
+)
+def test_a_mistake_stops_git_bisect_instead_of_counting_as_bad(schedlab: Schedlab, words: list[str]) -> None:
+    assert schedlab(*words).code == 2
+    assert schedlab(*words, "--exit", "bisect").code == 255
+
+
+def test_an_experiment_that_cannot_run_here_skips_the_commit(schedlab: Schedlab, tmp_path: Path) -> None:
+    build_fake_tree(tmp_path / "tree", kernel="6.18.0", missing=["sched.migration_cost_ns"])
+    arguments = ["run", EXAMPLE, "--store", tmp_path / "s.sqlite", "--sysroot", tmp_path / "tree"]
+    assert schedlab(*arguments).code == 3
+    assert schedlab(*arguments, "--exit", "bisect").code == 125
+
+
+def test_signals_and_faults_stop_git_bisect() -> None:
+    assert [bisect_code(code) for code in (129, 130, 143)] == [129, 130, 143]
+    assert bisect_code(70) == 255
+
+
+EXPERIMENT = """
+[experiment]
+name = "candidate"
+[design]
+blocks = 6
+warmup = 0
+[analysis]
+delta = "30%"
+[[variant]]
+name = "reference"
+[[variant]]
+name = "candidate"
+{change}
+[[workload]]
+use = "hackbench"
+groups = 1
+fds = 4
+loops = 50
+"""
+FIRST_BAD = 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_bisect_finds_the_commit_that_made_a_simulated_program_slower(tmp_path: Path) -> None:
+    """Eight commits: the fifth pins the candidate's tasks to one of four CPUs; earlier commits change nothing."""
+    environment = os.environ | {
+        "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b", "LC_ALL": "C",
+    }  # fmt: skip
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    git("init", "--quiet", "--initial-branch=main")
+    commits = []
+    for number in range(1, 9):
+        change = 'cpus = "0"' if number >= FIRST_BAD else 'cpus = "0-3"'
+        (tmp_path / "e.toml").write_text(f"# change {number}\n" + EXPERIMENT.format(change=change))
+        git("add", "e.toml")
+        git("commit", "--quiet", "--message", f"change {number}")
+        commits.append(git("rev-parse", "HEAD").strip())
+    git("bisect", "start", commits[-1], commits[0])
+    command = (
+        f"{sys.executable} -m schedlab run e.toml --target sim:rpi4b --store ../s.sqlite --seed 1 -q --exit bisect"
+    )
+    printed = git("bisect", "run", "sh", "-c", command)
+    assert f"{commits[FIRST_BAD - 1]} is the first bad commit" in printed
