@@ -21,6 +21,7 @@ from schedlab.cli import (
     run_command,
     runs,
     simulate_command,
+    try_command,
     tunables,
     workloads,
 )
@@ -38,6 +39,7 @@ app = Commands(
     "70 a bug in schedlab, 129, 130 or 143 ended by a signal.",
 )
 app.command("run")(run_command.run)
+app.command("try")(try_command.try_)
 app.command("plan")(plan_command.plan)
 app.command("report")(report.report)
 app.command("compare")(compare_command.compare)

@@ -28,6 +28,17 @@ def write_whole(path: Path, data: str | bytes) -> None:
             os.fsync(stream.fileno())
 
 
+def write_new(path: Path, text: str, option: str, *, replace: bool = False) -> None:
+    """Write a file that does not exist yet, or with ``replace`` any file; OutputError when it exists.
+
+    ``option`` names the file in messages.
+    """
+    if not replace and os.path.lexists(path):
+        raise OutputError("exists already", where=str(path), todo=f"name a new file with {option}, or remove this one")
+    with output(path, option) as file:
+        file.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def output(path: Path, option: str) -> Iterator[Path]:
     """Like :func:`.replacing`; OutputError names the option when the file cannot be written."""

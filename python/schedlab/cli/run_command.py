@@ -11,6 +11,13 @@ from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
 from schedlab.cli.options import OutputFormat, Store, Sysroot, store_path
 
+Target = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TARGET", help="host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL; default the file's."
+    ),
+]
+
 
 def run(
     file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
@@ -50,12 +57,7 @@ def run(
     fail_on: GivenFailOn = None,
     exit_as: GivenExit = ExitAs.CODES,
     sysroot: Sysroot = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TARGET", help="host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL; default the file's."
-        ),
-    ] = None,
+    target: Target = None,
 ) -> None:
     """Run an experiment on this machine, in virtual machines or on a simulated one, and print its verdicts.
 
