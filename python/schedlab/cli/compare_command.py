@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.formats import (
     Baseline,
     Form,
@@ -27,6 +28,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="A B...",
+            autocompletion=complete.runs,
             help="Run numbers or names, RUN:VARIANT, or paths of results (a path with several runs brings all of "
             "them). The first is the baseline.",
         ),

@@ -7,15 +7,22 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.commands import Commands
 from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
 
 machines = Commands(help="The machines that can be simulated, and machine files of this one.")
 kernels = Commands(help="Kernel models that a simulated machine runs; kernels that a virtual machine boots.")
 
-MachineName = Annotated[str, typer.Argument(help="A shipped machine, or the path of a TOML file.")]
+MachineName = Annotated[
+    str, typer.Argument(autocompletion=complete.machines, help="A shipped machine, or the path of a TOML file.")
+]
 KernelName = Annotated[
-    str, typer.Argument(help="A shipped kernel model, the path of a TOML file, or a built kernel: built:NAME+01.")
+    str,
+    typer.Argument(
+        autocompletion=complete.shown_kernels,
+        help="A shipped kernel model, the path of a TOML file, or a built kernel: built:NAME+01.",
+    ),
 ]
 
 

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.complete import targets
+from schedlab.files.folders import default_store
+
 
 class OutputFormat(StrEnum):
     """Formats of a command whose output is no report."""
@@ -34,6 +37,15 @@ Sysroot = Annotated[
         "demonstrations; the run has a label that says so.",
     ),
 ]
+GivenTarget = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="TARGET",
+        autocompletion=targets,
+        help="host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL; default the file's.",
+    ),
+]
 Tables = Annotated[
     list[str] | None,
     typer.Option(
@@ -47,6 +59,4 @@ Tables = Annotated[
 
 def store_path(given: Path | None) -> Path:
     """Return the store that the user named, or the default one."""
-    from schedlab.store.file import default_path
-
-    return given or default_path()
+    return given or default_store()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 
 if TYPE_CHECKING:
@@ -18,7 +19,12 @@ def plan(
     file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
     source: Annotated[
         int | None,
-        typer.Option("--from", metavar="RUN", help="Plan with the noise and the times of this stored run."),
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            autocompletion=complete.runs,
+            help="Plan with the noise and the times of this stored run.",
+        ),
     ] = None,
     store: Store = None,
     effect: Annotated[

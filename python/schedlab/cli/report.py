@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.formats import (
     Baseline,
     Form,
@@ -30,7 +31,8 @@ def report(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN...]",
+            metavar="RUN...",
+            autocompletion=complete.runs,
             help="Numbers or names; several are compared. Default the newest run; if that was imported, all imported "
             "runs that share rows with it.",
         ),

@@ -9,14 +9,7 @@ import typer
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
-from schedlab.cli.options import OutputFormat, Store, Sysroot, store_path
-
-Target = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TARGET", help="host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL; default the file's."
-    ),
-]
+from schedlab.cli.options import GivenTarget, OutputFormat, Store, Sysroot, store_path
 
 
 def run(
@@ -57,7 +50,7 @@ def run(
     fail_on: GivenFailOn = None,
     exit_as: GivenExit = ExitAs.CODES,
     sysroot: Sysroot = None,
-    target: Target = None,
+    target: GivenTarget = None,
 ) -> None:
     """Run an experiment on this machine, in virtual machines or on a simulated one, and print its verdicts.
 

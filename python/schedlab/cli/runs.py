@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.commands import Commands
 from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 from schedlab.errors import StoreError
@@ -24,7 +25,10 @@ app = Commands(help="The runs in the store.")
 def list_(
     store: Store = None,
     file: Annotated[
-        int | None, typer.Option("--file", metavar="RUN", help="Print the experiment file of this run.")
+        int | None,
+        typer.Option(
+            "--file", metavar="RUN", autocompletion=complete.runs, help="Print the experiment file of this run."
+        ),
     ] = None,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
@@ -73,7 +77,12 @@ def _print_table(runs: list[Run | DamagedRun]) -> None:
 
 @app.command()
 def show(
-    run: Annotated[str, typer.Argument(help="Number of the run, or its name for the newest run of that name.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=complete.runs, help="Number of the run, or its name for the newest run of that name."
+        ),
+    ],
     store: Store = None,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.options import GivenFormat, OutputFormat
 
 
@@ -23,12 +24,19 @@ class Policy(StrEnum):
 
 def simulate(
     machine: Annotated[
-        str, typer.Option(metavar="NAME", help="One of 'schedlab machines list', or the path of a TOML file.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.machines,
+            help="One of 'schedlab machines list', or the path of a TOML file.",
+        ),
     ],
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PROGRAM] [KEY=VALUE]...", help="A native workload of 'schedlab workloads' and its parameters."
+            metavar="[PROGRAM] [KEY=VALUE]...",
+            autocompletion=complete.program_words,
+            help="A native workload of 'schedlab workloads' and its parameters.",
         ),
     ] = None,
     program: Annotated[
@@ -38,13 +46,20 @@ def simulate(
     kernel: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="One of 'schedlab kernels list', or the path of a TOML file; default the newest."
+            metavar="NAME",
+            autocompletion=complete.kernels,
+            help="One of 'schedlab kernels list', or the path of a TOML file; default the newest.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulation.")] = 0,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="TUNABLE=VALUE", help="A tunable's value from the start; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="TUNABLE=VALUE",
+            autocompletion=complete.assignments,
+            help="A tunable's value from the start; may be repeated.",
+        ),
     ] = None,
     change: Annotated[
         list[str] | None,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
-from schedlab.cli.options import OutputFormat, Store, store_path
-from schedlab.cli.run_command import Target
+from schedlab.cli.options import GivenTarget, OutputFormat, Store, store_path
 
 if TYPE_CHECKING:
     from schedlab.experiment.draft import Draft
@@ -19,6 +19,7 @@ Words = Annotated[
     list[str],
     typer.Argument(
         metavar="WORKLOAD [NAME=VALUE...]",
+        autocompletion=complete.workload_words,
         help="A workload and its parameters, such as hackbench groups=1,4 (a row for each value); several workloads "
         "may follow each other. 'schedlab workloads' lists them.",
     ),
@@ -43,7 +44,7 @@ def try_(
     blocks: Blocks = None,
     iterations: Iterations = None,
     delta: Delta = None,
-    target: Target = None,
+    target: GivenTarget = None,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the experiment to a new file instead of printing it.")
     ] = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.commands import Commands
 from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
 
@@ -57,7 +58,9 @@ def list_(
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="Canonical name, an old name, or a path.")],
+    name: Annotated[
+        str, typer.Argument(autocompletion=complete.tunables, help="Canonical name, an old name, or a path.")
+    ],
     sysroot: Sysroot = None,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:

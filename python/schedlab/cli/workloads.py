@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.commands import Commands
 from schedlab.cli.options import GivenFormat, OutputFormat
 
@@ -36,7 +37,7 @@ def list_(form: GivenFormat = OutputFormat.TEXT) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A workload of 'schedlab workloads'.")],
+    name: Annotated[str, typer.Argument(autocompletion=complete.workloads, help="A workload of 'schedlab workloads'.")],
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """Show a workload's parameters and metrics."""

@@ -1,4 +1,6 @@
-"""Folders of schedlab's state on this machine: journals and lock files. For the cache see :mod:`schedlab.files.cache`.
+"""Folders of schedlab on this machine: the default store, journals and lock files.
+
+For the cache see :mod:`schedlab.files.cache`.
 
 Importing this module is cheap: every command looks for journals at its start.
 """
@@ -8,6 +10,14 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+
+
+def default_store() -> Path:
+    """Return ``$SCHEDLAB_STORE``, else ``schedlab.sqlite`` under ``$XDG_DATA_HOME/schedlab`` (``~/.local/share``)."""
+    if named := os.environ.get("SCHEDLAB_STORE"):
+        return Path(named)
+    home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(home) / "schedlab" / "schedlab.sqlite"
 
 
 def journals(uid: int | None = None) -> Path:

@@ -23,14 +23,6 @@ from schedlab.files.locks import lock
 from schedlab.store.schema import VERSION, about, metadata
 
 
-def default_path() -> Path:
-    """Return ``$SCHEDLAB_STORE``, else ``schedlab.sqlite`` under ``$XDG_DATA_HOME/schedlab`` (``~/.local/share``)."""
-    if named := os.environ.get("SCHEDLAB_STORE"):
-        return Path(named)
-    home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(home) / "schedlab" / "schedlab.sqlite"
-
-
 def open_store(path: Path, *, create: bool) -> Engine:
     """Open the store at ``path``; with ``create`` make a missing file.
 
