@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -27,6 +30,58 @@ def shared(tmp_path: Path) -> Path:
     folder.mkdir()
     folder.chmod(0o1777)
     return folder
+
+
+def fail_after_writing(file: Path) -> None:
+    file.write_text("half")
+    raise OSError("the disk is full")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from schedlab.files import replacement
+with replacement.replacing(Path(sys.argv[1])) as file:
+    file.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("before", [None, "old"])
+def test_a_killed_process_leaves_the_folder_as_it_was(tmp_path: Path, before: str | None) -> None:
+    try:
+        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY))
+    except OSError as error:
+        pytest.skip(f"the file system of {tmp_path} has no files without names: {error}")
+    path = tmp_path / "file"
+    if before:
+        path.write_text(before)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == ({"file": before} if before else {})
+
+
+@pytest.mark.parametrize("flag", [os.O_TMPFILE, 0], ids=["unnamed", "named"])
+def test_a_file_is_made_and_replaced_and_an_exception_keeps_it(
+    tmp_path: Path, flag: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "O_TMPFILE", flag)
+    path = tmp_path / "file"
+    for text in ("first", "second"):
+        write(path, text)
+        path.chmod(0o640)
+    with pytest.raises(OSError, match="full"), replacing(path) as file:
+        fail_after_writing(file)
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("second", 0o640)
+    write(path)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_another_process_of_the_user_can_write_the_new_file(tmp_path: Path) -> None:
+    with replacing(tmp_path / "file") as file:
+        subprocess.run(["sh", "-c", 'echo written > "$0"', str(file)], check=True)
+    assert (tmp_path / "file").read_text() == "written\n"
 
 
 def test_a_chain_of_own_links_is_followed(tmp_path: Path) -> None:

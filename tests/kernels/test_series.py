@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import quopri
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,17 @@ def test_a_linked_work_tree_and_a_bare_repository_are_sources(tmp_path: Path) ->
         assert (copy / "kernel/fair.c").read_text() == FAIR
         assert not (copy / ".git").exists()
         assert result.name == tree.stem
+
+
+def test_the_index_of_a_check_out_is_beside_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next start removes the folder around the files after a kill, and nothing elsewhere."""
+    repository = repository_with_series(tmp_path / "linux")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    monkeypatch.setenv("GIT_DIR", "/of/another/repository")
+    (copy := tmp_path / "work" / "source").mkdir(parents=True)
+    open_series(str(repository.folder), None, None, tmp_path).source.put(copy)
+    assert (copy / "kernel/fair.c").exists()
+    assert list(copy.parent.iterdir()) == [copy]
 
 
 def test_a_patch_is_applied_completely_or_not_at_all(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from schedlab.errors import CannotRunHere
 from schedlab.files.cache import made_once
 from schedlab.workloads.base import Place, Tool
-from schedlab.workloads.kernbench import source
+from schedlab.workloads.kernbench import build, source
 from schedlab.workloads.kernbench.adapter import Kernbench, KernbenchParameters
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line
 
@@ -47,6 +48,31 @@ def test_a_tree_that_cannot_be_built_is_a_missing_requirement(tmp_path: Path) ->
     assert "mrproper" in reasons()
     (tmp_path / ".config").unlink()
     assert reasons() == ""
+
+
+class Names:
+    """A register that keeps the names of folders."""
+
+    def __init__(self) -> None:
+        self.made_names: list[str] = []
+        self.gone_names: list[str] = []
+
+    def made(self, what: str, name: str) -> None:
+        self.made_names.append(name)
+
+    def gone(self, what: str, name: str) -> None:
+        self.gone_names.append(name)
+
+
+def test_a_build_folder_in_the_cache_is_on_the_runs_register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache outlives the run: after a kill, the next start removes the folder by its name."""
+    monkeypatch.setattr(build.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 0))
+    register = Names()
+    with build.Build("", "tinyconfig", Place(tmp_path / "cache", tmp_path, register))._folder() as folder:
+        assert folder.parent == tmp_path / "cache"
+        assert register.made_names == [str(folder)]
+        assert register.gone_names == []
+    assert register.gone_names == [str(folder)]
 
 
 def test_a_broken_tree_is_refused_with_the_error_of_make(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 _MOST_LINKS = 40
 """Symbolic links that are followed to one file, as many as the kernel follows (MAXSYMLINKS, linux/namei.h)."""
@@ -15,7 +17,7 @@ _MOST_LINKS = 40
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file that replaces ``path`` in one step at the end; an exception removes it.
+    """Yield the path of a file without contents that replaces ``path`` in one step at the end, unless by an exception.
 
     A symbolic link is followed if the link and its target both belong to this user. Any other link is replaced: in a
     folder that everybody may write, its owner could choose the file that is overwritten. A device or a pipe
@@ -29,15 +31,62 @@ def replacing(path: Path) -> Iterator[Path]:
         yield path
         return
     path = _followed(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    try:
+    with new_file(path) as (file, name):
         yield Path(name)
-        os.chmod(name, _mode(path))
+        os.fchmod(file.fileno(), _mode(path))
+        _move(name, path)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    """Yield a file in the folder of ``path``, for the owner alone, and a name for it; the end removes the name.
+
+    The file has no name in its folder, where the file system supports that (not NFS and FAT): a killed process leaves
+    nothing behind. :func:`link` gives it a name.
+    """
+    try:
+        handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    else:
+        name = f"/proc/{os.getpid()}/fd/{handle}"
+    with os.fdopen(handle, "wb") as file:
+        try:
+            yield file, name
+        finally:
+            if not _is_unnamed(name):
+                Path(name).unlink(missing_ok=True)
+
+
+def link(name: str, path: Path) -> None:
+    """Give a new file the name ``path`` beside ``name``; FileExistsError when the path exists."""
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    try:
+        # A folder's descriptor makes Python call linkat(2), which follows the link that an unnamed file has in /proc.
+        os.link(name, path, src_dir_fd=root, follow_symlinks=True)
+    finally:
+        os.close(root)
+
+
+def _move(name: str, path: Path) -> None:
+    """Put a new file in the place of ``path`` in one step. A kill between link and rename leaves a complete file."""
+    if not _is_unnamed(name):
         os.replace(name, path)
+        return
+    with suppress(FileExistsError):
+        link(name, path)
+        return
+    second = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    link(name, second)
+    try:
+        os.replace(second, path)
     except BaseException:
-        os.unlink(name)
+        second.unlink(missing_ok=True)
         raise
+
+
+def _is_unnamed(name: str) -> bool:
+    return name.startswith("/proc/")
 
 
 def _followed(path: Path) -> Path:

@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere, SchedlabError
+from schedlab.workloads import launcher
+
+_GIT = ("git", "-c", "core.autocrlf=false")
+_FIXED = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 
 _SHOWN = 400
 """Characters of git's error message that are quoted."""
@@ -72,17 +76,17 @@ def is_changed(repository: Path) -> bool:
 
 
 def check_out(repository: Path, revision: str, folder: Path) -> None:
-    """Write a commit's files into an empty folder with a temporary index; the repository stays as it is."""
-    with tempfile.TemporaryDirectory(prefix="schedlab-index-") as scratch:
-        environment = {
-            "GIT_INDEX_FILE": str(Path(scratch) / "index"),
-            "GIT_WORK_TREE": str(folder),
-            "GIT_DIR": _text(repository, "rev-parse", "--absolute-git-dir"),
-        }
+    """Write a commit's files into an empty folder; the repository stays as it is.
+
+    git's temporary index is beside the folder, so that it is removed with the folder's parent after a kill.
+    """
+    with tempfile.TemporaryDirectory(prefix="index-", dir=folder.parent) as scratch:
+        unset = [f"--unset={name}" for name in os.environ if name.startswith("GIT_")]
+        index = f"GIT_INDEX_FILE={scratch}/index"
+        places = [f"--git-dir={_text(repository, 'rev-parse', '--absolute-git-dir')}", f"--work-tree={folder}"]
         for words in (("read-tree", revision), ("checkout-index", "--all", "--quiet")):
-            done = _run(folder, words, environment=environment)
-            if done.returncode != 0:
-                raise GitProblem(_error(done), where=str(repository), todo="check the repository with 'git fsck'")
+            if error := launcher.error_of(["env", *unset, index, *_GIT, *places, *words], _FIXED, folder):
+                raise GitProblem(error, where=str(repository), todo="check the repository with 'git fsck'")
 
 
 def apply_patch(folder: Path, patch: bytes, strip: int) -> str:
@@ -112,14 +116,13 @@ def _run(
 ) -> subprocess.CompletedProcess[bytes]:
     # GIT_ variables of a hook or a script that calls schedlab would select another repository.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    fixed = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
         return subprocess.run(
-            ["git", "-c", "core.autocrlf=false", *words],
+            [*_GIT, *words],
             cwd=folder,
             input=data,
             capture_output=True,
-            env=kept | fixed | (environment or {}),
+            env=kept | _FIXED | (environment or {}),
             check=False,
         )
     except FileNotFoundError as error:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.kernels import git, series
 from schedlab.kernels.series import Change
+from schedlab.workloads import launcher
 from schedlab.workloads.kernbench import source as kernel_source
 
 _MARKS = ("Kconfig", "Makefile")
@@ -87,10 +87,8 @@ class Folder:
     def put(self, folder: Path) -> None:
         """Copy the files into an empty folder, with shared blocks where possible: hard links would be unsafe."""
         argv = ["cp", "-a", "--reflink=auto", f"{self.path}/.", str(folder)]
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            words = done.stderr.strip()[-300:]
-            raise CannotRunHere(f"cannot be copied: {words}", where=str(self.path), todo="make room in the cache")
+        if error := launcher.error_of(argv):
+            raise CannotRunHere(f"cannot be copied: {error}", where=str(self.path), todo="make room in the cache")
 
 
 Source = Commit | Folder

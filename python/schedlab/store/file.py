@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, Any
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DatabaseError, OperationalError
@@ -20,6 +19,7 @@ from sqlalchemy.pool import NullPool, StaticPool
 
 from schedlab.errors import StoreError
 from schedlab.files.locks import lock
+from schedlab.files.replacement import link, new_file
 from schedlab.store.schema import VERSION, about, metadata
 
 
@@ -86,15 +86,14 @@ def _create(path: Path) -> None:
     path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path.parent) as folder, _new_file(path) as (file, name):
+        with _locked(path.parent) as folder, new_file(path) as (file, name):
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
             if path.exists() and not path.stat().st_size:
                 path.unlink()
             with suppress(FileExistsError):
-                # The folder's descriptor makes Python call linkat(2), which follows the link that `name` may be.
-                os.link(name, path, src_dir_fd=folder, follow_symlinks=True)
+                link(name, path)
             os.fsync(folder)
     except OSError as error:
         todo = "free space, check the rights of its folder, or name another file with --store"
@@ -111,22 +110,6 @@ def _locked(folder: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """Yield a file for the owner alone, and the name by which it can be linked; the end removes the name.
-
-    The file has no name in its folder, where the file system supports that: a killed process leaves nothing behind.
-    """
-    try:
-        handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    except OSError:
-        with NamedTemporaryFile(prefix=f".{path.name}.", dir=path.parent) as file:
-            yield file.file, file.name
-    else:
-        with os.fdopen(handle, "wb") as unnamed:
-            yield unnamed, f"/proc/self/fd/{handle}"
 
 
 def _writable(path: Path) -> bool:

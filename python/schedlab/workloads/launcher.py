@@ -24,6 +24,9 @@ from schedlab.workloads.tools import SCHEDLOAD, need
 GRACE = 15.0
 """Seconds that the launcher gets beyond a command's timeout to kill and reap its descendants."""
 
+PREPARING_SECONDS = 86_400.0
+"""Limit of each step before a run: loading the largest database takes hours."""
+
 LARGEST_OUTPUT = 64 << 20
 """Largest size in bytes of an output stream. A command that prints more is ended: its output is kept in memory."""
 
@@ -85,6 +88,15 @@ def run(
 
         status = _wait(process, timeout + GRACE, watch)
         return Launched(tuple(argv), _report(_read(report)), status, _read(out), _read(err))
+
+
+def error_of(argv: Sequence[str], environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
+    """Run a preparing command, which ends with schedlab. Return an empty text on success, else the end of its errors.
+
+    Without the launcher, a copy of gigabytes would go on after a kill, in a folder that the next start removes.
+    """
+    launched = run(Command(tuple(argv), environment=environment or {}, cwd=cwd), PREPARING_SECONDS)
+    return "" if launched.status == 0 else launched.stderr.strip()[-300:] or f"status {launched.status}"
 
 
 @contextmanager

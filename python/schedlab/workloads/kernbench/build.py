@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere
+from schedlab.files import scratch
+from schedlab.workloads import launcher
 from schedlab.workloads.base import Place, Tool
 from schedlab.workloads.kernbench import source
-from schedlab.workloads.tools import error_of, need
+from schedlab.workloads.tools import need
 
 MAKE = Tool("make", "make")
 COMPILES = (
@@ -86,7 +87,7 @@ class Build:
 
     def run(self, *words: str) -> str:
         """Run make, untimed. Return an empty text on success, else the end of its error output."""
-        return error_of(self.make(*words), ENVIRONMENT)
+        return launcher.error_of(self.make(*words), ENVIRONMENT)
 
     @property
     def _out(self) -> Path:
@@ -96,9 +97,9 @@ class Build:
     @contextmanager
     def _folder(self) -> Iterator[Path]:
         """Make a folder in the run's scratch folder, which may be in memory; in the cache where that has no room."""
-        scratch, cache = self.place.scratch, self.place.cache
-        is_roomy = shutil.disk_usage(scratch).free > 2 * _ROOM_GIB[self.config] * (1 << 30)
-        within = scratch if is_roomy else cache
+        memory, cache = self.place.scratch, self.place.cache
+        is_roomy = shutil.disk_usage(memory).free > 2 * _ROOM_GIB[self.config] * (1 << 30)
+        within = memory if is_roomy else cache
         within.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="kernel-build-", dir=within) as folder:
-            yield Path(folder)
+        with scratch.folder(self.place.register, within, "kernel-build-") as folder:
+            yield folder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from schedlab.errors import CannotRunHere
 from schedlab.files.cache import made_once
-from schedlab.workloads.tools import error_of
+from schedlab.workloads import launcher
 
 TARBALLS = "/usr/src/linux-source-*.tar.*"
 """Files of Debian's and Ubuntu's package ``linux-source``."""
@@ -57,7 +57,7 @@ def unpacked(cache: Path) -> Path:
         if shutil.disk_usage(part).free < UNPACKED_BYTES:
             raise CannotRunHere("no room to unpack the kernel source (2 GiB)", where=str(cache), todo="make room there")
         argv = ["tar", "--extract", "--strip-components=1", f"--file={archive}", f"--directory={part}"]
-        if error := error_of(argv):
+        if error := launcher.error_of(argv):
             raise CannotRunHere(
                 f"cannot be unpacked: {error}", where=str(archive), todo="apt-get install --reinstall linux-source"
             )

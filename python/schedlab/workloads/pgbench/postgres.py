@@ -20,7 +20,7 @@ from pathlib import Path
 from schedlab.errors import CannotRunHere
 from schedlab.files import scratch
 from schedlab.workloads import launcher
-from schedlab.workloads.base import Command, Place, Tool
+from schedlab.workloads.base import Place, Tool
 from schedlab.workloads.tools import error_of, find, need
 
 POSTGRES = Tool("postgres", "postgresql", ("/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres"))
@@ -47,9 +47,6 @@ ENVIRONMENT = {"PGOPTIONS": "", "PGAPPNAME": ""}
 """Environment of the clients: overrides settings of the user that command lines do not override."""
 
 _START_SECONDS, _STOP_SECONDS = 60.0, 60.0
-
-_LOAD_SECONDS = 86_400.0
-"""Limit of each step of loading; the largest scale takes hours."""
 
 _UNSAFE = {"fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": 0}
 """Settings while loading: lost data can be loaded again, and no gigabytes of log remain to be copied."""
@@ -243,10 +240,5 @@ _RETRY_INSTALL = "follow its message; if one of its files is missing, run 'apt-g
 
 def _run(argv: Sequence[str], todo: str = _RETRY_INSTALL) -> None:
     """Run a program under the launcher, which ends it if schedlab is killed; CannotRunHere with its message."""
-    launched = launcher.run(Command(tuple(argv), environment=ENVIRONMENT, cwd=Path("/")), _LOAD_SECONDS)
-    if launched.status != 0:
-        raise CannotRunHere(
-            f"{Path(argv[0]).name} failed: {launched.stderr.strip()[-300:] or f'status {launched.status}'}",
-            where=shlex.join(argv),
-            todo=todo,
-        )
+    if error := launcher.error_of(argv, ENVIRONMENT, Path("/")):
+        raise CannotRunHere(f"{Path(argv[0]).name} failed: {error}", where=shlex.join(argv), todo=todo)
