@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from schedlab.errors import CannotRunHere
 from schedlab.execution.loop import execute
@@ -75,6 +76,65 @@ def test_a_refused_resumption_leaves_the_run_as_it_is(engine: Engine, experiment
         other.kill()
         other.wait()
     assert reader.run(engine, run_id).state == "interrupted"
+
+
+def test_a_run_that_another_process_runs_is_not_resumed(engine: Engine, experiment: Experiment) -> None:
+    """Simulated targets have no machine to lock, so that the store excludes the second process."""
+
+    def script(trial: Trial) -> float:
+        if trial.index == 9:
+            raise ZeroDivisionError
+        return 1.0
+
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
+    state_after(engine, run_plan, run_id, Scripted(script))
+    done, target = writer.done(engine, run_id), Scripted(lambda trial: 1.0)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as other:
+        words = this_process().split()
+        words[3:] = [str(other.pid), other_start(other.pid)]
+        edit_run(engine, run_id, state="running", process=" ".join(words))
+        with pytest.raises(CannotRunHere, match=f"another process runs run {run_id}"):
+            execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
+    assert writer.done(engine, run_id) == done, "nothing is measured and nothing is marked to be repeated"
+    assert state_after(engine, run_plan, run_id, target) == "complete"
+
+
+def test_of_two_resumptions_at_once_the_second_is_refused(
+    engine: Engine, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other process records itself after this process has read the row."""
+    run_id = begin(engine, plan(experiment, 1))
+    edit_run(engine, run_id, process="the killed process")
+    monkeypatch.setattr(writer, "this_process", lambda: "the second process")
+    statements: list[str] = []
+
+    def meanwhile(connection: object, cursor: sqlite3.Cursor, statement: str, *_: object) -> None:
+        if statement.startswith("UPDATE run") and not statements:
+            statements.append(statement)
+            cursor.connection.execute("UPDATE run SET process = 'the first process'")
+
+    event.listen(engine, "before_cursor_execute", meanwhile)
+    with pytest.raises(CannotRunHere, match=f"another process runs run {run_id}"):
+        writer.resume(engine, run_id)
+    assert statements
+
+
+@pytest.mark.parametrize(("trials", "blocks"), [(3, 0), (6, 0), (11, 0), (12, 1), (17, 1), (18, 2)])
+def test_the_last_complete_block_of_an_interrupted_run_counts(
+    engine: Engine, experiment: Experiment, trials: int, blocks: int
+) -> None:
+    run_plan = plan(experiment, 1)
+    assert [trial.block for trial in run_plan.trials[:18]] == [0] * 6 + [1] * 6 + [2] * 6
+
+    def script(trial: Trial) -> float:
+        if trial.index == trials:
+            raise ZeroDivisionError
+        return 1.0
+
+    run_id = begin(engine, run_plan)
+    state_after(engine, run_plan, run_id, Scripted(script))
+    assert reader.blocks_done(engine, reader.run(engine, run_id)) == blocks
 
 
 def other_start(pid: int) -> str:

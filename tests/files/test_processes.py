@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from schedlab.files.processes import has_ended, is_gone, namespace, start_of, this_process
+from schedlab.files.processes import has_ended, is_gone, is_running, namespace, start_of, this_process
 
 
 def test_a_process_is_known_to_have_ended_only_on_its_own_machine() -> None:
@@ -17,6 +17,15 @@ def test_a_process_is_known_to_have_ended_only_on_its_own_machine() -> None:
     assert has_ended(None)
     assert not has_ended(f"elsewhere another-boot {namespace} {pid} {started}")
     assert not has_ended(f"{host} {boot} pid:[1] {pid} 1")
+
+
+def test_a_process_is_known_to_run_only_on_its_own_machine() -> None:
+    host, boot, namespace, pid, started = this_process().split()
+    assert is_running(this_process())
+    assert not is_running(f"{host} {boot} {namespace} {pid} {int(started) + 1}")
+    assert not is_running(f"elsewhere {boot} {namespace} {pid} {started}")
+    assert not is_running(f"{host} {boot} pid:[1] {pid} {started}")
+    assert not is_running(None)
 
 
 def test_a_process_that_is_not_yet_reaped_has_no_start_time() -> None:

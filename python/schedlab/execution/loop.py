@@ -65,8 +65,8 @@ def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: P
         with target.session(plan, run_id) as session:
             state = "interrupted"
             interim = InterimAnalyses(plan, engine, run_id)
-            todo = _todo(plan, engine, run_id, interim, warms=target.warms)
             writer.resume(engine, run_id)
+            todo = _todo(plan, engine, run_id, interim, warms=target.warms)
             try:
                 pause = 0.0 if target.virtual else plan.experiment.design.pause
                 _run(todo, pause, session, engine, run_id, progress, interim)

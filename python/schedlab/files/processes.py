@@ -24,6 +24,12 @@ def has_ended(process: str | None) -> bool:
     return words[0] == here[0] and is_gone(words[3], words[4], words[2])
 
 
+def is_running(process: str | None) -> bool:
+    """Whether a process certainly exists: it is a process of this host, boot and PID namespace."""
+    words = tuple((process or "").split())
+    return len(words) == 5 and words[:3] == _machine() and not has_ended(process)
+
+
 def is_gone(pid: int | str, start: int | str, in_namespace: str) -> bool:
     """Whether a process of this boot has certainly ended. A PID of another namespace means nothing here."""
     return in_namespace == namespace() and str(start_of(pid)) != str(start)

@@ -150,12 +150,16 @@ def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tu
 
 
 def blocks_done(engine: Engine, run: Run) -> int:
-    """Count the blocks that were measured completely; the last block of an interrupted run may not be complete."""
+    """Count the blocks that were measured completely. Blocks are measured one after another, with equal numbers."""
     c = schema.cell.c
-    query = select(func.max(c.block)).where(c.run_id == run.id, c.phase == "measure", schema.current)
+    trials = select(c.phase, c.block, func.count()).select_from(schema.cell.join(schema.trial))
     with engine.connect() as connection:
-        last = int(connection.execute(query).scalar() or 0)
-    return last if run.state == "complete" else max(last - 1, 0)
+        rows = connection.execute(trials.where(c.run_id == run.id, schema.current).group_by(c.phase, c.block)).all()
+    warm_up = sum(number for phase, _, number in rows if phase != "measure")
+    counts = {int(block): int(number) for phase, block, number in rows if phase == "measure"}
+    last = max(counts, default=0)
+    is_complete = run.state == "complete" or counts.get(last, 0) * run.design.blocks >= run.planned - warm_up
+    return last if is_complete else max(last - 1, 0)
 
 
 def failures(engine: Engine, run_id: int) -> pl.DataFrame:

@@ -14,10 +14,11 @@ import numpy as np
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from schedlab.analysis.rows import Layout, Question
+from schedlab.errors import CannotRunHere
 from schedlab.experiment.factorial import runs
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan, Trial
-from schedlab.files.processes import this_process
+from schedlab.files.processes import is_running, this_process
 from schedlab.results.measurement import Measurement
 from schedlab.store import cells, schema
 from schedlab.store.cells import StoredCell, pack, resized
@@ -109,10 +110,16 @@ def begin(engine: Engine, new: NewRun) -> int:
 
 
 def resume(engine: Engine, run_id: int) -> None:
-    """Record that this process runs a run again."""
+    """Record that this process runs a run, new or again; CannotRunHere while another process runs it."""
     values = {"state": "running", "finished": None, "process": this_process()}
+    r = schema.run.c
     with engine.begin() as connection:
-        connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(values))
+        state, process = connection.execute(select(r.state, r.process).where(r.id == run_id)).one()
+        is_free = state != "running" or process == this_process() or not is_running(process)
+        # Of two processes that have read the same row, the first changes it.
+        free = update(schema.run).where(r.id == run_id, r.state == state, r.process.is_not_distinct_from(process))
+        if not is_free or connection.execute(free.values(values)).rowcount == 0:
+            raise CannotRunHere(f"another process runs run {run_id}", todo="wait until it ends")
 
 
 def end(engine: Engine, run_id: int, state: Literal["complete", "interrupted", "refused"]) -> None:
