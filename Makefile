@@ -7,16 +7,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+MATURIN := $(BIN)/maturin
 SCHEDLOAD := target/release/schedload
 SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
 	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4
 
-.PHONY: help build demo test quick verify lint rust-tests test-rust test-python packages bench torture mutants lock clean
+.PHONY: help build demo wheel test quick verify lint rust-tests test-rust test-python test-wheel packages bench torture mutants lock clean
 
 help:
 	@echo "make build    .venv/bin/schedlab with its simulator, and .venv/bin/schedload"
 	@echo "make demo     build, then run examples/first.toml on this machine's kernel"
+	@echo "make wheel    dist/: a wheel for Python 3.11 and later, and an archive of the sources"
 	@echo "make quick    formats, lints, types, and all tests that are not marked slow: two minutes on two idle CPUs"
 	@echo "make test     everything that must pass; what continuous integration runs"
 	@echo "make verify   comparisons with this machine's kernel and clock: for a machine that does nothing else"
@@ -37,7 +40,8 @@ $(BIN)/python:
 
 $(BIN)/schedlab: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "installing schedlab and its Python packages into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable .
+	@$(INSTALL) maturin
+	@PATH="$(abspath $(BIN)):$$PATH" $(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
 # rustup installs the release of rust-toolchain.toml, unless it is there with its components.
@@ -56,12 +60,22 @@ $(BIN)/schedload: $(SCHEDLOAD) | $(BIN)/python
 	@install -m 755 $(SCHEDLOAD) $@
 
 # The simulator as an extension module of the stable ABI (Python 3.11 and later), beside the Python code that loads it.
-target/release/lib_sim.so: FORCE toolchain
-	@cargo build --quiet --release --locked --package schedlab-python
+# maturin replaces the file: a Python that runs keeps the file that it has mapped. Its settings are those of the wheel,
+# so that both share what cargo compiles.
+$(SIMULATOR): FORCE toolchain | $(BIN)/schedlab
+	@$(MATURIN) develop --release --locked --skip-install >target/maturin.log 2>&1 || { cat target/maturin.log; exit 1; }
 
-# Moved into place: a Python that runs keeps the file that it has mapped.
-$(SIMULATOR): target/release/lib_sim.so
-	@install -m 755 $< $@.new && mv $@.new $@
+# In dist/: a wheel for this machine's processor and every Python from 3.11, and the sources that it is built from.
+wheel: $(BIN)/schedlab toolchain
+	@$(BIN)/python install/backend.py
+	@rm -rf dist
+	@{ $(MATURIN) sdist --out dist && $(MATURIN) build --release --locked --out dist; } >target/maturin.log 2>&1 \
+		|| { cat target/maturin.log; exit 1; }
+	@ls -s --block-size=kB dist
+
+# The wheel as its users have it: in an environment of its own, away from this folder.
+test-wheel: wheel
+	$(BIN)/python install/check_wheel.py dist/*.whl
 
 demo: build
 	@$(BIN)/schedlab run examples/first.toml
@@ -75,7 +89,7 @@ packages:
 
 $(VENV)/.dev: pyproject.toml requirements.lock | $(BIN)/schedlab
 	@echo "installing test tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	@PATH="$(abspath $(BIN)):$$PATH" $(INSTALL) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
 lint: $(VENV)/.dev toolchain
@@ -101,7 +115,7 @@ test-python: build $(VENV)/.dev
 # The release build takes one CPU for minutes, and so do lints and debug builds: side by side.
 test: packages
 	@$(MAKE) --no-print-directory -j2 --output-sync=target build lint rust-tests
-	@$(MAKE) --no-print-directory test-rust test-python
+	@$(MAKE) --no-print-directory test-rust test-python test-wheel
 
 quick: build lint
 	$(NEXTEST) --package schedlab-workload
@@ -142,4 +156,4 @@ lock:
 	mv requirements.lock.new requirements.lock && rm -rf $(VENV)-lock
 
 clean:
-	rm -rf target $(VENV) $(SIMULATOR)
+	rm -rf target dist $(VENV) $(SIMULATOR)

@@ -55,7 +55,7 @@ def workloads() -> str:
     parts = [MADE, "# Workloads\n"]
     for name in registry.names():
         adapter = registry.adapter(name)
-        packages = sorted({"schedload (`make build`)" if tool is SCHEDLOAD else tool.package for tool in adapter.tools})
+        packages = sorted({"schedload (in schedlab)" if tool is SCHEDLOAD else tool.package for tool in adapter.tools})
         parts.append(f"## `{name}`\n\n{adapter.summary}. Needs: {', '.join(packages) or 'nothing'}.\n")
         if adapter.note:
             parts.append(f"Note: {adapter.note}.\n")

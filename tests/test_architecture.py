@@ -14,7 +14,7 @@ import schedlab
 ROOT = Path(schedlab.__file__).parent
 
 ORDER = (
-    "errors", "_sim", "extension", "notation", "files", "results", "tunables", "workloads", "observe", "simulation",
+    "errors", "files", "_sim", "extension", "notation", "results", "tunables", "workloads", "observe", "simulation",
     "kernels", "experiment", "targets", "analysis", "store", "execution", "importers", "findings", "report", "cli",
 )  # fmt: skip
 """All packages and top-level modules, lowest first. Each imports earlier ones only, in functions and for types too.

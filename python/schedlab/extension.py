@@ -28,6 +28,7 @@ from functools import cache
 from types import ModuleType
 
 from schedlab.errors import Exit, SchedlabError
+from schedlab.files.shipped import repair
 
 
 class NotBuilt(SchedlabError):
@@ -48,8 +49,8 @@ def extension() -> ModuleType:
     try:
         from schedlab import _sim
     except ImportError as error:
-        why = "is not built" if isinstance(error, ModuleNotFoundError) else f"cannot be loaded: {error}"
-        raise NotBuilt(f"the simulator {why}", where="schedlab._sim", todo="make build") from error
+        why = "is missing" if isinstance(error, ModuleNotFoundError) else f"cannot be loaded: {error}"
+        raise NotBuilt(f"the simulator {why}", where="schedlab._sim", todo=repair()) from error
     _require_functions(_sim)
     return _sim
 
@@ -61,7 +62,7 @@ def _require_functions(module: ModuleType) -> None:
             raise NotBuilt(
                 f"the simulator is of another version: it has no {function}()",
                 where="schedlab._sim",
-                todo="make build",
+                todo=repair(),
             )
 
 

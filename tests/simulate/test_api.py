@@ -243,7 +243,7 @@ def test_a_missing_extension_names_the_command_that_builds_it() -> None:
         "import sys; sys.modules['schedlab._sim'] = None\n"
         "import schedlab; schedlab.simulate('pipetest', machine='rpi4b')"
     )
-    assert "NotBuilt: schedlab._sim: the simulator is not built" in done.stderr
+    assert "NotBuilt: schedlab._sim: the simulator is missing" in done.stderr
     assert "make build" in done.stderr
 
 

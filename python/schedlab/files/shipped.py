@@ -1,9 +1,14 @@
-"""Files that are part of the installed package, and of a checkout."""
+"""Files of schedlab itself: in a checkout, or where a wheel put them. Importing this module is cheap."""
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib.resources import files
 from pathlib import Path
+
+_CHECKOUT = Path(__file__).parents[3]
+"""The folder above ``python/`` in a checkout; anything in an installed wheel."""
 
 
 def examples() -> Path:
@@ -12,3 +17,38 @@ def examples() -> Path:
     The package is never imported from an archive, because it contains an extension module.
     """
     return Path(str(files("schedlab"))) / "examples"
+
+
+def schedload() -> Path | None:
+    """Return the program ``schedload`` that belongs to this schedlab: $SCHEDLOAD, or where it was installed.
+
+    ``make build`` and a wheel put it beside Python in a virtual environment. ``pip install --user`` and
+    ``--target`` use other folders, which the record of the installed files names.
+    """
+    if path := os.environ.get("SCHEDLOAD"):
+        return Path(path)
+    beside = Path(sys.executable).parent / "schedload"
+    if _is_program(beside):
+        return beside
+    return next((path for path in _recorded("schedload") if _is_program(path)), None)
+
+
+def repair() -> str:
+    """Return the command that puts missing parts of schedlab in place: of a checkout, or of an installed wheel."""
+    is_checkout = (_CHECKOUT / "Makefile").is_file() and (_CHECKOUT / "crates").is_dir()
+    return "make build" if is_checkout else "pip install --force-reinstall schedlab-*.whl"
+
+
+def _recorded(name: str) -> list[Path]:
+    """Paths of installed files with this name."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        package = distribution("schedlab")
+    except PackageNotFoundError:
+        return []
+    return [Path(str(package.locate_file(file))).resolve() for file in package.files or () if file.name == name]
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)

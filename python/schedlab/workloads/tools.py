@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from glob import glob
 from pathlib import Path
 
+from schedlab.files import shipped
 from schedlab.workloads.base import AnyAdapter, Tool
 
-SCHEDLOAD = Tool("schedload", "make build")
+SCHEDLOAD = Tool("schedload", shipped.repair())
 
 
 def find(tool: Tool) -> Path | None:
-    """Search a tool beside the running Python (where ``make build`` puts ``schedload``), in ``$PATH``, in its paths."""
-    if tool is SCHEDLOAD and (path := os.environ.get("SCHEDLOAD")):
-        return Path(path)
+    """Search ``schedload`` among schedlab's files, and any tool beside Python, in ``$PATH``, in its paths."""
+    if tool is SCHEDLOAD and (program := shipped.schedload()):
+        return program
     beside = Path(sys.executable).parent / tool.program
     if beside.is_file() and os.access(beside, os.X_OK):
         return beside
@@ -49,7 +50,7 @@ def missing(adapter: AnyAdapter) -> list[Tool]:
 def install_line(tools: list[Tool]) -> str:
     """Return the command that installs these tools; tools outside Debian's main archive follow as a comment."""
     packages = sorted({tool.package for tool in tools if tool is not SCHEDLOAD and not tool.source})
-    commands = ["make build"] if SCHEDLOAD in tools else []
+    commands = [SCHEDLOAD.package] if SCHEDLOAD in tools else []
     if packages:
         commands.append("apt-get install " + " ".join(packages))
     elsewhere: dict[str, list[str]] = {}

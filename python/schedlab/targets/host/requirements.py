@@ -22,7 +22,7 @@ PROBE_SECONDS = 10.0
 def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirement]:
     """Everything that would stop this plan here: tools, attributes, tunables, sched_ext schedulers."""
     if find(SCHEDLOAD) is None:
-        yield MissingRequirement("schedload", "the load generator and launcher is not built", "make build")
+        yield MissingRequirement("schedload", "the load generator and launcher is missing", SCHEDLOAD.package)
         return
     try:
         if (busy := holder()) is not None:

@@ -110,9 +110,9 @@ def base(programs: Iterable[Path] = ()) -> bytes:
     if shell is None:
         raise CannotRunHere("there is no static busybox", todo=f"apt-get install {BUSYBOX_PACKAGE}")
     if load is None:
-        raise CannotRunHere("schedload is not built", todo="make build")
+        raise CannotRunHere("schedload is missing", todo=SCHEDLOAD.package)
     if _libraries(load):
-        raise NotPackable("schedload is not a static program", where=str(load), todo="make build")
+        raise NotPackable("schedload is not a static program", where=str(load), todo=SCHEDLOAD.package)
     contents: dict[str, Entry] = {
         "/init": executable((package_files("schedlab.targets.vm") / "init.sh").read_bytes()),
         "/bin/busybox": executable(shell.read_bytes()),

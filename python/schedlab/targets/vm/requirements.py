@@ -40,7 +40,7 @@ def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequ
         remedy = f"apt-get install {initramfs.BUSYBOX_PACKAGE}"
         yield MissingRequirement("busybox", "there is no static busybox", remedy)
     if find(SCHEDLOAD) is None:
-        yield MissingRequirement("schedload", "the load generator and launcher is not built", "make build")
+        yield MissingRequirement("schedload", "the load generator and launcher is missing", SCHEDLOAD.package)
     if table.accel == "kvm" and not qemu.kvm_usable():
         remedy = 'join the group "kvm", or remove accel from [target] to emulate'
         yield MissingRequirement("KVM", f"{qemu.KVM} cannot be opened", remedy)

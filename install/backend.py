@@ -1,0 +1,70 @@
+"""Build backend: maturin, with the static ``schedload`` and the man pages beside the simulator.
+
+maturin compiles the simulator (crates/python) and packs the wheel. It does not build a second program, so this module
+builds ``schedload`` first, in the folder that maturin copies into the wheel (``data`` in pyproject.toml).
+
+$SCHEDLAB_TARGET is a target of Rust to build ``schedload`` for, with a static C library; default: this machine's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import maturin
+from maturin import (
+    build_sdist,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable", "build_sdist", "build_wheel", "get_requires_for_build_editable", "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+]  # fmt: skip
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "target" / "wheel"
+"""The folder of ``tool.maturin.data``: ``scripts`` are installed as programs, ``data`` below the environment."""
+
+
+def build_wheel(directory: str, settings: Mapping[str, Any] | None = None, metadata: str | None = None) -> str:
+    """Build a wheel (PEP 517)."""
+    make_data()
+    return maturin.build_wheel(directory, settings, metadata)
+
+
+def build_editable(directory: str, settings: Mapping[str, Any] | None = None, metadata: str | None = None) -> str:
+    """Build a wheel that leads to this checkout (PEP 660)."""
+    make_data()
+    return maturin.build_editable(directory, settings, metadata)
+
+
+def make_data() -> None:
+    """Build ``schedload``, and put it and the man pages into the folder of the wheel's data."""
+    target = os.environ.get("SCHEDLAB_TARGET")
+    command = ["cargo", "schedload", *(["--target", target] if target else [])]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
+        sys.exit(
+            "schedlab: schedload cannot be built\n"
+            "  → it needs Rust (rust-version in Cargo.toml) and a static C library: apt-get install libc6-dev, "
+            "dnf install glibc-static"
+        )
+    shutil.rmtree(DATA, ignore_errors=True)
+    scripts, pages = DATA / "scripts", DATA / "data" / "share" / "man" / "man1"
+    scripts.mkdir(parents=True)
+    pages.mkdir(parents=True)
+    folder = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / (target or "") / "release"
+    shutil.copy2(folder / "schedload", scripts)
+    for page in sorted((ROOT / "docs" / "man").glob("*.1")):
+        shutil.copy2(page, pages)
+
+
+if __name__ == "__main__":
+    make_data()
