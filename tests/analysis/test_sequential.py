@@ -174,6 +174,22 @@ def test_an_interrupted_fixed_run_spends_the_error_rate_as_at_an_interim_analysi
     assert "did not end" in course((7, 12), 0.05, 7, planned=False).describe(complete=False)
 
 
+@pytest.mark.parametrize(
+    ("reports", "share"), [((10,), 0.0509), ((19,), 0.0563), ((10, 15), 0.0556), (tuple(range(6, 20)), 0.0699)]
+)
+def test_reports_before_the_end_of_a_fixed_run_raise_false_alarms_as_documented(
+    reports: tuple[int, ...], share: float
+) -> None:
+    """Each early report spends α as if it were the only one; the report at the end, after 20 blocks, tests at α."""
+    paths = np.cumsum(np.random.default_rng(1).standard_normal((100_000, 20)), axis=1)
+    p = 2 * stats.norm.sf(np.abs(paths) / np.sqrt(np.arange(1, 21)))
+    alarms = p[:, -1] <= 0.05
+    for blocks in reports:
+        alarms |= p[:, blocks - 1] <= nominal((blocks, 20), 0.05)[0]
+    # Three standard errors.
+    assert alarms.mean() == pytest.approx(share, abs=0.0025)
+
+
 def test_an_equivalent_row_is_decided_too() -> None:
     values = np.random.default_rng(5).lognormal(0, 0.001, size=(1, 2, 12))
     (verdict,) = sequential(values, done=9)

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.analysis.bootstrap import bca
+from schedlab.analysis.sequential import nominal
 from schedlab.analysis.warnings import Kind
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
@@ -30,6 +31,29 @@ RunScript = Callable[..., tuple[int, Scripted]]
 def noise(trial: Trial) -> float:
     """A value within 0.6 % of 1 that differs from trial to trial."""
     return 1.0 + 0.0005 * ((trial.index * 7919) % 13)
+
+
+def interrupted(engine: Engine, text: str, stop: Callable[[Trial], bool]) -> int:
+    """Run a script with a clear change until the first trial for which ``stop`` is true; return the run's number."""
+    run_plan = plan(parse(text, "f"), 1)
+
+    def script(trial: Trial) -> float:
+        if stop(trial):
+            raise KeyboardInterrupt
+        return noise(trial) * (1.5 if trial.variant.name == "changed" else 1.0)
+
+    run_id = begin(engine, run_plan, text)
+    with pytest.raises(KeyboardInterrupt):
+        execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
+    return run_id
+
+
+TWENTY = TWO_VARIANTS.replace("blocks = 8", "blocks = 20")
+
+
+def last_of_block(block: int) -> int:
+    """Return the index of the block's last trial in the plan of TWENTY."""
+    return max(trial.index for trial in plan(parse(TWENTY, "f"), 1).trials if trial.block == block)
 
 
 SEQUENTIAL = TWO_VARIANTS.replace("blocks = 8", 'blocks = 12\nstopping = "sequential"\nlooks = 3').replace(
@@ -53,17 +77,7 @@ def test_a_stopped_run_is_judged_at_its_interim_analysis_and_is_not_incomplete(
 
 
 def test_an_interrupted_sequential_run_is_judged_by_its_last_interim_analysis(engine: Engine) -> None:
-    run_plan = plan(parse(SEQUENTIAL, "f"), 1)
-
-    def script(trial: Trial) -> float:
-        if trial.block == 6:
-            raise KeyboardInterrupt
-        return noise(trial)
-
-    run_id = begin(engine, run_plan, SEQUENTIAL)
-    with pytest.raises(KeyboardInterrupt):
-        execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
-    result = findings(engine, run_id)
+    result = findings(engine, interrupted(engine, SEQUENTIAL, lambda trial: trial.block == 6))
     assert {verdict.n for verdict in result.verdicts} == {4}
     assert "the run goes on" in result.notes[0]
     assert Kind.INCOMPLETE in {warning.kind for warning in result.warnings}
@@ -72,23 +86,49 @@ def test_an_interrupted_sequential_run_is_judged_by_its_last_interim_analysis(en
 @pytest.mark.parametrize("stopped_in", [9, 11, 16])
 def test_trials_of_blocks_that_do_not_count_are_not_lost(engine: Engine, stopped_in: int) -> None:
     """An interrupted run is judged by its complete blocks; the trials of the last block are neither used nor lost."""
-    text = TWO_VARIANTS.replace("blocks = 8", "blocks = 20")
-    run_plan = plan(parse(text, "f"), 1)
-    end = max(trial.index for trial in run_plan.trials if trial.block == stopped_in)
-
-    def script(trial: Trial) -> float:
-        if trial.index == end:
-            raise KeyboardInterrupt
-        return noise(trial) * (1.5 if trial.variant.name == "changed" else 1.0)
-
-    run_id = begin(engine, run_plan, text)
-    with pytest.raises(KeyboardInterrupt):
-        execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
+    run_id = interrupted(engine, TWENTY, lambda trial: trial.index == last_of_block(stopped_in))
     verdicts = findings(engine, run_id).verdicts
     assert {(verdict.n, verdict.failed) for verdict in verdicts} == {(stopped_in - 1, 0)}
     assert not [verdict.reason for verdict in verdicts if "fair sample" in verdict.reason]
     words = {verdict.word for verdict in verdicts if verdict.variant == "changed"}
     assert words == ({"inconclusive"} if stopped_in == 9 else {"worse"})
+
+
+def test_a_report_on_an_interrupted_fixed_run_says_how_many_blocks_judge_it(engine: Engine) -> None:
+    result = findings(engine, interrupted(engine, TWENTY, lambda trial: trial.index == last_of_block(12)))
+    assert result.course is not None
+    assert (result.course.planned, result.course.blocks, result.course.looks) == (False, 11, (11, 20))
+    (note,) = result.notes
+    level = nominal((11, 20), 0.05)[0]
+    assert note.startswith("judged by 11 of 20 blocks, as at an interim analysis: the run did not end")
+    assert f"nominal level is {level:.2g}" in note
+    assert {verdict.level for verdict in result.verdicts} == {level}
+
+
+def test_a_report_before_the_first_complete_block_has_no_verdicts(engine: Engine) -> None:
+    result = findings(engine, interrupted(engine, TWENTY, lambda trial: trial.block == 1))
+    assert result.notes == ("no verdicts before the first complete block of 20",)
+    assert {verdict.word for verdict in result.verdicts} == {"inconclusive"}
+
+
+def test_a_run_that_was_killed_after_its_last_trial_is_judged_by_all_blocks(
+    run_script: RunScript, engine: Engine
+) -> None:
+    run_id, _ = run_script(noise)
+    whole = findings(engine, run_id)
+    edit_run(engine, run_id, state="interrupted")
+    result = findings(engine, run_id)
+    assert result.verdicts == whole.verdicts
+    assert result.course is None
+
+
+def test_a_finished_run_is_judged_at_full_alpha_whatever_was_reported_before(
+    run_script: RunScript, engine: Engine
+) -> None:
+    run_id, _ = run_script(noise)
+    result = findings(engine, run_id)
+    assert result.course is None
+    assert {verdict.level for verdict in result.verdicts} == {0.05}
 
 
 def test_a_fixed_run_has_no_interim_analyses(run_script: RunScript, engine: Engine) -> None:

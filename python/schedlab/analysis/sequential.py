@@ -84,8 +84,6 @@ class Course:
     def _unplanned(self) -> str:
         if not self.taken:
             return f"no verdicts before the first complete block of {self.looks[-1]}"
-        if not self.stopped:
-            return f"judged after all {self.blocks} blocks, some of which lack trials"
         return (
             f"judged by {self.blocks} of {self.looks[-1]} blocks, as at an interim analysis: the run did not end. "
             f"The nominal level is {self.level:.2g}, and intervals are drawn at it; 'schedlab run --resume' goes on"

@@ -131,15 +131,17 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
 def interim(engine: Engine, run: reader.Run, options: Options) -> tuple[Options, int | None]:
     """Return the options for a run with interim analyses, and its number of complete blocks; None without any.
 
-    A fixed run that did not end is judged as at an interim analysis after its last complete block. At the full error
+    A fixed run that lacks blocks is judged as at an interim analysis after its last complete block. At the full error
     rate, reports on a growing run would be tests "until significant".
     """
     design = run.design
     if not design.paired or not (design.looks or run.state != "complete"):
         return options, None
     done = reader.blocks_done(engine, run)
+    if not design.looks and done >= design.blocks:
+        return options, None
     if not design.looks:
-        options = replace(options, looks=(done, design.blocks) if 0 < done < design.blocks else (design.blocks,))
+        options = replace(options, looks=(done, design.blocks) if done else (design.blocks,))
     return options, done
 
 
