@@ -59,7 +59,7 @@ def small(folder: Path, *, blocks: int = 2, variant: str = 'policy = "batch"', r
 def test_a_run_ends_in_a_report_and_the_path_of_its_store(tmp_path: Path) -> None:
     done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
     assert done.returncode == 0, done.stderr
-    for words in ("block 2", "noise band", "changed", f"store: {tmp_path}/s.sqlite"):
+    for words in ("block 2", "A/A control", "changed", f"store: {tmp_path}/s.sqlite"):
         assert words in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 110 + len(str(tmp_path))
 
@@ -67,7 +67,7 @@ def test_a_run_ends_in_a_report_and_the_path_of_its_store(tmp_path: Path) -> Non
 def test_the_report_of_a_run_is_repeatable_as_text_and_json(tmp_path: Path) -> None:
     schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
     again = schedlab("report", "1", "--store", tmp_path / "s.sqlite")
-    assert "noise band" in again.stdout
+    assert "A/A control" in again.stdout
     output = json.loads(schedlab("report", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
     assert {row["variant"] for row in output["rows"]} == {"control", "changed"}
     listed = schedlab("runs", "--store", tmp_path / "s.sqlite").stdout

@@ -52,7 +52,7 @@ def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(judge: Calla
     assert next([line[0], line[4]] for line in lines if line[:1] == ["01"]) == ["01", "+5.0"]
     assert next([line[0], line[4]] for line in lines if line[:1] == ["whole"]) == ["whole", "+15.5"]
     assert "| 03    | 02 → 03   | +10.0 % |" in markdown.render(build(found))
-    assert "03 +10.0% (+10.0% to" in " ".join(changelog.render(build(found)).split())
+    assert "03 -10.0% (-10.0% to" in " ".join(changelog.render(build(found)).split())
     for row in json.loads(data.to_json(build(found)))["stacks"]:
         product = 1.0
         for step in row["steps"]:

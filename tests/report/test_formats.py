@@ -12,9 +12,10 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.findings.run import Findings
-from schedlab.report import changelog, data, markdown, text
-from schedlab.report.build import build
+from schedlab.report import changelog, data, html, markdown, mmtests, text, words
+from schedlab.report.build import build, mmtests_view
 from schedlab.report.numbers import improvement
+from schedlab.store.columns import columns
 from schedlab.store.samples import COLUMNS, sample_table
 
 
@@ -36,8 +37,8 @@ def test_markdown_tables_are_complete_and_aligned(found: Findings) -> None:
 
 def test_markdown_has_verdicts_warnings_unmatched_rows_and_commands(measured: Findings, imported: Findings) -> None:
     output = markdown.render(build(measured, Path("s.sqlite")))
-    for words in ("# run 1: test \\[scripted\\]", "> is it there?", "**worse**", "## Warnings", "crashed \\| badly"):
-        assert words in output
+    for part in ("# run 1: test \\[scripted\\]", "> is it there?", "**worse**", "## Warnings", "crashed \\| badly"):
+        assert part in output
     assert "schedlab runs --file 1 --store s.sqlite > test.toml\nschedlab run test.toml --seed 1\n" in output
     output = markdown.render(build(imported))
     assert "6.1\\|patched has clients=1, 4, 8" in output
@@ -64,7 +65,7 @@ def test_the_changelog_fits_a_commit_message_and_has_sizes_with_intervals(measur
     assert "run 1: test [scripted], 8 blocks × 1, seed 1" in flat
     assert "$ schedlab run test.toml --seed 1" in flat
     verdict = next(v for v in measured.verdicts if v.word == "worse")
-    size = f"{100 * (verdict.ratio - 1):+.1f}%, 95% interval {100 * (verdict.low - 1):+.1f}%"
+    size = f"gain {100 * (1 - verdict.ratio):+.1f}%, 95% interval {100 * (1 - verdict.high):+.1f}%"
     assert f"changed is worse than base in hackbench groups=1 time ({size}" in flat
     (row,) = [line for line in output.splitlines() if line.startswith("groups=1")]
     assert f"* {improvement(verdict.ratio, 'lower'):>7}*" in row
@@ -159,5 +160,23 @@ def test_the_text_counts_verdicts_names_columns_and_fits(found: Findings) -> Non
 def test_the_text_of_a_comparison_begins_with_the_compared_columns(imported: Findings) -> None:
     lines = text.to_text(build(imported), 80).splitlines()
     assert lines[0] == "6.1|patched against 5.14-vanilla [imported]"
-    assert "6.1|patched: 1 better, 1 inconclusive" in lines
+    assert "6.1|patched: 1 better, 1 inconclusive of 2 rows" in lines
     assert "tbench throughput at clients=2: 6.1|patched has clients=1, 4, 8" in lines
+
+
+def test_each_format_has_one_sign_convention_and_states_it(measured: Findings, engine: Engine) -> None:
+    chosen = columns(engine, measured.columns)
+    view = mmtests_view(measured, measured.columns, chosen, "verdicts", "current")
+    for output in (text.to_text(build(measured), 80), markdown.render(build(measured)), html.render(build(measured))):
+        assert words.CHANGE_SIGN in " ".join(output.split())
+        assert words.GAIN_SIGN not in output
+    for output in (changelog.render(build(measured)), mmtests.render(build(measured, mmtests=view))):
+        assert f"({words.GAIN_SIGN})" in output
+        assert "+10." not in output
+
+
+def test_the_change_is_the_ratio_of_the_printed_means_in_every_format(measured: Findings) -> None:
+    for row in build(measured).rows:
+        assert row.value is not None
+        assert row.baseline is not None
+        assert row.value / row.baseline == pytest.approx(row.ratio)

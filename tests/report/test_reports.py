@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
+from schedlab.analysis.resolution import towards
+from schedlab.analysis.verdicts import Word
 from schedlab.experiment.plan import Trial
 from schedlab.findings.run import findings
 from schedlab.report import changelog, data, markdown, text, words
@@ -39,7 +41,7 @@ def test_the_text_fits_eighty_columns_and_names_verdict_band_and_label(
     assert max(map(len, output.splitlines())) <= 80
     assert "[scripted]" in output
     assert output.count("worse") >= 2
-    assert output.count("noise band") == 2
+    assert output.count("A/A control") == 2
     assert "groups=1" in output
     assert "is it there?" in output
 
@@ -116,3 +118,48 @@ def test_a_machine_has_its_number_of_cpus_and_memory_in_a_suitable_unit(
     run_id, _ = run_script(lambda trial: 1.0)
     run = replace(reader.run(engine, run_id), fingerprint={"topology": {"cpus": 1}, "memory_kib": mib << 10})
     assert words.machine(run_part(run)) == output
+
+
+def test_a_row_that_the_correction_leaves_undecided_explains_itself(
+    run_script: Callable[..., tuple[int, object]], engine: Engine
+) -> None:
+    run_id, _ = run_script(slower)
+    report = build(findings(engine, run_id), raw_p=True)
+    changed = {"verdict": Word.INCONCLUSIVE, "p": 0.031, "p_adjusted": 0.062, "detectable": 0.1}
+    rows = [row if row.control else row.model_copy(update=changed) for row in report.rows]
+    report = report.model_copy(update={"rows": rows})
+    output = " ".join(text.to_text(report, 200).split())
+    assert "0.062 0.031 inconclusive (MDE +10.0 %) (p 0.031 before the correction over 2 rows)" in output
+    assert "changed: 2 inconclusive of 2 rows" in output
+    assert "raw p: before the correction" in output
+    plain = text.to_text(build(findings(engine, run_id)), 80)
+    assert "raw p" not in plain
+    assert "before the correction" not in plain
+
+
+def test_a_control_that_differs_before_the_correction_explains_itself(
+    run_script: Callable[..., tuple[int, object]], engine: Engine
+) -> None:
+    run_id, _ = run_script(slower)
+    report = build(findings(engine, run_id))
+    rows = [row.model_copy(update={"p": 0.04, "p_adjusted": 0.08}) if row.control else row for row in report.rows]
+    output = " ".join(text.to_text(report.model_copy(update={"rows": rows}), 200).split())
+    assert "0.08 A/A control, differs (p 0.04 before the correction over 2 rows)" in output
+
+
+def test_a_change_over_fewer_blocks_names_the_baseline_of_these_blocks(
+    run_script: Callable[..., tuple[int, object]], engine: Engine
+) -> None:
+    def script(trial: Trial) -> float | Measurement:
+        lost = trial.variant.name == "changed" and trial.block == 3
+        return Measurement("failed", 0, 1, reason="crash") if lost else slower(trial) * trial.block
+
+    run_id, _ = run_script(script)
+    report = build(findings(engine, run_id))
+    for output in (text.to_text(report, 200), markdown.render(report), changelog.render(report)):
+        assert "in these 7 blocks" in " ".join(output.split())
+
+
+@pytest.mark.parametrize(("ratio", "shown"), [(0.872, "MDE -78.5 %"), (1.1, "MDE +365.0 %")])
+def test_a_minimum_detectable_effect_has_the_direction_of_the_change(ratio: float, shown: str) -> None:
+    assert words.mde(towards(3.65, ratio)) == shown

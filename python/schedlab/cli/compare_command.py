@@ -15,6 +15,7 @@ from schedlab.cli.formats import (
     GivenLayout,
     GivenStars,
     Output,
+    RawP,
     Samples,
     Wanted,
     Width,
@@ -41,6 +42,7 @@ def compare(
     layout: GivenLayout = None,
     width: Width = None,
     samples: Samples = False,
+    raw_p: RawP = False,
     table: Tables = None,
     fail_on: GivenFailOn = None,
     exit_as: GivenExit = ExitAs.CODES,
@@ -70,6 +72,6 @@ def compare(
     engine = next((column.store for column in chosen if column.store), None)
     engine = opened() if engine is None or any(column.store is None for column in chosen) else engine
     scope = Scope(engine, chosen, store, ranks=form is not Format.MMTESTS)
-    present(scope, Wanted(form, output, stars, layout, width, samples))
+    present(scope, Wanted(form, output, stars, layout, width, samples, raw_p=raw_p))
     if fail_on or exit_as is ExitAs.BISECT:
         raise typer.Exit(verdict_code(scope.findings, fail_on, exit_as))

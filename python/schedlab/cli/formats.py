@@ -65,6 +65,7 @@ GivenLayout = Annotated[
 Width = Annotated[
     int | None, typer.Option("--width", min=40, help="text: columns; default the terminal's width, elsewhere 80.")
 ]
+RawP = Annotated[bool, typer.Option("--raw-p", help="text, markdown: also show p before the correction for many rows.")]
 Samples = Annotated[bool, typer.Option("--samples", help="csv: one line for each sample.")]
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="NAME", help="Compare with this column instead of the first.")
@@ -76,6 +77,7 @@ TAKES = {
     "--layout": (Format.MMTESTS,),
     "--width": (Format.TEXT, Format.MMTESTS),
     "--samples": (Format.CSV,),
+    "--raw-p": (Format.TEXT, Format.MARKDOWN),
     "--counter": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),
     "--counters": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),
 }
@@ -94,11 +96,12 @@ class Wanted:
     samples: bool = False
     counters: bool = False
     counter: tuple[str, ...] = ()
+    raw_p: bool = False
 
     def check(self) -> None:
         """Raise SchedlabError for an option that the format would ignore."""
         for option, formats in TAKES.items():
-            if getattr(self, option.removeprefix("--")) and self.form not in formats:
+            if getattr(self, option.removeprefix("--").replace("-", "_")) and self.form not in formats:
                 raise SchedlabError(
                     f"has no meaning for {self.form}",
                     where=option,

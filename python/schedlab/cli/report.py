@@ -14,6 +14,7 @@ from schedlab.cli.formats import (
     GivenLayout,
     GivenStars,
     Output,
+    RawP,
     Samples,
     Wanted,
     Width,
@@ -45,6 +46,7 @@ def report(
     layout: GivenLayout = None,
     width: Width = None,
     samples: Samples = False,
+    raw_p: RawP = False,
     counters: Annotated[
         bool, typer.Option("--counters", help="Also show what the kernel did differently (text: the headlines).")
     ] = False,
@@ -75,7 +77,7 @@ def report(
     if failures:
         _print_failures(engine, scope)
         return
-    present(scope, Wanted(form, output, stars, layout, width, samples, counters, tuple(counter or ())))
+    present(scope, Wanted(form, output, stars, layout, width, samples, counters, tuple(counter or ()), raw_p))
     if fail_on or exit_as is ExitAs.BISECT:
         raise typer.Exit(verdict_code(scope.findings, fail_on, exit_as))
 

@@ -164,7 +164,7 @@ def _report(scope: Scope, wanted: Wanted) -> Report:
         changes = _changes(scope, wanted.counter) if counted else None
         return build(findings, scope.store, changes=changes, named=named, samples=samples, plots=True)
     changes = _changes(scope, wanted.counter) if named or wanted.counters else None
-    return build(scope.findings, scope.store, changes=changes, named=named)
+    return build(scope.findings, scope.store, changes=changes, named=named, raw_p=wanted.raw_p)
 
 
 def _changes(scope: Scope, names: Sequence[str]) -> list[Change]:

@@ -47,6 +47,7 @@ def build(
     *,
     changes: Sequence[Change] | None = None,
     named: bool = False,
+    raw_p: bool = False,
     samples: Columns | None = None,
     plots: bool = False,
     mmtests: View | None = None,
@@ -57,6 +58,7 @@ def build(
         findings: verdicts and warnings of one run, or of columns of several.
         store: path of the store, for the commands that repeat the report.
         changes: changes of counters; without them the report has no counters.
+        raw_p: whether tables show p before the correction too.
         named: whether the user selected the counters by name.
         samples: samples of the findings' columns, for distributions in the HTML report.
         plots: whether to include the values behind the rows.
@@ -97,6 +99,7 @@ def build(
         notes=[*dict.fromkeys(findings.notes), *counter_notes],
         counter_notes=counter_notes,
         counters=None if changes is None else counter_parts(changes),
+        raw_p=raw_p,
         counters_named=named,
         commands=repeat.commands(findings, store),
         mmtests=mmtests,

@@ -14,7 +14,7 @@ from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.notation.units import counted
 from schedlab.report import effects, printed, words
 from schedlab.report.document import Report, Row
-from schedlab.report.numbers import UNKNOWN, figure, improvement
+from schedlab.report.numbers import UNKNOWN, figure, gain, gain_interval, improvement
 
 WIDTH = 75
 """Columns of a commit message's body (Linux' Documentation/process/submitting-patches.rst)."""
@@ -43,7 +43,7 @@ def _parts(report: Report) -> Iterator[str]:
         yield _fill(printed.explanation(report.printed))
     if report.rows:
         yield _legend(report)
-        sentences = (_shown(report), _undecided(report), *_effects(report), *words.notes(report))
+        sentences = (_shown(report), _undecided(report), *_baselines(report), *_effects(report), *words.notes(report))
         yield "\n".join(_fill(sentence) for sentence in sentences if sentence)
     yield "\n".join(_fill(f"Warning: {warning.seen}.") for warning in report.warnings)
 
@@ -75,7 +75,9 @@ def _tables(rows: Sequence[Row], report: Report) -> Iterator[str]:
     title = _fill(f"{first.workload}{fixed}, {first.metric} [{first.unit}], {words.better(first)}")
     by_label = {label: list(of_row) for label, of_row in groupby(rows, key=lambda row: labels[words.row_name(row)])}
     lines = [["", *by_label]]
-    lines.append([f"{report.baseline}{_NO_GAIN}", *(f"{figure(of[0].baseline)}{_NO_GAIN}" for of in by_label.values())])
+    lines.append(
+        [f"{report.baseline}{_NO_GAIN}", *(f"{figure(words.baseline_of(of))}{_NO_GAIN}" for of in by_label.values())]
+    )
     for name in dict.fromkeys(row.variant for row in rows):
         control = any(row.control for row in rows if row.variant == name)
         cells = [
@@ -120,7 +122,7 @@ def _legend(report: Report) -> str:
     judging = report.judging
     how = "paired by block, sign-flip test" if report.paired else "not measured in turn, Welch test on logarithms"
     corrected = words.correction(judging.correction, words.family(report))
-    gains = "(gain by geometric means, positive is better)"
+    gains = f"({words.GAIN_SIGN}), of geometric means"
     return _fill(f"{gains}; *shown at alpha {judging.alpha:g}*: {how}, {corrected}.")
 
 
@@ -147,14 +149,14 @@ def _largest(rows: Sequence[Row], report: Report) -> str:
     """Name the largest differences with sizes and intervals, and count the others."""
     largest = sorted(rows, key=lambda row: -abs((row.ratio or 1) - 1))
     named = [
-        f"{words.row_name(row)} ({_percent(row.ratio)}, {_level(row, report)}% interval "
-        f"{_percent(row.low)} to {_percent(row.high)})"
+        f"{words.row_name(row)} (gain {gain(row.ratio, row.direction)}, {_level(row, report)}% interval "
+        f"{gain_interval(row.low, row.high, row.direction)})"
         for row in largest[:NAMED]
     ]
     rest = largest[NAMED:]
     if not rest:
         return ", ".join(named)
-    low, high = _percent(rest[-1].ratio), _percent(rest[0].ratio)
+    low, high = (gain(row.ratio, row.direction) for row in (rest[-1], rest[0]))
     span = low if low == high else f"{low} to {high}"
     return f"{', '.join(named)} and {counted(len(rest), 'more row')} ({span})"
 
@@ -174,6 +176,15 @@ def _undecided(report: Report) -> str:
     return f"{text}; a change of {span} would have been found four times in five{besides}."
 
 
+def _baselines(report: Report) -> Iterator[str]:
+    """Yield a sentence for each cell whose gain is against another mean of the baseline than the table prints."""
+    for name, of_row in groupby(report.rows, key=words.row_name):
+        rows = list(of_row)
+        for row in rows:
+            if remark := words.other_baseline(row, rows):
+                yield f"{row.variant} in {name}: {remark.strip('()')}."
+
+
 def _where(rows: Sequence[Row]) -> str:
     """Return ``3 rows of batch, 1 row of slice``, or the name of a single row."""
     if len(rows) == 1:
@@ -187,15 +198,12 @@ def _effects(report: Report) -> Iterator[str]:
     for section in effects.sections(report):
         clauses = []
         for line in section.lines:
-            _, _, size, span, *_ = line.cells
+            effect, direction = line.effect, section.row.direction
             verdict = f", {line.word}" if line.word else ""
-            clauses.append(f"{line.name} {size.replace(' ', '')} ({span.replace(' … ', '% to ')}%{verdict})")
-        yield f"{section.title}, {words.row_name(section.row)}: {'; '.join(clauses)}."
+            size, span = gain(effect.ratio, direction), gain_interval(effect.low, effect.high, direction)
+            clauses.append(f"{line.name} {size} ({span}{verdict})")
+        yield f"{section.title}, {words.row_name(section.row)}, gain: {'; '.join(clauses)}."
 
 
 def _level(row: Row, report: Report) -> str:
     return f"{100 * (1 - (row.level if row.level is not None else report.judging.alpha)):.3g}"
-
-
-def _percent(ratio: float | None) -> str:
-    return UNKNOWN if ratio is None else f"{100 * (ratio - 1):+.1f}%"

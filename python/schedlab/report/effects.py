@@ -61,7 +61,8 @@ def explanation(report: Report) -> str:
         return ""
     whole = "Steps multiply to the whole. " if report.stacks else ""
     return (
-        f"{whole}Intervals hold for all lines of a table together; p is adjusted over them, verdicts over all tables."
+        f"change: of geometric means, {words.CHANGE_SIGN}. {whole}Intervals hold for all lines of a table together; "
+        f"p is corrected over the lines of all tables, and decides the verdicts."
     )
 
 
@@ -94,7 +95,7 @@ def _line(effect: Effect, detail: str, row: EffectsRow, report: Report) -> Line:
         verdict += f" ({words.EMULATED})"
     if effect.verdict is Word.INCONCLUSIVE:
         verdict += f" ({effect.reason or words.mde(effect.detectable)})"
-    return Line(effect.name, detail, effect, effect.verdict, p_value(effect.p), verdict)
+    return Line(effect.name, detail, effect, effect.verdict, p_value(effect.p_adjusted), verdict)
 
 
 def names(of_title: Sequence[Section]) -> list[str]:

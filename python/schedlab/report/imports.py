@@ -15,6 +15,7 @@ from rich.text import Text
 from schedlab.importers.outline import SAMPLES, Outline, OutlineTable, Row
 from schedlab.notation.units import counted
 from schedlab.report.numbers import figure
+from schedlab.report.words import GAIN_SIGN
 
 SCHEMA = 1
 """Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
@@ -25,6 +26,9 @@ MOST_COLUMNS = 3
 """Columns of a table in the summary, if they fit."""
 ROOM = 80
 """Width of a table in the summary."""
+SIGNS = {"improvement": GAIN_SIGN, "change": "change: + is larger"}
+"""Meaning of the signs in a table, by its convention."""
+
 LONGEST_HEAD, SHORTEST_HEAD = 28, 16
 """Widths of a row's head above which it is folded to make room for columns, and below which it never is."""
 
@@ -123,12 +127,13 @@ def sums(outline: Outline) -> str:
 
 def _title(table: OutlineTable) -> Text:
     size = f"{counted(len(table.rows), 'row')} × {len(table.columns)}"
+    gains = f"; {SIGNS[table.gains]}" if len(table.columns) > 1 else ""
     if table.layout == SAMPLES:
         n = sum(len(values) for row in table.rows for values in row.samples or () if values is not None)
-        return Text.assemble((table.workload, "bold"), f": {size}, {counted(n, 'sample')}")
+        return Text.assemble((table.workload, "bold"), f": {size}, {counted(n, 'sample')}{gains}")
     names = dict.fromkeys(word for word in (table.title, table.workload) if word)
     where = f"line {table.line}, " if table.line else ""
-    return Text.assemble((" · ".join(names) or "table", "bold"), f": {where}{table.layout}, {size}")
+    return Text.assemble((" · ".join(names) or "table", "bold"), f": {where}{table.layout}, {size}{gains}")
 
 
 def _table(table: OutlineTable) -> Table:

@@ -106,13 +106,14 @@ def _verdicts(rows: Sequence[Row], report: Report) -> Iterator[str]:
         first = verdicts[0]
         parameters = escape(words.parameters(first.parameters)) or "-"
         empty = [""] * (2 + len(evidence))
-        lines.append([parameters, escape(report.baseline), figure(first.baseline), *empty, "baseline"])
-        lines += [_cells(verdict, report) for verdict in verdicts]
+        lines.append([parameters, escape(report.baseline), figure(words.baseline_of(verdicts)), *empty, "baseline"])
+        lines += [_cells(verdict, report, words.other_baseline(verdict, verdicts)) for verdict in verdicts]
     yield from table(head, lines, [False, False, *[True] * (3 + len(evidence)), False])
 
 
-def _cells(row: Row, report: Report) -> list[str]:
+def _cells(row: Row, report: Report, remark: str) -> list[str]:
     word, remarks = words.verdict(row, report)
+    remarks = " ".join(filter(None, (remarks, remark)))
     return [
         "",
         escape(row.variant),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from schedlab.analysis.mmtests.stars import FOOTERS
 from schedlab.analysis.mmtests.tables import Cell, Table, View
-from schedlab.report import printed
+from schedlab.report import printed, words
 from schedlab.report.document import Report
 
 _NAME = re.compile(r"([^-]+(?:-rc\d+)?)-(.+)")
@@ -24,7 +24,9 @@ def render(report: Report, width: int | None = None) -> str:
         return "\n\n".join([*tables, printed.explanation(report.printed)]) + "\n"
     kinds = dict.fromkeys(run.kind for run in report.runs if run.sampled and run.kind not in ("real", "imported"))
     warnings = report.warnings if report.mmtests.stars == "verdicts" else []
-    return view_text(report.mmtests, [*(f"[{kind}]" for kind in kinds), *(f"! {warning.seen}" for warning in warnings)])
+    gains = [f"({words.GAIN_SIGN})"] if len(report.columns) > 1 else []
+    labels = (f"[{kind}]" for kind in kinds)
+    return view_text(report.mmtests, [*gains, *labels, *(f"! {warning.seen}" for warning in warnings)])
 
 
 def view_text(view: View, footers: Sequence[str] = ()) -> str:

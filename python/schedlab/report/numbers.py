@@ -49,10 +49,23 @@ def p_value(p: Number) -> str:
 
 
 def improvement(ratio: Number, direction: Direction) -> str:
-    """Format a ratio as a gain in per cent, positive if the variant is better, as changelogs print it: ``9.22%``.
-
-    The gain is 100·x/base − 100 if more is better, 100 − 100·x/base if less is.
-    """
+    """Format a ratio as a gain in per cent, positive if the variant is better, as changelogs print it: ``9.22%``."""
     if ratio is None or not isfinite(ratio):
         return UNKNOWN
-    return f"{100 * (ratio - 1) if direction == 'higher' else 100 * (1 - ratio):.2f}%"
+    return f"{_gain(ratio, direction):.2f}%"
+
+
+def gain(ratio: Number, direction: Direction) -> str:
+    """Format a ratio as a signed gain for a sentence: ``+9.2%``."""
+    return UNKNOWN if ratio is None or not isfinite(ratio) else f"{_gain(ratio, direction):+.1f}%"
+
+
+def gain_interval(low: Number, high: Number, direction: Direction) -> str:
+    """Format an interval of ratios as gains, the smaller gain first: ``+7.0% to +11.2%``."""
+    ends = (low, high) if direction == "higher" else (high, low)
+    return " to ".join(gain(end, direction) for end in ends)
+
+
+def _gain(ratio: float, direction: Direction) -> float:
+    """Return 100·x/base − 100 if more is better, 100 − 100·x/base if less is."""
+    return 100 * (ratio - 1) if direction == "higher" else 100 * (1 - ratio)

@@ -8,22 +8,16 @@ from itertools import groupby
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from schedlab.analysis.verdicts import Word
 from schedlab.report import counters, effects, printed, words
+from schedlab.report.columns import Column, Columns, Kind
 from schedlab.report.document import Counter, PrintedTable, Report, Row
 from schedlab.report.numbers import change, figure, interval
 
 LISTED = 10
 """Most lines of a list of failed trials or unmatched rows. The JSON report has all of them."""
-
-NAMES = 22
-"""Width of a variant's name beyond which it is folded."""
-
-COUNTER_NAMES = 23
-"""Width of a counter's label, which leaves room for four columns of numbers in 80."""
 
 _STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "cyan", Word.INCONCLUSIVE: "yellow"}
 
@@ -89,14 +83,13 @@ def _heading(report: Report) -> RenderableType:
         place = f"{words.began(run)} on {where}{fingerprint}\n" if run.measured else ""
         text.append(f"\n{place}{words.design(run)}", style="not bold dim")
         return text
-    table = _plain_table()
-    table.add_column("column", overflow="fold", max_width=NAMES)
-    table.add_column("description", overflow="fold")
+    names, lines = [], []
     for column in report.columns:
         machine = words.machine(report.run_of(column))
-        line = f"{words.column_line(report, column)}{f'; {machine}' if machine else ''}"
-        table.add_row(column.name, Text(line, style="dim"))
-    return Group(text, _indented(table))
+        names.append(Text(column.name))
+        lines.append(Text(f"{words.column_line(report, column)}{f'; {machine}' if machine else ''}", style="dim"))
+    table = [Column("column", names, "name"), Column("description", lines, "remark")]
+    return Group(text, _indented(Columns(table)))
 
 
 def _row_title(row: words.HasUnit) -> Text:
@@ -104,27 +97,37 @@ def _row_title(row: words.HasUnit) -> Text:
     return Text.assemble((f"{row.workload} ", "bold"), f"{metric} [{row.unit}], {words.better(row)}")
 
 
-def _row_table(rows: Sequence[Row], report: Report) -> Table:
-    table = _plain_table()
-    table.add_column("variant", overflow="fold", max_width=NAMES)
+def _row_table(rows: Sequence[Row], report: Report) -> Columns:
     evidence = words.evidence_headings(report)
-    for name in ("mean", "change", words.interval_heading(report), *evidence):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold")
+    headings = ["variant", "mean", "change", words.interval_heading(report), *evidence, "verdict"]
     empty = [""] * (2 + len(evidence))
-    table.add_row(report.baseline, figure(rows[0].baseline), *empty, Text("baseline", style="dim"))
+    lines: list[list[str | Text]] = [
+        [report.baseline, figure(words.baseline_of(rows)), *empty, Text("baseline", style="dim")]
+    ]
     for row in rows:
         size = change(row.ratio), interval(row.low, row.high)
-        table.add_row(row.variant, figure(row.value), *size, *words.evidence(row, report), _verdict(row, report))
-    return table
+        verdict = _verdict(row, report, words.other_baseline(row, rows))
+        lines.append([row.variant, figure(row.value), *size, *words.evidence(row, report), verdict])
+    return _columns(headings, lines)
 
 
-def _verdict(row: Row, report: Report) -> Text:
+def _columns(headings: Sequence[str], lines: Sequence[Sequence[str | Text]], names: int = 1) -> Columns:
+    """Return a table of ``names`` columns of names, then numbers, and a last column of remarks."""
+    columns = []
+    for place, heading in enumerate(headings):
+        cells = [cell if isinstance(cell, Text) else Text(cell) for cell in (line[place] for line in lines)]
+        kind: Kind = "name" if place < names else "remark" if place == len(headings) - 1 else "number"
+        columns.append(Column(heading, cells, kind))
+    return Columns(columns)
+
+
+def _verdict(row: Row, report: Report, remark: str) -> Text:
     word, remarks = words.verdict(row, report)
+    style = _STYLES[row.verdict]
     if row.control:
-        return Text(word, style="yellow" if words.control_differs(row, report) else "dim")
-    text = Text(word, style=_STYLES[row.verdict])
-    return text.append(f" {remarks}", style="dim") if remarks else text
+        style = "yellow" if words.control_differs(row, report) else "dim"
+    text = Text.assemble((word, style))
+    return text.append(f" {' '.join(filter(None, (remarks, remark)))}", style="dim") if remarks or remark else text
 
 
 def _effects(report: Report) -> Iterator[RenderableType]:
@@ -133,14 +136,11 @@ def _effects(report: Report) -> Iterator[RenderableType]:
         for section in of_title:
             yield Text()
             yield _row_title(section.row)
-            table = _plain_table()
-            for name in section.headings:
-                numeric = name in section.headings[effects.NUMERIC]
-                table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
-            for line in section.lines:
-                style = _STYLES[line.word] if line.word else ""
-                table.add_row(*line.cells[:-1], Text(line.verdict, style=style))
-            yield _indented(table)
+            lines: list[list[str | Text]] = [
+                [*line.cells[:-1], Text(line.verdict, style=_STYLES[line.word] if line.word else "")]
+                for line in section.lines
+            ]
+            yield _indented(_columns(section.headings, lines, names=effects.NUMERIC.start))
             yield from (_indented(Text(remark, style="dim")) for remark in section.remarks)
     if explanation := effects.explanation(report):
         yield Text(f"\n{explanation}", style="dim")
@@ -181,20 +181,17 @@ def _counters(report: Report) -> Iterator[RenderableType]:
     yield from (_warning(note) for note in report.run.notes)
 
 
-def _counter_table(variant: str, of_variant: Iterator[Counter], report: Report) -> Table:
-    table = _plain_table()
-    table.add_column(Text(variant, style="not dim"), overflow="fold", width=COUNTER_NAMES)
-    for name in ("baseline", "mean", "change"):
-        table.add_column(name, justify="right", no_wrap=True, min_width=9)
-    level = f"{100 * (1 - report.judging.alpha):g} % interval"
-    table.add_column(level, justify="right", no_wrap=True, min_width=15)
-    for counter in of_variant:
-        table.add_row(*counters.cells(counter), style="" if counter.clear else "dim")
-    return table
-
-
-def _plain_table() -> Table:
-    return Table(box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
+def _counter_table(variant: str, of_variant: Iterator[Counter], report: Report) -> Columns:
+    headings = [variant, "baseline", "mean", "change", f"{100 * (1 - report.judging.alpha):g} % interval"]
+    lines = [
+        [Text(cell, style="" if counter.clear else "dim") for cell in counters.cells(counter)] for counter in of_variant
+    ]
+    return Columns(
+        [
+            Column(heading, [line[place] for line in lines], "number" if place else "name")
+            for place, heading in enumerate(headings)
+        ]
+    )
 
 
 def _indented(part: RenderableType) -> Padding:

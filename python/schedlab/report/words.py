@@ -9,12 +9,12 @@ from typing import Any, Protocol
 from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.notation import units
 from schedlab.report.document import Column, Report, Row, Run
-from schedlab.report.numbers import change, p_value
+from schedlab.report.numbers import change, figure, p_value
 from schedlab.results import kinds
 from schedlab.results.metrics import Direction
 
-NOISE_BAND = "noise band"
-"""The verdict column of the A/A control."""
+CONTROL = "A/A control"
+"""The verdict column of the baseline's second measurement."""
 
 EMULATED = "emulated"
 """Mark of a verdict on a time or a rate of an emulated machine."""
@@ -141,14 +141,14 @@ def different(row: Row) -> bool:
 
 
 def counts(report: Report) -> list[str]:
-    """Count the verdicts of each column: ``new: 2 better, 1 inconclusive``; empty for a single row."""
+    """Count the verdicts of each column: ``new: 2 better, 1 inconclusive of 3 rows``; empty for a single row."""
     if len({(row.workload, row.metric, parameters(row.parameters)) for row in report.rows}) < 2:
         return []
     lines = []
     for name in dict.fromkeys(row.variant for row in report.rows if not row.control):
         verdicts = [row.verdict for row in report.rows if row.variant == name]
         words = [f"{verdicts.count(word)} {word}" for word in Word if word in verdicts]
-        lines.append(f"{name}: {', '.join(words)}")
+        lines.append(f"{name}: {', '.join(words)} of {units.counted(len(verdicts), 'row')}")
     return lines
 
 
@@ -189,20 +189,48 @@ def failures(report: Report) -> list[str]:
 
 def verdict(row: Row, report: Report) -> tuple[str, str]:
     """Return the verdict's word, and remarks in parentheses, which may be empty."""
-    if row.control:
-        return f"{NOISE_BAND}, off" if control_differs(row, report) else NOISE_BAND, ""
     remarks = []
+    if row.control:
+        remarks += [before_correction(row, report)] if control_differs(row, report) else []
+        return f"{CONTROL}, differs" if control_differs(row, report) else CONTROL, _in_parentheses(remarks)
     if emulated_speed(row.kind.split("/"), row.unit):
         remarks.append(EMULATED)
     if row.verdict is Word.INCONCLUSIVE:
-        remarks.append(row.reason or mde(row.detectable))
+        remarks += [row.reason or mde(row.detectable), before_correction(row, report)]
     elif row.within_control and row.verdict is not Word.EQUIVALENT:
-        remarks.append(f"in the {NOISE_BAND}")
+        remarks.append(f"within the {CONTROL}")
     if row.method == "paired" and row.n < report.run.blocks:
         remarks.append(f"n={row.n}")
     if row.failed and not row.reason:
         remarks.append(f"{row.failed} failed")
-    return row.verdict, " ".join(f"({remark})" for remark in remarks)
+    return row.verdict, _in_parentheses(remarks)
+
+
+def _in_parentheses(remarks: Sequence[str]) -> str:
+    return " ".join(f"({remark})" for remark in remarks if remark)
+
+
+def before_correction(row: Row, report: Report) -> str:
+    """Explain a row whose interval excludes no change although its verdict does not: the p before the correction."""
+    level, adjusted = row.level or report.judging.alpha, row.p_adjusted
+    if row.p is None or adjusted is None or not row.p <= level < adjusted:
+        return ""
+    tests = [other for other in report.rows if other.control == row.control]
+    if report.judging.family != "run":
+        tests = [other for other in tests if other.variant == row.variant]
+    return f"p {p_value(row.p)} before the correction over {units.counted(len(tests), 'row')}"
+
+
+def baseline_of(rows: Sequence[Row]) -> float | None:
+    """Return the baseline's mean in the verdict on most blocks, for the line above the verdicts of a row."""
+    return max(rows, key=lambda row: row.n).baseline
+
+
+def other_baseline(row: Row, rows: Sequence[Row]) -> str:
+    """Return a remark if the change is against another mean than :func:`baseline_of`, as blocks are missing."""
+    mean = figure(row.baseline)
+    same = row.ratio is None or mean == figure(baseline_of(rows))
+    return "" if same else f"(baseline {mean} in these {units.counted(row.n, 'block')})"
 
 
 def control_differs(row: Row, report: Report) -> bool:
@@ -237,14 +265,14 @@ def interval_heading(report: Report) -> str:
 
 
 def evidence_headings(report: Report) -> list[str]:
-    """Return ``p``; for unpaired columns also the p of ranks, and the number of values."""
-    return ["p"] if report.paired else ["p", "ranks", "n"]
+    """Return ``p``, and ``raw p`` if the user wants it; for unpaired columns also the p of ranks and the values."""
+    return ["p", *(["raw p"] if report.raw_p else []), *([] if report.paired else ["ranks", "n"])]
 
 
 def evidence(row: Row, report: Report) -> list[str]:
     """Return the cells below :func:`evidence_headings`."""
-    p = p_value(row.p)
-    return [p] if report.paired else [p, p_value(row.p_mann_whitney), str(row.n)]
+    p = [p_value(row.p_adjusted), *([p_value(row.p)] if report.raw_p else [])]
+    return [*p, *([] if report.paired else [p_value(row.p_mann_whitney), str(row.n)])]
 
 
 def family(report: Report) -> str:
@@ -256,24 +284,31 @@ CORRECTIONS = {"holm": "Holm's", "benjamini-hochberg": "Benjamini and Hochberg's
 
 
 def correction(name: str, tests: str) -> str:
-    """Name the correction for many tests, of which ``tests`` says which: an adverb for "a verdict at level α …"."""
+    """Describe a p value after the correction for many tests; ``tests`` names the tests."""
     if name == "max-t":
-        return f"by a joint test of {tests} (max-T)"
-    return f"with {CORRECTIONS[name]} correction over {tests}" if name in CORRECTIONS else "without a correction"
+        return f"corrected by a joint test of {tests} (max-T)"
+    return f"corrected over {tests} by {CORRECTIONS[name]} method" if name in CORRECTIONS else "not corrected"
+
+
+CHANGE_SIGN = "+ is a larger figure; each heading says which figures are better"
+"""Meaning of the sign of a change, the convention of all formats with changes."""
+
+GAIN_SIGN = "gain: + is better"
+"""Meaning of the sign of a gain, the convention of MMTests' tables, changelogs and previews of imports."""
 
 
 def method(report: Report) -> str:
     """Explain the columns of a table and the method of its verdicts."""
     judging = report.judging
-    how = (
-        "change: variant against baseline, paired by block. p: sign-flip permutation, raw"
-        if report.paired
-        else "change: ratio of geometric means. p: Welch on logarithms, raw; ranks: Mann–Whitney's; n: the smaller side"
-    )
+    means = f"geometric over the {'compared blocks' if report.paired else 'values'}"
+    test = "sign-flip permutation over blocks" if report.paired else "Welch's test on logarithms"
+    others = "" if report.paired else "; ranks: Mann–Whitney's p; n: the smaller group"
+    raw = "; raw p: before the correction" if report.raw_p else ""
     text = (
-        f"{how}; verdicts at α = {judging.alpha:g} {correction(judging.correction, family(report))}. "
-        f"{Word.EQUIVALENT}: within ±{100 * judging.delta:g} %. MDE: minimum detectable effect, the change that this "
-        f"{'run' if report.paired else 'comparison'} finds with 80 % power."
+        f"mean: {means}. change: of these means, {CHANGE_SIGN}. p: {test}, "
+        f"{correction(judging.correction, family(report))}{raw}{others}; intervals are not corrected. "
+        f"Verdicts at α = {judging.alpha:g}. {Word.EQUIVALENT}: within ±{100 * judging.delta:g} %. MDE: minimum "
+        f"detectable effect, the change that this {'run' if report.paired else 'comparison'} finds with 80 % power."
     )
     undecided = [row for row in report.rows if row.verdict is Word.INCONCLUSIVE and not row.control]
     needed = [row.blocks_needed for row in undecided if row.blocks_needed is not None]

@@ -110,7 +110,7 @@ def test_the_forest_plot_has_a_mark_for_every_known_ratio_in_their_order(visit: 
     places = page.locator("svg.strip .point").evaluate_all("all => all.map(node => node.getBoundingClientRect().x)")
     assert places == sorted(places)
     label = page.locator("svg.strip").last.get_attribute("aria-label") or ""
-    assert re.fullmatch(r"\+[\d.]+ %, 95 % interval \+[\d.]+ … \+[\d.]+ %; noise band .* %", label)
+    assert re.fullmatch(r"\+[\d.]+ %, 95 % interval \+[\d.]+ … \+[\d.]+ %; A/A control .* %", label)
 
 
 def test_plots_have_a_mark_for_every_value(visit: Visit) -> None:

@@ -148,7 +148,7 @@
     });
     const table = dataOf(figure);
     made.height = heightOf(figure.dataset);
-    // Only errors are logged: a layer without data is not an error, such as the noise band of a run without a control.
+    // Only errors are logged: a layer without data is not an error, such as the band of a run without a control.
     const { view } = await vegaEmbed(canvas, { ...made, datasets: { ...made.datasets, table } }, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, hover: false, logLevel: 1, defaultStyle: false, tooltip: { theme: "custom" },
     });

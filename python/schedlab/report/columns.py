@@ -1,0 +1,120 @@
+"""A table for a terminal. It folds columns below each other instead of breaking words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Literal
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.report.printed import fitting
+
+NAMES = 22
+"""Width beyond which a name is folded."""
+
+SHORTEST_NAME = 12
+"""Width below which a name is not folded to make room for other columns."""
+
+_GAP = 2
+"""Blanks between columns."""
+
+_PARTS = re.compile(r"[^-_./+:,=| ]*[-_./+:,=| ]+|[^-_./+:,=| ]+")
+"""A part of a name, with the marks behind it at which a line may end."""
+
+_NO_BREAK = "\u00a0"
+
+Kind = Literal["name", "number", "remark"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: names are folded at marks, numbers never, remarks between words."""
+
+    heading: str
+    cells: Sequence[Text]
+    kind: Kind = "number"
+
+    @property
+    def least(self) -> int:
+        """The least width."""
+        texts = [self.heading, *(cell.plain for cell in self.cells)]
+        widest = max(len(line) for text in texts for line in text.split("\n"))
+        if self.kind == "remark":
+            return max(len(word) for text in texts for word in _unbroken(text).split(" "))
+        return min(widest, SHORTEST_NAME) if self.kind == "name" else widest
+
+    @property
+    def wanted(self) -> int:
+        """The width without any folding, except of long names."""
+        widest = max(len(text) for text in (self.heading, *(cell.plain for cell in self.cells)))
+        return min(widest, NAMES) if self.kind == "name" else widest
+
+    def folded(self, width: int) -> list[Text]:
+        """Return the cells in lines of this width."""
+        if self.kind == "number":
+            return list(self.cells)
+        return [(_fold_name if self.kind == "name" else _fold_words)(cell, width) for cell in self.cells]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Renderable of a table whose first column has the names of the lines."""
+
+    columns: Sequence[Column]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for number, part in enumerate(self._parts(options.max_width)):
+            if number:
+                yield Text()
+            yield _table(part, options.max_width)
+
+    def _parts(self, room: int) -> Iterator[list[Column]]:
+        """Yield the columns in as many tables as the room needs, each with the first column."""
+        first, *others = self.columns
+        for part in fitting([_GAP + column.least for column in others], room - first.least):
+            yield [first, *(others[index] for index in part)]
+
+
+def _table(columns: Sequence[Column], room: int) -> Table:
+    widths = [column.least for column in columns]
+    spare = room - sum(widths) - _GAP * (len(columns) - 1)
+    for index, column in enumerate(columns):
+        more = min(max(spare, 0), column.wanted - widths[index])
+        widths[index] += more
+        spare -= more
+    table = Table(box=None, padding=(0, _GAP, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(
+            column.heading, width=width, justify="right" if column.kind == "number" else "left", overflow="fold"
+        )
+    for cells in zip(*(column.folded(width) for column, width in zip(columns, widths, strict=True)), strict=True):
+        table.add_row(*cells)
+    return table
+
+
+def _fold_name(name: Text, width: int) -> Text:
+    lines = [""]
+    for part in _PARTS.findall(name.plain):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append(part)
+        else:
+            lines[-1] += part
+    return Text("\n".join(line.rstrip() for line in lines), style=name.style)
+
+
+def _fold_words(text: Text, width: int) -> Text:
+    """Return the text in lines with the style of each character, as line ends take the places of blanks."""
+    lines = wrap(_unbroken(text.plain), width, break_long_words=False, break_on_hyphens=False)
+    folded = text.copy()
+    folded.plain = "\n".join(lines).replace(_NO_BREAK, " ")
+    return folded
+
+
+def _unbroken(text: str) -> str:
+    """Keep a figure with its unit and its name, and the two ends of an interval, on one line."""
+    return re.sub(r" (?=[%…=])|(?<=[…=]) |(?<=MDE) ", _NO_BREAK, text)
