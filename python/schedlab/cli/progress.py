@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import exp, log
+from statistics import fmean
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.loop import Progress as Report
 from schedlab.experiment.plan import Plan, Trial
+from schedlab.notation.controls import escaped
 from schedlab.notation.units import counted, format_time
 from schedlab.results.measurement import Measurement
 
@@ -32,15 +36,47 @@ def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
         with _bar(console, plan) as report:
             yield report
     else:
-        yield _Lines(console, trials=len(plan.trials)).report
+        yield _Lines(console, plan).report
+
+
+class _Ratios:
+    """Ratios of variants to the baseline in the trials so far: geometric means over blocks, of each row's first metric.
+
+    They are for the eye: no test, no interval, no correction.
+    """
+
+    def __init__(self, baseline: str) -> None:
+        self._baseline = baseline
+        self._values: dict[tuple[tuple[str, str], str], dict[int, list[float]]] = {}
+
+    def add(self, trial: Trial, measurement: Measurement | None) -> None:
+        if measurement is None or measurement.state != "ok" or trial.phase == "warmup" or not trial.row.judged:
+            return
+        values = [metric.value for metric in measurement.metrics if metric.spec.name == trial.row.judged[0]]
+        blocks = self._values.setdefault((trial.row.key, trial.variant.name), {})
+        blocks.setdefault(trial.block, []).extend(values)
+
+    def text(self, trial: Trial) -> str:
+        """Return the metric and the change so far, such as ``time -4.6 %``; empty without a common block."""
+        ours = self._values.get((trial.row.key, trial.variant.name), {})
+        base = self._values.get((trial.row.key, self._baseline), {})
+        pairs = [(fmean(ours[block]), fmean(base[block])) for block in ours.keys() & base.keys() if ours[block]]
+        if trial.variant.name == self._baseline or not pairs or any(min(pair) <= 0 for pair in pairs):
+            return ""
+        change = 100 * (exp(fmean(log(one / other) for one, other in pairs)) - 1)
+        return f"{trial.row.judged[0]} {change:+.1f} %"
 
 
 class _Lines:
-    """Printer of a line with the time left when a block begins, and of a line for each failed trial."""
+    """Printer of a line with the time left when a block begins, and of a line for each failed trial.
 
-    def __init__(self, console: Console, trials: int) -> None:
+    Verbose, it prints a line after each trial.
+    """
+
+    def __init__(self, console: Console, plan: Plan) -> None:
         self._console = console
-        self._trials = trials
+        self._trials = len(plan.trials)
+        self._ratios = _Ratios(plan.variants[0].name)
         self._block: int | None = None
         self._measured = 0
         self._begun = time.monotonic()
@@ -48,8 +84,12 @@ class _Lines:
     def report(self, trial: Trial, measurement: Measurement | None) -> None:
         if trial.block != self._block:
             self._block = trial.block
-            self._console.print(_stage(trial, trial.block) + self._left(trial))
+            self._console.print(_stage(trial) + self._left(trial))
         self._measured += measurement is not None
+        self._ratios.add(trial, measurement)
+        if appearance.verbose and measurement is not None and measurement.state == "ok":
+            ratio = self._ratios.text(trial)
+            self._console.print(f"  {trial.row}  {trial.variant.name}{'  ' + ratio if ratio else ''}", soft_wrap=True)
         _report_failure(self._console, trial, measurement)
 
     def _left(self, trial: Trial) -> str:
@@ -63,28 +103,37 @@ class _Lines:
 @contextmanager
 def _bar(console: Console, plan: Plan) -> Iterator[Report]:
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(20),
+        TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        BarColumn(max(6, (console.width - 70) // 3)),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
+        TextColumn("left"),
     )
+    ratios = _Ratios(plan.variants[0].name)
     # Automatic redraws would use a CPU that is being measured, so the bar moves between trials only.
-    with Progress(*columns, console=console, auto_refresh=False, transient=True) as progress:
+    with Progress(*columns, console=console, auto_refresh=False, transient=True, expand=True) as progress:
         task = progress.add_task("starting", total=len(plan.trials))
 
         def report(trial: Trial, measurement: Measurement | None) -> None:
             done = trial.index + (measurement is not None)
-            what = f"{_stage(trial, plan.experiment.design.blocks)} {trial.variant.name}"[:36]
+            ratios.add(trial, measurement)
+            words = (
+                _stage(trial, plan.experiment.design.blocks),
+                trial.variant.name,
+                ratios.text(trial),
+                str(trial.row),
+            )
+            what = escaped(" · ".join(word for word in words if word))
             progress.update(task, completed=done, description=what, refresh=measurement is None)
             _report_failure(console, trial, measurement)
 
         yield report
 
 
-def _stage(trial: Trial, blocks: int) -> str:
+def _stage(trial: Trial, blocks: int | None = None) -> str:
     if trial.phase == "warmup":
         return "warm-up"
-    return f"block {trial.block}" if blocks == trial.block else f"block {trial.block}/{blocks}"
+    return f"block {trial.block}" if blocks is None else f"block {trial.block}/{blocks}"
 
 
 def _report_failure(console: Console, trial: Trial, measurement: Measurement | None) -> None:
