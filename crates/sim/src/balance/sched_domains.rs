@@ -111,6 +111,16 @@ impl SchedDomains {
     pub fn domain(&self, cpu: usize, level: usize) -> &SchedDomain {
         &self.all[usize::from(self.of_cpu[cpu][level])]
     }
+
+    /// Number of domains of each CPU.
+    pub fn levels(&self) -> impl Iterator<Item = usize> + '_ {
+        self.of_cpu.iter().map(Vec::len)
+    }
+
+    /// Narrowest domain of a CPU that contains another CPU.
+    pub fn level_with(&self, cpu: usize, other: usize) -> Option<usize> {
+        (0..self.of_cpu[cpu].len()).find(|level| self.domain(cpu, *level).span.contains(other))
+    }
 }
 
 /// Return the caches, restricted to `open`, whose CPUs make up a set; empty if the set contains a part of a cache.

@@ -8,7 +8,7 @@ use crate::error::SimError;
 use crate::ledger::Account;
 use crate::observe::{End, Observer, Outcome};
 use crate::sched::{NOBODY, TaskIx};
-use crate::tasks::Latencies;
+use crate::tasks::{Latencies, Waits};
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -41,7 +41,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         for task in 0..self.tasks.len() {
             self.write_off(task as TaskIx);
         }
-        let schedstats = self.stats_report(close);
+        let schedstats =
+            self.stats.report(&self.balance.domains, self.world.machine, self.world.kernel, close);
         let plan = self.world.plan;
         let elapsed_ns =
             self.gate.closed_at.unwrap_or(close).saturating_sub(self.gate.opened_at.unwrap_or(close));
@@ -123,6 +124,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Return the error of a deadlock, with the tasks that wait.
     pub(super) fn deadlock(&self) -> SimError {
-        SimError::Deadlock { at_ns: self.time.now, waiting: self.waiting() }
+        SimError::Deadlock { at_ns: self.time.now, waiting: self.waits().all() }
+    }
+
+    /// What the tasks wait for.
+    pub(crate) fn waits(&self) -> Waits<'_> {
+        Waits { plan: self.world.plan, tasks: &self.tasks, program: &self.program }
     }
 }

@@ -169,7 +169,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             self.records.counters.retunes += 1;
             // Statistics only count, and must not change the outcome. Updating run times would change their rounding.
             if change.tunable == Tunable::Schedstats.name() {
-                self.stats_retuned();
+                self.stats.retune(self.tunables.on(Tunable::Schedstats), self.balance.domains.levels());
             } else {
                 self.retuned();
             }

@@ -41,7 +41,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 cpu_state
             })
             .collect();
-        let levels = balance.domains.of_cpu.iter().map(Vec::len);
+        let levels = balance.domains.levels();
         Self {
             topology,
             costs: machine.costs.clone(),

@@ -61,7 +61,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let task_stats = self.stats.task(task);
         task_stats.counts.nr_forced_migrations += u64::from(hot);
         let since = std::mem::replace(&mut task_stats.queued_since, NEVER);
-        self.stats_left_queue(look.payer, source, since, at);
+        self.stats.left_queue(look.payer, source, since, at);
         let pass = &mut self.stats.domains[look.cpu][look.level].counts.passes[look.kind];
         pass.lb_gained += 1;
         pass.lb_hot_gained += u64::from(hot);

@@ -6,7 +6,7 @@ use crate::observe::Observer;
 use crate::sched::{NOBODY, TaskIx};
 use crate::schedstats::{CpuCounts, Line};
 use crate::tasks::State;
-use crate::time::{NEVER, Ns};
+use crate::time::NEVER;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Count a wake-up by `cpu` onto `target`'s queue (`ttwu_stat()`, then the enqueueing).
@@ -25,7 +25,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let queue = &mut self.stats.queues[cpu].counts;
         queue.ttwu_count += 1;
         queue.ttwu_local += u64::from(local);
-        if let Some(level) = self.stats_level(cpu, target).filter(|_| !local) {
+        if let Some(level) = self.balance.domains.level_with(cpu, target).filter(|_| !local) {
             self.stats_update(cpu, Line::Domain(cpu, level));
             self.stats.domains[cpu][level].counts.ttwu_wake_remote += 1;
         }
@@ -39,12 +39,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.stats_enqueue(cpu, task);
     }
 
-    /// Narrowest domain of a CPU that contains another CPU.
-    pub(super) fn stats_level(&self, cpu: usize, other: usize) -> Option<usize> {
-        (0..self.balance.domains.of_cpu[cpu].len())
-            .find(|level| self.balance.domains.domain(cpu, *level).span.contains(other))
-    }
-
     /// Count a wake-up that considered pulling a task from `previous` to the waker's CPU (`wake_affine()`).
     #[cold]
     #[inline(never)]
@@ -53,7 +47,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let counts = &mut self.stats.task(task).counts;
         counts.nr_wakeups_affine_attempts += 1;
         counts.nr_wakeups_affine += u64::from(pulled);
-        if let Some(level) = self.stats_level(cpu, previous).filter(|_| pulled) {
+        if let Some(level) = self.balance.domains.level_with(cpu, previous).filter(|_| pulled) {
             self.stats_update(cpu, Line::Domain(cpu, level));
             self.stats.domains[cpu][level].counts.ttwu_move_affine += 1;
         }
@@ -95,7 +89,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
     pub(crate) fn stats_switch(&mut self, cpu: usize, previous: TaskIx, next: TaskIx) {
         if previous != NOBODY {
-            self.stats_depart(cpu);
+            self.stats.depart(cpu, self.cpus[cpu].clock);
             self.stats_enqueue(cpu, previous);
         }
         self.stats_update(cpu, Line::Task(next));
@@ -109,37 +103,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let since = std::mem::replace(&mut task_stats.queued_since, NEVER);
         task_stats.waits_since = NEVER;
-        self.stats_left_queue(cpu, cpu, since, at);
+        self.stats.left_queue(cpu, cpu, since, at);
         let queue = &mut self.stats.queues[cpu];
         queue.counts.pcount += 1;
         queue.arrived = at;
-    }
-
-    /// Count the departure of a task that was on a CPU's queue `since`. Another CPU that moves the task pays for the update.
-    pub(super) fn stats_left_queue(&mut self, payer: usize, cpu: usize, since: Ns, at: Ns) {
-        let queue = &mut self.stats.queues[cpu];
-        queue.writer = payer as u16;
-        if since != NEVER {
-            queue.counts.run_delay_ns += at.saturating_sub(since);
-        }
-    }
-
-    /// Count the run time of a CPU's current task up to the CPU's clock.
-    fn stats_depart(&mut self, cpu: usize) {
-        let at = self.cpus[cpu].clock;
-        let queue = &mut self.stats.queues[cpu];
-        queue.writer = cpu as u16;
-        if queue.arrived != NEVER {
-            queue.counts.rq_cpu_time_ns += at - queue.arrived;
-            queue.arrived = NEVER;
-        }
     }
 
     /// Count that the current task of a CPU sleeps, waits for another task, or exits.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_block(&mut self, cpu: usize, task: TaskIx, state: State) {
-        self.stats_depart(cpu);
+        self.stats.depart(cpu, self.cpus[cpu].clock);
         if state == State::Dead {
             return;
         }
@@ -152,7 +126,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_take(&mut self, cpu: usize, task: TaskIx) {
-        self.stats_depart(cpu);
+        self.stats.depart(cpu, self.cpus[cpu].clock);
         let at = self.cpus[cpu].clock;
         self.stats_update(cpu, Line::Task(task));
         self.stats.task(task).waits_since = at;

@@ -19,7 +19,6 @@ mod report;
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::Tunable;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::TaskIx;
@@ -114,6 +113,15 @@ impl Schedstats {
         !self.queues.is_empty()
     }
 
+    /// Apply the switch after tunables have changed. `levels` as in [`Schedstats::new`].
+    pub fn retune(&mut self, on: bool, levels: impl Iterator<Item = usize>) {
+        match (self.on, on) {
+            (false, true) => self.turn_on(levels),
+            (true, false) => self.turn_off(),
+            _ => {}
+        }
+    }
+
     fn turn_on(&mut self, levels: impl Iterator<Item = usize>) {
         self.on = true;
         if self.used() {
@@ -143,6 +151,25 @@ impl Schedstats {
         &mut self.tasks[at]
     }
 
+    /// Count the departure of a task that was on a CPU's queue `since`. Another CPU that moves the task pays for the update.
+    fn left_queue(&mut self, payer: usize, cpu: usize, since: Ns, at: Ns) {
+        let queue = &mut self.queues[cpu];
+        queue.writer = payer as u16;
+        if since != NEVER {
+            queue.counts.run_delay_ns += at.saturating_sub(since);
+        }
+    }
+
+    /// Count the run time of a CPU's current task up to `at`.
+    fn depart(&mut self, cpu: usize, at: Ns) {
+        let queue = &mut self.queues[cpu];
+        queue.writer = cpu as u16;
+        if queue.arrived != NEVER {
+            queue.counts.rq_cpu_time_ns += at - queue.arrived;
+            queue.arrived = NEVER;
+        }
+    }
+
     /// Take the counters of a task and reset its entry.
     pub fn take_task(&mut self, task: usize) -> Option<TaskCounts> {
         let removed = std::mem::take(self.tasks.get_mut(task)?);
@@ -163,15 +190,6 @@ impl Schedstats {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Apply the switch after tunables have changed.
-    pub(crate) fn stats_retuned(&mut self) {
-        match (self.stats.on, self.tunables.on(Tunable::Schedstats)) {
-            (false, true) => self.stats.turn_on(self.balance.domains.of_cpu.iter().map(Vec::len)),
-            (true, false) => self.stats.turn_off(),
-            _ => {}
-        }
-    }
-
     /// Charge a CPU for the update of a line.
     fn stats_update(&mut self, payer: usize, line: Line) {
         let writer = match line {

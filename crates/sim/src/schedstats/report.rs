@@ -6,12 +6,11 @@
 
 use std::fmt::Write;
 
-use crate::balance::KernelPolicy;
-use crate::engine::Engine;
-use crate::kernel::StatsLayout;
-use crate::machine::{CpuMask, DomainKind};
-use crate::observe::{Observer, TaskReport};
-use crate::schedstats::{CpuCounts, DomainCounts, PassCounts, TaskCounts};
+use crate::balance::SchedDomains;
+use crate::kernel::{Kernel, StatsLayout};
+use crate::machine::{CpuMask, DomainKind, Machine};
+use crate::observe::TaskReport;
+use crate::schedstats::{CpuCounts, DomainCounts, PassCounts, Schedstats, TaskCounts};
 use crate::time::{Ns, SECOND};
 
 /// Time in which the statistics were on.
@@ -223,29 +222,35 @@ fn entry(text: &mut String, label: &str, value: u64, time: bool) {
     };
 }
 
-impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// The statistics at the end; `None` if they have never been on.
-    pub(crate) fn stats_report(&mut self, end: Ns) -> Option<Report> {
-        if !self.stats.used() {
+impl Schedstats {
+    /// The statistics of a machine at the end; `None` if they have never been on.
+    pub fn report(
+        &self,
+        domains: &SchedDomains,
+        machine: &Machine,
+        kernel: &Kernel,
+        end: Ns,
+    ) -> Option<Report> {
+        if !self.used() {
             return None;
         }
-        let hz = u64::from(self.world.machine.hz);
+        let hz = u64::from(machine.hz);
         let throughout =
-            if self.stats.throughout { Throughout::On } else { Throughout::Partly { at_end: self.stats.on } };
+            if self.throughout { Throughout::On } else { Throughout::Partly { at_end: self.on } };
         let domain = |cpu: usize, level: usize| {
-            let shape = self.balance.domains.domain(cpu, level);
-            let counts = self.stats.domains[cpu][level].counts;
+            let shape = domains.domain(cpu, level);
+            let counts = self.domains[cpu][level].counts;
             DomainReport { kind: shape.kind, span: *shape.span.mask(), counts }
         };
         let cpu = |cpu: usize| CpuReport {
-            counts: self.stats.queues[cpu].counts,
-            domains: (0..self.stats.domains[cpu].len()).map(|level| domain(cpu, level)).collect(),
+            counts: self.queues[cpu].counts,
+            domains: (0..self.domains[cpu].len()).map(|level| domain(cpu, level)).collect(),
         };
         Some(Report {
             throughout,
-            layout: self.world.kernel.schedstats?,
+            layout: kernel.schedstats?,
             jiffies: (1 << 32) - 300 * hz + (u128::from(end) * u128::from(hz) / u128::from(SECOND)) as u64,
-            cpus: (0..self.cpus.len()).map(cpu).collect(),
+            cpus: (0..self.queues.len()).map(cpu).collect(),
         })
     }
 }

@@ -1,39 +1,41 @@
 //! Descriptions of waiting tasks for deadlock messages.
 
-use schedlab_workload::Step;
 use schedlab_workload::check::ends::End;
 use schedlab_workload::program::Resource;
+use schedlab_workload::{Plan, Step};
 
-use crate::balance::KernelPolicy;
-use crate::engine::Engine;
-use crate::error::{SimError, Waiting};
-use crate::observe::Observer;
+use crate::error::Waiting;
 use crate::sched::{NOBODY, TaskIx};
-use crate::tasks::{Action, Phase, State, Task};
+use crate::tasks::{Action, Phase, ProgramState, State, Task, Tasks};
 
 /// Maximum number of awaited tasks that a message names.
 const NAMED: usize = 4;
 
-impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+/// Tasks, and what they wait for.
+pub(crate) struct Waits<'a> {
+    pub plan: &'a Plan,
+    pub tasks: &'a Tasks<'a>,
+    pub program: &'a ProgramState,
+}
+
+impl Waits<'_> {
     /// Descriptions of all tasks that wait for another task.
-    pub(crate) fn waiting(&self) -> Vec<Waiting> {
+    pub fn all(&self) -> Vec<Waiting> {
         let blocked = |task: &TaskIx| self.tasks[*task].state == State::Blocked;
         (0..self.tasks.len() as TaskIx).filter(blocked).filter_map(|task| self.wait_of(task)).collect()
     }
 
-    /// End the simulation with a deadlock if waiting for `lock` closes a cycle of lock owners.
+    /// Descriptions of the tasks in the cycle of lock owners that closes when `task` waits for `lock`; empty without a cycle.
     ///
     /// The tasks of such a cycle never go on, even while other tasks run.
-    pub(crate) fn check_circle(&mut self, task: TaskIx, lock: u32) {
+    pub fn circle(&self, task: TaskIx, lock: u32) -> Vec<Waiting> {
         let holder = |lock: u32| self.program.locks[lock as usize].owner;
         let next = |owner: &TaskIx| if *owner == task { None } else { self.lock_awaited(*owner).map(holder) };
         let chain = || std::iter::successors(Some(holder(lock)), next).take(self.tasks.len());
         if chain().last() != Some(task) {
-            return;
+            return Vec::new();
         }
-        let waiting = chain().filter_map(|owner| self.wait_of(owner)).collect();
-        self.failure.get_or_insert(SimError::Deadlock { at_ns: self.time.now, waiting });
-        self.finished = true;
+        chain().filter_map(|owner| self.wait_of(owner)).collect()
     }
 
     /// The lock that a task waits for.
@@ -50,7 +52,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Description of a task's wait; `None` if the task does not wait for another task.
     fn wait_of(&self, task: TaskIx) -> Option<Waiting> {
-        let plan = self.world.plan;
+        let plan = self.plan;
         let resources = &plan.program().resources;
         let Action::Step(step) = self.tasks[task].action else { return None };
         let (what, whom) = match step {
@@ -97,11 +99,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Name of a task in messages.
     pub(super) fn name(&self, task: TaskIx) -> String {
-        self.tasks[task].name(self.world.plan)
+        self.tasks[task].name(self.plan)
     }
 
     fn wait_for_lock(&self, task: TaskIx, lock: u32) -> Waiting {
-        let plan = self.world.plan;
+        let plan = self.plan;
         let owner = self.program.locks[lock as usize].owner;
         let holder = (owner != NOBODY).then(|| format!("held by {}", self.name(owner)));
         let what = instance(&plan.program().resources.locks[plan.locks().position(lock)], lock);
@@ -110,7 +112,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Living tasks that use an end of a channel.
     fn users(&self, channel: u32, end: End) -> Vec<String> {
-        let plan = self.world.plan;
+        let plan = self.plan;
         let lives = |task: &&Task| task.state != State::Dead && !task.is_child && task.ordinal != NOBODY;
         let uses = |ordinal: u32| {
             let ends = plan.channel_ends(plan.task(ordinal));

@@ -219,7 +219,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
 
     #[cold]
     fn fail(&mut self, cpu: usize, task: TaskIx, reason: String) -> Next {
-        let (task, at_ns) = (self.name(task), self.time.now);
+        let (task, at_ns) = (self.tasks[task].name(self.world.plan), self.time.now);
         self.failure.get_or_insert(SimError::Task { task, at_ns, reason });
         self.finished = true;
         self.cpus[cpu].segment = Segment::EMPTY;

@@ -19,6 +19,7 @@ pub use task::Class;
 
 pub(crate) use attributes::TaskSettings;
 pub(crate) use channel::Flow;
+pub(crate) use deadlock::Waits;
 pub(crate) use exec::Script;
 pub(crate) use gate::GateState;
 pub(crate) use program::ProgramState;

@@ -2,6 +2,7 @@
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::error::SimError;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
@@ -64,7 +65,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.program.lock_uses.acquired(lock, distance);
             return Progress::Done;
         }
-        self.check_circle(task, lock);
+        let circle = self.waits().circle(task, lock);
+        if !circle.is_empty() {
+            self.failure.get_or_insert(SimError::Deadlock { at_ns: self.time.now, waiting: circle });
+            self.finished = true;
+        }
         self.program.lock_uses.waits(task, self.cpus[cpu].clock);
         self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
         self.program.locks[lock as usize].waiters.push(&mut self.tasks, task);
