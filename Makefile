@@ -108,9 +108,12 @@ rust-tests: toolchain
 test-rust: $(VENV)/.dev
 	$(NEXTEST) --workspace
 
-# Two processes; tests/conftest.py says which tests share one.
+# Two processes; tests/conftest.py says which tests share one. pytest rewrites the asserts of every test module, and without
+# bytecode files it does so in each process of each run.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+
 test-python: build $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses 2
+	$(PYTEST) --numprocesses 2
 
 # The release build takes one CPU for minutes, and so do lints and debug builds: side by side.
 test: packages
@@ -119,11 +122,11 @@ test: packages
 
 quick: build lint
 	$(NEXTEST) --package schedlab-workload
-	$(BIN)/python -m pytest --quiet --numprocesses 2 --hypothesis-profile quick -m "not (verify or root or real or slow)"
+	$(PYTEST) --quiet --numprocesses 2 --hypothesis-profile quick -m "not (verify or root or real or slow)"
 
 verify: build $(VENV)/.dev
 	$(NEXTEST) --workspace --run-ignored only --test-threads 1
-	$(BIN)/python -m pytest -m verify
+	$(PYTEST) -m verify
 
 bench: build
 	$(BIN)/python benches/overhead.py

@@ -120,6 +120,7 @@ def test_intervals_at_an_interim_analysis_are_wider_than_those_of_a_fixed_run() 
         assert interim.low < whole.low < whole.high < interim.high
 
 
+@pytest.mark.slow
 def test_effects_have_simultaneous_coverage_and_noise_has_no_effects() -> None:
     design, rng, runs, alarms = layout("AB"), np.random.default_rng(47), 300, 0
     for _ in range(runs):

@@ -203,6 +203,7 @@ def test_the_interval_is_at_the_nominal_level_and_therefore_wider() -> None:
     assert interim.low < fixed.low < fixed.high < interim.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "heavy-tailed"])
 def test_false_alarms_over_all_interim_analyses_and_rows_stay_within_alpha(kind: str) -> None:
     """Probability of a difference in any of two rows at any of three interim analyses, without any effect."""

@@ -58,6 +58,7 @@ def test_p_equals_scipy_s_exact_permutation_p(n: int) -> None:
     assert p_value(d, 0) == pytest.approx(scipy_result.pvalue, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_test_of_2000_blocks_takes_less_than_100_mb() -> None:
     d = np.random.default_rng(3).normal(0.1, 1, size=2000)
     flips.cache_clear()
@@ -222,6 +223,7 @@ def test_the_power_at_the_detectable_change_is_about_80_percent(blocks: int, tes
     assert 0.74 < detected < 0.86
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("blocks", "rows"), [(6, 20), (8, 20), (11, 60), (12, 60), (13, 60), (18, 20)])
 def test_the_power_of_a_joint_test_at_the_detectable_change_is_about_80_percent(blocks: int, rows: int) -> None:
     rng = np.random.default_rng(12)

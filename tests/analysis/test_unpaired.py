@@ -159,6 +159,7 @@ def test_order_effects_and_pooled_samples_cause_warnings() -> None:
     assert not list(unpaired_warnings([row([1.0], None)], names))
 
 
+@pytest.mark.slow
 def test_false_alarms_of_independent_groups_stay_within_alpha() -> None:
     rng, runs = np.random.default_rng(19), 2000
     alarms = sum(compared(*rng.lognormal(0, 0.03, size=(2, 8)), 0.95, ranks=False).p <= 0.05 for _ in range(runs))

@@ -139,6 +139,7 @@ def draw(kind: str, rng: np.random.Generator, size: int) -> np.ndarray:
     return np.abs(1 + noise)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "log-normal", "heavy"])
 def test_false_alarms_stay_within_alpha(kind: str) -> None:
     rng, alarms, campaigns = np.random.default_rng(17), 0, 600
@@ -148,6 +149,7 @@ def test_false_alarms_stay_within_alpha(kind: str) -> None:
     assert alarms / campaigns <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / campaigns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "log-normal", "heavy"])
 def test_intervals_have_nominal_coverage_of_the_true_ratio(kind: str) -> None:
     rng, covered, campaigns = np.random.default_rng(23), 0, 600

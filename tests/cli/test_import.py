@@ -225,6 +225,7 @@ def test_the_help_names_the_formats() -> None:
     assert missing == []
 
 
+@pytest.mark.slow
 def test_an_error_ends_the_process_with_a_message_and_its_exit_code(folder: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "schedlab", "import", "-", "--dry-run"],

@@ -198,6 +198,7 @@ def seal(connection: sqlite3.Connection, name: str) -> None:
             connection.execute(f"UPDATE {name} SET checksum = ? WHERE rowid = ?", (new, row["number"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), FIELDS, ids=[".".join(field) for field in FIELDS])
 def test_an_edited_field_is_no_traceback(intact: Path, tmp_path: Path, table: str, column: str) -> None:
     run_id = {"samples": COLUMN, "printed": PRINTED}.get(table, MEASURED)

@@ -166,6 +166,7 @@ def test_rows_of_mmtests_without_changes_need_a_table_before(text: str) -> None:
         imported(text)
 
 
+@pytest.mark.slow
 def test_the_work_grows_with_the_length_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count the lines that the grammars examine in a text and in a text of four times the length."""
     from schedlab.importers.printed import lines

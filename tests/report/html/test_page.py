@@ -143,6 +143,7 @@ def test_a_sequential_run_has_the_block_of_each_decision(made: Callable[[str], s
     assert "98.8 % interval" in text
 
 
+@pytest.mark.slow
 def test_two_hundred_rows_stay_below_three_megabytes(made: Callable[[str], str]) -> None:
     page = made("two_hundred")
     assert page.count('class="strip ') == 199
@@ -158,6 +159,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.dictionaries(st.text() | st.sampled_from(["</script>", "<!--", "]]>", "\u2028"]), json_values))
 def test_json_in_a_script_round_trips_and_cannot_end_it(value: dict[str, Any]) -> None:
