@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,6 @@ from schedlab.report.html.answers import answers
 from schedlab.report.html.curves import curves
 from schedlab.report.html.forest import Bounded, axis
 from schedlab.report.html.payload import looks, payload, script_safe
-from schedlab.report.html.prepared import prepared
 
 FEW = 8
 """Failed trials or unmatched rows up to which their table is open."""
@@ -49,7 +49,8 @@ def render(report: Report) -> str:
     sections = effects.sections(report)
     script = _text("report.js")
     # Printed tables have no plots: without Vega their page has a tenth of the size.
-    runtime, specifications = prepared() if report.plotted else ("", {})
+    runtime = _text("vega/vega.js") if report.plotted else ""
+    specifications = json.loads(_text("vega/plots.json")) if report.plotted else {}
     data = payload(report.plotted, responses, columns, specifications)
     return _environment().get_template("report.html.j2").render(
         report=report,

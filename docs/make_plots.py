@@ -1,4 +1,9 @@
-"""Vega-Lite specifications of the plots without data: one specification of each kind for all rows of the page.
+"""Write the plots of HTML reports: Vega as a script, and the Vega-Lite specifications.
+
+    .venv/bin/python docs/make_plots.py
+
+The files are part of the package, so that reports need neither altair nor vl-convert. A test fails when the files are
+stale. A specification has no data: one specification of each kind serves all rows of the page.
 
 The page fills in texts such as ``@measure`` and the data when a plot comes into view. Colours are CSS variables, so
 that a plot changes from light to dark with the page without being drawn again.
@@ -6,10 +11,14 @@ that a plot changes from light to dark with the page without being drawn again.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, Literal
 
 import altair as alt
 import vl_convert
+
+FOLDER = Path(__file__).parents[1] / "python/schedlab/report/html/vega"
 
 _HEIGHT = 190
 """Height in pixels; the width is that of the figure."""
@@ -67,6 +76,11 @@ def runtime() -> str:
     """Return Vega as a script that defines ``vegaEmbed``, bundled offline from vl-convert's wheel."""
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.replace("</script", "<\\/script")
+
+
+def contents() -> dict[str, str]:
+    """Return the text of each file by its name."""
+    return {"vega.js": runtime(), "plots.json": json.dumps(specifications(), indent=1) + "\n"}
 
 
 def _complete(chart: dict[str, Any]) -> dict[str, Any]:
@@ -161,3 +175,9 @@ def _parameter(scale: Scale) -> alt.X:
     spread: dict[str, Any] = {} if scale == "log" else {"zero": False}
     spaced = alt.Scale(type=scale, nice=False, padding=16, **spread)
     return alt.X("x:Q", title="@parameter", axis=labels, scale=spaced)
+
+
+if __name__ == "__main__":
+    for file, text in contents().items():
+        (FOLDER / file).write_text(text, encoding="utf-8")
+        print(f"{file}: {len(text)} characters")
