@@ -1,6 +1,6 @@
 # 'make help' lists what can be made.
 #
-# What the targets install: Python packages (pyproject.toml) into .venv with pip, Rust crates (Cargo.lock) with cargo, the
+# The targets install Python packages (pyproject.toml) into .venv with pip, Rust crates (Cargo.lock) with cargo, the
 # Rust toolchain of rust-toolchain.toml with rustup, and `make test`, as root on a Debian-like system, the packages in
 # $(PACKAGES) with apt-get. Nothing else is downloaded.
 
@@ -29,7 +29,7 @@ help:
 	@echo "make lock     resolve the newest Python packages into requirements.lock"
 	@echo "make clean    remove everything that was built"
 
-# Compiled here, Python's modules load fast also for users who may not write beside them, or whose Python writes nothing.
+# Compile Python's modules here, so that they load fast for users who cannot write .pyc files.
 build: $(BIN)/schedload $(BIN)/schedlab $(SIMULATOR)
 	@$(BIN)/python -m compileall -q python/schedlab
 
@@ -115,7 +115,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 test-python: build $(VENV)/.dev
 	$(PYTEST) --numprocesses 2
 
-# The release build takes one CPU for minutes, and so do lints and debug builds: side by side.
+# The release build takes one CPU for minutes, as do lints and debug builds, so run them in parallel.
 test: packages
 	@$(MAKE) --no-print-directory -j2 --output-sync=target build lint rust-tests
 	@$(MAKE) --no-print-directory test-rust test-python test-wheel
@@ -139,7 +139,7 @@ TORTURE ?= --seed 1
 torture: build $(VENV)/.dev
 	$(BIN)/python tests/torture.py $(TORTURE)
 
-# cosmic-ray has an environment of its own: the tests run in theirs. cargo-mutants is needed for PACKAGE=sim only.
+# cosmic-ray has a separate environment: the tests run in $(VENV). cargo-mutants is needed for PACKAGE=sim only.
 PACKAGE := experiment
 SAMPLE := 40
 SEED := 1

@@ -32,8 +32,8 @@ for ignored in {signal.SIGQUIT, signal.SIGHUP}:
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, lambda *_: None)
 
-# Each process of pytest has a state of its own, and so has each test (below): a command that one test starts would
-# recover what another test has killed, and report it instead of the command that the other test expects to report it.
+# Each process of pytest and each test (below) has its own state folder. With a common folder, a command of one test
+# would recover and report the run that another test has killed.
 STATE = folders.state_variable()
 FOLDER = tempfile.mkdtemp(prefix="schedlab-state-")
 os.chmod(FOLDER, 0o755)  # as /var/lib/schedlab

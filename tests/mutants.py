@@ -113,7 +113,7 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
     from cosmic_ray.work_item import TestOutcome
 
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    # The environment's own schedlab is that of the work tree.
+    # The environment's schedlab is the work tree, not the copy.
     os.environ["PYTHONPATH"] = str(Path(PACKAGES.parent).resolve())
     python = ".venv/bin/python"
     # Compiled modules are recognised by content: a mutant may have its file's size and time.

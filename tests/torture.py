@@ -3,18 +3,18 @@
     make torture                      # about twenty minutes; root, or a kernel that allows user namespaces
     python tests/torture.py --kills 30 --minutes 5 --seed 7
 
-It runs in namespaces of its own (processes, mounts, network, shared memory): the machine's lock, journals and values
-are not touched, and every process that survives a kill is found. Tunables belong to a tree of files.
+It runs in separate namespaces (processes, mounts, network, shared memory): the machine's lock, journals and values
+are not touched, and every process that survives a kill is detected. Tunables belong to a tree of files.
 
 1. Kills: SIGKILL at a random moment of run, import, kernels build and a run in guests (a stand-in for QEMU). The next
    command must put all values back; no process, folder, shared memory or temporary file may stay, no stored trial may
    be lost, and the store must be readable.
-2. Stores with random damage: every command ends with an exit code of its own.
-3. Experiment files with random damage: the same.
+2. Stores with random damage: every command ends with an exit code that schedlab documents.
+3. Experiment files with random damage: as for stores.
 4. A full disk, at a number of sizes.
 
-Prints a table, and ends with 1 when a goal is missed. Not part of the tests: how many moments are reached depends on
-the machine's speed.
+Prints a table, and ends with 1 when a goal is missed. Not part of the tests: the number of kills depends on the
+machine's speed.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ time.sleep(60)
 
 @dataclass
 class Figures:
-    """What happened, and the faults with the command after which each was seen."""
+    """Counts of events, and the faults, each with the command after which it was seen."""
 
     counts: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
@@ -203,7 +203,7 @@ class Machine:
             build_fake_tree(self.root)
 
     def orphans(self) -> list[str]:
-        """Return what killed commands left: processes, folders, shared memory, temporary files, journals."""
+        """Return the leftovers of killed commands: processes, folders, shared memory, temporary files, journals."""
         deadline = time.monotonic() + 5
         while (processes := list(_processes())) and time.monotonic() < deadline:
             time.sleep(0.05)

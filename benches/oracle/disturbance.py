@@ -58,7 +58,7 @@ def _processes(tick: int) -> Iterator[tuple[tuple[int, int], float]]:
 def others(before: Machine, after: Machine) -> float:
     """Share of all CPU time that the hypervisor and other processes took between two readings.
 
-    The trial's processes start after the first reading and end before the second, so they are in neither. Other
+    The trial's processes start after the first reading and end before the second, so neither reading has them. Other
     processes that end in between are in the figures of their parents. One tick for each CPU is subtracted, because
     the clocks of processes count whole ticks.
     """
@@ -70,7 +70,7 @@ def others(before: Machine, after: Machine) -> float:
 
 
 def disturbance(others_share: float, speed_before: float, speed_after: float) -> str | None:
-    """Return the reason why a trial is disturbed, or None. The speeds are in any unit."""
+    """Return the reason why a trial is disturbed, or None. The unit of the speeds does not matter."""
     if others_share > OTHERS:
         return f"others took {others_share:.1%} of the CPU time (limit {OTHERS:.0%})"
     change = abs(speed_after / speed_before - 1)

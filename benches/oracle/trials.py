@@ -33,7 +33,7 @@ class Rates:
     """Rates of a run.
 
     ``work``: computation of each thread object, and ``cpu``: CPU time, both as average numbers of CPUs. ``wakeups`` and
-    ``switches``: per second; on the real kernel, voluntary switches count as wake-ups, as each waits for one.
+    ``switches``: per second; on the real kernel, voluntary switches count as wake-ups, which follow them.
     ``seconds``: duration. ``disturbed``: the reason why the run does not count, or None.
     """
 

@@ -65,7 +65,7 @@ def test_fewer_than_two_blocks_have_no_interval() -> None:
 
 @pytest.mark.slow
 def test_coverage_is_low_with_few_blocks_and_nearly_nominal_with_many() -> None:
-    """Nominal 95 %; the shortfall with few blocks is why this interval is not the default one."""
+    """Nominal 95 %. With few blocks the interval covers less, so it is not the default."""
     rng, shares = np.random.default_rng(3), {}
     for blocks in (6, 60):
         covered = 0

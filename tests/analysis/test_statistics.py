@@ -125,7 +125,7 @@ def test_the_interval_has_its_nominal_coverage(kind: str, blocks: int) -> None:
         above, below = draw()
         estimated = estimate(np.log(1.03 * above / below), 0.95)
         covered += estimated.low <= 1.03 <= estimated.high
-    # 95 % is the least; few blocks allow only some levels (6: 96.9 %). 3 standard errors at 1000 trials are 2 %.
+    # Coverage is at least 95 %; few blocks allow only some levels (6: 96.9 %). 3 standard errors of 1000 trials: 2 %.
     assert 0.93 <= covered / trials <= 0.99
 
 

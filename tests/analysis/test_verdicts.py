@@ -203,7 +203,7 @@ def test_trials_without_a_judged_metric_count_as_lost() -> None:
 
 
 def test_a_verdict_that_hinges_on_the_variant_s_lost_trials_is_inconclusive() -> None:
-    """The variant lost its slowest trial in each of 5 blocks of 20; what is left looks faster."""
+    """The variant lost its slowest trial in each of 5 blocks of 20; the remaining trials look faster."""
     base = [[1.0, 1.0, 1.0, 1.0, 1.4]] * 20
     lines = [("w", "{}", "time", "base", b + 1, value) for b, of_block in enumerate(base) for value in of_block]
     new = [[1.0 - 0.0001 * b, 1.0, 1.0, 1.0, *([1.4] if b % 4 else [])] for b in range(20)]
@@ -245,7 +245,7 @@ def test_one_value_that_differs_shows_the_step_of_the_metric() -> None:
 
 
 def test_equal_figures_of_a_coarse_metric_are_not_equivalent() -> None:
-    """A step of 1 in 10 hides changes of up to 10 %; one of 1 in 1,000 hides 0.1 %."""
+    """A step of 1 in 10 hides changes of up to 10 %; a step of 1 in 1,000 hides 0.1 %."""
     assert verdict_of({"base": [10.0, 11.0] * 4, "new": [10.0, 11.0] * 4}).word == "inconclusive"
     assert verdict_of({"base": [1000.0, 1001.0] * 4, "new": [1000.0, 1001.0] * 4}).word == "equivalent"
 

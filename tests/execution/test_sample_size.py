@@ -38,7 +38,7 @@ def test_a_run_with_a_zero_in_every_row_gives_no_sizes(run_script: RunScript, en
 
 
 def test_noise_is_computed_for_each_variant_against_the_baseline(run_script: RunScript, engine: Engine) -> None:
-    """Only the baseline varies: its logs and the ratios to it have the same spread."""
+    """Only the baseline varies, so its logs and the log-ratios have the same spread."""
     text = TWO_VARIANTS.replace("groups = [1, 4]", "groups = 1")
     run_script(lambda trial: varied(trial) if trial.variant.name == "base" else 1.0, text)
     (row,) = sizing(plan(parse(text, "f"), 1), engine, 1, None, 0.8).rows
@@ -52,7 +52,7 @@ def test_an_effect_of_zero_is_not_replaced_by_the_files_delta(run_script: RunScr
 
 
 def test_a_block_costs_a_row_a_share_of_a_placement_or_a_whole_placement() -> None:
-    """Interleaved by variants, the rows share a placement; interleaved by rows, each row pays for its own."""
+    """All rows share the cost of putting a variant in place; with ``interleave = "rows"`` each row pays all of it."""
     by_variants = plan(parse(TWO_VARIANTS, "f"), 1)
     by_rows = plan(parse(TWO_VARIANTS.replace("[design]", '[design]\ninterleave = "rows"'), "f"), 1)
     times = Durations(place=3.0, trial={row.key: 0.5 for row in by_variants.rows})

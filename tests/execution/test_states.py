@@ -1,4 +1,4 @@
-"""The state of a run is true: whatever ended it, and while another process runs it."""
+"""The state of a run is correct, for every kind of end and while another process executes the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiment files made by mistake or with intent: each is refused with its place, none ends in a traceback."""
+"""Invalid experiment files, made by mistake or with intent: each is refused with its place, without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run at a time on a machine, whatever other users delete, link or squat; see also tests/files/test_locks.py."""
+"""Only one run at a time on a machine, even if other users delete, link or take names (tests/files/test_locks.py)."""
 
 from __future__ import annotations
 

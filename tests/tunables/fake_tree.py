@@ -3,8 +3,8 @@
     system = build_fake_tree(tmp_path, kernel="6.6.0", values={"sched.preempt": "full"})
 
 It has every file that such a kernel has according to the catalogue, with the defaults. A write to a real file may do
-more than store text (features, choices); `schedlab.tunables.kernel_files.PlainFiles`, which a `System` with another
-root than `/` uses, emulates that.
+more than store text (features, choices); `schedlab.tunables.kernel_files.PlainFiles` emulates this for a `System` whose
+root is not `/`.
 """
 
 from __future__ import annotations

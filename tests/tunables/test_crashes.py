@@ -38,7 +38,7 @@ VARIANTS = st.fixed_dictionaries({}, optional=VALUES)
 
 
 class Crash(BaseException):
-    """Stands for the end of the process: no handler may catch it and continue writing."""
+    """Simulated end of the process: no handler may catch it and continue writing."""
 
 
 class Mortal(PlainFiles):

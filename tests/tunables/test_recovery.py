@@ -131,7 +131,7 @@ def test_a_line_cut_off_by_a_power_loss_is_not_damage(fake: System, journals: Pa
 
 
 def test_a_lost_last_record_is_noticed(fake: System, journals: Path):
-    """The journal ends before the write of another value, which nobody can put back."""
+    """The journal ends before the record of another write, which therefore cannot be undone."""
     path = dead(fake, journals, {"vm.stat_interval": 5}, {"vm.stat_interval": 5, "sched.nr_migrate": 8})
     lines = path.read_bytes().splitlines(keepends=True)
     kept = next(i for i, line in enumerate(lines) if b"nr_migrate" in line)

@@ -1,4 +1,4 @@
-"""A native parameter is declared in one Rust file: nothing else in the product has its name and its default.
+"""A native parameter is declared in one Rust file: no other declaration has its name and its default.
 
 Another declaration is a field, an argument or a dictionary entry of Python, or a field or option of Rust, whose default
 equals that of a native parameter of the same name, in any of its units.

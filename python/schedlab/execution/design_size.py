@@ -35,9 +35,9 @@ def quick(experiment: Experiment) -> Experiment:
 class InterimAnalysis:
     """An interim analysis of a sequential run, after ``blocks`` blocks.
 
-    ``first`` and ``last`` are the two-sided nominal levels for the first row of the correction and for the last row
-    that is left; a joint test has one level for all rows. ``smallest`` is the smallest p value of so many blocks: no
-    difference, however large, reaches a level below it.
+    ``first`` and ``last`` are the two-sided nominal levels of the first and the last row that the correction tests;
+    a joint test has one level for all rows. ``smallest`` is the smallest possible p value of this number of blocks:
+    below it, no difference is significant at the level, however large.
     """
 
     blocks: int
@@ -52,7 +52,7 @@ class InterimAnalysis:
 
 
 def interim_analyses(plan: Plan) -> list[InterimAnalysis]:
-    """Return the interim analyses of a plan; [] for a fixed run. Each of them can show equivalence, by t tests."""
+    """Return the interim analyses of a plan; [] for a fixed run. Every analysis can show equivalence, by t tests."""
     blocks, options = plan.experiment.design.look_blocks, _options(plan)
     last = plan.tests if options.correction == "max-t" else 1
     rules = [(options.rule(plan.tests, i), options.rule(last, i)) for i in range(len(blocks))]
@@ -70,7 +70,7 @@ def _options(plan: Plan) -> Options:
 def blocks_at_least(plan: Plan) -> int:
     """Return the fewest blocks with which a difference can be significant when a single row differs.
 
-    Under Benjamini-Hochberg, when all rows differ: rows with the smallest possible p value support each other.
+    Under Benjamini-Hochberg, assume instead that all rows differ, because small p values support each other.
     """
     options = _options(plan)
     return blocks_for_a_verdict(options.rule(1 if options.correction == "benjamini-hochberg" else plan.tests))

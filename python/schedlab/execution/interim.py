@@ -1,4 +1,4 @@
-"""The end of a sequential run: at a planned interim analysis that decides every row, and never in between."""
+"""Stopping of a sequential run: only at a planned interim analysis that decides every row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from schedlab.store.columns import read_cells
 class InterimAnalyses:
     """The interim analyses of a run. They read the store, so that a resumed run stops where an uninterrupted run does.
 
-    ``pending`` are the blocks of the interim analyses to come, without the last, after which no trial is left.
+    ``pending`` are the block numbers of the coming interim analyses. The last analysis is left out, because no trial
+    follows it.
     """
 
     def __init__(self, plan: Plan, engine: Engine, run_id: int) -> None:

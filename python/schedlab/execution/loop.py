@@ -38,7 +38,7 @@ def require_runnable(plan: Plan, target: Target, announce: Callable[[str], None]
 
 
 def download(target: Target, announce: Callable[[str], None]) -> bool:
-    """Download the files that the target lacks; return whether there were any. CannotRunHere when a download fails."""
+    """Download the files that the target lacks; return whether any was missing. CannotRunHere if a download fails."""
     downloads = target.downloads()
     for file in downloads:
         announce(file.what)
@@ -58,7 +58,7 @@ def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: P
 
     A sequential run ends at the interim analysis that decides every row, and gets a note that says so. The run's state
     becomes ``complete``, ``interrupted`` when an exception such as Ctrl-C passes through, or ``refused`` when the
-    target could not begin a session for a new run. By then the target's session has ended and undone its changes.
+    target could not begin a session for a new run. Before that, the target's session ends and undoes its changes.
     """
     state: Literal["complete", "interrupted", "refused"] = "refused"
     try:
@@ -78,13 +78,13 @@ def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: P
         state = "interrupted"
         raise
     finally:
-        # A burst of signals may end the process before this line: readers also check whether the process lives.
+        # Several signals may end the process before this line, so readers also check whether the process lives.
         with deferred_signals():
             writer.end(engine, run_id, state)
 
 
 def _todo(plan: Plan, engine: Engine, run_id: int, interim: InterimAnalyses, *, warms: bool) -> list[Trial]:
-    """Return the trials left to run, after marking the trials to repeat; none where an interim analysis decided."""
+    """Mark the trials to repeat, and return the trials left to run: [] where an interim analysis decided every row."""
     done = writer.done(engine, run_id)
     if stop := interim.stopped(done):
         writer.add_remarks(engine, run_id, notes=[stop])

@@ -26,12 +26,12 @@ class Sizing:
 
     Attributes:
         run: the run whose noise and times are used.
-        wanted: the effect, the power, and the rule for a row that alone differs.
+        wanted: the effect, the power, and the significance rule when a single row differs.
         rows: the experiment's rows that the run measured.
         unknown: the experiment's other rows, each with the reason.
         costs: times of the experiment's design.
         planned: seconds that the experiment's design takes.
-        kept: size with the design's iterations and the blocks that all rows need; None when too large to run.
+        kept: the design's iterations with the blocks that all rows need; None when too large to run.
         best: the quickest design that finds the effect in every row; None when there is no such design.
     """
 
@@ -55,7 +55,7 @@ def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None,
 
     Args:
         effect: relative change to find, 0.01 for 1 %; None for the experiment's delta.
-        power: share of such changes that are found.
+        power: probability of detecting such a change.
 
     Raises SchedlabError when the run shares no row with the experiment.
     """
@@ -116,7 +116,7 @@ def _costs(plan: Plan, times: Durations) -> Costs:
 
 
 def _cost_ratio(question: Question, plan: Plan, times: Durations) -> float:
-    """Return the cost of another block for a row without its iterations: putting variants in place, in iterations."""
+    """Return the cost of putting the variants in place for another block of a row, in units of iterations."""
     sharing = 1 if plan.experiment.design.interleave == "rows" else len(plan.rows)
     seconds = _seconds((question.workload, question.parameters), plan, times)
     return times.place / sharing / seconds if seconds > 0 else 0.0

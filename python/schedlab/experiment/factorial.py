@@ -1,4 +1,4 @@
-"""Variants for the switches of a factorial: every combination of them over the baseline, or a fraction of these.
+"""Variants of a factorial: the baseline with every combination of the switches, or a fraction of the combinations.
 
 Generators select a fraction. ``c = a*b`` keeps the half in which switch c equals the product of a and b, with the sign
 that keeps the combination in which all switches are off, the baseline. Some effects are then confounded with others.
@@ -18,7 +18,7 @@ from schedlab.experiment.model import Experiment, FactorialTable, State, Variant
 from schedlab.experiment.plan import CONTROL
 
 MOST_RUNS = 128
-"""Most variants of a factorial: nobody waits for more of them in every block."""
+"""Most variants of a factorial: a block with more variants would take too long."""
 
 JOINED = "+"
 
@@ -42,12 +42,12 @@ def runs(table: FactorialTable, baseline: str) -> dict[str, tuple[bool, ...]]:
 def resolution(table: FactorialTable) -> int | None:
     """Return the length of the shortest word of the defining relation; None for the full design.
 
-    3: main effects are confounded with interactions of two switches. 4: interactions of two are confounded with each
-    other. 5: neither is confounded with the other.
+    3: main effects are confounded with interactions of two switches. 4: interactions of two switches are confounded
+    with each other. 5: main effects and interactions of two switches are not confounded.
     """
     generated = [frozenset({name, *word}) for name, word in _words(table).items()]
     subsets = (subset for k in range(len(generated)) for subset in combinations(generated, k + 1))
-    # A switch squared is 1, so a switch that two factors contain drops out of their product.
+    # A switch is ±1, so a switch in two factors drops out of their product (c² = 1).
     return min((len(reduce(frozenset.symmetric_difference, subset)) for subset in subsets), default=None)
 
 
@@ -65,7 +65,7 @@ def expand(experiment: Experiment) -> Experiment:
 
 
 def faults(experiment: Experiment) -> Iterator[Finding]:
-    """Find what makes it impossible to expand the experiment."""
+    """Yield the mistakes that make it impossible to expand the experiment."""
     table = experiment.factorial
     if table is None:
         return

@@ -76,8 +76,8 @@ def parse(text: str, name: str, place: Place | None = None) -> Experiment:
     if findings := list(toml_data.faults(data)):
         raise _error(findings, place)
     experiment, bad_tunables = _validated(data, place)
-    # After this the variants of a factorial are like any others. A factorial that cannot be expanded is reported
-    # together with the other mistakes.
+    # Later checks treat the variants of a factorial like written variants. A factorial that cannot be expanded is
+    # reported together with the other mistakes.
     faults = [*bad_tunables, *factorial.faults(experiment)]
     expanded = experiment if faults else factorial.expand(experiment)
     findings = [*faults, *_check(experiment), *(() if faults else _check_variants(expanded))]
@@ -87,7 +87,7 @@ def parse(text: str, name: str, place: Place | None = None) -> Experiment:
 
 
 def _validated(data: dict[str, Any], place: Place) -> tuple[Experiment, list[Finding]]:
-    """The experiment without the tunables that cannot be set, and the findings about these."""
+    """The experiment without the tunables that cannot be set, and the findings about these tunables."""
     try:
         return Experiment.model_validate(data), []
     except ValidationError as error:
@@ -179,7 +179,7 @@ def _nearest(name: str, names: list[str]) -> str:
 
 
 def _check(experiment: Experiment) -> Iterator[Finding]:
-    """Check what concerns several fields: repeated labels, sequential designs, workloads and their parameters."""
+    """Check rules across fields: repeated labels, sequential designs, workloads and their parameters."""
     yield from _check_labels(experiment)
     yield from _check_stopping(experiment)
     for i, table in enumerate(experiment.workload):
@@ -187,7 +187,7 @@ def _check(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _check_variants(experiment: Experiment) -> Iterator[Finding]:
-    """Check what concerns all variants, those of a factorial included."""
+    """Check rules for all variants, including the variants of a factorial."""
     yield from _check_names(experiment)
     yield from _check_size(experiment)
     yield from _check_stack(experiment)

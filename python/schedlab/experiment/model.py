@@ -121,7 +121,7 @@ def _setting(name: str, value: object) -> Setting:
 
 
 MEMORY_MIB_MIN = 192
-"""Memory of a node below which Debian's kernels do not come up with their first file system unpacked."""
+"""Least memory of a node: with less, Debian's kernels cannot unpack the initial file system."""
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
 Limit = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
@@ -137,7 +137,7 @@ Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
 LOOKS = 4
-"""Default number of interim analyses: more of them find little sooner, and fewer of them stop later."""
+"""Default number of interim analyses: with more, runs stop hardly earlier; with fewer, later."""
 
 
 class _Table(BaseModel):
@@ -209,7 +209,8 @@ class Design(_Table):
     """``[design]``: the number and the order of trials.
 
     A block puts every variant in place once, in a random order drawn from ``seed``. With ``interleave = "rows"``, the
-    variants alternate within each row instead: the pairs are closer, but each variant is put in place once a row.
+    variants alternate within each row instead: paired trials are closer in time, but each variant is put in place
+    once for every row.
     """
 
     blocks: Annotated[int, Field(ge=1, le=10_000)] = 8
@@ -313,13 +314,13 @@ class Variant(State):
 
 
 class AttributionTable(_Table):
-    """``[attribution]``: variants of which each has one change more than the previous one, the base first."""
+    """``[attribution]``: a stack of variants. Each adds one change to the previous variant; the first is the base."""
 
     stack: Annotated[list[Name], Field(min_length=2)]
 
 
 class FactorialTable(_Table):
-    """``[factorial]``: switches in every combination. A switch is a state that overrides that of the baseline.
+    """``[factorial]``: switches in every combination. A switch is a state that overrides the baseline's.
 
     ``generators`` select a fraction of the combinations, such as ``c = a*b``; see
     :mod:`schedlab.experiment.factorial`.

@@ -6,7 +6,7 @@ The unit of evidence is the block: one pass in which every variant is put in pla
 - Within a block the variants' order, and the rows' order (the same for all variants of the block), are permutations
   drawn from the seed: element *i* of kind *k* in block *b* is placed by SHA-256 of ``"{seed}/{b}/{k}/{i}"``. Anyone
   can recompute it, in any language, on any platform.
-- The A/A control is the baseline a second time, as a variant called ``control``.
+- The A/A control measures the baseline a second time, as a variant called ``control``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schedlab.workloads.registry import adapter
 class Row:
     """A workload with a value for each parameter.
 
-    ``parameters`` are those of the file, without the workload's defaults. ``judged`` are the metrics that get a
+    ``parameters`` are the file's, without the workload's defaults. ``judged`` are the metrics that get a
     verdict. A trial ends after ``timeout`` seconds.
     """
 

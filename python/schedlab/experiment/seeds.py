@@ -1,7 +1,7 @@
 """Random seeds of a run: everything that is drawn at random derives from the run's seed.
 
 Each derivation hashes the run's seed, the block and a purpose with SHA-256, so that draws for different purposes are
-independent, and a draw does not depend on which others were made before it.
+independent, and a draw does not depend on earlier draws.
 """
 
 from __future__ import annotations

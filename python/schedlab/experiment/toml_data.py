@@ -1,4 +1,4 @@
-"""The experiment file as plain data: TOML within limits, without values or characters that no key of a file takes."""
+"""The experiment file as plain data. Size, nesting, values and characters that no key accepts are refused."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _first_line_below(text: str, depth: int) -> int:
 
 
 def faults(data: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    """Yield the path and the fault of each key or value that no table of a file can have."""
+    """Yield the path and the fault of each key or value that is invalid in every table."""
     waiting: list[tuple[Path, Any]] = [((), data)]
     while waiting:
         path, value = waiting.pop()

@@ -1,4 +1,4 @@
-"""Temporary folders of a run: named in a register before they are made, and removed at the end of the run."""
+"""Temporary folders of a run: recorded in a register before they are made, and removed at the end of the run."""
 
 from __future__ import annotations
 

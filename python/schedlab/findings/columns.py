@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from schedlab.importers.printed.layout import Layout
 
 MOST_NAMED = 5
-"""Unmatched rows that a refusal names."""
+"""Most unmatched rows that an error message names."""
 
 
 class ComparisonError(SchedlabError):

@@ -30,7 +30,7 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
     """Judge the columns against the first of them.
 
     Args:
-        engine: the store of the columns that name no other.
+        engine: the store of the columns that name no store.
         chosen: the columns, the baseline first.
         ranks: whether to compute Mann–Whitney's p, which loads a large library.
 
@@ -52,7 +52,7 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
     if len(runs) == 1:
         verdicts = _paired(columns, matching.rows, values, options)
     else:
-        # Interim analyses, and tests of all rows by block, are about the blocks of a single run.
+        # Interim analyses, and joint tests of all rows by block, need the blocks of a single run.
         correction = "holm" if options.correction == "max-t" else options.correction
         options = replace(options, looks=(), correction=correction)
         verdicts, unpaired = _unpaired(columns, matching.rows, values, options, ranks=ranks)

@@ -37,11 +37,11 @@ class Findings:
         verdicts: a verdict for each row of each column except the baseline.
         values: block means: position, block, variant (the column's name), workload, parameters, metric, value.
         failures: the failed trials, in order.
-        paired: whether the columns are paired by block; imported figures and those of several runs are not.
+        paired: whether the columns are paired by block. Imported figures and figures of several runs are unpaired.
         unmatched: rows that are missing in some columns.
         printed: the tables of an imported text, which has no samples.
         checked: the same tables with gains, tests and disagreements.
-        notes: remarks for which there is no remedy, for instance on variants and lines that were left out.
+        notes: remarks without a remedy, for instance on variants and lines that were left out.
         attribution: the steps of the experiment's stack, row by row.
         effects: the effects of a factorial's switches, row by row.
         course: progress of a sequential run; None for a run of fixed size.
@@ -131,8 +131,8 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
 def interim(engine: Engine, run: reader.Run, options: Options) -> tuple[Options, int | None]:
     """Return the options for a run with interim analyses, and its number of complete blocks; None without any.
 
-    A fixed run that lacks blocks is judged as at an interim analysis after its last complete block. At the full error
-    rate, reports on a growing run would be tests "until significant".
+    A fixed run that lacks blocks is judged as at an interim analysis after its last complete block. With the full
+    error rate, repeated reports on a growing run would test until a difference is significant.
     """
     design = run.design
     if not design.paired or not (design.looks or run.state != "complete"):

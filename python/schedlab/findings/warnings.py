@@ -16,10 +16,10 @@ from schedlab.store import reader
 from schedlab.store.columns import Chosen
 
 MAIN_FACTS = ("cpu.model", "topology.cpus", "memory_kib", "kernel.release", "kernel.command_line", "frequency")
-"""Facts of a fingerprint that a warning names before all others."""
+"""Fields of a fingerprint that a warning names before other fields."""
 
 MOST_NAMED = 5
-"""Differences between two machines that a warning names."""
+"""Most differences between two machines in a warning."""
 
 LONGEST = 80
 """Characters up to which a difference is named with its values."""

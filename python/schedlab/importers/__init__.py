@@ -2,6 +2,6 @@
 
     path ──detect──▶ reader ──▶ Import (series of samples, printed tables) ──▶ store, or --dry-run
 
-A reader takes files and returns values; it writes nothing and judges nothing. Input that a reader does not understand
-raises :class:`~schedlab.results.imported.ImportProblem` with file and line, and then nothing at all is imported.
+A reader only converts files to values. Input that a reader does not understand raises
+:class:`~schedlab.results.imported.ImportProblem` with file and line, and then nothing is imported.
 """

@@ -1,4 +1,4 @@
-"""Checks of every import, whatever its reader, and changes to an import that the user states.
+"""Checks of every import, independent of its reader, and changes to an import that the user requests.
 
 The checks: finite figures, unique rows, text that can be stored and shown. The changes: other column names, another
 baseline, directions.
@@ -18,7 +18,7 @@ from schedlab.results.imported import Import, ImportProblem, Table, showable
 from schedlab.results.metrics import Direction
 
 _TOO_LARGE = 1e100
-"""No measurement is as large; the squares of larger values would be infinite."""
+"""Largest figure: squares of larger values would be infinite, and no real measurement is as large."""
 _LONGEST_NAME = 200
 """Characters."""
 

@@ -35,7 +35,7 @@ _CONTROLS = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     rf"|\x1b[ -/]*[0-~]?|{_ACTING}"
 )
-"""These, and control sequences of terminals (ECMA-48, 5.3 to 5.6), as recorded sessions contain them."""
+"""Such characters, and control sequences of terminals (ECMA-48, 5.3 to 5.6), as recorded sessions contain them."""
 
 
 def without_controls(text: str) -> str:
@@ -147,12 +147,12 @@ _PACKINGS: dict[bytes, Callable[[BufferedReader], Any]] = {
     b"BZh": bz2.BZ2File,
     b"\x28\xb5\x2f\xfd": _zstd,
 }
-"""By their first bytes: RFC 1952, the .xz file format 1.2, bzip2's ``BZh``, RFC 8878."""
+"""Readers of packed files, by the first bytes: RFC 1952, the .xz file format 1.2, bzip2's ``BZh``, RFC 8878."""
 
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 _WIDE = {"UTF-16LE": slice(1, 64, 2), "UTF-16BE": slice(0, 64, 2)}
-"""Which of the first bytes are zero if text of mostly Latin letters is in UTF-16."""
+"""The first bytes that are zero in UTF-16 text of mostly Latin letters."""
 
 _TAR = slice(257, 262)
 """Place of the format's name in a tar archive (POSIX pax and ustar)."""

@@ -94,7 +94,7 @@ class BuildCache:
         cache.made_once(self.place(record.key), fill)
 
     def name(self, series: str, records: Sequence[Record]) -> None:
-        """Let the series' name stand for these prefixes."""
+        """Record that the series of this name consists of these prefixes."""
         path = self.folder / "names" / series
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as new:

@@ -76,7 +76,7 @@ def recipe(base: str, fragments: Sequence[Path]) -> Recipe:
 
 
 def settings(text: str) -> dict[str, str]:
-    """Return a configuration's options with the values that kconfig writes, ``n`` for those that are not set."""
+    """Return a configuration's options with the values that kconfig writes, ``n`` for options that are not set."""
     options = {}
     for line in text.splitlines():
         if match := _SET.fullmatch(line.strip()):

@@ -22,7 +22,7 @@ ARCHITECTURE = "x86_64"
 
 _ERROR = re.compile(r"(?:\berror: |fatal error|undefined reference|No rule to make|recipe for target|\*\*\* )")
 _PASSING = ("No space left on device", "Killed signal terminated program", "Cannot allocate memory", "Disk quota")
-"""Errors of the machine, which say nothing about the kernel."""
+"""Errors of the building machine, after which another build may succeed."""
 
 _LONGEST_REASON = 240
 

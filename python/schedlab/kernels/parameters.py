@@ -4,7 +4,7 @@ A kernel logs unknown parameters, but ignores unknown ``module.param`` words sil
 the image, ended by a zero byte: ``workqueue.power_efficient`` (``__param_str_…``, include/linux/moduleparam.h), and
 without a module ``iommu.strict`` or ``cgroup.memory=`` (``__setup_str_…``, include/linux/init.h).
 
-The log's messages are those of init/main.c, kernel/params.c and kernel/cpu.c, 6.1 and 6.12. A known parameter with a
+The log's messages come from init/main.c, kernel/params.c and kernel/cpu.c, 6.1 and 6.12. A known parameter with a
 wrong *value* (``isolcpus=99`` on four CPUs) is logged as unknown as well.
 """
 

@@ -1,6 +1,6 @@
 """Kernels that QEMU can boot at their own entry for virtual machines ("PVH"), without the image's boot code.
 
-In emulation a third of a boot goes into unpacking the kernel inside the guest; unpacking it here takes a fraction of a
+In emulation, unpacking the kernel inside the guest takes a third of a boot. Unpacking it here takes a fraction of a
 second. A note in the kernel has the entry's address (``XEN_ELFNOTE_PHYS32_ENTRY``, include/xen/interface/elfnote.h;
 Xen's "x86/HVM direct boot ABI"), where CONFIG_PVH is set. QEMU supports it since 4.0. Before Linux 5.0 the note was for
 Xen only.

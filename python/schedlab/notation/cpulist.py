@@ -57,5 +57,5 @@ def _region(text: str, part: str, cpus: int | None) -> set[int]:
 
 
 def _number(digits: str) -> int:
-    """Return the number, above 18 digits one beyond every limit: ``int`` refuses more than 4300 digits."""
+    """Return the number. For more than 18 digits, return a number beyond every limit: ``int`` refuses 4301 digits."""
     return int(digits) if len(digits) <= 18 else 10**18

@@ -4,8 +4,7 @@ Durations have one grammar in Python (:func:`parse_time_ns`) and in Rust (``crat
 decimal number, then ``ns``, ``us``, ``µs``, ``ms``, ``s``, ``min`` or ``h``. ``tests/durations.json`` lists texts that
 both parsers must accept or refuse alike.
 
-A bare number is refused where a unit is needed: files are read by people, and 500000 has been taken for
-milliseconds before.
+A bare number is refused where a unit is needed, because readers may take 500000 for another unit.
 """
 
 from __future__ import annotations

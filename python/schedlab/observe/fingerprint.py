@@ -55,7 +55,7 @@ def stable_hash(fingerprint: Mapping[str, Any]) -> str:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Return what differs, except passing fields: ``frequency.governor (powersave → performance)``."""
+    """Return the differences, except transient fields: ``frequency.governor (powersave → performance)``."""
     old, new = _flat(_lasting(before)), _flat(_lasting(after))
     paths = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return [f"{path} ({old.get(path)} → {new.get(path)})" for path in paths]

@@ -49,7 +49,7 @@ class Series:
         source: path of the file with the samples.
         label: name of the row in the report of the source (``tput-4``); empty where the source has no names.
         block: repetition of the whole benchmark, from 1; samples of one block are not independent.
-        decimals: number of decimals in the report of the source; None for as many as suit the values.
+        decimals: number of decimals in the report of the source; None to choose them by the values.
     """
 
     column: str

@@ -1,4 +1,4 @@
-"""The result of a trial, as it goes from a target through the store to the analysis."""
+"""The result of a trial, which a target returns, the store keeps and the analysis reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines and kernel models: the shipped ones by name, others from files.
+"""Machines and kernel models: shipped models by name, other models from files.
 
 The TOML files of the shipped models are in ``crates/sim/models``. The extension module contains their texts.
 """
@@ -17,7 +17,7 @@ from schedlab.extension import extension
 from schedlab.simulation.errors import ModelError
 
 DEFAULT_KERNEL = "linux-6.12"
-"""The kernel model of a simulation that names none: the newest one."""
+"""The kernel model of a simulation that names no kernel model: the newest."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class Program:
 def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
     """Make the program of a native workload for a machine of ``cpus`` CPUs.
 
-    ``parameters`` are those of an experiment file. ProgramError names the workload or the parameter that is wrong.
+    ``parameters`` are written as in an experiment file. ProgramError names the wrong workload or parameter.
     """
     if name not in native.names():
         todo = f"programs: {', '.join(native.names())}"

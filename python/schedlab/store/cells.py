@@ -61,7 +61,7 @@ class StoredCell:
         return self.phase == "measure" and not self.superseded
 
     def checksums(self) -> NDArray[np.uint32]:
-        """Return a checksum for each trial: of the cell's own values, the trial's conditions and its metrics."""
+        """Return a checksum for each trial, over the cell's labels, the trial's conditions and its metrics."""
         labels = sorted(self.metrics)
         values = (*(getattr(self, name) for name in KEY), self.position, self.superseded, self.clocksources, labels)
         start = zlib.crc32(repr(values).encode(errors="surrogatepass"))
@@ -100,7 +100,7 @@ def resized(values: Samples, size: int) -> Samples:
 
 
 def read(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCell]:
-    """Read and verify cells, in the order of the plan. Raises Damaged, with the trials that are not as written."""
+    """Read and verify cells, in the order of the plan. Raises Damaged, with the trials that changed."""
     return [_verified(connection, *rows) for rows in _rows(connection, *where)]
 
 
@@ -126,7 +126,7 @@ def _verified(connection: Connection, row: Row, metrics: Sequence[Row]) -> Store
         cell = _parsed(row, metrics)
         stored = np.frombuffer(row["checksums"], "<u4")
         if len(stored) != cell.trials:
-            raise ValueError("it has another number of checksums")
+            raise ValueError("the numbers of checksums and of trials differ")
     except ValueError as error:
         raise _damaged(connection, row, [], str(error)) from error
     if not intact:

@@ -19,7 +19,7 @@ WORDS = {int: "a whole number", float: "a number", str: "text", bytes: "binary d
 
 
 class Damaged(StoreError):
-    """A stored row that is not as it was written."""
+    """A stored row that differs from the row that was written."""
 
     def __init__(self, what: str, where: str) -> None:
         todo = "the other runs can be read; put back a copy of the store, or measure this run again"
@@ -40,7 +40,7 @@ def sealed(table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def checked(connection: Connection, table: Table, row: Mapping[Any, Any], name: str) -> Mapping[Any, Any]:
-    """Return a row that was read. Raises Damaged, with the row's name and the reason, unless its checksum is right."""
+    """Return the row if its checksum is right. Raises Damaged otherwise, with the row's name and the reason."""
     try:
         reason = "" if checksum(table, row) == row["checksum"] else "its checksum does not match"
     except ValueError as error:

@@ -114,7 +114,7 @@ def columns(engine: Engine, chosen: Sequence[Chosen]) -> Columns:
 
 
 def run_key(engine: Engine, column: Chosen) -> tuple[Engine, int]:
-    """Return what identifies a column's run: runs of two stores may have the same number."""
+    """Return store and number of a column's run: runs of two stores may have the same number."""
     return column.store or engine, column.run.id
 
 

@@ -43,7 +43,7 @@ def open_store(path: Path, *, create: bool) -> Engine:
     try:
         if _is_old(_version(engine)):
             if read_only:
-                raise _refusal("needs an upgrade and cannot be written", path, "copy it to a folder of yours")
+                raise _refusal("needs an upgrade and cannot be written", path, "copy it to a folder that you can write")
             _upgrade(path)
         _check(engine, path)
     except DatabaseError as error:
@@ -52,8 +52,8 @@ def open_store(path: Path, *, create: bool) -> Engine:
 
 
 def store_in_memory() -> Engine:
-    """Create a store that ends with the process."""
-    # A single connection: a store in memory ends with the connection that made it.
+    """Create a store in memory, which ends with the process."""
+    # A single connection, because the store also ends with the connection that made it.
     engine = create_engine("sqlite://", poolclass=StaticPool)
     with engine.begin() as connection:
         metadata.create_all(connection)
@@ -62,10 +62,10 @@ def store_in_memory() -> Engine:
 
 
 def explain(error: DatabaseError, path: str) -> StoreError:
-    """Return an error for people from an error of the database."""
+    """Convert a database's error to a StoreError with a remedy."""
     if isinstance(error, OperationalError):
         return StoreError(
-            f"cannot be used: {error.orig}", where=path, todo="check its owner, its rights and the space left"
+            f"cannot be used: {error.orig}", where=path, todo="check its owner, its permissions and the free space"
         )
     return StoreError(
         f"is damaged or not an SQLite file ({error.orig})",
@@ -75,12 +75,12 @@ def explain(error: DatabaseError, path: str) -> StoreError:
 
 
 def _url(path: Path) -> URL:
-    # Not one string: a file name may contain '?' or '%', or be ':memory:'.
+    # Built from parts, because a file name may contain '?' or '%', or be ':memory:'.
     return URL.create("sqlite", database=str(path.absolute()))
 
 
 def _create(path: Path) -> None:
-    """Make an empty store as a whole or not at all, whatever ends this process; keep a store that exists by then."""
+    """Create an empty store atomically, even if this process is killed. A store made meanwhile is kept."""
     with store_in_memory().connect() as connection:
         content: bytes = connection.connection.driver_connection.serialize()  # type: ignore[union-attr]
     path = path.resolve()
@@ -96,7 +96,7 @@ def _create(path: Path) -> None:
                 link(name, path)
             os.fsync(folder)
     except OSError as error:
-        todo = "free space, check the rights of its folder, or name another file with --store"
+        todo = "free space, check the permissions of its folder, or name another file with --store"
         raise StoreError(f"cannot be made: {error.strerror}", where=str(path), todo=todo) from error
 
 
@@ -119,8 +119,8 @@ def _writable(path: Path) -> bool:
 def _read_only(path: Path) -> Engine:
     """Return an engine for a store that this process cannot write.
 
-    SQLite needs files beside a store while another process may write it. ``immutable`` does without them; it would not
-    see the trials that are only in a write-ahead log (``-wal``).
+    SQLite needs files beside a store while another process may write it. ``immutable`` needs no such files, but ignores
+    the trials that are only in a write-ahead log (``-wal``).
     """
     path = path.resolve()
     log = path.with_name(f"{path.name}-wal")
@@ -171,7 +171,7 @@ def _configure_upgrade(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA busy_timeout = 10000")
-    # Otherwise a renamed table takes the references of other tables with it, and a dropped one deletes their rows.
+    # Otherwise renaming a table changes the references of other tables, and dropping a table deletes their rows.
     cursor.execute("PRAGMA foreign_keys = OFF")
     cursor.execute("PRAGMA legacy_alter_table = ON")
     cursor.execute("PRAGMA synchronous = FULL")

@@ -36,7 +36,7 @@ CellKey = tuple[int, str, str]
 def record_imports(engine: Engine, imports: Sequence[Import]) -> list[int]:
     """Store all imports in one transaction; return the numbers of the new runs, baselines first."""
     with engine.begin() as connection:
-        return [run_id for found in imports for run_id in _record(connection, found)]
+        return [run_id for imported in imports for run_id in _record(connection, imported)]
 
 
 def read_into_memory(imports: Sequence[Import]) -> tuple[Engine, list[reader.Run]]:
@@ -50,15 +50,15 @@ def canonical(parameters: Mapping[str, Any]) -> str:
     return json.dumps(dict(parameters), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _record(connection: Connection, found: Import) -> Iterable[int]:
-    for column in found.columns:
-        of_column = [series for series in found.series if series.column == column]
+def _record(connection: Connection, imported: Import) -> Iterable[int]:
+    for column in imported.columns:
+        of_column = [series for series in imported.series if series.column == column]
         if of_column:
-            yield _record_column(connection, found, column, of_column)
-    if found.tables:
-        columns = list(dict.fromkeys(column for table in found.tables for column in table.columns))
-        run_id = _begin(connection, found, _file_names(found.source), _design([], columns, 1, 1), 0)
-        connection.execute(insert(schema.printed), [_printed(run_id, i, t) for i, t in enumerate(found.tables)])
+            yield _record_column(connection, imported, column, of_column)
+    if imported.tables:
+        columns = list(dict.fromkeys(column for table in imported.tables for column in table.columns))
+        run_id = _begin(connection, imported, _file_names(imported.source), _design([], columns, 1, 1), 0)
+        connection.execute(insert(schema.printed), [_printed(run_id, i, t) for i, t in enumerate(imported.tables)])
         yield run_id
 
 
@@ -67,13 +67,13 @@ def _file_names(source: str) -> str:
     return ", ".join(part.rstrip("/").rpartition("/")[2] for part in source.split(", "))
 
 
-def _record_column(connection: Connection, found: Import, column: str, of_column: Sequence[Series]) -> int:
+def _record_column(connection: Connection, imported: Import, column: str, of_column: Sequence[Series]) -> int:
     """Store a column: a cell of one trial for each block, workload and parameters, with the samples of its metrics."""
     questions = {(s.workload, canonical(s.parameters), s.metric): _question(s) for s in of_column}
     blocks, most = max(s.block for s in of_column), max(len(s.values) for s in of_column)
     grouped = _cells(of_column)
     design = _design(list(questions.values()), [column], blocks, most)
-    run_id = _begin(connection, found, column, design, len(grouped))
+    run_id = _begin(connection, imported, column, design, len(grouped))
     first_cell, first_trial = (_next_number(connection, table) for table in (schema.cell, schema.trial))
     cells, trials, metrics, samples = [], [], [], []
     conditions = np.full((1, len(schema.CONDITIONS)), np.nan)
@@ -147,22 +147,22 @@ def _design(questions: list[Question], variants: list[str], blocks: int, iterati
     )
 
 
-def _begin(connection: Connection, found: Import, name: str, design: StoredDesign, planned: int) -> int:
+def _begin(connection: Connection, imported: Import, name: str, design: StoredDesign, planned: int) -> int:
     now = time.time()
     values = {
         "name": name,
-        "target": found.format,
+        "target": imported.format,
         "kind": KIND,
         "state": "complete",
         "seed": "0",
         "quick": 0,
         "experiment_file": "",
-        "experiment_path": found.source,
+        "experiment_path": imported.source,
         "design": design.model_dump_json(),
         "planned": planned,
         "fingerprint": "{}",
         "fingerprint_hash": "-",
-        "notes": json.dumps(list(found.notes)),
+        "notes": json.dumps(list(imported.notes)),
         "changed": "[]",
         "started": now,
         "finished": now,
@@ -210,26 +210,26 @@ class Duplicate:
 def duplicates(engine: Engine, imports: Sequence[Import]) -> list[Duplicate]:
     """Return the newest stored run for each column, or text, whose samples or tables are stored already."""
     with engine.connect() as connection:
-        return [duplicate for found in imports for duplicate in _duplicates(connection, found)]
+        return [duplicate for imported in imports for duplicate in _duplicates(connection, imported)]
 
 
-def _duplicates(connection: Connection, found: Import) -> Iterator[Duplicate]:
+def _duplicates(connection: Connection, imported: Import) -> Iterator[Duplicate]:
     r = schema.run.c
-    for column in found.columns:
-        of_column = [series for series in found.series if series.column == column]
+    for column in imported.columns:
+        of_column = [series for series in imported.series if series.column == column]
         same_name = select(r.id).where(r.kind == KIND, r.name == column).order_by(r.id.desc())
         for run_id in connection.execute(same_name).scalars().all():
             if of_column and _has_series(connection, run_id, of_column):
                 yield Duplicate(run_id, column)
                 break
-    if found.tables:
-        bodies = [_body(table) for table in found.tables]
+    if imported.tables:
+        bodies = [_body(table) for table in imported.tables]
         p = schema.printed.c
         first = select(p.run_id).where(p.position == 0, p.body == bodies[0]).order_by(p.run_id.desc())
         for run_id in connection.execute(first).scalars().all():
             stored = select(p.body).where(p.run_id == run_id).order_by(p.position)
             if list(connection.execute(stored).scalars()) == bodies:
-                yield Duplicate(run_id, found.source)
+                yield Duplicate(run_id, imported.source)
                 break
 
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 VERIFIED = 20_000
-"""Trials of a run up to which a report verifies all rows, in 0.1 s; of more trials, only the rows that it shows."""
+"""Most trials of a run of which a report verifies all rows (0.1 s). In larger runs it verifies the rows it shows."""
 
 
 Time = Annotated[float, Field(ge=0, lt=253_402_300_800)]
-"""Seconds since 1970 (UTC), before the year 10000, which no calendar of Python has."""
+"""Seconds since 1970 (UTC), before the year 10000, where Python's calendar ends."""
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, allow_inf_nan=False))
@@ -69,7 +69,7 @@ class Run:
 
 
 class DamagedRun(NamedTuple):
-    """A run whose row is not as it was written, and the reason."""
+    """A run whose row is damaged, and the reason."""
 
     id: int
     reason: Damaged
@@ -310,8 +310,8 @@ def typical_seconds(engine: Engine, target: str) -> dict[tuple[str, str], float]
 def typical_boot(engine: Engine, target: str) -> float | None:
     """Return median seconds before the first trial of a boot, over the newest 2,000 trials on a target.
 
-    A boot serves the trials of a variant within a block. It lies before the first of them: after the trial of another
-    variant or block, or after the run's start. None where the target has no trials.
+    A boot serves the trials of a variant within a block. Its time is the gap before the first of these trials, since
+    the previous trial or the run's start. None where the target has no trials.
     """
     waits, last, ended = [], None, 0.0
     for cell, trial, began in reversed(_newest(engine, target)):

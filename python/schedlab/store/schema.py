@@ -74,8 +74,8 @@ run = Table(
     Column("notes", Text, nullable=False, doc="JSON list: data that was not observed, and how to observe it"),
     Column("started", Float, nullable=False, doc="seconds since 1970, UTC"),
     Column("finished", Float, info=UNCHECKED),
-    Column("version", String, nullable=False, doc="of schedlab"),
-    Column("process", String, info=UNCHECKED, doc="that runs the run, see schedlab.files.processes"),
+    Column("version", String, nullable=False, doc="version of schedlab"),
+    Column("process", String, info=UNCHECKED, doc="the process that runs the run, see schedlab.files.processes"),
     Column("checksum", BigInteger, nullable=False, info=UNCHECKED),
 )
 
@@ -94,7 +94,7 @@ cell = Table(
     Column("conditions", LargeBinary, nullable=False, doc="doubles, see CONDITIONS; nan where not observed"),
     Column("clocksources", Text, nullable=False, doc="JSON list: the kernel's clock sources during the trials"),
     Column("checksums", LargeBinary, nullable=False, doc="32 bits for each trial, see schedlab.store.cells"),
-    Column("checksum", BigInteger, nullable=False, info=UNCHECKED, doc="of the row and its rows of metric"),
+    Column("checksum", BigInteger, nullable=False, info=UNCHECKED, doc="over the row and its rows of metric"),
 )
 
 metric = Table(
@@ -126,7 +126,7 @@ samples = Table(
     "samples",
     metadata,
     Column("trial_id", ForeignKey("trial.id", ondelete="CASCADE"), primary_key=True),
-    Column("name", String, primary_key=True, doc="of the metric"),
+    Column("name", String, primary_key=True, doc="the metric's name"),
     Column("count", Integer, nullable=False),
     Column("data", LargeBinary, nullable=False, doc="zlib over little-endian doubles"),
     Column("checksum", BigInteger, nullable=False, info=UNCHECKED),
@@ -146,7 +146,7 @@ printed = Table(
     "printed",
     metadata,
     Column("run_id", ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
-    Column("position", Integer, primary_key=True, doc="of the table in its source, from 0"),
+    Column("position", Integer, primary_key=True, doc="index of the table in its source, from 0"),
     Column("layout", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("workload", String, nullable=False),
@@ -155,7 +155,7 @@ printed = Table(
 )
 
 current = cell.c.superseded == literal_column("0")
-"""Cells that count: all that were not measured again. With a bound 0 SQLite would not use the index ``cell_once``."""
+"""Cells that were not measured again. A literal, because SQLite does not use ``cell_once`` with a bound parameter."""
 
 _key = (cell.c.run_id, cell.c.phase, cell.c.block, cell.c.variant, cell.c.workload, cell.c.parameters)
 Index("cell_once", *_key, unique=True, sqlite_where=current, postgresql_where=current)

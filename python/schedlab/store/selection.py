@@ -42,7 +42,7 @@ def one_run(engine: Engine, word: str) -> Run:
 
 
 def contains(engine: Engine, word: str) -> bool:
-    """Whether a word names a run of the store, or several."""
+    """Whether a word names at least one run of the store."""
     return any(_runs_called(engine, name) for name, _ in _splits(word))
 
 

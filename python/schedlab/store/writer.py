@@ -150,7 +150,7 @@ def done(engine: Engine, run_id: int) -> set[int]:
 
 
 def supersede(engine: Engine, run_id: int, positions: Collection[int]) -> None:
-    """Mark the cells of recorded trials as to be measured again; they are kept."""
+    """Mark the cells of recorded trials as superseded by a repetition. The trials stay in the store."""
     c, t = schema.cell.c, schema.trial.c
     chosen = select(c.id).join_from(schema.cell, schema.trial).where(c.run_id == run_id, t.position.in_(positions))
     with engine.begin() as connection:

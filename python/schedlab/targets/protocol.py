@@ -16,7 +16,7 @@ SILENT_CONTROL = f"{CONTROL!r} is the baseline under the same seeds: equal by co
 """Note of targets whose trials depend on their seed only."""
 
 Fault = tuple[str, str]
-"""A reason, and the remedy for it."""
+"""A reason why a trial cannot run, and a remedy."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Target(Protocol):
     warms: bool
     """Whether a warm-up affects later trials, as on a machine. A guest or a simulation always starts afresh."""
     leftovers: Sequence[str] = ()
-    """Messages about state that the last session could not restore, or left because somebody else changed it."""
+    """Messages about state that the last session could not restore, or left because another process changed it."""
 
     def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
         """Everything that would stop this plan here. The check changes and downloads nothing."""

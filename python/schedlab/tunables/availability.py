@@ -1,4 +1,4 @@
-"""The answers of `System.resolve`: whether a tunable can be set here, and if not, why not and where it can be."""
+"""Results of `System.resolve`: whether a tunable can be set here, and otherwise why not, and where it can be set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class State(StrEnum):
 class Available:
     """A tunable that can be read and written.
 
-    `values` are canonical and correspond to `paths`, of which a per-CPU tunable has many.
+    `values` are canonical and correspond to `paths`. A per-CPU tunable has a path for each CPU.
     """
 
     state: ClassVar = State.SETTABLE
@@ -90,7 +90,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class ReadOnly:
-    """A tunable whose file shows the value and cannot be written."""
+    """A tunable whose file can be read but not written."""
 
     state: ClassVar = State.READ_ONLY
     path: Path

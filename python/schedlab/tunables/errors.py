@@ -26,7 +26,7 @@ class UnknownTunable(TunableError):
 
 
 class BadValue(TunableError):
-    """A value that the tunable cannot take. `allowed` describes the valid values, with units and special values."""
+    """A value that is invalid for the tunable. `allowed` describes the valid values, with units and special values."""
 
     exit_code = Exit.USAGE
 
@@ -47,7 +47,7 @@ class Unavailable(TunableError):
 
 
 class ChangedMeanwhile(TunableError):
-    """Somebody else changed a value during this run. The value is left alone."""
+    """Another process changed a value during this run. The value is left alone."""
 
     def __init__(self, name: str, path: Path, ours: str, current: str) -> None:
         self.name = name
@@ -58,7 +58,7 @@ class ChangedMeanwhile(TunableError):
 
 
 class NotTaken(TunableError):
-    """The kernel accepted a write and then showed another value (rounding, clamping, a concurrent writer)."""
+    """The kernel accepted a write but shows another value (rounding, clamping, a concurrent writer)."""
 
     def __init__(self, name: str, path: Path, wrote: str, current: str | None) -> None:
         self.name = name
@@ -84,7 +84,7 @@ class JournalError(TunableError):
 
 
 class JournalUnreadable(JournalError):
-    """A journal of another format, or one that cannot be read. Nothing was changed, and the journal stays."""
+    """A journal that has another format or cannot be read. Nothing was changed, and the journal stays."""
 
     def __init__(self, path: Path, why: str) -> None:
         self.path = path
@@ -92,7 +92,7 @@ class JournalUnreadable(JournalError):
 
 
 class JournalDamaged(JournalError):
-    """A journal that is not as it was written: `line` is the first line that differs."""
+    """A damaged journal: `line` is the first line that differs from what was written."""
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         self.path = path

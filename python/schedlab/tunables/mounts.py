@@ -1,8 +1,8 @@
 """Mounting debugfs while it is needed, and unmounting it after a killed run.
 
-Several runs may need debugfs at once. Each holds a shared lock on one file meanwhile, and only a run that can turn its
-lock into an exclusive one unmounts. Mounts of schedlab have the source `schedlab`: this mark exists exactly as long as
-the mount, even if the run is killed.
+Several runs may need debugfs at once. Each run keeps a shared lock on one file meanwhile. Only a run that can convert
+its lock to an exclusive lock unmounts. Mounts of schedlab have the source `schedlab`, which identifies them even after
+their run was killed.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _YES = {"1", "y", "yes", "on", "true", "enable", "enabled"}
 _NO = {"0", "n", "no", "off", "false", "disable", "disabled"}
 
 _FAMILIES = (TIME_NS, SIZE_BYTES, {"MB/s": 1, "GB/s": 1000}, {"percent": 1, "%": 1}, {"count": 1})
-"""Units by their size in the family's smallest unit."""
+"""Families of units: each unit with its size in the family's smallest unit."""
 
 _SYNONYMS = {"MBps": "MB/s", "GBps": "GB/s"}
 _QUANTITY = re.compile(r"([+-]?\d[\d_]*(?:\.\d+)?(?:[eE]\d+)?)\s*([^\d\s].*)?")
@@ -201,7 +201,7 @@ def _parse_feature(tunable: Tunable, value: object) -> str:
 
 
 def _parse_choice(tunable: Tunable, value: object) -> str:
-    """A choice by its value or its name; where "on" and "off" are among the names, every word of a switch will do."""
+    """A choice by its value or its name; where "on" and "off" are names, every word of a switch is accepted."""
     if not isinstance(value, bool | int | str):
         raise ValueError("is not one of the choices")
     words = [str(value).strip().lower()]

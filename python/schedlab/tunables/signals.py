@@ -53,10 +53,10 @@ def restore_on_signals() -> Iterator[None]:
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """Defer ending signals to the end of the block, where their previous handlers get them.
+    """Defer ending signals to the end of the block, where their previous handlers run.
 
-    A signal mask would not do, because it concerns a single thread: another thread would take the signal, and Python
-    would run its handler in the main thread, in the middle of the block.
+    A signal mask does not suffice, because it covers a single thread: another thread would receive the signal, and
+    Python would run the handler in the main thread, in the middle of the block.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

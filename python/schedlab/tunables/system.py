@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 class System:
     """A kernel's files below `root`.
 
-    If the root is not `/`, the files are plain files (see `PlainFiles`) and nothing is ever mounted. `uid` is the
-    user for whom the answers are; it decides their wording and whether debugfs is mounted. Tests inject failures
-    through `files`.
+    If the root is not `/`, the files are plain files (see `PlainFiles`) and nothing is ever mounted. `uid` is the user
+    who asks; it decides the wording of reasons and whether debugfs is mounted. Tests inject failures through `files`.
     """
 
     root: Path = Path("/")
@@ -101,8 +100,8 @@ class System:
     def debugfs(self) -> Iterator[None]:
         """Mount debugfs for the block, if this is the running kernel and the user is root.
 
-        It is unmounted at the end if schedlab mounted it and nobody else uses it. When the kernel refuses the mount,
-        there is no error here: `resolve` then gives the reason for each tunable.
+        At the end debugfs is unmounted if schedlab mounted it and no other process uses it. When the kernel refuses
+        the mount, this raises no error: `resolve` then gives the reason for each tunable.
         """
         with ExitStack() as stack:
             if self.real and self.is_root:
@@ -156,7 +155,7 @@ class System:
         return problems
 
     def accept(self, wanted: Setting, here: Available) -> None:
-        """Raise BadValue when the value is valid, but this kernel lacks that choice."""
+        """Raise BadValue when the value is in the catalogue, but this kernel does not offer it."""
         tunable, text = wanted.catalogued, wanted.text
         if tunable.kind is not Kind.CHOICE:
             return

@@ -30,7 +30,7 @@ class KernelVersion(NamedTuple):
 
 
 FIRST = KernelVersion(4, 4)
-"""The oldest kernel that the catalogue describes. Ranges of older tunables begin here too."""
+"""The oldest kernel that the catalogue describes. The ranges of tunables that are older begin at this version."""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class Place(_Ranged):
 
 
 class Choice(_Ranged):
-    """A value of a choice: the text that is written, its name, its meaning, and the kernels that have it."""
+    """One permitted value of a tunable of type choice: its text, name and meaning, and the kernels that have it."""
 
     value: str
     name: str
@@ -123,7 +123,7 @@ class Default(_Ranged):
 
 @dataclass(frozen=True)
 class ConfigNeed:
-    """A build option without which a kernel lacks the tunable, and the kernels that know the option."""
+    """A build option that the tunable requires, and the kernels that have the option."""
 
     option: str
     range: KernelRange
@@ -147,9 +147,9 @@ class Tunable(BaseModel):
     """A tunable under its canonical name, with every place that it has had since Linux 4.4.
 
     `minimum` and `maximum` are in `unit`. `special` maps values, in range or not, to their meaning. `follows` names
-    what scales or overrides the default. `config` lists the options that a kernel must be built with. `enabled_by`
-    names the tunable that makes this one appear, `successor` the one that replaced it. `source` is the public
-    document or kernel file that the facts come from.
+    the cause that scales or overrides the default. `config` lists the options that a kernel must be built with.
+    `enabled_by` names the tunable that makes this tunable appear, `successor` the tunable that replaced it. `source`
+    is the public document or kernel file that states the facts.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -223,7 +223,7 @@ class Tunable(BaseModel):
         """Return the word for the kernel's command line that sets the canonical value `text` at boot.
 
         An empty word means that the kernel starts with that value anyway. None means that a kernel of that version
-        has no boot parameter for it, or none for this value.
+        has no boot parameter for the tunable, or cannot set this value at boot.
         """
         for place in self.places_in(version):
             if place.kind is PlaceKind.BOOT:

@@ -1,7 +1,7 @@
 """Workload adapters: typed parameters in, a command line out, its output back in as metrics.
 
-An adapter knows one benchmark and nothing of variants: it never asks under which scheduler setting it runs. The
-target starts the command (and its servers) under the variant's attributes, and kills processes that remain.
+An adapter describes one benchmark and does not depend on variants. The target starts the command (and its servers)
+under the variant's attributes, and kills processes that remain.
 
     parameters ──command()──▶ Command ──target──▶ Output ──parse()──▶ list[Metric]
 """
@@ -82,7 +82,8 @@ class Output:
 class Place:
     """Folders for an adapter's files: ``cache`` is kept between runs, ``scratch`` is deleted after the run.
 
-    What an adapter makes elsewhere is named in ``register`` first, so that the next start removes it after a kill.
+    An adapter first names in ``register`` any resource that it makes elsewhere: after a kill, the next start of
+    schedlab removes it.
     """
 
     cache: Path
@@ -115,7 +116,7 @@ class Adapter(ABC, Generic[P]):
     """One line for ``schedlab workloads``."""
     parameters: ClassVar[type[Parameters]]
     prepares: ClassVar[str] = ""
-    """A few words on what ``prepared`` and ``before_trial`` make on this machine; empty without these methods."""
+    """The resources that ``prepared`` and ``before_trial`` make on this machine; empty without these methods."""
     metrics: ClassVar[tuple[MetricSpec, ...]]
     tools: ClassVar[tuple[Tool, ...]] = ()
     note: ClassVar[str] = ""

@@ -1,4 +1,4 @@
-"""JSON output of tools: parsed as a whole, with the line of an error, and with every value checked before use."""
+"""JSON output of tools. Errors name the line, and every value is checked before use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Readers of benchmark logs: the log, the samples that a reader returns, and helpers that the readers share.
 
-A reader knows the output of one tool. It knows nothing of files, columns and blocks::
+A reader parses the output of one tool, independently of files, columns and blocks::
 
     Log ──Reader.read──▶ Reading (samples, printed tables, notes) ──importers.logs.series──▶ Import
 """
@@ -99,7 +99,7 @@ class Samples:
         metric: metric with unit and direction.
         parameters: values that distinguish the rows of one metric.
         values: shape (samples,), in the unit of the metric.
-        column: empty for the column of the log.
+        column: name of the column; empty for the column of the log.
         block: repetition of the whole benchmark within the log, from 1.
     """
 

@@ -61,8 +61,8 @@ def listening(port: int, enter: Sequence[str] = ()) -> str:
     """Return a ``ready`` condition of a server: a process listens on the port.
 
     The words ``enter`` start a command in the network of the port. The condition reads /proc instead of connecting:
-    iperf3 takes a connection that closes at once for a broken test and opens its port again, which resets a client that
-    connects at that moment.
+    iperf3 treats a connection that closes at once as a failed test. It then reopens its port, which resets a client
+    that connects at that moment.
     """
     # Line of "net/tcp" in proc_pid_net(5): the local port in hexadecimal, any peer, state 0A (listen).
     look = f"cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{port:04X} [0-9A-F]*:0000 0A '"

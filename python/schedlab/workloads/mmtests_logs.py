@@ -34,7 +34,7 @@ class Row:
         metric: metric with unit and direction.
         decimals: decimals that MMTests prints.
         label: name of the row in MMTests' report.
-        parameters: what distinguishes the rows of one metric.
+        parameters: values that distinguish the rows of one metric.
         values: shape (samples,).
         file: the first file that contains samples of the row.
     """

@@ -62,7 +62,7 @@ class Native(Adapter[NativeParameters]):
 
     tools = (SCHEDLOAD,)
     samples: ClassVar[Mapping[str, str]]
-    """The metrics that are stored with samples, each with the reported metric that carries these samples."""
+    """The metrics that are stored with samples, each with the reported metric that contains these samples."""
 
     def command(self, parameters: NativeParameters, place: Place) -> Command:
         """``schedload --json SUBCOMMAND OPTIONS``, for the CPUs that this process may use."""

@@ -18,7 +18,7 @@ SCHEDLOAD = Tool("schedload", shipped.repair())
 
 
 def find(tool: Tool) -> Path | None:
-    """Search ``schedload`` among schedlab's files, and any tool beside Python, in ``$PATH``, in its paths."""
+    """Find ``schedload`` among schedlab's files, and other tools beside Python, in ``$PATH`` or in the tool's paths."""
     if tool is SCHEDLOAD and (program := shipped.schedload()):
         return program
     beside = Path(sys.executable).parent / tool.program

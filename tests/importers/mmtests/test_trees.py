@@ -156,7 +156,7 @@ def test_one_run_without_a_time_stamp_orders_all_runs_by_name(tmp_path: Path) ->
     write(tmp_path / "stamp", "start :: 1700000000\n")
     assert column_order({"new": [tmp_path / "stamp"], "base": [tmp_path / "none"]}) == ["base", "new"]
     assert column_order({"new": [tmp_path / "none"], "base": [tmp_path / "stamp"]}) == ["base", "new"]
-    # An iteration without a time stamp does not hide those of its run's other iterations.
+    # An iteration without a time stamp does not hide the time stamps of its run's other iterations.
     times = {"new": [tmp_path / "none", tmp_path / "stamp"], "base": [tmp_path / "later"]}
     write(tmp_path / "later", "start :: 1700000001\n")
     assert column_order(times) == ["new", "base"]

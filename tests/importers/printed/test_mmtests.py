@@ -1,4 +1,4 @@
-"""Comparison tables of MMTests as public mailing lists print them; expectations are typed from the fixtures."""
+"""Comparison tables of MMTests from public mailing lists; the expected figures are typed from the fixtures."""
 
 from __future__ import annotations
 

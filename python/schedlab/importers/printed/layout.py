@@ -154,7 +154,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "spread_unit": _one_of("percent", "value"),
     "decimal": _one_of("point", "comma"),
 }
-"""The parser of each key's value, and the values that it takes."""
+"""For each key, the parser of its value and a description of valid values."""
 
 
 def option(lines: str = "FIRST-LAST") -> str:

@@ -50,7 +50,7 @@ _GAIN_IN_NAME = re.compile(r"\s+%\s?(?:gain|diff|change|improvement)\Z", re.IGNO
 _HIGHEST_HEADER = 8
 """Lines above a table in which its header may begin."""
 _ALIGNED = 2
-"""Characters by which a name may end beside its column; MMTests aligns both to the right."""
+"""Characters by which the end of a name may differ from its column's end; MMTests aligns both to the right."""
 _LONGEST_HEAD = 200
 """Characters of a row's name."""
 

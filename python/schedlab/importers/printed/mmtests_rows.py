@@ -156,7 +156,7 @@ def _direction(operation: str, label: str, bench: Benchmark | None, report: re.M
 
 
 def baseline_of(rows: Sequence[TableRow]) -> int:
-    """Return the column that the changes are over: the only one whose changes are all 0, else the first."""
+    """Return the baseline of the changes: the only column whose changes are all 0, else the first column."""
     for k in range(len(rows[0].cells)):
         column = [row.cells[k] for row in rows]
         if any(cell.gain_text for cell in column) and not any(cell.gain for cell in column):
@@ -169,8 +169,8 @@ def with_proved_directions(
 ) -> tuple[tuple[TableRow, ...], list[str]]:
     """Return the rows with the direction that their printed changes prove, and notes on where names say otherwise.
 
-    A change of MMTests is positive where the column is better, so its sign beside that of the values' difference
-    is the direction.
+    A change of MMTests is positive where the column is better. So the direction is ``higher`` where the change and the
+    difference of the values have the same sign.
     """
     votes: defaultdict[tuple[bool, str], int] = defaultdict(int)
     for row in rows:
@@ -204,7 +204,7 @@ def _note(rows: Sequence[TableRow]) -> str:
 
 
 def _kind(row: TableRow) -> tuple[bool, str]:
-    """Rows whose changes must have one direction: those of one metric, its spreads apart."""
+    """Key of rows whose changes must have one direction: rows of one metric, with separate keys for spreads."""
     return _SPREAD_OPERATION.match(row.operation) is not None, re.sub(r"\d+(?:\.\d+)?", "", row.label)
 
 

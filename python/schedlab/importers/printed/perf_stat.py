@@ -54,7 +54,7 @@ _CLOCKS = frozenset({"task-clock", "cpu-clock"})
 _DIFF_MARK = re.compile(r"\s*(?P<mark>[-+])\s(?=\s*[\d<])")
 """Before a counter of two runs that are written as a diff: ``-  71,938,508,607  cycles``."""
 _NOT_A_HEADING = re.compile(r"[`>^]|.*(?:\d\s+\d|\(\+-)")
-"""Text that points at a figure, and output of other tools."""
+"""Remarks about a figure, and output of other tools."""
 _FARTHEST_HEADING = 12
 _LONGEST_HEADING = 90
 _LONGEST_TITLE = 200
@@ -222,7 +222,7 @@ def _begins(text: str) -> bool:
 
 
 def _heading_within(text: str) -> str:
-    """Return what stands before the figure in a line such as ``+NUMA:   0.248 seconds time elapsed``."""
+    """Return the text before the figure in a line such as ``+NUMA:   0.248 seconds time elapsed``."""
     match = _ELAPSED.search(text) if len(text) <= _LONGEST_LINE else None
     return match["heading"].strip().rstrip(":").strip() if match else ""
 

@@ -54,7 +54,7 @@ _BESIDE_FIGURE = re.compile(
 _SUFFIXES = {"K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0}
 _PLAIN_UNITS = {"", "%", *_SUFFIXES, *_SECONDS}
-"""Units with which a word is a figure, and not a name such as ``99th``."""
+"""Units after a number that make the word a figure, unlike a name such as ``99th``."""
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<unit>[^\d\s()\[\]*±+,.-][^\d\s()\[\]*±+]*)?")
 _SPREAD = re.compile(rf"\(?\s*(?:±|\+-|\+/-)\s*(?P<number>{_NUMBER})\s*(?P<percent>%?)\s*\)?")

@@ -49,7 +49,7 @@ _HIGHER = re.compile(
     r"efficiency|per_process_ops|per_thread_ops)(?![a-z])",
     re.IGNORECASE,
 )
-"""Words in the names of a benchmark's own metrics."""
+"""Words in the names of a benchmark's metrics that show the better direction."""
 _SURROUNDINGS = frozenset(
     {"compiler", "kconfig", "rootfs", "tbox_group", "testcase", "ucode", "cpufreq_governor", "debug-setup"}
 )

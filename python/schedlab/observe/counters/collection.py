@@ -22,7 +22,7 @@ _PROBES: tuple[Callable[[Path], Probed], ...] = (
 )
 
 SHOWN = 3
-"""Names of dropped counters that a note lists."""
+"""Most names of dropped counters in a note."""
 
 
 @dataclass(frozen=True)

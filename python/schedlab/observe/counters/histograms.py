@@ -1,7 +1,7 @@
 """Events that a guest's kernel counted in its own histograms (Documentation/trace/histogram.rst).
 
 Guests enable them before their first trial. A histogram counts in the kernel and costs a table look-up at each event.
-Unlike files of /proc it has source and destination CPU, so that migrations between NUMA nodes are known.
+Unlike the files of /proc it has source and destination CPU, and therefore shows migrations between NUMA nodes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A counter for each CPU stays open for the run, so that a read costs microseconds. It belongs to the CPU, not to the
 command: ``perf stat COMMAND`` counts with inherited counters, which the kernel copies at every fork and folds back at
 every exit. That cost would distort a workload that forks. perf's events for context switches and page faults are not
-used for a similar reason: they cost tens of nanoseconds at each switch or fault, and the kernel counts both anyway, in
-/proc/stat and /proc/vmstat. A migration is so rare and expensive that counting it does not matter.
+used for a similar reason: they cost tens of nanoseconds at each switch or fault. /proc/stat and /proc/vmstat count
+both anyway. Migrations are so rare and expensive that the cost of counting does not matter.
 
 The counters are opened by perf_event_open(2) directly from libc, so that no process runs beside the trial.
 """
@@ -42,10 +42,10 @@ _ATTR = struct.Struct("=IIQQQQQIIQ")
 """struct perf_event_attr in its first published size, PERF_ATTR_SIZE_VER0: 64 bytes, which every kernel accepts."""
 
 _GROUP = struct.Struct("=QQQ")
-"""Result of reading a group of two: their number, then their counts."""
+"""Result of reading a group of two events: the number of events, then their counts."""
 
 _RECORD = struct.Struct("=QQQ")
-"""Generation, CPU, count."""
+"""Record of a counter: generation, CPU, count."""
 
 _NO_PROCESS, _NO_GROUP = -1, -1
 

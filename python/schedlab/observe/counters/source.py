@@ -25,8 +25,8 @@ class Source:
         parse: interprets these bytes after the trial. Raises NotUnderstood.
         by_cpu: counters that are also reported for each CPU (``interrupts.RES.cpu0``).
         close: closes open files.
-        remark: returns which counters are switched off in these bytes and how to switch them on, or an empty text.
-            Trials of one experiment may differ in this.
+        remark: returns the counters that are off in these bytes and how to switch them on, or an empty text. Trials
+            of one experiment may differ in this.
     """
 
     name: str

@@ -56,7 +56,7 @@ def calibrated(schedload: str, tries: int = 5, name: str | None = None) -> str:
 
 
 def measured(schedload: str, machine: Mapping[str, Any], tries: int) -> Figures:
-    """Measure the costs that one task, or two tasks on one CPU, can measure."""
+    """Measure the costs that a program of one task, or of two tasks on one CPU, can measure."""
     cpu = min(os.sched_getaffinity(0))
     costs = machine["costs"]
 
@@ -134,7 +134,7 @@ def _with_figures(text: str, costs: Mapping[str, Any], figures: Figures) -> str:
     nearest = copied.partition("'s, all of them")[0].removeprefix(" # ")
     lines = [line for line in head.splitlines() if not line.startswith(_FROM_HOST)]
     lines[0:0] = [
-        "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are its own,",
+        "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are this host's,",
         f"# except where a comment says otherwise. Idle states are {nearest}'s, the most similar shipped machine.",
         "# Costs that one task, or two on one CPU, can measure are measured; each try is the least of many.",
     ]

@@ -103,8 +103,8 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
 
     about = f"{topology.cpus} CPUs{f', {facts.model}' if facts.model else ''}"
     lines = [
-        "# Made from this host by 'schedlab machines from-host'. Topology, caches, clock and memory are its own,",
-        f"# except where a comment says otherwise. Idle states and costs are those of {nearest.name},",
+        "# Made from this host by 'schedlab machines from-host'. Topology, caches, clock and memory are this host's,",
+        f"# except where a comment says otherwise. Idle states and costs are copied from {nearest.name},",
         "# the most similar shipped machine: they were NOT measured here.",
         *(f"# {remark[0].upper()}{remark[1:]}." for remark in topology.remarks),
         f"name = {quoted(name)}",

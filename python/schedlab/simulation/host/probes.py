@@ -33,7 +33,7 @@ def _least(function: Callable[[], object], number: int) -> float:
 
 
 def call(function: Callable[[], object]) -> float:
-    """Return the ns of a call, less those of ``gc.isenabled()``, which has no arguments and does nothing."""
+    """Return the ns of a call, less the ns of ``gc.isenabled()``, which has no arguments and does nothing."""
     return _least(function, CALLS) - _least(gc.isenabled, CALLS)
 
 
@@ -43,7 +43,7 @@ def _nothing() -> object:
 
 
 def messages(send: Callable[[], object], receive: Callable[[], object]) -> tuple[float, float]:
-    """Return the ns of sending and of receiving a message of 4 bytes to oneself, less those of empty calls."""
+    """Return the ns of sending a message of 4 bytes and of receiving it in the same task, less empty calls."""
     least = [float("inf"), float("inf")]
     for _ in range(TRIES):
         for side, function in enumerate((send, receive)):

@@ -33,7 +33,7 @@ BUSY = "another run is measuring on this machine"
 WAIT = "wait for it: two runs at once would measure each other"
 
 _WAITING = 4096
-"""Connections of other starts that ask who holds the lock; nobody accepts them."""
+"""Pending connections of other processes that ask for the lock's owner; the owner never accepts them."""
 
 
 @contextmanager

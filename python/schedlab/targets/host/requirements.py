@@ -49,7 +49,7 @@ def _tools(plan: Plan) -> Iterator[MissingRequirement]:
 
 
 def _attributes(variant: Variant) -> Iterator[MissingRequirement]:
-    """Probe attributes by starting ``true`` under them: the kernel's answer cannot be predicted."""
+    """Probe a variant's attributes by starting ``true`` with them: only the kernel can say whether it permits them."""
     subject = naming([variant.name])
     for key in ("kernel", "cmdline", *GUEST_ONLY):
         if getattr(variant, key) is not None:

@@ -111,7 +111,7 @@ def _switch(journal: Journal) -> Switch:
     def switch(wanted: Mapping[str, object]) -> None:
         journal.put(wanted)
         if journal.left_alone:
-            # Somebody else changed the value: later baselines would differ from earlier ones.
+            # Another process changed the value: later baselines would differ from earlier baselines.
             raise CannotRunHere(
                 f"{journal.left_alone[0]}; the run has ended, its trials are kept",
                 todo="put the value back, then continue the run with --resume",

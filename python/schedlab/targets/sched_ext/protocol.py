@@ -5,7 +5,7 @@
 
 1. Load: the kernel's state must be ``disabled``. The program is started. The scheduler is loaded when the state is
    ``enabled``, ``root/ops`` has a name, and ``enable_seq`` has changed.
-2. Check: state, name and ``enable_seq`` are those after loading, and the program runs.
+2. Check: state, name and ``enable_seq`` have not changed since loading, and the program runs.
 3. Remove: the program is asked to end, killed after :data:`LAST_WORDS`, and the kernel's state is awaited.
 """
 
@@ -22,7 +22,7 @@ MARK = "sched_ext:"
 """Prefix of the kernel's messages about sched_ext (kernel/sched/ext.c), and of schedlab's."""
 
 START_SECONDS = 30.0
-"""Limit for loading. The BPF verifier may take seconds for a large scheduler, and switching every task more."""
+"""Seconds for loading. The BPF verifier may take seconds for a large scheduler, as may switching every task."""
 
 LAST_WORDS = 5.0
 """Seconds from the signal that asks the program to end until it is killed."""
@@ -31,7 +31,7 @@ GRACE = 10.0
 """Further seconds for the kernel to switch every task back."""
 
 LARGEST_OUTPUT = 1 << 20
-"""Bytes of output above which only the end is kept: most of these programs print statistics forever."""
+"""Bytes of output above which only the end is kept: most schedulers' programs print statistics forever."""
 
 KEPT_OUTPUT = 64 << 10
 """Bytes of output that are kept. The kernel's debug dump, printed last, has 32 KiB (SCX_EXIT_DUMP_LEN, ext.c)."""

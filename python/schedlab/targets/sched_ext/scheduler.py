@@ -124,7 +124,7 @@ class Scheduler:
             ended, now = self._process.poll() is not None, self._kernel.status()
             if ended:
                 raise TrialFailure(self._explained(REFUSED))
-            # scx_enable counts last of all. Backports from before 6.12 have no counter.
+            # scx_enable increments the counter as its last step. Backports from before 6.12 have no counter.
             counted = before.enable_seq is None or (now is not None and now.enable_seq != before.enable_seq)
             if now and now.state == "enabled" and now.ops and counted:
                 return now
@@ -148,7 +148,7 @@ class Scheduler:
         process.wait()
 
     def _wait_until_removed(self) -> None:
-        """Wait until the kernel has removed this process's scheduler; a scheduler of somebody else stays."""
+        """Wait until the kernel has removed this process's scheduler. Schedulers of other processes stay loaded."""
         deadline = time.monotonic() + GRACE
         while (now := self._kernel.status()) is not None and now.loaded and self._is_own(now):
             if time.monotonic() > deadline:

@@ -69,7 +69,7 @@ class Slot:
         return variant.name == self._variant and not self.fault()
 
     def fault(self) -> str:
-        """Explain why a trial would not count now: the loaded scheduler is not the variant's. Empty otherwise."""
+        """Explain why a trial would be invalid now: the loaded scheduler is not the variant's. Empty otherwise."""
         if self._failure:
             return self._failure
         if self._scheduler is not None:

@@ -32,7 +32,7 @@ from schedlab.workloads.registry import adapter
 
 @dataclass(frozen=True)
 class RowProgram:
-    """A row's program; ``metrics`` maps a tool's metrics to those of the native program that replaces it."""
+    """A row's program; ``metrics`` maps a tool's metrics to the metrics of the native program that replaces it."""
 
     adapter: AnyAdapter
     program: Program

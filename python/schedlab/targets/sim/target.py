@@ -22,7 +22,7 @@ COMMON = "simulated, not measured; a block is a seed, and its variants share the
 
 
 class Simulator(Target):
-    """A machine model with a kernel model for the variants that name none."""
+    """A machine model, with a kernel model for variants that name no kernel."""
 
     kind = "simulated"
     virtual = True

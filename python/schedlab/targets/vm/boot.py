@@ -29,7 +29,7 @@ LARGEST_CONSOLE = 32 << 20
 """Bytes on the console above which a guest is ended: the console is kept in memory."""
 
 LAST_LINES = 3
-"""Last error lines of QEMU and virtiofsd that are quoted: the first of them is often the cause."""
+"""Number of QEMU's and virtiofsd's last error lines that a message quotes: the cause often precedes other errors."""
 
 
 class BootFailed(Exception):

@@ -1,9 +1,9 @@
 """``module.param`` boot parameters in a guest. The kernel silently ignores unknown ones.
 
-The names in the guest's kernel image show whether it has ``MODULE.NAME`` (:mod:`schedlab.kernels.parameters`). Its
-value is read in the running guest, from ``/sys/module/MODULE/parameters/NAME``, and that of ``sysctl.a.b=VALUE`` from
+The names in the guest's kernel image show whether it has ``MODULE.NAME`` (:mod:`schedlab.kernels.parameters`). The
+running guest shows the value in ``/sys/module/MODULE/parameters/NAME``, and the value of ``sysctl.a.b=VALUE`` in
 ``/proc/sys/a/b`` (Documentation/admin-guide: kernel-parameters.rst, and ``sysctl.*=`` in kernel-parameters.txt). A
-parameter without such a file cannot be checked, which becomes a note of the run.
+parameter without such a file cannot be checked, and the run gets a note about it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def lacking(command_line: str, names: Names) -> dict[str, str]:
 def doubts(command_line: str, files: Mapping[str, str], names: Names) -> Iterator[tuple[str, str]]:
     """Yield words that have another value in the guest or could not be checked, each with a message.
 
-    ``files`` are the guest's, by path without the leading slash; ``names`` are its kernel's.
+    ``files`` are the guest's, by path without the leading slash; ``names`` are the parameters of its kernel.
     """
     last = {_name(word): word for word in _dotted(command_line)}
     for name, word in last.items():

@@ -21,9 +21,9 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     ("workqueue lock-up", r"BUG: workqueue lockup"),
     ("oops", r"(?:BUG: |Oops: |Oops\b|kernel BUG at |int3: |general protection fault|Unable to handle kernel)"),
 )
-"""The kernel's messages, in the order in which a line is compared (kernel/panic.c, kernel/watchdog.c,
-kernel/hung_task.c, kernel/rcu/tree_stall.h, kernel/workqueue.c, arch/x86/kernel/dumpstack.c and arch/x86/mm/fault.c,
-6.1 and 6.12)."""
+"""Patterns of the kernel's fault messages, in the order in which they are compared with a line (kernel/panic.c,
+kernel/watchdog.c, kernel/hung_task.c, kernel/rcu/tree_stall.h, kernel/workqueue.c, arch/x86/kernel/dumpstack.c and
+arch/x86/mm/fault.c, 6.1 and 6.12)."""
 
 _PATTERNS = tuple((what, re.compile(_TIME + sign)) for what, sign in _SIGNS)
 _INIT_STARTED = re.compile(_TIME + r"Run /init as init process")

@@ -1,7 +1,7 @@
 """This machine's file tree for a guest, read-only, through virtiofsd.
 
-There are two programs of this name: QEMU's own until 7.2, in C, and its successor in Rust. Both receive a listening
-socket, so that they need no writable folder and can run where nothing can be written (see :mod:`.readonly`).
+There are two programs of this name: QEMU's, in C, until 7.2, and its successor in Rust. Both receive a listening
+socket, so that they need no writable folder and can run in a read-only mount namespace (see :mod:`.readonly`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TAG = "host"
 """The name under which a guest mounts the file tree."""
 
 HIDDEN = ("/dev", "/proc", "/run", "/sys", "/tmp")
-"""Folders that are the guest's, in place of this machine's."""
+"""Folders of which the guest has its own version in place of this machine's."""
 
 PROBE_SECONDS = 20.0
 """Limit for a probe that only makes a namespace."""
@@ -61,7 +61,7 @@ def arguments(program: str, in_c: bool, descriptor: int) -> list[str]:
 
 
 def sealed(*argv: str) -> list[str]:
-    """Return the command line that starts this command where nothing can be written."""
+    """Return the command line that starts this command in a read-only mount namespace."""
     return [sys.executable, "-I", "-S", str(readonly.__file__), *argv]
 
 

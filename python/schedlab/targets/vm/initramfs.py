@@ -1,8 +1,8 @@
 """The guest's initial file system: busybox, schedload, init, and programs of this machine, in cpio archives.
 
 Format "newc": Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. Several archives may follow
-each other, each compressed by itself. Some kernels do not find a plain archive behind a compressed one, so all are
-gzipped. Equal files give equal bytes: times, owners and inode numbers of this machine are left out.
+each other, each compressed by itself. Some kernels do not find an uncompressed archive after a compressed archive, so
+all archives are gzipped. Equal files give equal bytes: times, owners and inode numbers of this machine are left out.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def image_of(table: TargetTable, variant: Variant) -> Image:
 
 
 def to_download(table: TargetTable, variants: Sequence[Variant]) -> Iterator[tuple[str, debian.Package]]:
-    """Yield the names of kernels to download, each once with its package. The check reports unavailable kernels."""
+    """Yield each kernel to download with its package, once. Unavailable kernels are left to the requirements check."""
     for name in dict.fromkeys(kernel_of(table, variant) for variant in variants):
         try:
             image(name)

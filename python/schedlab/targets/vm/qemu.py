@@ -45,7 +45,7 @@ EPOCH = "2026-01-01T00:00:00"
 
 @dataclass(frozen=True)
 class Machine:
-    """A guest: its kernel, CPUs and memory. ``seed`` makes it deterministic, see :func:`arguments`.
+    """A guest: its kernel, CPUs and memory. A ``seed`` makes the guest deterministic, see :func:`arguments`.
 
     ``memory_mib`` is the memory of each node, ``command_line`` is added to :data:`COMMAND_LINE`. With ``host_files``
     the guest can mount this machine's file tree (:mod:`.host_files`). ``kernel`` is the image's unpacked kernel, to be

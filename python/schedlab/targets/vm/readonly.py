@@ -22,7 +22,7 @@ AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY, MS_PRIVATE = 0x1, 1 << 18
 """linux/mount.h."""
 FAILED = 125
-"""Exit status of a starter that failed itself, as in env(1) and timeout(1)."""
+"""Exit status when this script itself fails, as in env(1) and timeout(1)."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -33,7 +33,7 @@ def _check(status: int, what: str) -> None:
 
 
 def seal() -> None:
-    """Move this process to such a namespace; OSError names the refused operation."""
+    """Move this process to a read-only mount namespace; OSError names the refused operation."""
     if _libc.unshare(CLONE_NEWNS) != 0:
         user, group = os.geteuid(), os.getegid()
         _check(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNS), "a user namespace cannot be made")

@@ -125,7 +125,7 @@ def _preparation_fault(row: GuestRow) -> Fault:
 
 
 def _file_tree_faults(command: Command) -> Iterator[Fault]:
-    """Find programs and folders of a command that a guest does not see in this machine's file tree."""
+    """Yield programs and folders of a command that are missing or hidden in a guest with this machine's file tree."""
     paths = [(name, located(name)) for name in programs(command)]
     for name, path in paths:
         if path is None:

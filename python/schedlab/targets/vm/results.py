@@ -37,8 +37,8 @@ class Record:
     def files(self) -> dict[str, bytes]:
         """Return the files of the record's archive by their path, each cut at :data:`LARGEST_FILE`.
 
-        Garbled for any archive that ``init.sh`` would not make: a guest's root user can send arbitrary data, and the
-        paths become files of this machine.
+        Garbled for any archive that ``init.sh`` would not make: a guest's root user can send arbitrary data, and this
+        machine writes files at the paths.
         """
         try:
             with tarfile.open(fileobj=io.BytesIO(self.data)) as archive:

@@ -15,7 +15,7 @@ from schedlab.tunables.tunable import Place, Tunable
 
 
 def run_time_places(tunable: Tunable, version: KernelVersion) -> list[Place]:
-    """Return places in a running kernel. Those of this version come first; a vendor may have backported others."""
+    """Return places in a running kernel, the places of this version first: a vendor may have backported others."""
     places = [place for place in tunable.places if place.kind is not PlaceKind.BOOT]
     return sorted(places, key=lambda place: version not in place.range)
 
@@ -51,7 +51,7 @@ def _boot_remedy(setting: Setting, version: KernelVersion) -> str:
 
 
 def settings(variant: Variant, image: Image) -> list[jobs.Setting]:
-    """Return the files to write before a guest's jobs. A tunable that enables others comes before them."""
+    """Return the files to write before a guest's jobs. A tunable that enables other tunables precedes them."""
     version = KernelVersion.parse(image.release)
     wanted = [(setting.catalogued, setting.text) for setting in variant.tunables.values()]
     wanted.sort(key=lambda pair: pair[0].enabled_by is not None)

@@ -2,18 +2,18 @@
 
     {"record":"opened","seq":1,"format":2,"run":…,"root":"/","pid":…,"pid_start":…,"pid_namespace":…,"boot_id":…,
      "host":…,"when":…,"sum":…}
-    {"record":"made","seq":2,"what":"folder","name":…,"sum":…}    the run is about to make this, and will remove it
-    {"record":"gone","seq":3,"what":"folder","name":…,"sum":…}    it is removed
+    {"record":"made","seq":2,"what":"folder","name":…,"sum":…}    the run will make, and later remove, this resource
+    {"record":"gone","seq":3,"what":"folder","name":…,"sum":…}    the resource is removed
     {"record":"write","seq":4,"n":1,"name":…,"path":…,"codec":…,"original":…,"old":…,"new":…,"when":…,"sum":…}
     {"record":"done","seq":5,"n":[1],"sum":…}        the writes are made and read back
     {"record":"back","seq":6,"n":[1],"sum":…}        a step of several failed, and these files contain their `old`
     {"record":"released","seq":7,"n":[1],"how":"restored","sum":…}    the run has nothing more to do with these files
     {"record":"end","seq":8,"closed":false,"sum":…}
 
-The last line is always an end mark, which the next records replace: without it the end of the file is lost. `closed`
+The last line is always an end mark, which the next records replace: without it records are missing. `closed`
 says that the run has undone everything. A `write` or `made` line is on disk before the write or the creation. The other
 lines may be lost: reading the kernel file gives the same information. `original` (the value before the run), `old` and
-`new` are canonical values (see `codecs`); each `write` line has all that is needed to undo it.
+`new` are canonical values (see `codecs`). Each `write` line suffices to undo its write.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def encode(record: Record, seq: int) -> bytes:
 class Contents:
     """Readable part of a journal.
 
-    `damage` is None for a journal as it was written. `last` is the sequence number of the last record before the end
+    `damage` is None for an undamaged journal. `last` is the sequence number of the last record before the end
     mark, and `end` the offset of the end mark in bytes.
     """
 
@@ -151,7 +151,7 @@ class Contents:
 
 
 def read(path: Path) -> Contents:
-    """Return every record that can be read, and the first difference from the text that was written.
+    """Return every record that can be read, and the first damage.
 
     JournalUnreadable for a journal of another format, or when the file cannot be read; FileNotFoundError.
     """
@@ -233,14 +233,14 @@ class JournalFile:
     def __init__(self, directory: Path, opened: Opened) -> None:
         """Create `directory`/RUN.PID.jsonl with its first record, durably. JournalError when that fails."""
         try:
-            # Others may see that there is a journal, and report that a run has changed the machine's values.
+            # Other users may list the folder, so that their schedlab can report that a run changed the machine.
             directory.mkdir(parents=True, exist_ok=True, mode=0o755)
             self.path = _free_name(directory, f"{opened.run}.{opened.pid}")
             incomplete = self.path.with_suffix(INCOMPLETE)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             self._handle = os.open(incomplete, flags, 0o600)
             self._last = self._end = 0
-            # Locked before it has its name: no other process may find the journal of a live run unlocked.
+            # Lock the file before it gets its name, so that no process finds a live run's journal unlocked.
             lock(self._handle)
             self.append([opened], durable=True)
             os.rename(incomplete, self.path)
@@ -257,7 +257,7 @@ class JournalFile:
         lines = [encode(record, self._last + i) for i, record in enumerate(records, 1)]
         data, mark = b"".join(lines), encode(End(closed), self._last + len(lines) + 1)
         before = encode(End(closed=False), self._last + 1) if self._last else b""
-        # Nothing of the previous end mark may remain behind the new one; JSON allows the spaces.
+        # Spaces overwrite the rest of a longer, previous end mark; JSON allows them.
         mark = mark[:-1].ljust(len(before) - 1) + b"\n"
         try:
             if os.pwrite(self._handle, data + mark, self._end) != len(data + mark):
@@ -279,7 +279,7 @@ class JournalFile:
 
 
 def append_to_dead(path: Path, record: Record) -> None:
-    """Add a record to the journal of a dead run. A damaged journal keeps its bytes, and stays damaged."""
+    """Add a record to the journal of a dead run. The bytes of a damaged journal are kept, and it stays damaged."""
     contents = read(path)
     with path.open("r+b") as file:
         if contents.damage is None:
@@ -299,8 +299,7 @@ def remove(path: Path) -> None:
 def set_aside(path: Path, folder: str) -> Path:
     """Move a journal to this folder beside it, and return its new path. The user can still look up the values.
 
-    Recovery must not read it again: a value that later happens to equal a value of the run would be taken for the
-    run's own.
+    Recovery must not read the journal again: it would undo a later value that happens to equal a value of the run.
     """
     place = path.parent / folder
     place.mkdir(exist_ok=True, mode=0o700)

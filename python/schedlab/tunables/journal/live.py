@@ -83,7 +83,7 @@ class Journal:
         self.directory = directory
         self.run_id = run_id
         self.left_alone: list[LeftAlone] = []
-        """Values that somebody else had changed by the time their variant ended; they are not written again."""
+        """Values that another process changed before their variant ended; they are not written again."""
         self._system = system
         self._file: JournalFile | None = None
         self._histories = Histories()
@@ -127,13 +127,13 @@ class Journal:
         """Give the system its original values except for `wanted`, and return the writes that were needed.
 
         From one variant to the next, only the differences are written; `put({})` ends the last variant. Without a
-        difference there is no write and no fsync. Errors are those of `apply`; after an error the state is as before
+        difference there is no write and no fsync. Errors as for `apply`; after an error the state is as before
         the call.
         """
         return self._move(wanted, keep=False)
 
     def restore(self) -> list[Outcome]:
-        """Put every value back that only this run changed, in reverse order. An interrupt waits for the end of it."""
+        """Restore every value that only this run changed, in reverse order. Signals are deferred until the end."""
         if self._file is None:
             return []
         with deferred_signals():
@@ -143,7 +143,7 @@ class Journal:
     def close(self) -> list[Outcome]:
         """Restore, then remove the journal's file, see `retire`. A second call has no effect.
 
-        The file is not archived: it serves undoing alone, and the store records what a run had set.
+        The file is not archived, because the store records the values that a run had set.
         """
         if os.getpid() != self._pid:
             return []  # a forked child: the values are its parent's to undo
@@ -163,7 +163,7 @@ class Journal:
     def made(self, what: str, name: str) -> None:
         """Record, on disk, that the run is about to make a resource (see `resources`); JournalError.
 
-        `close` removes it, unless `gone` says that it is removed. After a kill, the next `recover` does.
+        `close` removes the resource unless `gone` was called. After a kill, the next `recover` removes it.
         """
         file, record = self._created_file(), Made(what, name)
         try:
@@ -201,7 +201,7 @@ class Journal:
         return [Change(step.name, step.path, step.old, step.new) for _, step in commit.made]
 
     def _plan(self, goals: list[Setting]) -> tuple[list[_Step], list[Setting], set[Slot]]:
-        """Return the writes for the goals, the goals whose files another goal makes appear, and the slots of all."""
+        """Return the writes for the goals, the goals whose files appear only after other writes, and all slots."""
         names = {goal.name for goal in goals}
         steps: list[_Step] = []
         later: list[Setting] = []
@@ -239,7 +239,7 @@ class Journal:
             raise ChangedMeanwhile(name, history.path, history.ours, current)
 
     def _returns(self, slots: set[Slot]) -> list[_Step]:
-        """Return the writes that put back the values which the next variant does not set, last first."""
+        """Return the writes that restore the values that the next variant does not set, last first."""
         steps = []
         for history in reversed(self._histories.all()):
             if (str(history.path), history.codec) in slots:
@@ -282,9 +282,9 @@ class Journal:
         self._note(Done(tuple(number for number, _ in numbered)))
 
     def _one_pass(self, waiting: list[tuple[int, _Step]], commit: _Commit) -> list[tuple[int, _Step]]:
-        """Make the writes, and return those that the kernel called invalid, to be tried again after the others.
+        """Make the writes. Return the writes that the kernel refused as invalid, to be tried again after the others.
 
-        Two tunables may bound each other (a runtime and its period), and then only one order of writing is valid.
+        Two tunables may bound each other (a runtime and its period). Then only one order of writes is valid.
         """
         again: list[tuple[int, _Step]] = []
         for number, step in waiting:
@@ -310,7 +310,7 @@ class Journal:
             raise NotTaken(step.name, step.path, step.new, current)
 
     def _take_back(self, commit: _Commit) -> None:
-        """Undo the writes of a move that failed; `close` tries those again that cannot be undone now."""
+        """Undo the writes of a move that failed. `close` tries again to undo writes that cannot be undone now."""
         untouched = [number for number, step in commit.recorded if (number, step) not in commit.made]
         if untouched:
             self._note(Back(tuple(untouched)))
@@ -323,7 +323,7 @@ class Journal:
             self._note(Back((number,)))
 
     def _note(self, record: Done | Back | Released | Gone) -> None:
-        """Append without fsync: should the record be lost, reading the kernel file gives the same information."""
+        """Append without fsync: if the record is lost, reading the kernel file gives the same information."""
         if self._file is not None:
             with suppress(OSError):
                 self._file.append([record], durable=False)

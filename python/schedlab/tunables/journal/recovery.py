@@ -25,8 +25,8 @@ from .undo import Damaged, Failed, Histories, History, LeftAlone, Outcome, Resto
 class PendingJournal:
     """A journal in the folder. `live` while its run keeps it locked; `fault` is the damage, if any.
 
-    `opened` is its first record (None when that cannot be read), `histories` the values that it is responsible for, and
-    `made` what else is to be removed, last first.
+    `opened` is its first record (None when it cannot be read), `histories` are the values that it is responsible for,
+    and `made` the resources to remove, last first.
     """
 
     path: Path
@@ -53,10 +53,10 @@ def pending(directory: Path) -> list[PendingJournal]:
 
 
 def recover(directory: Path, system: System) -> list[Outcome]:
-    """Undo what dead runs left behind. Every start calls it before it reads or writes anything else.
+    """Undo the changes of dead runs. Every start of schedlab calls this before it reads or writes anything else.
 
     Out: the outcome of each value and of each resource that the run had made. A damaged journal moves to the folder
-    DAMAGED once everything that can be read in it is undone. A journal that cannot be read is a Failed, and stays.
+    DAMAGED after all its readable records are undone. A journal that cannot be read gives a Failed, and stays.
 
     Three things are left alone: journals of live runs, journals of other machines that share the folder, and values of
     an earlier boot, which the reboot has undone. A debugfs that a killed run mounted is unmounted. Cheap when there is

@@ -1,7 +1,7 @@
 """Resources that a run makes on the machine besides values, and removal of the resources of a dead run.
 
-A journal names each of them before it is made. What ends with its process (processes under the launcher, namespaces,
-sockets in a folder of the run) needs no name.
+A journal names each resource before it is made. Resources that end with their process (processes under the launcher,
+namespaces, sockets in a folder of the run) are not recorded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ENDING_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Removed:
-    """A resource that is gone; `was_there` is False when somebody else, or a reboot, had removed it."""
+    """A removed resource; `was_there` is False when another process, or a reboot, had already removed it."""
 
     what: str
     name: str
@@ -58,7 +58,7 @@ class NotRemoved:
 
 
 def left(records: Iterable[Record]) -> list[Made]:
-    """Return the resources that the records announce and do not call removed, last first."""
+    """Return the resources that the records announce as made and not as removed, last first."""
     resources: dict[tuple[str, str], Made] = {}
     for record in records:
         match record:
@@ -87,8 +87,8 @@ def remove(resource: Made) -> Removed | NotRemoved:
 def _remove_folder(path: Path) -> bool:
     """Remove the folder; False when there is no such folder of this user.
 
-    After a reboot another user may have made a folder of this name below /dev/shm or /tmp. A locked folder is that of
-    a live run, which has taken it over.
+    After a reboot another user may have made a folder of this name below /dev/shm or /tmp. A locked folder
+    belongs to a live run, which has taken it over.
     """
     try:
         state = path.lstat()
@@ -101,7 +101,7 @@ def _remove_folder(path: Path) -> bool:
 
 
 def _remove_segments(key: int) -> bool:
-    """Remove the segments of the key; False without any. OSError while a process uses one.
+    """Remove the segments of the key; False if there are none. OSError while a process uses a segment.
 
     The launcher kills the processes of a dead run, which takes a moment.
     """

@@ -1,4 +1,4 @@
-"""The same undo as a shell script, for a machine where schedlab cannot run."""
+"""Undoing dead runs with a shell script, for a machine where schedlab cannot run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .recovery import PendingJournal, pending
 from .resources import SEGMENT
 from .undo import History
 
-# The functions `read_*` print the current value of a file as `encode` of the codec of that name writes it.
+# Each function `read_*` prints a file's current value in the form that `encode` of the codec of that name writes.
 _HEAD = r"""#!/bin/sh
 # Puts back the kernel tunables that schedlab runs changed and did not put back themselves.
 # Needs root. Values that somebody else has changed since are left alone. Safe to run twice.

@@ -39,7 +39,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Restored:
-    """A value that is at its original again; `wrote` is False when it was there already."""
+    """A value that is the original again; `wrote` is False when nothing had to be written."""
 
     name: str
     path: Path
@@ -101,7 +101,7 @@ Slot = tuple[str, str]
 
 @dataclass
 class History:
-    """The value before the run, and the run's last write to it. `made` is True when that write is certainly done."""
+    """A file's value before the run, and the run's last write. `made` is True when that write is certainly done."""
 
     name: str
     path: Path
@@ -253,10 +253,10 @@ def is_open(outcomes: Sequence[Outcome]) -> bool:
 
 
 def retire(path: Path, outcomes: Sequence[Outcome], *, damaged: bool = False) -> Path:
-    """Remove the journal after an undo with these outcomes, and return where it is or was.
+    """Remove or move the journal after an undo with these outcomes; return its path.
 
-    It stays while something is left to undo. A damaged journal moves to the folder DAMAGED, a journal with a value
-    that somebody else changed to LEFT_ALONE.
+    The journal stays while something is left to undo. A damaged journal moves to the folder DAMAGED. A journal with a
+    value that another process changed moves to LEFT_ALONE.
     """
     if is_open(outcomes):
         return path

@@ -13,7 +13,7 @@ from schedlab.workloads.tools import need
 
 _TOOL = Tool("cyclictest", "rt-tests")
 _SPAN_US = 2_000
-"""Microseconds that the histogram spans, one line each; a later wake-up counts as an overflow."""
+"""Range of the histogram in microseconds, with a line for each; a larger latency counts as an overflow."""
 
 
 class CyclictestParameters(Parameters):
@@ -27,7 +27,7 @@ class CyclictestParameters(Parameters):
 
 
 class Cyclictest(Adapter[CyclictestParameters]):
-    """Percentiles over the histograms of all threads together."""
+    """cyclictest, with percentiles over the sum of all threads' histograms."""
 
     name = "cyclictest"
     summary = "cyclictest of the rt-tests package: timer wake-up latency"

@@ -52,14 +52,14 @@ def figures(text: str) -> dict[str, float]:
 def _percentiles(buckets: Mapping[int, int], overflows: int, largest: float) -> dict[str, float]:
     """Return percentiles of wake-ups counted by µs.
 
-    ``overflows`` wake-ups lie above the last bucket; ``largest`` is the latest of them. NotUnderstood without wake-ups.
+    ``overflows`` wake-ups lie above the last bucket; ``largest`` is the maximum. NotUnderstood without wake-ups.
     """
     wakeups = sum(buckets.values()) + overflows
     if not wakeups:
         raise NotUnderstood("cyclictest counted no wake-up")
     cumulated = list(zip(buckets, accumulate(buckets.values()), strict=True))
     return {
-        # A wake-up above the last bucket is only known to be at most the maximum.
+        # The histogram does not show latencies above its last bucket; the maximum is their upper bound.
         name: float(next((us for us, count in cumulated if count >= share * wakeups), largest))
         for name, share in _PERCENTILES.items()
     }
@@ -106,7 +106,7 @@ def _threads(log: Log) -> Iterator[Samples]:
 def _over_threads(threads: list[tuple[float, float, float, float]]) -> dict[str, float]:
     """Return the latencies over threads of (cycles, mean, largest, smallest), without threads that never woke.
 
-    The mean is that of all wake-ups: the mean of each thread counts as often as the thread woke.
+    The mean covers all wake-ups: each thread's mean is weighted by the thread's wake-ups.
     """
     woken = [thread for thread in threads if thread[0]]
     return {

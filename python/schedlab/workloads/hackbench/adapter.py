@@ -13,7 +13,7 @@ _TOOL = Tool("hackbench", "rt-tests")
 
 
 class HackbenchRtTests(Adapter[NativeParameters]):
-    """hackbench of rt-tests, with the parameters of the native one."""
+    """hackbench of rt-tests, with the parameters of the native hackbench."""
 
     name = "hackbench-rt-tests"
     summary = "hackbench of the rt-tests package"

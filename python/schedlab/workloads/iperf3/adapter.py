@@ -1,4 +1,4 @@
-"""iperf3: throughput over loopback, from the package every distribution has."""
+"""iperf3: throughput over loopback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOOL = Tool("iperf3", "iperf3")
 
 
 class Iperf3(Adapter[StreamParameters]):
-    """One stream, the client sends. UDP runs without iperf3's default rate limit."""
+    """One stream from client to server. UDP runs without iperf3's default rate limit."""
 
     name = "iperf3"
     summary = "iperf3 over loopback, TCP or UDP: one stream"

@@ -22,7 +22,7 @@ _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, 
 
 
 class KernbenchParameters(Parameters):
-    """Parameters. ``target`` is a target of make: ``vmlinux``, ``bzImage``, or a folder such as ``kernel/sched/``."""
+    """Parameters of kernbench. ``target`` is make's: ``vmlinux``, ``bzImage``, or a folder like ``kernel/sched/``."""
 
     jobs_per_cpu: Annotated[int, Field(ge=1, le=1024, description="-j is this times the CPUs of this process")] = 2
     config: Literal["tinyconfig", "allnoconfig", "defconfig", "allmodconfig"] = "tinyconfig"
@@ -73,13 +73,13 @@ class Kernbench(Adapter[KernbenchParameters]):
         return times(output)
 
     def seconds(self, parameters: KernbenchParameters) -> float:
-        """A folder counts as a thirtieth of a whole kernel; cleaning a whole kernel takes some seconds."""
+        """Estimate: a folder takes a thirtieth of a whole kernel; cleaning a whole kernel takes some seconds."""
         is_folder = parameters.target.endswith("/")
         cpu = _CPU_SECONDS[parameters.config] / (30 if is_folder else 1)
         return (0.5 if is_folder else 4.0) + cpu / min(parameters.jobs, os.cpu_count() or 1)
 
     def missing_requirements(self, parameters: KernbenchParameters) -> list[str]:
-        """A tree that cannot be used, or no kernel source."""
+        """Report a tree that cannot be used, or a missing kernel source."""
         if parameters.tree:
             problem = source.problem(Path(parameters.tree).absolute())
             return [problem] if problem else []

@@ -24,7 +24,7 @@ COMPILES = (
 LIBSSL = Tool(
     "openssl/opensslv.h", "libssl-dev", ("/usr/include/openssl/opensslv.h", "/usr/include/*/openssl/opensslv.h")
 )
-"""Library that signing of modules and keys needs as well."""
+"""Library that is needed to sign modules and keys."""
 
 ENVIRONMENT = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
@@ -96,7 +96,7 @@ class Build:
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:
-        """Make a folder in the run's scratch folder, which may be in memory; in the cache where that has no room."""
+        """Make a folder in the run's scratch folder, which may be in memory, or in the cache if it is too small."""
         memory, cache = self.place.scratch, self.place.cache
         is_roomy = shutil.disk_usage(memory).free > 2 * _ROOM_GIB[self.config] * (1 << 30)
         within = memory if is_roomy else cache

@@ -47,7 +47,7 @@ def _recognises(head: str) -> bool:
 
 
 def _is_bare(head: str) -> bool:
-    """Return whether every line is a result: sizes are whole; a time and a rate with two decimals end the first."""
+    """Return whether every line is a result: whole sizes, and at the end of the first line a time and a rate."""
     lines = [line for line in head.split("\n") if line.strip()]
     rows = [match[1].split() if (match := _NUMBERS.match(line)) else [] for line in lines]
     return bool(rows) and all(rows) and bool(_SIZES_AND_RATE.fullmatch(" ".join(rows[0]))) and _shape(rows) is not None

@@ -47,7 +47,7 @@ def _rows(protocol: str, size: int, logs: list[TreeLog]) -> list[Row]:
 
 
 def _last_number(log: TreeLog, has_result: Callable[[int], bool]) -> str:
-    """Return the last number of the last line with a result, by the count of its numbers: sizes and times precede."""
+    """Return the last number of the last result line. ``has_result`` selects lines by their count of numbers."""
     for match in reversed(list(_NUMBERS.finditer(log.text))):
         numbers = match[1].split()
         if has_result(len(numbers)):

@@ -33,7 +33,7 @@ class PipeParameters(Parameters):
 
 
 def messaging_parameters(words: Sequence[str]) -> MessagingParameters | None:
-    """Return the parameters of a command line ``perf bench sched messaging …``; None for others and unknown options."""
+    """Return the parameters of a ``perf bench sched messaging`` command line; None for other commands or options."""
     if list(words[:4]) != ["perf", "bench", "sched", "messaging"]:
         return None
     numbers = {"-g": "groups", "--group": "groups", "-l": "loops", "--nr_loops": "loops"}

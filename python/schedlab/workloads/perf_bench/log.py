@@ -32,7 +32,7 @@ _TOOK = re.compile(rf"^ *Average (.+?) took: ({NUMBER}) (nsec|usec|msec|sec|ns|u
 _NUMA = re.compile(rf"^ *[\w-]+, +({NUMBER}), (\S+), +(runtime-\S+|runtime/\S+|\S+-speed)$", re.MULTILINE)
 
 _ENDING = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|bench)")
-"""Collections of which every benchmark prints a value that this reader knows."""
+"""Collections whose benchmarks all print a value that this reader can parse."""
 
 _UNITS = {"nsec": "ns", "usec": "us", "msec": "ms", "sec": "s", "secs": "s", "nsecs": "ns", "GB/sec": "GB/s"}
 _GIB = {"": 2.0**-30, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0}
@@ -59,7 +59,7 @@ def _recognises(head: str) -> bool:
 
 
 def _read(log: Log) -> Reading:
-    """Return the values of each benchmark: those of single runs where it prints them, else the averages."""
+    """Return the values of each benchmark: of single runs where the benchmark prints them, else the averages."""
     samples: list[Samples] = []
     notes: list[str] = []
     for section in _sections(log):

@@ -69,7 +69,7 @@ class Perfstat(Adapter[PerfstatParameters]):
         return Command((need(PERF), "stat", *how, *repeat, "--", *shlex.split(parameters.run)))
 
     def parse(self, parameters: PerfstatParameters, output: Output) -> list[Metric]:
-        """perf's lines in standard error, which the command may have written to as well."""
+        """Parse perf's lines in standard error, which may also contain lines of the command."""
         values = dict(_null(output.stderr) if parameters.counters == "none" else _values(output.stderr))
         if values.get("elapsed", 0) <= 0:
             raise NotUnderstood("perf stat printed no elapsed time")

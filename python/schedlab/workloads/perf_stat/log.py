@@ -4,7 +4,7 @@ A line of separated values ("CSV FORMAT" in perf-stat(1))::
 
     [seconds,][CPU0, | S0-D0-C0,number, | comm-tid,]VALUE,unit,event,[cgroup,][error%,]runtime,percent[,value,unit]
 
-The order is that of the tool: the error of repeated runs follows the event, in contrast to the manual.
+As in the tool's real output, and unlike in the manual, the error of repeated runs follows the event.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BETWEEN = re.compile(r"[^\w\s.<>%/()=:-]{1,4}|\t|:")
 _LIKELY = re.compile(r"^.*([^\w\s.<>]{1,4}|\t)\d{1,18}\1\d{1,3}\.\d\d(?:\1.*)?$", re.MULTILINE)
 """Every line has the time that the event was counted, and the percentage of that time."""
 _LINES = 40
-"""Lines by which the separator is determined."""
+"""Number of lines that are tried to determine the separator."""
 
 _OBJECT = re.compile(r'^ *\{ ?"(?:interval|cpu|core|socket|die|node|thread|cgroup|counter-value)" ?: ?', re.MULTILINE)
 _PLACES = ("cpu", "core", "die", "socket", "node", "cache", "cluster", "thread")

@@ -36,7 +36,7 @@ Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, le=0.8)]
 
 
 class PgbenchParameters(Parameters):
-    """Parameters. The database's size is pgbench's ``scale`` or a share of this machine's memory (default 5 %)."""
+    """Parameters of pgbench. The database's size is ``scale`` or a share of this machine's memory (default 5 %)."""
 
     mode: Annotated[Literal["ro", "rw"], Field(description="ro: select-only, rw: TPC-B-like")] = "ro"
     clients: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -66,7 +66,7 @@ class PgbenchParameters(Parameters):
 
 
 class Pgbench(Adapter[PgbenchParameters]):
-    """pgbench with a server per trial, so that the server runs under the variant. The tables are in memory before."""
+    """pgbench with a server per trial, so that the server runs under the variant. It first loads the tables."""
 
     name = "pgbench"
     summary = "pgbench of PostgreSQL on a private cluster: transactions/s, read-only or TPC-B-like"
@@ -126,7 +126,7 @@ class Pgbench(Adapter[PgbenchParameters]):
         return parameters.duration + 0.7 + size * (1 if parameters.mode == "ro" else 2)
 
     def missing_requirements(self, parameters: PgbenchParameters) -> list[str]:
-        """Too little room for the database."""
+        """Report too little room for the database."""
         wanted = 2 * parameters.units * SCALE_BYTES + SPARE_BYTES
         room = max(shutil.disk_usage(folder).free for folder in ("/dev/shm", disk_folder()) if os.path.isdir(folder))
         if room < wanted:

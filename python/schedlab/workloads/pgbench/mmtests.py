@@ -18,7 +18,7 @@ _SUMMARY_END = re.compile(r"\)\Z")
 
 _SKIPPED = 7
 _BATCH = 4
-"""MMTests skips the first seconds as warm-up and takes four seconds as one sample; the first four only give a time."""
+"""MMTests skips the first seconds as warm-up. A sample covers four lines; the first four only give a start time."""
 
 
 def read(folder: Path) -> list[Row]:

@@ -17,7 +17,7 @@ _LONGEST = 1_000_000
 
 
 class SchbenchParameters(Parameters):
-    """``messages`` message threads with ``workers`` each, and the tool's default think time and cache footprint."""
+    """``messages`` message threads with ``workers`` workers each. Think time and cache footprint are the defaults."""
 
     messages: Annotated[int, Field(ge=1, le=4096)] = 1
     workers: Annotated[int, Field(ge=1, le=4096)] = 2

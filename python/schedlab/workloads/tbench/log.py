@@ -1,7 +1,7 @@
 """Output of dbench and tbench: a line a second, a table of latencies by operation, and ``Throughput N MB/sec``.
 
-Both tools are one program that prints ``dbench`` as its name. The throughput in the line of a second is the mean since
-the start of the run; the latency is the largest of that second.
+Both tools are one program that prints ``dbench`` as its name. Each line's throughput is the mean since the start of the
+run; its latency is the largest of that second.
 """
 
 from __future__ import annotations

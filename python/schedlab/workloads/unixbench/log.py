@@ -1,6 +1,6 @@
 """Output of UnixBench: the rate of each test, its index against a reference machine, and the score of all tests.
 
-The columns ``BASELINE RESULT INDEX`` compare no runs: the first is the reference machine in every log.
+``BASELINE`` of the columns ``BASELINE RESULT INDEX`` is UnixBench's reference machine, not a baseline run.
 """
 
 from __future__ import annotations
