@@ -35,9 +35,10 @@ def in_blocks(series: Floats, variant_first: Orders) -> tuple[Floats, Floats]:
 
 
 def first_and_second_half(series: Floats) -> tuple[Floats, Floats]:
-    """Arrange the trials as "A…A then B…B": pool the trials of the first half of the time, and those of the second.
+    """Assign the first half of the visits to the baseline and the second half to the variant ("A…A then B…B").
 
-    ``series`` has shape (rows, visits, iterations). Both results have shape (rows, samples).
+    The trials of each half are pooled. ``series`` has shape (rows, visits, iterations). Both results have shape (rows,
+    samples).
     """
     rows, visits, _ = series.shape
     return series[:, : visits // 2].reshape(rows, -1), series[:, visits // 2 :].reshape(rows, -1)

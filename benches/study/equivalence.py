@@ -1,4 +1,4 @@
-"""Equivalence: share of rows called equivalent, if the true difference equals the margin, and if there is none."""
+"""Equivalence: share of rows called equivalent if the true change equals the margin, and if nothing changed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DELTA = 0.02
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Shares of rows with ``p_equivalent`` at or below α, whatever the other tests say.
+    """Shares of rows that the equivalence test calls equivalent: its p is at or below α.
 
-    ``at_margin``: share if the true ratio is 1 + δ or 1 / (1 + δ), so that "equivalent" is an error.
-    ``equal``: share if the true ratio is 1.
+    The results of the other tests do not matter here. ``at_margin``: share of errors, the true ratio being 1 + δ or
+    1 / (1 + δ). ``equal``: share of correct results, the true ratio being 1.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Equivalence:
 
 
 def equivalence(kind: str, blocks: int, campaigns: int, seed: int) -> Equivalence:
-    """Simulate campaigns with a difference at the margin (half above, half below), and without a difference."""
+    """Simulate campaigns with a change of +δ or −δ (one half each), and the same campaigns without a change."""
     series = draw(kind, generator(kind, seed, blocks), campaigns, 2 * blocks, ITERATIONS)
     baseline, variant = in_blocks(series, draw_orders(seed, campaigns, blocks))
     at_margin = np.where(np.arange(campaigns) % 2, 1 + DELTA, 1 / (1 + DELTA))[:, None, None]

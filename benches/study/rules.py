@@ -1,4 +1,7 @@
-"""Rules that people apply to trials arranged as "A…A then B…B". Each trial counts as an independent sample."""
+"""Rules that people apply to trials in the usual arrangement: all of the baseline, then all of the variant.
+
+Each trial counts as an independent sample.
+"""
 
 from __future__ import annotations
 
