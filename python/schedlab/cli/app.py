@@ -15,6 +15,7 @@ from schedlab.cli import (
     doctor,
     import_command,
     kernel_build_command,
+    merge_command,
     models_command,
     plan_command,
     report,
@@ -44,6 +45,7 @@ app.command("plan")(plan_command.plan)
 app.command("report")(report.report)
 app.command("compare")(compare_command.compare)
 app.command("import")(import_command.import_)
+app.command("merge")(merge_command.merge)
 app.command("doctor")(doctor.doctor)
 app.command("simulate")(simulate_command.simulate)
 app.add_typer(runs.app, name="runs")

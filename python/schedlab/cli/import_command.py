@@ -73,13 +73,19 @@ def import_(
     Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench); logs of
     hackbench, tbench and dbench, pgbench, perf bench, perf stat (-x, -j), netperf, iperf3, hyperfine, schbench,
     cyclictest, UnixBench, stress-ng, will-it-scale; and schedlab's samples as CSV. Packed files are unpacked.
+    A store of schedlab is copied run by run, as by 'schedlab merge'.
     Any other table is read by the layout that --table states. See docs/importing.md.
     """
     from schedlab.cli.console import make
     from schedlab.importers.outline import outline
     from schedlab.report import imports as shown
+    from schedlab.store.merging import is_store
 
     console = make()
+    stores = [path for path in paths if is_store(path)]
+    if stores:
+        _import_stores(stores, paths, store, output)
+        return
     statements = Statements(names or [], baseline, lower or [], higher or [], table or [])
     imports = _read(paths, form, statements)
     outlines = [outline(imported) for imported in imports]
@@ -96,6 +102,16 @@ def import_(
         typer.echo(shown.to_json(outlines, made))
     else:
         _summarise(console, outlines, recorded, store)
+
+
+def _import_stores(stores: Sequence[Path], paths: Sequence[Path], to: Path | None, form: OutputFormat) -> None:
+    """Copy the runs of schedlab's stores; SchedlabError if other paths are among them."""
+    from schedlab.cli.merge_command import merge
+    from schedlab.errors import SchedlabError
+
+    if len(stores) < len(paths):
+        raise SchedlabError("is a store, other paths are not", where=str(stores[0]), todo="import stores on their own")
+    merge(list(stores), to, form)
 
 
 def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> list[Import]:

@@ -11,8 +11,10 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.matching import match
 from schedlab.errors import SchedlabError, StoreError
-from schedlab.store import selection
+from schedlab.store import reader, selection
 from schedlab.store.columns import Chosen, variants_of
+from schedlab.store.file import open_store
+from schedlab.store.merging import is_store
 
 if TYPE_CHECKING:
     from schedlab.importers.printed.layout import Layout
@@ -41,6 +43,8 @@ def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[
                 f"{word!r} is a file or folder here and a run in the store",
                 todo=f"write ./{word} for the file, or the number of the run ('schedlab runs')",
             )
+        elif is_store(Path(word)):
+            columns += columns_of_store(Path(word))
         else:
             columns += read(Path(word), layouts)
     return columns
@@ -53,6 +57,14 @@ def read(path: Path, layouts: Sequence[Layout] = ()) -> list[Chosen]:
 
     engine, runs = read_into_memory([detect.read(path, layouts=layouts)])
     return [replace(column, store=engine) for run in runs for column in variants_of(run)]
+
+
+def columns_of_store(path: Path) -> list[Chosen]:
+    """Return the columns of a store's newest run, without its A/A control, which controls no other run."""
+    engine = open_store(path, create=False)
+    run = reader.run(engine, None)
+    chosen = [column for column in variants_of(run) if column.variant != run.design.control]
+    return [replace(column, store=engine) for column in chosen]
 
 
 def _in_store(store: Callable[[], Engine], word: str) -> bool:
@@ -107,8 +119,9 @@ def refuse(columns: Sequence[Chosen]) -> None:
 def _refuse_repeated(columns: Sequence[Chosen]) -> None:
     seen: set[tuple[object, int, str]] = set()
     for column in columns:
-        # A path that is named twice is read into two stores.
-        source = column.store and str(Path(column.run.experiment_path).resolve())
+        # A path that is named twice is read into two stores in memory.
+        path = column.store.url.database if column.store and column.stored else column.run.experiment_path
+        source = column.store and str(Path(path or "").resolve())
         key = (source, column.run.id, column.variant)
         if key in seen:
             raise ComparisonError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from sqlalchemy import Engine
 
@@ -68,7 +69,8 @@ def with_baseline(chosen: Sequence[Chosen], name: str) -> list[Chosen]:
 def named_apart(chosen: Sequence[Chosen]) -> list[Chosen]:
     """Return the columns with unique names: the variant's name, or ``RUN:VARIANT`` for variants of several runs.
 
-    An imported column keeps the name that its source gave it unless another column has the same name.
+    A variant of a run in another store is ``STORE:VARIANT``. An imported column
+    keeps the name that its source gave it unless another column has the same name.
     """
     several = len({(column.store, column.run.id) for column in chosen}) > 1
     plain = [_name(column, several) for column in chosen]
@@ -83,6 +85,8 @@ def named_apart(chosen: Sequence[Chosen]) -> list[Chosen]:
 
 
 def _name(column: Chosen, several: bool) -> str:
+    if several and column.run.design.paired and column.store is not None and column.stored:
+        return f"{Path(str(column.store.url.database)).stem}:{column.variant}"
     return f"{column.run.id}:{column.variant}" if several and column.run.design.paired else column.variant
 
 

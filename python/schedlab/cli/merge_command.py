@@ -1,0 +1,51 @@
+"""``schedlab merge``: the runs of several stores in one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli.options import GivenFormat, OutputFormat, store_path
+
+
+def merge(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="STORE...", help="The stores to read; they stay as they are.")
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", "--store", metavar="FILE", help="The store to add to; default as for 'schedlab run'."),
+    ] = None,
+    form: GivenFormat = OutputFormat.TEXT,
+) -> None:
+    """Copy all runs of stores into one store, which is made if it is missing.
+
+    Runs get new numbers, which are printed. A run that the store contains already is recognised and not copied again.
+    """
+    from schedlab.cli.console import make, table
+    from schedlab.cli.json_output import print_json
+    from schedlab.errors import StoreError
+    from schedlab.store.file import open_store
+    from schedlab.store.merging import copy_runs
+
+    path = store_path(to)
+    for source in sources:
+        if path.exists() and source.exists() and source.samefile(path):
+            raise StoreError("is the store to add to", where=str(source), todo="name another store with --to")
+    engines = [open_store(source, create=False) for source in sources]
+    target = open_store(path, create=True)
+    merged = [
+        (str(source), run) for source, engine in zip(sources, engines, strict=True) for run in copy_runs(engine, target)
+    ]
+    if form is OutputFormat.JSON:
+        runs = [{"store": origin, "run": each.before, "number": each.number, "name": each.name, "new": each.is_new}
+                for origin, each in merged]  # fmt: skip
+        print_json({"store": str(path), "runs": runs})
+        return
+    listed = table("store", "run", "name", "is now run", "", right=("run", "is now run"))
+    for origin, each in merged:
+        state = "" if each.is_new else "was there already"
+        listed.add_row(origin, str(each.before), each.name, str(each.number), state)
+    make().print(listed)
