@@ -224,6 +224,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("cells", "blocks"), [(12, 8), (3, 20), (60, 6)])
 def test_at_most_one_clean_run_in_twenty_has_a_warning_about_outliers(shape: str, cells: int, blocks: int) -> None:
