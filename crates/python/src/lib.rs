@@ -48,7 +48,7 @@ fn run<'py>(
     outcome::to_dict(py, &simulation, &pids, outcome)
 }
 
-/// Raise what `run` would raise before anything runs.
+/// Raise the exception that `run` would raise before the simulation begins.
 #[pyfunction]
 fn check(py: Python<'_>, machine: &str, kernel: &str, program: &str, settings: Settings) -> PyResult<()> {
     let checked = py.detach(|| simulation(machine, kernel, program, settings).map(drop));

@@ -47,7 +47,7 @@ pub enum SimError {
 pub struct Waiting {
     /// The waiting task.
     pub task: String,
-    /// What the task waits for.
+    /// Description of the awaited event.
     pub what: String,
     /// The tasks that could end the wait, if they can be determined.
     pub whom: Vec<String>,

@@ -4,7 +4,7 @@ use crate::error::SimError;
 
 /// The files of one folder of `models/`: pairs of a name and the TOML text of `NAME.toml`.
 pub(crate) struct Files {
-    /// What the folder contains, for error messages.
+    /// Kind of the folder's models, for error messages.
     what: &'static str,
     files: &'static [(&'static str, &'static str)],
 }

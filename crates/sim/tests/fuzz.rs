@@ -16,7 +16,7 @@ const CASES: u64 = 120;
 /// Time limit of a case. Cases that end take less than a second.
 const PATIENCE: Duration = Duration::from_secs(100);
 
-/// Numbers at which arithmetic overflows, and ordinary ones.
+/// Numbers at which arithmetic overflows, and ordinary numbers.
 const NUMBERS: [&str; 16] = [
     "0",
     "1",

@@ -40,7 +40,7 @@ fn timers_keep_their_period_independently_of_the_preceding_run() {
         (6_800.0..7_000.0).contains(&slack),
         "10 ms minus 3 ms of run and the cost of the wake-up: {slack} us"
     );
-    // The default timer slack of 50 us (prctl(2), PR_SET_TIMERSLACK) is part of it.
+    // The latency includes the default timer slack of 50 us (prctl(2), PR_SET_TIMERSLACK).
     let wakeup = metric(&outcome, "t.wakeup_p50");
     assert!((50.0..500.0).contains(&wakeup), "{wakeup} us");
 }

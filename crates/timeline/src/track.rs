@@ -82,7 +82,7 @@ impl Track {
         Self { cpu, begun: false, open: None }
     }
 
-    /// Record time of a CPU that is not a task's own work, and all time while the CPU has no task.
+    /// Record a CPU's time outside of its task's work, and all time while the CPU has no task.
     pub fn spend<W: Write>(&mut self, from: Ns, account: Account, ns: Ns, idle: bool, sink: &mut Sink<W>) {
         if ns == 0 || account == Account::Idle || (!idle && is_tasks_own(account)) {
             return;

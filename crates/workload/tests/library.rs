@@ -135,7 +135,7 @@ fn tbench_moves_the_load_files_data() {
     let books = balanced(parameters.program().unwrap());
     let (bytes, operations) = (books.counters[0], books.counters[1]);
     assert!((4000..7000).contains(&(bytes / operations)), "{bytes} bytes in {operations} operations");
-    // Each operation is recorded in the series of all operations and in that of its kind.
+    // Each operation is recorded in the series of all operations and in the series of its kind.
     assert!((books.samples.len() as u64).abs_diff(operations * 2) <= 8);
 }
 

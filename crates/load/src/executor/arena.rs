@@ -20,7 +20,7 @@ pub(super) const LINE: usize = 64;
 /// Room for the text of the first failure.
 const FAILURE_ROOM: usize = 1024;
 
-// Words of the control block, each on a line of its own.
+// Words of the control block, each on its own cache line.
 const RELEASED: usize = 0;
 const FAILED: usize = LINE;
 const FINISHED: usize = 2 * LINE;

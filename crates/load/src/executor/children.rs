@@ -37,7 +37,7 @@ pub fn settle(parent: process::Pid) {
     signals::restore_stops();
 }
 
-/// Record why a task could not go on; return the task's exit code.
+/// Record why a task failed; return the task's exit code.
 pub fn report(worker: &Worker<'_>, done: Result<(), Stop>) -> i32 {
     match done {
         Ok(()) => 0,

@@ -25,7 +25,7 @@ const STACK_BYTES: usize = 64 * 1024;
 /// How long the main thread waits for a ready report before it checks for dead tasks.
 const READY_PATIENCE_MS: i32 = 50;
 
-/// How long after a first failure others are collected, to tell the cause from its consequences.
+/// Time after the first failure in which further failures are collected, to distinguish the cause from its consequences.
 const GRACE_NS: u64 = 20_000_000;
 
 /// All tasks that have been created and not reaped.

@@ -101,7 +101,7 @@ impl Buffer<'_> {
     fn random_below(&self, bound: u64) -> u64 {
         let state = xorshift(self.word(RANDOM).load(Ordering::Relaxed).max(1));
         self.word(RANDOM).store(state, Ordering::Relaxed);
-        // The high half of the product depends on the generator's high bits, which are its better ones.
+        // The high half of the product depends on the generator's high bits, which are more random than the low bits.
         ((u128::from(state) * u128::from(bound)) >> 64) as u64
     }
 

@@ -65,7 +65,7 @@ pub fn wait(issued: &AtomicU32, served: &AtomicU32, word: &AtomicU32) -> bool {
     }
     loop {
         let now = served.load(Ordering::SeqCst);
-        // Both numbers wrap around; there are never 2³¹ waiters.
+        // Both numbers wrap around; the difference is unambiguous because there are fewer than 2³¹ waiters.
         if (now.wrapping_sub(ticket) as i32) > 0 {
             break;
         }

@@ -3,7 +3,7 @@
 use schedlab_workload::program::{Image, Mode, Repeat};
 use schedlab_workload::{Op, Plan};
 
-/// Whether any body runs until a channel is closed. Threads must then close the ends that they no longer use.
+/// Whether any body runs until a channel is closed. If so, threads must close the channel ends that they no longer use.
 pub fn closes_matter(plan: &Plan) -> bool {
     anywhere(plan, |op| matches!(op, Op::Loop { repeat: Repeat::UntilClosed, .. }))
 }

@@ -14,7 +14,7 @@ use super::run::Shared;
 use super::{attributes, children, gaps, regions::Regions, spin, sync};
 use crate::sys::{clock, process};
 
-/// Why a task cannot go on, in words for the user, without the task's name.
+/// Reason why a task failed, in words for the user, without the task's name.
 #[derive(Debug)]
 pub struct Stop(pub String);
 

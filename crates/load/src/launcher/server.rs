@@ -61,7 +61,7 @@ impl FromStr for Ready {
 pub struct Running<'s> {
     /// Its process.
     pub pid: Pid,
-    /// The order for it.
+    /// Its description.
     pub server: &'s Server,
 }
 

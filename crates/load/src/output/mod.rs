@@ -1,4 +1,4 @@
-//! What is printed: the JSON document of a run, and its text.
+//! Output of a run: the JSON document, and the text.
 
 mod document;
 mod text;

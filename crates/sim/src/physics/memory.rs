@@ -154,7 +154,7 @@ impl Memory {
         Self { free_at: vec![0; nodes] }
     }
 
-    /// Delay by other tasks' traffic of a request for `kib` KiB of a node, which takes `alone` ns without them.
+    /// Delay that other tasks' traffic causes to a request for `kib` KiB of a node. Without traffic the request takes `alone` ns.
     fn queue(&mut self, node: usize, kib: u64, alone: Ns, costs: &Costs, now: Ns) -> Ns {
         let service = kib * 976_563 / u64::from(costs.node_bandwidth_mib);
         let done = self.free_at[node].max(now) + service;

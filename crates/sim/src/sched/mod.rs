@@ -1,4 +1,4 @@
-//! Choice of the task that runs on a CPU, in this order:
+//! Choice of the task that runs on a CPU. The first class with a runnable task decides:
 //!
 //! ```text
 //! Realtime   FIFO and RR tasks by priority         common to all kernels

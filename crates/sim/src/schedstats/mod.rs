@@ -133,7 +133,7 @@ impl Schedstats {
         }
     }
 
-    /// Forget the begin of current waits and sleeps, whose ends will not be counted.
+    /// Forget the beginnings of current waits and sleeps, so that these are not counted.
     fn turn_off(&mut self) {
         self.on = false;
         self.throughout = false;

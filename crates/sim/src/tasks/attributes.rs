@@ -1,4 +1,4 @@
-//! Scheduling attributes: those of a program's groups, and changes of them by a task (sched_setattr(2)).
+//! Scheduling attributes of a program's groups, and their changes by a task (sched_setattr(2)).
 
 use schedlab_workload::program::{Attributes as Wanted, Policy};
 
@@ -160,7 +160,7 @@ fn weight_of(class: Class, nice: i32) -> u32 {
     if class == Class::Idle { weight::IDLE } else { weight::of_nice(nice) }
 }
 
-/// Class that a task gets by the wanted policy and priority.
+/// Class that corresponds to the requested policy and priority.
 fn wanted_class(task: &Task, wanted: &Wanted) -> Result<Class, String> {
     let priority = |default: i32| wanted.priority.unwrap_or(default).clamp(1, 99) as u8;
     Ok(match (wanted.policy, task.class) {

@@ -141,7 +141,7 @@ impl Flow {
         !self.runs.is_empty()
     }
 
-    /// CPU that wrote the bytes that are read next.
+    /// CPU that wrote the next bytes to be read.
     #[inline]
     pub fn writer(&self) -> Option<usize> {
         self.runs.front().map(|run| run.cpu.into())

@@ -15,7 +15,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// All of them.
+    /// All counters.
     pub const ALL: [Self; ITEMS] = [Self::FreePages, Self::AnonPages, Self::KernelStack];
 
     /// Name in /proc/vmstat (proc_vmstat(5)).

@@ -226,7 +226,7 @@ impl Check<'_> {
     }
 }
 
-/// Largest message; each task has a buffer of the size of its largest one.
+/// Largest message; each task has a buffer of the size of its largest message.
 const MAX_MESSAGE: u64 = 1 << 30;
 
 /// Largest UDP payload over IPv4: 65 535 bytes of packet less 20 of IP header (RFC 791) and 8 of UDP header (RFC 768).

@@ -124,11 +124,11 @@ impl<'c> Cursor<'c> {
         self.other(&code.instructions[here], here, now_ns)
     }
 
-    /// Number of messages equal to the last step's that follow it directly, and the distance of their channel numbers. The
-    /// caller performs these messages without asking for steps. A caller that does not call this function receives them as
-    /// steps.
+    /// Number of messages that directly follow the last step's message and are equal to it, and the distance of their channel
+    /// numbers. The caller performs these messages without asking for steps. If the caller does not call this function,
+    /// [`Cursor::next`] returns a step for each message.
     ///
-    /// Executors that measure real time use it: the native hackbench must cost as much as rt-tests' hackbench, a few
+    /// Executors that measure real time call this function: the native hackbench must cost as much as rt-tests' hackbench, a few
     /// instructions between two system calls, which run with the caches as the kernel left them.
     #[inline]
     pub fn more(&mut self) -> (u64, u32) {

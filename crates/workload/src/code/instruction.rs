@@ -80,7 +80,7 @@ pub(super) struct Receive {
     pub counter: Option<u32>,
 }
 
-/// A loop whose body is a single message: a burst that needs no trip through the loop for each.
+/// A loop whose body is a single message: a burst, which sends or receives all messages without running the loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
     pub sends: bool,
@@ -92,7 +92,7 @@ pub(super) struct Run {
     pub direction: Direction,
     pub take: Take,
     pub counter: Option<u32>,
-    /// Number of messages. Without one, the burst ends when the channel is closed.
+    /// Number of messages; `None` for a burst that ends when the channel is closed.
     pub count: Option<Value>,
 }
 

@@ -23,7 +23,7 @@ pub enum Step {
     Unlock(u32),
     /// Add to a semaphore.
     Up { semaphore: u32, count: u64 },
-    /// Take one from a semaphore.
+    /// Decrement a semaphore.
     Down(u32),
     /// Meet the others at a barrier.
     Barrier(u32),
@@ -37,7 +37,7 @@ pub enum Step {
     Until { at_ns: u64 },
     /// Write zeros to a file.
     Write { file: u32, bytes: u64 },
-    /// Change the task's scheduling attributes to those that [`super::Cursor::attributes`] returns for this number.
+    /// Change the task's scheduling attributes to the attributes that [`super::Cursor::attributes`] returns for this number.
     Set(u32),
     /// End the run of the whole program.
     Finish,

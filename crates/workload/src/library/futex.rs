@@ -21,7 +21,7 @@ impl Workload for Futex {
     const NAME: &'static str = "futex";
     const JUDGED: &'static [&'static str] = &["operations"];
 
-    /// At its end each task raises once more the semaphore that the other may wait for.
+    /// At its end each task increments once more the semaphore for which its partner may wait.
     fn build(&self) -> Result<Program, ParameterError> {
         let first = vec![
             stamp("turn"),

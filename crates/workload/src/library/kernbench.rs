@@ -1,5 +1,5 @@
-//! kernbench: a build like `make -j N` of a kernel: a tree of directories, each with files to compile and an archive to
-//! make of them, and a final link.
+//! kernbench: a build like `make -j N` of a kernel. Each directory has files to compile, whose objects form an archive; the
+//! build ends with a link.
 //!
 //! As with GNU make's job server, a pipe contains N tokens; a job takes a token at its start and returns it at its end.
 //! A compilation is a driver process that starts the compiler as a fresh image, which fills memory and computes.

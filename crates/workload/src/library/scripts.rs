@@ -1,4 +1,4 @@
-//! scripts: several streams of short UNIX command scripts at once, as a time-sharing system runs them.
+//! scripts: several parallel streams of short UNIX command scripts, as on a time-sharing system.
 //!
 //! It shares the kind of load with SPEC's SDET: fork, exec, small files, pipes, exit. Scripts, commands and files differ.
 

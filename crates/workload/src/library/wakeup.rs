@@ -29,8 +29,8 @@ impl Workload for Wakeup {
     const NAME: &'static str = "wakeup";
     const JUDGED: &'static [&'static str] = &["latency-p99"];
 
-    /// Message tasks and workers leave their loops by the clock, at different times. So at its end each raises once more
-    /// the semaphore that the other may wait for.
+    /// Message tasks and workers leave their loops by the clock, at different times. So at its end each task increments once
+    /// more the semaphore for which its partner may wait.
     fn build(&self) -> Result<Program, ParameterError> {
         let each = || Expr::loop_index(0);
         let wake = times(self.workers, vec![stamp(at("woken", each())), up(at("wake", each()), 1u64)]);

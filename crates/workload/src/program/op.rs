@@ -57,7 +57,7 @@ pub enum Op {
         #[serde(default = "single")]
         count: Expr,
     },
-    /// Take one from a semaphore, waiting while it is 0.
+    /// Decrement a semaphore; wait while its value is 0.
     Down { semaphore: Ref },
     /// Wait until all parties of a barrier have arrived.
     Barrier { barrier: Ref },
@@ -181,7 +181,7 @@ pub enum TimerMode {
     /// Now: one late period does not shorten the next.
     #[default]
     Relative,
-    /// When it would have begun in time: the following periods catch up.
+    /// At the end of the missed period, so that the following periods catch up.
     Absolute,
 }
 

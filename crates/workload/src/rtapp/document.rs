@@ -18,7 +18,7 @@ pub struct Document {
 /// Settings of all tasks.
 #[derive(Debug, Clone)]
 pub struct Global {
-    /// Duration of the run. Without one, the run ends with its last task.
+    /// Duration of the run; `None` for a run that ends with its last task.
     pub duration_ns: Option<u64>,
     pub default_policy: Option<Policy>,
     pub io_device: String,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::document::{Document, Kind, Task};
 use crate::program::{Metric, Op, Quantity, at, count, higher, lower};
 
-/// Most thread objects that are measured separately. More of them are measured together.
+/// Most thread objects that are measured separately. If a document has more, all are measured together.
 const MOST_TASKS: usize = 64;
 
 /// Greatest product of series and threads: executors reserve memory for each pair.

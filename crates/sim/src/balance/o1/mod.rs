@@ -4,7 +4,7 @@
 //! load_balance  the busiest queue of a set of CPUs, and the tasks to pull from it
 //! nodes         balancing between nodes, and the CPU of an executing task
 //! ```
-//! An idle CPU balances every millisecond, a busy one every 250 ms, and a CPU that is about to become idle at once. New tasks
+//! An idle CPU balances every millisecond, a busy CPU every 250 ms, and a CPU that is about to become idle at once. New tasks
 //! stay on their parent's CPU. Waiting real-time tasks are not pulled; the common code for all policies places them.
 
 mod load_balance;

@@ -12,8 +12,8 @@ impl<O: Observer> Engine<'_, O1, O> {
         self.topology.node_cpus(node).iter().map(|cpu| self.rq.nr_running[cpu]).sum()
     }
 
-    /// Return the CPUs among which a CPU balances: those of its node, or at every `NODE_BALANCE_RATE`th pass the CPU itself
-    /// and those of the busiest node (`cpus_to_balance()`, kernel/sched.c, 2.5.59).
+    /// Return the CPUs among which a CPU balances: the CPUs of its node, or at every `NODE_BALANCE_RATE`th pass the CPU itself
+    /// and the CPUs of the busiest node (`cpus_to_balance()`, kernel/sched.c, 2.5.59).
     pub(super) fn cpus_to_balance(&mut self, cpu: usize, account: Account) -> CpuMask {
         let here = self.topology.node(cpu);
         let mut span = *self.topology.node_cpus(here);
@@ -69,7 +69,7 @@ impl<O: Observer> Engine<'_, O1, O> {
         span.iter().min_by_key(|cpu| self.rq.nr_running[*cpu]).unwrap_or(cpu)
     }
 
-    /// Select the parent's CPU for a new task, or if it is bound to others the least loaded of those
+    /// Select the parent's CPU for a new task, or if that CPU is not allowed, the least loaded allowed CPU
     /// (part of `wake_up_forked_process()`, kernel/sched.c, 2.5.59). The task counts as cache-hot.
     pub(super) fn select_task_rq_fork_o1(&mut self, cpu: usize, task: TaskIx) -> usize {
         self.tasks[task].ran_at = self.time.now;

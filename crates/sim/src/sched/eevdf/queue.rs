@@ -97,7 +97,7 @@ impl Queue {
         (self.current, self.current_weight) = (NOBODY, 0);
     }
 
-    /// Make a task the current one.
+    /// Make a task the current task.
     #[inline]
     pub fn set_current(&mut self, task: TaskIx, entity: &Entity) {
         (self.current, self.current_weight, self.noted) = (task, entity.weight, entity.vruntime);
@@ -177,7 +177,7 @@ impl Queue {
         self.tasks.first_that(|vruntime| sums.entity_eligible(vruntime)).or_else(|| self.first_waiting())
     }
 
-    /// The first waiting task, otherwise the first delayed one. Rounding may leave no task eligible; this is the fallback.
+    /// Fallback for rounding that leaves no task eligible: the first waiting task, otherwise the first delayed task.
     #[cold]
     pub fn first_waiting(&self) -> Option<&Queued> {
         self.tasks.iter().find(|task| !task.sched_delayed).or(self.tasks.first())

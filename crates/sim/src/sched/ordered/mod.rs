@@ -1,7 +1,7 @@
 //! An ordered list of tasks: the first few in the queue itself, the others in short sorted arrays.
 //!
 //! Most runqueues contain a few tasks, for which a sorted array inside the queue is fastest: no pointer is followed and no
-//! function called. Further tasks are in chunks, so that an operation on a queue of 100,000 tasks moves only a few hundred:
+//! function called. Further tasks are in chunks, so that an operation on a queue of 100,000 tasks moves only a few hundred entries:
 //!
 //! ```text
 //! head    [ 3 5 5 9 12 ]                           in the queue itself
@@ -71,7 +71,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         if self.length == HEAD || self.rest.is_some() {
             return self.insert_slow(item);
         }
-        // From the end, because most entries belong near it.
+        // Search from the end, because most new entries belong near the end.
         let mut place = self.length;
         self.length += 1;
         // SAFETY: `length` was less than `HEAD`, see above.
@@ -138,7 +138,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
     #[inline(never)]
     fn refill(&mut self) {
         let Some(rest) = &mut self.rest else { return };
-        // Half of the places, so that there is room for the next insertions.
+        // Fill half of the places, so that there is room for the next insertions.
         self.length = rest.take_first(&mut self.head[..HEAD.div_ceil(2)]);
         if rest.is_empty() {
             self.rest = None;

@@ -3,13 +3,13 @@ use super::{Member, update_task_scan_period};
 #[test]
 fn the_scan_period_grows_with_locality_and_shrinks_without() {
     let next = |remote, local| update_task_scan_period(2000, remote, local, (1000, 60_000));
-    // All local: three tenths more; seven and eight tenths local: one tenth more.
+    // The period with all faults local: three tenths longer; with seven or eight tenths local: one tenth longer.
     assert_eq!(next(0, 10), 2600);
     assert_eq!((next(3, 7), next(2, 8)), (2200, 2200));
-    // Six tenths: one tenth less; none: seven tenths less, but not below the least.
+    // With six tenths local: one tenth shorter; with no local fault: seven tenths shorter, but not below the minimum.
     assert_eq!(next(4, 6), 1800);
     assert_eq!(next(10, 0), 1000);
-    // No fault at all: twice as long, up to the most.
+    // Without any fault: twice as long, up to the maximum.
     assert_eq!(next(0, 0), 4000);
     assert_eq!(update_task_scan_period(50_000, 0, 0, (1000, 60_000)), 60_000);
 }
@@ -21,7 +21,7 @@ fn the_node_of_most_faults_is_preferred_and_old_faults_count_half() {
     member.task_numa_fault(0, 60, true, 3);
     member.task_numa_placement(1, (1, 1));
     assert_eq!((member.preferred, member.faults(0), member.faults(1)), (1, 60, 100));
-    // 60 / 2 + 30 against 100 / 2: the old ones still outweigh it by nothing: 60 to 50.
+    // 60 / 2 + 30 = 60 faults against 100 / 2 = 50 faults.
     member.task_numa_fault(0, 30, true, 3);
     member.task_numa_placement(2, (1, 1));
     assert_eq!((member.preferred, member.faults(0), member.faults(1)), (0, 60, 50));

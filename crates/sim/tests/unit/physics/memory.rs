@@ -28,7 +28,7 @@ fn the_cost_of_a_touch_depends_on_the_node_and_on_the_cached_part() {
     let first = touch(0, 0);
     assert_eq!((first.pages, first.fault), (256, 256 * 700));
     assert_eq!((first.work, first.cache, first.remote), (1024 * 16, 1024 * 95, 0));
-    // Again: 256 of 1024 KiB lie in the private caches (of 256), the rest in the shared one: 768 × 40.
+    // Second touch: 256 of 1024 KiB are in the private caches (of 256 KiB), the rest is in the shared cache: 768 × 40.
     let again = touch(0, 1_000_000);
     assert_eq!((again.pages, again.cache, again.remote), (0, 768 * 40, 0));
     // From the other socket: its caches are cold, and all pages are remote: 95 + 45 per KiB.

@@ -5,7 +5,7 @@ use super::{Counts, Folded, ITEMS, Item, threshold};
 #[test]
 fn thresholds_are_those_of_the_kernels_table() {
     // mm/vmstat.c: 8 for one CPU and 0.9 to 1 GB, 16 for two, 20 for 1 to 2 GB, 24 for 2 to 4, 48 for four CPUs and 8
-    // to 16 GB, 125 for 1024 CPUs and as much.
+    // to 16 GB, 125 for 1024 CPUs with the same memory.
     for (cpus, mib, expected) in
         [(1, 1000, 8), (2, 1000, 16), (2, 1500, 20), (2, 3000, 24), (4, 12_000, 48), (1024, 12_000, 125)]
     {
@@ -21,7 +21,7 @@ fn a_differential_over_the_threshold_is_folded_at_once() {
     assert_eq!((counts.global(Item::AnonPages), counts.pending(0).items), (0, 1));
     assert_eq!(counts.change(0, 0, Item::AnonPages, 1, 1), 1);
     assert_eq!((counts.global(Item::AnonPages), counts.pending(0).items), (17, 0));
-    // 40 steps down: 17, 17, and 6 that remain.
+    // 40 steps down: two folds of 17 steps, and 6 steps that remain.
     assert_eq!(counts.change(1, 0, Item::AnonPages, -1, 40), 2);
     assert_eq!(counts.global(Item::AnonPages), 17 - 34);
     assert_eq!(counts.differentials(Item::AnonPages).collect::<Vec<_>>(), [0, -6]);
