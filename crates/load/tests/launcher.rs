@@ -73,6 +73,29 @@ fn standard_streams_are_passed_unchanged() {
 }
 
 #[test]
+fn a_repeated_command_is_timed_for_each_run_until_a_run_fails() {
+    let family = Family::new();
+    let scratch = Scratch::new();
+    let (count, log) = (scratch.path("count"), scratch.path("report.json"));
+    let script = format!("echo run >> {count}; test $(wc -l < {count}) -lt 3");
+    for (repeat, runs, code) in [("2", 2, 0), ("5", 1, 1)] {
+        let options = ["--repeat", repeat, "--report", &log];
+        assert_eq!(output(&mut launch(&family, &options, &script)).status.code(), Some(code));
+        let report: Value = serde_json::from_str(&fs::read_to_string(&log).unwrap()).unwrap();
+        let each: Vec<u64> = report["runs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|run| run["elapsed_ns"].as_u64().unwrap())
+            .collect();
+        assert_eq!(each.len(), runs);
+        assert!(each.iter().sum::<u64>() <= report["elapsed_ns"].as_u64().unwrap());
+    }
+    let (_, report) = reported(&family, &[], "true");
+    assert_eq!(report["runs"], Value::Null);
+}
+
+#[test]
 fn a_report_goes_to_a_descriptor_that_the_command_does_not_inherit() {
     let family = Family::new();
     let script = format!("{SCHEDLOAD} exec --report 7 -- sh -c 'ls /proc/self/fd; exit 5' 7>&1 | tail -n 1");

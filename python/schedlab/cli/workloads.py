@@ -25,14 +25,19 @@ def list_(form: GivenFormat = OutputFormat.TEXT) -> None:
     from schedlab.workloads.tools import install_line, missing
 
     adapters = {name: registry.adapter(name) for name in registry.names()}
+    unusable = registry.unusable()
     if form is OutputFormat.JSON:
-        print_json({"workloads": [_fields(name, adapter) for name, adapter in adapters.items()]})
+        faults = [{"name": each.name, "package": each.package, "reason": each.reason} for each in unusable]
+        print_json({"workloads": [_fields(name, adapter) for name, adapter in adapters.items()], "unusable": faults})
         return
     listed = table("use", "description", "here")
     for name, adapter in adapters.items():
         tools = missing(adapter)
         listed.add_row(name, adapter.summary, f"missing: {install_line(tools)}" if tools else "ready")
-    make().print(listed)
+    console = make()
+    console.print(listed)
+    for fault in unusable:
+        console.say("cannot be used:", str(fault))
 
 
 @app.command()
@@ -48,6 +53,8 @@ def show(
     try:
         adapter = registry.adapter(name)
     except registry.UnknownWorkload as error:
+        if error.reason:
+            raise SchedlabError(str(error), todo="update or remove the package") from error
         nearest = f"did you mean {error.nearest[0]!r}?" if error.nearest else "'schedlab workloads' lists the workloads"
         raise SchedlabError(str(error), todo=nearest) from error
     if form is OutputFormat.JSON:

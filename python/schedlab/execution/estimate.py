@@ -10,7 +10,6 @@ from schedlab.experiment.plan import Plan
 from schedlab.notation.units import counted, format_time
 from schedlab.store.reader import typical_boot, typical_seconds
 from schedlab.targets.protocol import Boots
-from schedlab.workloads.registry import adapter
 
 OVERHEAD = 0.01
 """Seconds that schedlab adds to the workload of a trial, measured by ``benches/overhead.py``."""
@@ -39,12 +38,11 @@ def estimate(
     measured = typical_seconds(engine, target) if engine is not None else {}
     seconds, guessed = {}, 0
     for row in plan.rows:
-        workload = adapter(row.use)
         if row.key in measured:
             seconds[row.key] = measured[row.key]
         else:
             guessed += 1
-            seconds[row.key] = OVERHEAD + workload.seconds(workload.parameters.model_validate(row.parameters))
+            seconds[row.key] = OVERHEAD + row.adapter.seconds(row.validated)
     pause = 0.0 if virtual and not (boots and boots.waits) else plan.experiment.design.pause
     total = sum(seconds[trial.row.key] + pause for trial in plan.trials)
     basis = _basis(guessed, len(plan.rows), virtual=virtual)

@@ -17,7 +17,6 @@ from schedlab.store import reader
 from schedlab.store.columns import variants_of
 from schedlab.store.samples import sample_table
 from schedlab.store.writer import describe, questions_of
-from schedlab.workloads.registry import adapter
 
 
 @dataclass(frozen=True)
@@ -127,5 +126,4 @@ def _seconds(key: tuple[str, str], plan: Plan, times: Durations) -> float:
     if key in times.trial:
         return times.trial[key]
     row = next(row for row in plan.rows if row.key == key)
-    workload = adapter(row.use)
-    return float(workload.seconds(workload.parameters.model_validate(row.parameters)))
+    return float(row.adapter.seconds(row.validated))

@@ -16,6 +16,8 @@ from schedlab.errors import ExperimentError
 from schedlab.experiment import factorial, locate, toml_data
 from schedlab.experiment.model import (
     BAD_TUNABLES,
+    METRIC_NAME,
+    METRIC_TABLE,
     About,
     AttributionTable,
     Design,
@@ -29,6 +31,7 @@ from schedlab.experiment.model import (
 )
 from schedlab.experiment.plan import CONTROL, combinations
 from schedlab.workloads.base import AnyAdapter
+from schedlab.workloads.command.figures import Figure
 from schedlab.workloads.registry import UnknownWorkload, adapter
 from schedlab.workloads.registry import names as workload_names
 
@@ -121,7 +124,7 @@ def _lines_of(text: str, name: str) -> Place:
 
 def _explain(item: Any) -> list[Finding]:
     """The findings of one validation error of pydantic, in the words of the file."""
-    path: locate.Path = tuple(item["loc"])
+    path: locate.Path = tuple(part for part in item["loc"] if part not in (METRIC_NAME, METRIC_TABLE))
     if item["type"] == BAD_TUNABLES:
         return [((*path, name), message) for name, message in item["ctx"]["faults"]]
     return [_explain_field(item, path)]
@@ -159,6 +162,8 @@ def _shortened(value: object) -> str:
 
 
 def _keys_at(path: locate.Path) -> list[str]:
+    if path[2:3] == ("metrics",):
+        return [field.alias or name for name, field in Figure.model_fields.items()]
     table = _TABLES.get(str(path[0])) if len(path) > 1 else None
     if path[:2] == ("factorial", "switches") and len(path) > 3:
         table = State
@@ -249,8 +254,9 @@ def _check_stack(experiment: Experiment) -> Iterator[Finding]:
 def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
     try:
         workload = adapter(table.use)
-    except UnknownWorkload:
-        yield ("workload", i, "use"), f"unknown workload {table.use!r}{_nearest(table.use, workload_names())}"
+    except UnknownWorkload as error:
+        hint = "" if error.reason else _nearest(table.use, workload_names())
+        yield ("workload", i, "use"), f"{error}{hint}"
         return
     for key, value in (table.given | table.quick).items():
         fault = _list_fault(value) if isinstance(value, list) else ""
@@ -259,11 +265,27 @@ def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
             return
     for quick in (False, True) if table.quick else (False,):
         yield from _check_parameters(i, table, workload, quick)
-    for name, times in Counter(table.metrics or ()).items():
+    yield from _check_metrics(i, table, workload)
+
+
+def _check_metrics(i: int, table: WorkloadTable, workload: AnyAdapter) -> Iterator[Finding]:
+    """Check the names in ``metrics``, and the metrics that the table declares."""
+    path, names = ("workload", i, "metrics"), [spec.name for spec in workload.metrics]
+    if table.figures:
+        try:
+            workload.with_figures(table.figures)
+        except ValueError as error:
+            yield path, str(error)
+            return
+    for figure in table.figures:
+        if figure.name in names:
+            yield path, f"{table.use!r} already has a metric {figure.name!r}: choose another name"
+    given = [metric if isinstance(metric, str) else metric.name for metric in table.metrics or ()]
+    for name, times in Counter(given).items():
         if times > 1:
-            yield ("workload", i, "metrics"), f"{name!r} is named {times} times"
-        if name not in (names := [spec.name for spec in workload.metrics]):
-            yield ("workload", i, "metrics"), f"{table.use!r} has no metric {name!r}{_nearest(name, names)}"
+            yield path, f"{name!r} is named {times} times"
+        if name not in (every := [*names, *(figure.name for figure in table.figures)]):
+            yield path, f"{table.use!r} has no metric {name!r}{_nearest(name, every)}"
 
 
 def _list_fault(values: list[Any]) -> str:

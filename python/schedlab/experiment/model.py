@@ -12,9 +12,11 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     JsonValue,
     PlainValidator,
+    Tag,
     field_validator,
     model_validator,
 )
@@ -24,6 +26,8 @@ from schedlab.experiment.topology import DEFAULT, BadTopology, Topology
 from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.notation.units import parse_share, parse_time_ns
 from schedlab.tunables import BadValue, Setting, UnknownTunable, model_setting, setting
+from schedlab.workloads.base import AnyAdapter
+from schedlab.workloads.command.figures import Figure
 
 SLICE_NS_MIN, SLICE_NS_MAX = 100_000, 100_000_000
 """Range of a custom EEVDF slice: the kernel clamps ``sched_runtime`` to 0.1–100 ms (kernel/sched/syscalls.c, 6.12)."""
@@ -313,6 +317,15 @@ class Variant(State):
         return self
 
 
+METRIC_NAME, METRIC_TABLE = "a metric's name", "a metric's table"
+"""Names of the two forms of an element of ``metrics``; pydantic puts them into the paths of its errors."""
+
+NameOrFigure = Annotated[
+    Annotated[str, Tag(METRIC_NAME)] | Annotated[Figure, Tag(METRIC_TABLE)],
+    Discriminator(lambda value: METRIC_TABLE if isinstance(value, Mapping | Figure) else METRIC_NAME),
+]
+
+
 class AttributionTable(_Table):
     """``[attribution]``: a stack of variants. Each adds one change to the previous variant; the first is the base."""
 
@@ -334,16 +347,28 @@ class WorkloadTable(BaseModel):
     """``[[workload]]``: a benchmark to measure. All other keys are parameters of the workload.
 
     A parameter may be a list: each combination is a row. ``metrics`` names the metrics that get a verdict; the
-    workload has a default. ``quick`` contains the values that ``--quick`` uses instead.
+    workload has a default. A table in ``metrics`` declares a metric that ``use = "command"`` prints. ``quick`` contains
+    the values that ``--quick`` uses instead.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     use: str
     label: Name | None = None
-    metrics: Annotated[list[str], Field(min_length=1)] | None = None
+    metrics: Annotated[list[NameOrFigure], Field(min_length=1)] | None = None
     timeout: Limit | None = None
     quick: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The metrics that the table declares."""
+        return tuple(metric for metric in self.metrics or () if isinstance(metric, Figure))
+
+    def judged(self, workload: AnyAdapter) -> tuple[str, ...]:
+        """Return the names of the metrics that get a verdict; the workload's default where the table names none."""
+        names = [metric if isinstance(metric, str) else metric.name
+                 for metric in self.metrics or () if isinstance(metric, str) or metric.judged]  # fmt: skip
+        return tuple(names or (spec.name for spec in workload.metrics if spec.judged))
 
     @property
     def given(self) -> dict[str, Any]:

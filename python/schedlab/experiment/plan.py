@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal
 
 from schedlab.experiment.model import Experiment, Variant, WorkloadTable
 from schedlab.experiment.seeds import permutation
+from schedlab.workloads.base import AnyAdapter, Parameters
+from schedlab.workloads.command.figures import Figure
 from schedlab.workloads.registry import adapter
 
 
@@ -28,7 +30,8 @@ class Row:
     """A workload with a value for each parameter.
 
     ``parameters`` are the file's, without the workload's defaults. ``judged`` are the metrics that get a
-    verdict. A trial ends after ``timeout`` seconds.
+    verdict. A trial ends after ``timeout`` seconds. ``figures`` are the metrics that the file declares, and
+    ``surroundings`` are parameters that do not name the row, such as ``setup``.
     """
 
     label: str
@@ -36,6 +39,19 @@ class Row:
     parameters: Mapping[str, Any]
     judged: tuple[str, ...]
     timeout: float
+    figures: tuple[Figure, ...] = ()
+    surroundings: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def adapter(self) -> AnyAdapter:
+        """The workload's adapter, with the metrics that the file declares."""
+        workload = adapter(self.use)
+        return workload.with_figures(self.figures) if self.figures else workload
+
+    @cached_property
+    def validated(self) -> Parameters:
+        """The workload's parameters, with their defaults."""
+        return self.adapter.parameters.model_validate({**self.parameters, **self.surroundings})
 
     @cached_property
     def parameters_json(self) -> str:
@@ -54,7 +70,8 @@ class Row:
 def combinations(table: WorkloadTable, *, quick: bool) -> Iterator[dict[str, Any]]:
     """Yield each combination of the table's parameters, in the order of the lists; the last varies fastest."""
     given = table.given | (table.quick if quick else {})
-    choices = [value if isinstance(value, list) else [value] for value in given.values()]
+    whole = adapter(table.use).surroundings
+    choices = [value if isinstance(value, list) and key not in whole else [value] for key, value in given.items()]
     for values in product(*choices):
         yield dict(zip(given, values, strict=True))
 
@@ -105,12 +122,13 @@ def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
     """Return the experiment's rows, in the file's order."""
     expanded = []
     for table in experiment.workload:
-        judged = tuple(table.metrics or (spec.name for spec in adapter(table.use).metrics if spec.judged))
-        timeout = experiment.design.timeout if table.timeout is None else table.timeout
-        expanded += [
-            Row(table.label or table.use, table.use, values, judged, timeout)
-            for values in combinations(table, quick=quick)
-        ]
+        workload, timeout = adapter(table.use), experiment.design.timeout if table.timeout is None else table.timeout
+        for values in combinations(table, quick=quick):
+            around = {key: values.pop(key) for key in workload.surroundings & values.keys()}
+            row = Row(
+                table.label or table.use, table.use, values, table.judged(workload), timeout, table.figures, around
+            )
+            expanded.append(row)
     return tuple(expanded)
 
 

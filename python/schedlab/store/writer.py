@@ -25,7 +25,6 @@ from schedlab.store.cells import StoredCell, pack, resized
 from schedlab.store.checksums import checksum, sealed
 from schedlab.store.design import StoredDesign
 from schedlab.store.schema import CONDITIONS
-from schedlab.workloads.registry import adapter
 
 LONGEST_OUTPUT = 64 * 1024
 """Characters of an output stream that are kept, from its two ends. Failed trials keep 16 times as much."""
@@ -77,9 +76,8 @@ def questions_of(plan: Plan) -> list[Question]:
     """Return the judged metrics of every row, in the order of the experiment file."""
     questions = []
     for row in plan.rows:
-        workload = adapter(row.use)
         for name in row.judged:
-            spec = workload.spec(name)
+            spec = row.adapter.spec(name)
             questions.append(Question(row.label, row.parameters_json, name, spec.unit, spec.direction))
     return questions
 

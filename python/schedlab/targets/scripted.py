@@ -11,7 +11,6 @@ from schedlab.experiment.plan import Plan, Trial
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric
 from schedlab.targets.protocol import MissingRequirement, Target
-from schedlab.workloads.registry import adapter
 
 Script = Callable[[Trial], "float | Measurement"]
 """Return a value for each judged metric or a whole measurement, or raise an exception."""
@@ -70,5 +69,5 @@ class Scripted(Target):
         result = self._script(trial)
         if isinstance(result, Measurement):
             return result
-        specs = [spec for spec in adapter(trial.row.use).metrics if spec.name in trial.row.judged]
+        specs = [spec for spec in trial.row.adapter.metrics if spec.name in trial.row.judged]
         return Measurement("ok", float(trial.index), 1.0, [Metric(spec, result) for spec in specs])

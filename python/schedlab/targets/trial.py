@@ -15,7 +15,6 @@ from schedlab.targets.protocol import naming
 from schedlab.workloads import launcher
 from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
 from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched
-from schedlab.workloads.registry import adapter
 
 SHOWN = 300
 """Characters of a command's last output that a failure's reason quotes; the store has the whole text."""
@@ -30,9 +29,8 @@ class PreparedRow:
 
     @classmethod
     def of(cls, row: Row) -> PreparedRow:
-        """Look up the adapter and validate the parameters."""
-        workload = adapter(row.use)
-        return cls(workload, workload.parameters.model_validate(row.parameters))
+        """Return the adapter and the parameters of a row."""
+        return cls(row.adapter, row.validated)
 
 
 def attributes(variant: Variant) -> list[str]:
@@ -74,6 +72,9 @@ def interpret(
         user=report["user_us"] / 1e6,
         system=report["system_us"] / 1e6,
         exit_code=report["exit_code"],
+        runs=[
+            (run["elapsed_ns"] / 1e9, run["user_us"] / 1e6, run["system_us"] / 1e6) for run in report.get("runs", ())
+        ],
     )
     try:
         return "ok", adapter.parse(parameters, output), ""

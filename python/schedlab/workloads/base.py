@@ -9,16 +9,19 @@ under the variant's attributes, and kills processes that remain.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from schedlab.files.scratch import NoRegister, Register
 from schedlab.results.metrics import Metric, MetricSpec
+
+if TYPE_CHECKING:
+    from schedlab.workloads.command.figures import Figure
 
 
 class Parameters(BaseModel):
@@ -61,6 +64,8 @@ class Command:
     servers: tuple[Server, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
+    repeat: int = 1
+    """Runs of the command, one after another; a run that fails is the last one."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class Output:
     user: float
     system: float
     exit_code: int
+    runs: Sequence[tuple[float, float, float]] = ()
+    """Elapsed, user and system time of each run of a repeated command."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +124,12 @@ class Adapter(ABC, Generic[P]):
     parameters: ClassVar[type[Parameters]]
     prepares: ClassVar[str] = ""
     """The resources that ``prepared`` and ``before_trial`` make on this machine; empty without these methods."""
-    metrics: ClassVar[tuple[MetricSpec, ...]]
+    metrics: tuple[MetricSpec, ...]
     tools: ClassVar[tuple[Tool, ...]] = ()
     note: ClassVar[str] = ""
     """A limit of the figures that readers must know (for instance: not comparable with the tool it resembles)."""
+    surroundings: ClassVar[frozenset[str]] = frozenset()
+    """Parameters of the commands around trials. They do not name a row, and a list of them is not a list of rows."""
     overhead: ClassVar[float] = 0.1
     """Seconds of a trial besides the parameter ``duration``: start and stop of servers and clients."""
 
@@ -131,6 +140,15 @@ class Adapter(ABC, Generic[P]):
     @abstractmethod
     def parse(self, parameters: P, output: Output) -> list[Metric]:
         """Return the metrics in this output; raises :class:`NotUnderstood` when the output has another shape."""
+
+    def with_figures(self, figures: Sequence[Figure]) -> Adapter[P]:
+        """Return this workload with metrics that an experiment declares; ValueError when it takes none."""
+        raise ValueError(f'{self.name!r} has its own metrics: only names can be given, or use = "command"')
+
+    def makes_files(self, parameters: P) -> bool:
+        """Return whether the workload prepares something on this machine, which a guest would not have."""
+        kind = type(self)
+        return kind.prepared is not Adapter.prepared or kind.before_trial is not Adapter.before_trial
 
     def seconds(self, parameters: P) -> float:
         """Estimate one trial's duration, for a plan without an earlier run."""

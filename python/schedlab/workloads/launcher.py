@@ -48,6 +48,8 @@ class Launched:
 def command_line(launcher: str, command: Command, options: Sequence[str], timeout: float, report: str) -> list[str]:
     """Return the launcher's command line; ``report`` is a file descriptor's number or a path."""
     words = [launcher, "exec", *options, f"--timeout={timeout:.3f}s", f"--report={report}"]
+    if command.repeat > 1:
+        words.append(f"--repeat={command.repeat}")
     for server in command.servers:
         words += ["--server", shlex.join(server.argv), "--ready", server.ready]
     return [*words, "--", *command.argv]

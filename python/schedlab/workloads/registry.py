@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from schedlab.workloads.base import AnyAdapter
     from schedlab.workloads.log_reader import Reader
     from schedlab.workloads.mmtests_logs import Row
+    from schedlab.workloads.plugins import Fault
 
 
 @dataclass(frozen=True)
@@ -76,29 +77,50 @@ MMTESTS_NAMES = tuple(re.split(r"\W", pattern.pattern)[0].rstrip("4") for patter
 
 
 class UnknownWorkload(LookupError):
-    """Error for a name without an adapter; ``nearest`` lists similar names."""
+    """Error for a name without an adapter; ``nearest`` lists similar names.
 
-    def __init__(self, name: str) -> None:
+    ``reason`` is the fault of a package that has a workload of this name.
+    """
+
+    def __init__(self, name: str, reason: str = "") -> None:
+        self.reason = reason
         self.nearest = get_close_matches(name, names(), n=3, cutoff=0.6)
-        super().__init__(f"unknown workload {name!r}")
+        super().__init__(f"workload {name!r} cannot be used: {reason}" if reason else f"unknown workload {name!r}")
 
 
-def names() -> list[str]:
-    """Return every name that ``use =`` may have, in the order of the documentation."""
+def own_names() -> list[str]:
+    """Return the names of schedlab's workloads, in the order of the documentation."""
     from schedlab.workloads import native
 
     return [*native.names(), *_ADAPTERS]
 
 
+def names() -> list[str]:
+    """Return every name that ``use =`` may have: schedlab's workloads, then workloads of other packages."""
+    from schedlab.workloads import plugins
+
+    return [*own_names(), *plugins.load(own_names()).adapters]
+
+
+def unusable() -> tuple[Fault, ...]:
+    """Return the workloads of other packages that cannot be used, with their reasons."""
+    from schedlab.workloads import plugins
+
+    return plugins.load(own_names()).faults
+
+
 def adapter(name: str) -> AnyAdapter:
     """Return the adapter of this name; raises :class:`UnknownWorkload`."""
-    from schedlab.workloads import native
+    from schedlab.workloads import native, plugins
 
     if name in _ADAPTERS:
         return cast("AnyAdapter", _load(_ADAPTERS[name])())
     if name in native.names():
         return cast("AnyAdapter", native.adapter(name))
-    raise UnknownWorkload(name)
+    found = plugins.load(own_names())
+    if name in found.adapters:
+        return found.adapters[name]
+    raise UnknownWorkload(name, found.reason(name))
 
 
 @cache

@@ -26,6 +26,10 @@ pub struct Arguments {
     /// Kill the command after this time; exit status 124.
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     timeout: Option<Duration>,
+    /// Run the command so many times, one after another; a run that fails is the last one. The time limit is for all
+    /// runs.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N", default_value_t = 1)]
+    repeat: u32,
     /// Time for the command to end after a stop signal before it is killed.
     #[arg(long, value_parser = duration, value_name = "DURATION", default_value = "300ms")]
     last_words: Duration,
@@ -78,6 +82,7 @@ impl Arguments {
         self.wanted.check().map_err(usage)?;
         Ok(Order {
             command: self.command.clone(),
+            repeat: self.repeat,
             wanted: self.wanted.clone(),
             timeout: self.timeout,
             last_words: self.last_words,

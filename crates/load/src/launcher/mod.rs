@@ -41,6 +41,8 @@ pub const NOT_FOUND: u8 = 127;
 pub struct Order {
     /// The command and its arguments; not empty.
     pub command: Vec<String>,
+    /// Runs of the command, one after another. A run that fails is the last one.
+    pub repeat: u32,
     /// Scheduling attributes of the command and, unless `plain_servers`, of the servers.
     pub wanted: Wanted,
     /// Longest time for the command.

@@ -18,8 +18,11 @@ pub const SCHEMA: u32 = 1;
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Time from the fork to the end of the command, in nanoseconds.
+    /// Time from the first fork to the end of the command's last run, in nanoseconds.
     pub elapsed_ns: u64,
+    /// The single runs of a repeated command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<Run>,
     /// Resources of the command and its waited-for descendants.
     #[serde(flatten)]
     pub usage: Usage,
@@ -37,6 +40,17 @@ pub struct Report {
     pub attributes: InEffect,
     /// `/proc/PID/sched` of the command's first process at its end; empty if the kernel lacks the file.
     pub sched: String,
+}
+
+/// A run of a repeated command.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Run {
+    /// Time from the fork to the end, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// User CPU time in microseconds.
+    pub user_us: u64,
+    /// System CPU time in microseconds.
+    pub system_us: u64,
 }
 
 impl Report {

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use nix::unistd::setsid;
 
 use super::events::{Event, Events};
-use super::report::{Report, SCHEMA, Sink};
+use super::report::{Report, Run, SCHEMA, Sink};
 use super::server::{self, Running};
 use super::start::{NotStarted, Streams, start};
 use super::{Order, TIMED_OUT, attributes::InEffect};
 use crate::error::LoadError;
 use crate::strays::kill_descendants;
 use crate::sys::clock;
-use crate::sys::process::{self, Ended, How, Pid};
+use crate::sys::process::{self, Ended, How, Pid, Usage};
 
 /// Carry out `order` in its own process, whose parent is `front`; return the exit status. When it returns, no
 /// descendant is left.
@@ -44,6 +44,55 @@ fn carry_out<'o>(
     }
     let begin = clock::now_ns();
     let deadline = order.timeout.map(|timeout| Instant::now() + timeout);
+    let mut runs = Vec::new();
+    let mut usage = Usage::default();
+    let mut strays_killed = 0;
+    loop {
+        let (done, why) = run_once(order, deadline, events, servers)?;
+        usage.add(&done.end.usage);
+        strays_killed += done.strays_killed;
+        runs.push(Run {
+            elapsed_ns: done.elapsed_ns,
+            user_us: done.end.usage.user_us,
+            system_us: done.end.usage.system_us,
+        });
+        if why == Why::Itself
+            && done.end.how == How::Exited(0)
+            && (runs.len() as u64) < u64::from(order.repeat)
+        {
+            continue;
+        }
+        let elapsed_ns = if order.repeat == 1 { done.elapsed_ns } else { clock::now_ns() - begin };
+        let status = match (why, done.end.how) {
+            (Why::Timeout, _) => TIMED_OUT,
+            (Why::Signal(signal), _) | (Why::Itself, How::Killed(signal)) => 128 + signal as u8,
+            (Why::Itself, How::Exited(code)) => code as u8,
+        };
+        if order.repeat == 1 {
+            runs.clear();
+        }
+        sink.write(&describe(done, why, elapsed_ns, runs, usage, strays_killed))?;
+        return Ok(status);
+    }
+}
+
+/// A run of the command.
+struct Done {
+    end: Ended,
+    elapsed_ns: u64,
+    attributes: InEffect,
+    strays_killed: u32,
+    sched: String,
+}
+
+/// Run the command, and kill its remaining descendants but the servers.
+fn run_once(
+    order: &Order,
+    deadline: Option<Instant>,
+    events: &mut Events,
+    servers: &mut Vec<Running<'_>>,
+) -> Result<(Done, Why), LoadError> {
+    let begin = clock::now_ns();
     let started = match start(&order.command, &order.wanted, Streams::Inherited) {
         Ok(started) => started,
         Err(NotStarted::Exec(status, text)) => return Err(LoadError::Exec { status, text }),
@@ -57,12 +106,7 @@ fn carry_out<'o>(
     server::ensure_alive(servers)?;
     let spared: Vec<Pid> = servers.iter().map(|server| server.pid).collect();
     let strays_killed = kill_descendants(&spared);
-    sink.write(&describe(&end, why, started.attributes, elapsed_ns, strays_killed, sched))?;
-    Ok(match (why, end.how) {
-        (Why::Timeout, _) => TIMED_OUT,
-        (Why::Signal(signal), _) | (Why::Itself, How::Killed(signal)) => 128 + signal as u8,
-        (Why::Itself, How::Exited(code)) => code as u8,
-    })
+    Ok((Done { end, elapsed_ns, attributes: started.attributes, strays_killed, sched }, why))
 }
 
 /// Why the command ended.
@@ -129,23 +173,24 @@ fn stop(servers: &[Running<'_>], order: &Order, events: &mut Events) {
 }
 
 fn describe(
-    end: &Ended,
+    last: Done,
     why: Why,
-    attributes: InEffect,
     elapsed_ns: u64,
+    runs: Vec<Run>,
+    usage: Usage,
     strays_killed: u32,
-    sched: String,
 ) -> Report {
     Report {
         schema: SCHEMA,
         elapsed_ns,
-        usage: end.usage,
-        exit_code: if let How::Exited(code) = end.how { Some(code) } else { None },
-        signal: if let How::Killed(signal) = end.how { Some(signal) } else { None },
+        runs,
+        usage,
+        exit_code: if let How::Exited(code) = last.end.how { Some(code) } else { None },
+        signal: if let How::Killed(signal) = last.end.how { Some(signal) } else { None },
         timed_out: why == Why::Timeout,
         interrupted_by: if let Why::Signal(signal) = why { Some(signal) } else { None },
         strays_killed,
-        attributes,
-        sched,
+        attributes: last.attributes,
+        sched: last.sched,
     }
 }

@@ -58,6 +58,18 @@ pub struct Usage {
     pub minor_faults: u64,
 }
 
+impl Usage {
+    /// Add the resources of another process.
+    pub fn add(&mut self, other: &Self) {
+        self.user_us += other.user_us;
+        self.system_us += other.system_us;
+        self.max_rss_kib = self.max_rss_kib.max(other.max_rss_kib);
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+        self.minor_faults += other.minor_faults;
+    }
+}
+
 /// `fork(2)`. The caller is in a process whose other threads do not hold locks that the child needs: the child runs
 /// only the worker's own code, which shares nothing lockable with them but the allocator, which the C library guards.
 pub fn fork() -> io::Result<Forked> {

@@ -16,7 +16,7 @@ from schedlab.targets.trial import PreparedRow, attributes
 from schedlab.targets.vm.host_files import HIDDEN
 from schedlab.targets.vm.initramfs import GUEST_SCHEDLOAD
 from schedlab.targets.vm.jobs import FIRST
-from schedlab.workloads.base import Adapter, Command, Place
+from schedlab.workloads.base import Command, Place
 from schedlab.workloads.launcher import command_line
 from schedlab.workloads.tools import SCHEDLOAD, find
 
@@ -49,8 +49,7 @@ class GuestRow(PreparedRow):
     @property
     def needs_files(self) -> bool:
         """Whether the adapter makes files on this machine before its trials; a guest does not have these files."""
-        kind = type(self.adapter)
-        return kind.prepared is not Adapter.prepared or kind.before_trial is not Adapter.before_trial
+        return self.adapter.makes_files(self.parameters)
 
     def command(self) -> Command:
         """Return a trial's command, with the guest's schedload in place of this machine's."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import fsum
+from tempfile import TemporaryFile
+from typing import Annotated, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from schedlab.errors import CannotRunHere
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
+from schedlab.tunables import deferred_signals
 from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
+from schedlab.workloads.command.figures import Figure, read_all
 from schedlab.workloads.tools import SCHEDLOAD
 
 METRICS = (
@@ -21,12 +29,18 @@ METRICS = (
 
 
 def times(output: Output) -> list[Metric]:
-    """Return :data:`METRICS` as the launcher measured them; NotUnderstood without an elapsed time."""
-    if output.elapsed <= 0:
+    """Return :data:`METRICS` as the launcher measured them; NotUnderstood without an elapsed time.
+
+    A repeated command has the mean over its runs, and a sample for each run.
+    """
+    runs = output.runs or [(output.elapsed, output.user, output.system)]
+    if any(elapsed <= 0 for elapsed, _, _ in runs):
         raise NotUnderstood("the launcher measured no time")
-    share = 100 * (output.user + output.system) / output.elapsed
-    values = (output.elapsed, output.user, output.system, share)
-    return [Metric(spec, value) for spec, value in zip(METRICS, values, strict=True)]
+    columns = [*zip(*runs, strict=True), [100 * (user + system) / elapsed for elapsed, user, system in runs]]
+    return [
+        Metric(spec, fsum(values) / len(values), list(values) if len(values) > 1 else None)
+        for spec, values in zip(METRICS, columns, strict=True)
+    ]
 
 
 class RunParameters(Parameters):
@@ -43,28 +57,102 @@ class RunParameters(Parameters):
 
 
 class CommandParameters(RunParameters):
-    """A command line and the exit code of a good trial."""
+    """A command line, the exit code of a good trial, repetitions, and commands around the trials."""
 
     success: Annotated[int, Field(ge=0, le=255, description="the exit code of a good trial")] = 0
+    repeat: Annotated[
+        int, Field(ge=1, le=100_000, description="runs of the command in a trial; each is a sample of the times")
+    ] = 1
+    setup: Annotated[
+        str | None,
+        Field(min_length=1, description="a shell command before the first trial of the row; its failure ends the run"),
+    ] = None
+    cleanup: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="a shell command after the last trial, also when setup or a trial failed, or after Ctrl-C",
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _repeat_good_runs(self) -> Self:
+        if self.repeat > 1 and self.success:
+            raise ValueError("repeat ends at a run with another exit code than 0: remove success")
+        return self
 
 
 class CommandLine(Adapter[CommandParameters]):
-    """Any program, timed."""
+    """Any program, timed, with the figures that it prints."""
 
     name = "command"
-    summary = "any command line: elapsed, user, system, CPU %"
+    summary = "any command line: elapsed, user, system, CPU %, and the figures that it prints"
     parameters = CommandParameters
-    metrics = METRICS
+    metrics: tuple[MetricSpec, ...] = METRICS
     tools = (SCHEDLOAD,)
+    surroundings = frozenset({"setup", "cleanup"})
+    prepares = "what its setup makes"
+
+    def __init__(self, figures: Sequence[Figure] = ()) -> None:
+        self._figures = tuple(figures)
+        self.metrics = (*METRICS, *(figure.spec for figure in figures))
+
+    def with_figures(self, figures: Sequence[Figure]) -> CommandLine:
+        """Return this workload with further metrics, which it reads from the command's output."""
+        return CommandLine(figures)
 
     def command(self, parameters: CommandParameters, place: Place) -> Command:
         """The words of ``run``."""
-        return Command(tuple(shlex.split(parameters.run)))
+        return Command(tuple(shlex.split(parameters.run)), repeat=parameters.repeat)
 
     def parse(self, parameters: CommandParameters, output: Output) -> list[Metric]:
-        """Return the launcher's times. The output of the command is ignored."""
-        return times(output)
+        """Return the launcher's times, and the declared figures in the command's output."""
+        return [*times(output), *read_all(self._figures, output.stdout, output.stderr)]
 
     def good_exit(self, parameters: CommandParameters) -> int:
         """The exit code in ``success``."""
         return parameters.success
+
+    def makes_files(self, parameters: CommandParameters) -> bool:
+        """Whether there is a command around the trials, which runs on this machine."""
+        return parameters.setup is not None or parameters.cleanup is not None
+
+    def seconds(self, parameters: CommandParameters) -> float:
+        """Estimate a second a run."""
+        return super().seconds(parameters) * parameters.repeat
+
+    @contextmanager
+    def prepared(self, parameters: CommandParameters, place: Place) -> Iterator[None]:
+        """Run ``setup``, and at the exit ``cleanup``, whatever happened."""
+        try:
+            if parameters.setup is not None:
+                _shell("setup", parameters.setup)
+            yield
+        finally:
+            if parameters.cleanup is not None:
+                # A second Ctrl-C waits until the cleanup has ended.
+                with deferred_signals():
+                    _shell("cleanup", parameters.cleanup)
+
+
+def _shell(key: str, script: str) -> None:
+    """Run a shell command in a session that a Ctrl-C of the terminal does not reach; CannotRunHere when it fails."""
+    # The output goes to a file: a server that the command leaves behind would keep a pipe open.
+    with TemporaryFile() as output:
+        process = subprocess.run(
+            ["sh", "-c", script],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            check=False,
+        )
+        output.seek(0)
+        words = output.read().decode(errors="replace").strip()[-300:]
+    if process.returncode:
+        said = f": {words}" if words else ""
+        raise CannotRunHere(
+            f"{key} ended with status {process.returncode}{said}",
+            where=f"{key} {script!r:.80}",
+            todo="run the command by hand; the trials that were recorded are kept",
+        )
