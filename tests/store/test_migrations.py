@@ -70,68 +70,64 @@ def value_of(trial: Trial) -> float:
     return 1.0 + trial.index
 
 
-class OldStore:
-    """A store of version 2 with a run that was interrupted twice in block 2, and an imported run."""
+class EmptyOldStore:
+    """A store of version 2 without any run."""
 
     def __init__(self, path: Path) -> None:
         self.connection = sqlite3.connect(path)
         self.connection.executescript(VERSION_2)
         self.connection.execute("INSERT INTO schedlab_store VALUES (2, '0.1')")
-        design = writer.describe(PLAN)
-        self._run("scripted", len(PLAN.trials), design.model_dump_json())
-        first_of_block = next(trial.index for trial in PLAN.trials if trial.block == 2)
-        for trial in PLAN.trials[:INTERRUPTED]:
-            superseded = trial.index >= first_of_block
-            self._trial(trial, 0.25 if superseded else value_of(trial), superseded=superseded)
-        self._trial(PLAN.trials[first_of_block], 0.5, superseded=True)
-        for trial in PLAN.trials[first_of_block:]:
-            self._trial(trial, value_of(trial))
-        imported = design.model_copy(update={"paired": False, "variants": ["base"], "control": None})
-        self._run("imported", 1, imported.model_dump_json())
-        trial = self._insert_trial(2, next(t for t in PLAN.trials if t.phase == "measure"), "base", "ok", 0)
-        self.connection.execute("INSERT INTO metric VALUES (?, 'time', 's', 'lower', 2.0)", (trial,))
-        packed = zlib.compress(array("d", [1.0, 3.0]).tobytes())
-        self.connection.execute("INSERT INTO samples VALUES (?, 'time', 2, ?)", (trial, packed))
-        self.connection.commit()
 
-    def _run(self, kind: str, planned: int, design: str) -> None:
+    def run(self, kind: str, planned: int, design: str, state: str = "complete") -> int:
+        """Insert a run and return its number."""
         values = (
-            "old",
-            kind,
-            kind,
-            "complete",
-            "1",
-            0,
-            TEXT,
-            "f",
-            design,
-            planned,
-            "{}",
-            "-",
-            "[]",
-            "[]",
-            1.0,
-            2.0,
-            "0",
-        )
-        self.connection.execute(f"INSERT INTO run VALUES (NULL{', ?' * len(values)})", values)
+            "old", kind, kind, state, "1", 0, TEXT, "f", design, planned, "{}", "-", "[]", "[]", 1.0, 2.0, "0",
+        )  # fmt: skip
+        return self._insert("run", values)
 
-    def _trial(self, trial: Trial, value: float, *, superseded: bool = False) -> None:
-        state = "failed" if trial.index == FAILED else "ok"
-        number = self._insert_trial(1, trial, trial.variant.name, state, int(superseded))
-        if state == "ok":
-            self.connection.execute("INSERT INTO metric VALUES (?, 'time', 's', 'lower', ?)", (number, value))
-        self.connection.execute("INSERT INTO output VALUES (?, '[]', 'printed', '')", (number,))
-
-    def _insert_trial(self, run: int, trial: Trial, variant: str, state: str, superseded: int) -> int:
+    def trial(self, run: int, trial: Trial, variant: str, state: str, superseded: int) -> int:
+        """Insert a trial without values and return its number."""
         values = (
             run, trial.index, trial.phase, trial.block, variant, trial.row.label, trial.row.parameters_json,
             trial.iteration, state, "", 1.0, SECONDS, None, 1.5, None, None, 3000, "tsc", json.dumps({"forks": 2}),
             superseded,
         )  # fmt: skip
-        inserted = self.connection.execute(f"INSERT INTO trial VALUES (NULL{', ?' * len(values)})", values)
+        return self._insert("trial", values)
+
+    def _insert(self, table: str, values: tuple[object, ...]) -> int:
+        inserted = self.connection.execute(f"INSERT INTO {table} VALUES (NULL{', ?' * len(values)})", values)
         assert inserted.lastrowid is not None
         return inserted.lastrowid
+
+
+class OldStore(EmptyOldStore):
+    """A store of version 2 with a run that was interrupted twice in block 2, and an imported run."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        design = writer.describe(PLAN)
+        self.run("scripted", len(PLAN.trials), design.model_dump_json())
+        first_of_block = next(trial.index for trial in PLAN.trials if trial.block == 2)
+        for trial in PLAN.trials[:INTERRUPTED]:
+            superseded = trial.index >= first_of_block
+            self._measured(trial, 0.25 if superseded else value_of(trial), superseded=superseded)
+        self._measured(PLAN.trials[first_of_block], 0.5, superseded=True)
+        for trial in PLAN.trials[first_of_block:]:
+            self._measured(trial, value_of(trial))
+        imported = design.model_copy(update={"paired": False, "variants": ["base"], "control": None})
+        self.run("imported", 1, imported.model_dump_json())
+        number = self.trial(2, next(t for t in PLAN.trials if t.phase == "measure"), "base", "ok", 0)
+        self.connection.execute("INSERT INTO metric VALUES (?, 'time', 's', 'lower', 2.0)", (number,))
+        packed = zlib.compress(array("d", [1.0, 3.0]).tobytes())
+        self.connection.execute("INSERT INTO samples VALUES (?, 'time', 2, ?)", (number, packed))
+        self.connection.commit()
+
+    def _measured(self, trial: Trial, value: float, *, superseded: bool = False) -> None:
+        state = "failed" if trial.index == FAILED else "ok"
+        number = self.trial(1, trial, trial.variant.name, state, int(superseded))
+        if state == "ok":
+            self.connection.execute("INSERT INTO metric VALUES (?, 'time', 's', 'lower', ?)", (number, value))
+        self.connection.execute("INSERT INTO output VALUES (?, '[]', 'printed', '')", (number,))
 
 
 @pytest.fixture
