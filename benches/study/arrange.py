@@ -22,7 +22,7 @@ def draw_orders(seed: int, campaigns: int, blocks: int) -> Orders:
 
 
 def in_blocks(series: Floats, variant_first: Orders) -> tuple[Floats, Floats]:
-    """Divide visits in order of time into those of the baseline and those of the variant.
+    """Divide visits in order of time into visits of the baseline and visits of the variant.
 
     ``series`` has shape (rows, 2 x blocks, iterations); each block consists of two adjacent visits. ``variant_first``
     has shape (campaigns, blocks); the rows of a campaign are adjacent and share its order. Both results have shape

@@ -27,7 +27,7 @@ ROWS = (1, 5, 20, 60)
 BLOCKS = (6, 8, 10, 12, 20)
 
 ORDERS = ("variants", "rows")
-"""Values of ``interleave``: the rows of a block share its order, or each row has its own."""
+"""Values of ``interleave``: all rows of a block share one order of the variants, or each row has a separate order."""
 
 MISSING = 0.15
 """Share of cells without a value in the kind ``15 % missing``."""

@@ -99,7 +99,7 @@ def table(cell: Mapping[int, list[float]], blocks: list[int]) -> NDArray[np.floa
 class Blocks:
     """The block means of a run, and its lost trials: those that failed or lack the metric of a row.
 
-    ``samples`` are those of the blocks that count.
+    ``samples`` contains the samples of the blocks that count.
 
     Args:
         samples: columns workload, parameters, metric, variant, block, value: single iterations, or the block means of

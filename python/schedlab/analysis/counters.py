@@ -106,7 +106,7 @@ def compare(
         baseline: the variant to compare with, which need not be in ``variants``.
         variants: names of the variants, in the order of the report.
         confidence: confidence of the intervals, for instance 0.95.
-        counters: names of the counters to compare; by default all but those of single CPUs (``….cpu0``).
+        counters: names of the counters to compare; by default all except counters of single CPUs (``….cpu0``).
 
     Rows are in the order of their first occurrence in ``counts``. A counter of one variant only, if both were measured,
     comes after the comparable ones. A counter of both variants that shares no block is left out.

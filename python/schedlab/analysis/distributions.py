@@ -38,7 +38,7 @@ class CellSamples:
 
     @property
     def samples(self) -> NDArray[np.float64]:
-        """The samples: those of the source for an imported cell, else the value of each trial."""
+        """The samples: the samples of the source for an imported cell, else the value of each trial."""
         return self.values[self.iterations] if self.imported is None else self.imported
 
 

@@ -30,8 +30,8 @@ class Effect:
         name: name of the step or the switch.
         n: number of blocks.
         ratio: with the change / without it.
-        low, high: interval, simultaneous with those of the row's other effects at 1 − alpha. At an interim analysis it
-            is simultaneous with those of the other analyses too, and therefore wider.
+        low, high: interval. The intervals of a row's effects contain all effects together at 1 − alpha. At an interim
+            analysis they are wider, as they contain the effects at all analyses together.
         p: p adjusted over the row's effects (Westfall & Young), not over interim analyses.
         p_adjusted, p_equivalent: p adjusted over the effects of all rows; the word follows from both.
         word: the verdict.
@@ -157,7 +157,7 @@ def _different(tested: Sequence[tuple[dict[str, Effect], RowEffects, str]], rows
     if options.correction != "max-t" and options.family == "run":
         return adjust([p_value(row.logs[name], options.seed) for _, row, name in tested], options.correction)
     if options.correction != "max-t":
-        # p is adjusted over the effects of its row; what is left are the rows.
+        # p is already adjusted over the effects of its row. The correction is over the rows.
         adjusted = [1.0] * len(tested)
         for name in dict.fromkeys(name for *_, name in tested):
             of_name = [i for i, (*_, other) in enumerate(tested) if other == name]

@@ -38,7 +38,8 @@ def judge(
         samples: columns workload, parameters, metric, variant, block, value: single iterations or their means.
         questions: the rows.
         variants: names of the variants, the baseline first.
-        control: name of the A/A control among them, if any. It is a family of its own and affects no other verdict.
+        control: name of the A/A control among them, if any. Its rows are corrected separately, and affect no
+            other verdict.
         options: options of the analysis.
         recorded: recorded trials. A trial without a value is lost: it failed, or it lacks the metric. Lost trials are
             seldom average ones, so that a cell that lost more than 5 % is not judged. With fewer, a verdict stands only

@@ -14,8 +14,8 @@ def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
 
     ``holm`` bounds the probability of any false alarm (Holm 1979), ``benjamini-hochberg`` the share of false alarms
     among all alarms (Benjamini & Hochberg 1995). The latter is scipy's and is imported only here, as loading
-    ``scipy.stats`` takes longer than a whole report. scipy has no Holm correction. p values that cannot be tested
-    jointly, those of equivalence and of unpaired columns, are corrected by Holm under ``max-t``.
+    ``scipy.stats`` takes longer than a whole report. scipy has no Holm correction. p values of
+    equivalence tests and of unpaired columns cannot be tested jointly; under ``max-t`` Holm's method corrects them.
     """
     if correction == "none" or not p_values:
         return list(p_values)

@@ -120,7 +120,7 @@ def size_for(rows: Sequence[RowPlan], iterations: int, wanted: Wanted, costs: Co
 
 
 def cheapest(rows: Sequence[RowPlan], wanted: Wanted, costs: Costs) -> Size | None:
-    """Return the fastest design that finds the wanted effect in every row; None if there is none.
+    """Return the fastest design that finds the wanted effect in every row; None if no design does.
 
     All rows share iterations and blocks. The search over the iterations uses the run's own durations and the blocks
     that each row needs: :func:`best_iterations` ignores the other rows, and the coarse p values of few blocks.

@@ -5,11 +5,12 @@ Fleming 1979: next to nothing early, almost all of it at the end. The nominal le
 of a single p value there. The spending function depends on the share of measured blocks, never on the results.
 
 A row's p values at the interim analyses so far become one *sequential p value*, the smallest overall level at which
-one of them would have rejected (Liu & Anderson 2008). Under Holm's correction each row has its own sequential p value,
-and these are corrected like any others (Maurer & Bretz 2013). A joint test of ``rows`` rows has a p for all of them at
-each interim analysis. There the rows together spend the error, and the boundaries are those of independent rows: the
-largest of them is seldom the same row at two analyses, so that the boundaries of a single row would be crossed too
-often (5.5 % instead of 5 % for 60 independent rows and four analyses). Dependent rows cross them less often.
+an interim analysis would have rejected (Liu & Anderson 2008). Under Holm's correction each row has a separate
+sequential p value, and these values are corrected like other p values (Maurer & Bretz 2013). A joint test of ``rows``
+rows has a single p for all rows at each interim analysis. The rows together spend the error, and the boundaries are
+computed for independent rows. The row with the largest statistic seldom remains the same from one analysis to the next,
+so that the boundaries of a single row would be crossed too often (5.5 % instead of 5 % for 60 independent rows and four
+analyses). Dependent rows cross the boundaries less often.
 """
 
 from __future__ import annotations
@@ -126,8 +127,9 @@ def nominal(looks: tuple[int, ...], alpha: float, rows: int = 1) -> tuple[float,
 def overall(p_values: Sequence[float], looks: Sequence[int], sides: Sides, rows: int = 1) -> tuple[float, ...]:
     """Return the sequential p value after each interim analysis so far, to be compared with the overall α.
 
-    ``p_values`` are those of the interim analyses so far, each about ``rows`` rows; ``looks`` are the blocks of all
-    planned ones. Levels above one half become 1, as nobody tests there. Source: Liu & Anderson 2008.
+    ``p_values`` contains a p value for each interim analysis so far, each about ``rows`` rows. ``looks`` contains the
+    blocks of all planned analyses. Results above one half become 1, because no test has such a level. Source: Liu &
+    Anderson 2008.
     """
     of_level, at_analyses = _table(_shares(looks), sides, rows)
     sequential = []

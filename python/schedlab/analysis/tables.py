@@ -39,7 +39,7 @@ class Checked:
 
 
 def check(table: Table, baseline: str = "") -> Checked:
-    """Check a table. With another ``baseline`` than its own, the printed gains are left out."""
+    """Check a table. With another ``baseline`` than the printed one, the printed gains are left out."""
     if baseline in table.columns and table.columns[table.baseline] != baseline:
         table = _rebased(table, table.columns.index(baseline))
     changes = recompute(table)

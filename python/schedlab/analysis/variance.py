@@ -56,8 +56,8 @@ class Noise:
 def noise(baseline: Block, others: Sequence[Block]) -> Noise | None:
     """Return the components of a row's variance by the method of moments.
 
-    The components are those of a one-way ANOVA (Searle, Casella & McCulloch 1992), averaged over the variants. None if
-    no variant shares two blocks with the baseline.
+    The components are estimated by a one-way ANOVA (Searle, Casella & McCulloch 1992), averaged over the variants. None
+    if no variant shares two blocks with the baseline.
     """
     pairs = [(variant, sorted(baseline.keys() & variant.keys())) for variant in others]
     pairs = [(variant, shared) for variant, shared in pairs if len(shared) > 1]

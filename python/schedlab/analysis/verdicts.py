@@ -39,7 +39,7 @@ class Options:
         alpha: error level of a verdict after the correction.
         delta: relative changes up to which two variants are equivalent.
         correction: method of the correction for many rows.
-        family: rows that are corrected together: those of each variant, or those of all variants of the run.
+        family: rows that are corrected together: the rows of each variant, or the rows of all variants of the run.
         seed: random seed of the tests that draw flips.
         interval: method of the intervals.
         looks: blocks after which a sequential design has an interim analysis, the last of them its full size; empty for
@@ -89,7 +89,7 @@ class Verdict:
         method: paired by block, or two groups without pairs.
         p_mann_whitney: p of the rank test, for unpaired rows.
         level: alpha for a fixed design, the nominal level of the row's interim analysis for a sequential one.
-        decided: in a sequential design, the block after which the row had its verdict. The figures are those of the
+        decided: in a sequential design, the block after which the row had its verdict. The figures come from the
             interim analysis with the smallest p until then.
     """
 

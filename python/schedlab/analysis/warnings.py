@@ -32,7 +32,7 @@ class Kind(StrEnum):
     )
     RESOLUTION = (
         "resolution",
-        "{blocks} cannot call any difference over {rows} one, however large; {needed} can",
+        "{blocks} cannot show any difference over {rows}, however large; {needed} can",
         "ask for more blocks, or fewer rows or metrics",
     )
     FAILED = (
@@ -88,7 +88,7 @@ class Kind(StrEnum):
     )
     FREQUENCY = (
         "frequency",
-        "CPU frequencies from {low} to {high} MHz were seen",
+        "CPU frequencies varied from {low} to {high} MHz",
         "fix the governor to performance and turn turbo off, or read small effects with care",
     )
     CLOCKSOURCE = (
@@ -118,7 +118,7 @@ class Kind(StrEnum):
     )
     POOLED = (
         "pooled-samples",
-        "{pooled} of {columns} columns have one block only; its samples stood in for independent ones",
+        "{pooled} of {columns} columns have one block only; its samples were judged as independent blocks",
         "samples of one block resemble each other, so p is too small: import or measure several blocks",
     )
     GROUPS = (
