@@ -1,4 +1,4 @@
-"""Time ``schedlab --version``, ``schedlab --help``, and ``schedlab report`` on a run of 100,000 samples.
+"""Time ``--version``, ``--help``, ``runs``, a small ``simulate``, and ``report`` on a run of 100,000 samples.
 
     .venv/bin/python benches/startup.py [--runs 9]
 
@@ -84,6 +84,8 @@ def main() -> None:
         commands = {
             "schedlab --version": [schedlab, "--version"],
             "schedlab --help": [schedlab, "--help"],
+            "schedlab runs": [schedlab, "runs", "--store", str(store)],
+            "schedlab simulate": [schedlab, "simulate", "pipetest", "--machine", "laptop-4", "loops=100"],
             "schedlab report (100,000 samples)": [schedlab, "report", "--store", str(store)],
         }
         figures: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
