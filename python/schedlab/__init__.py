@@ -1,21 +1,23 @@
 """schedlab: a laboratory for Linux scheduler changes.
 
-:func:`schedlab.simulate` is imported when it is first asked for, so that importing ``schedlab`` costs nothing.
+The functions are imported when they are first asked for, so that importing ``schedlab`` costs nothing.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from schedlab.api import open_store, run
     from schedlab.simulation.api import simulate
 
-__all__ = ["simulate"]
+__all__ = ["open_store", "run", "simulate"]
+
+_MODULES = {"open_store": "schedlab.api", "run": "schedlab.api", "simulate": "schedlab.simulation.api"}
 
 
 def __getattr__(name: str) -> object:
-    if name == "simulate":
-        from schedlab.simulation.api import simulate
-
-        return simulate
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
