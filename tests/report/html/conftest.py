@@ -52,7 +52,8 @@ Visit = Callable[..., Page]
 
 def open_row(page: Page, number: int = 0) -> None:
     """Open the details of a row, and wait until its first plot is drawn."""
-    page.locator("details.row > summary").nth(number).click()
+    if page.locator("details.row").nth(number).get_attribute("open") is None:
+        page.locator("details.row > summary").nth(number).click()
     page.locator("details.row").nth(number).locator("figure").first.scroll_into_view_if_needed()
     drawn = "n => [...document.querySelectorAll('details.row')][n].querySelector('[data-drawn]')"
     page.wait_for_function(drawn, arg=number)

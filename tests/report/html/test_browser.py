@@ -188,7 +188,7 @@ def test_the_experiment_file_can_be_saved_from_the_page(visit: Visit) -> None:
 def test_plots_follow_the_width_of_the_window(visit: Visit) -> None:
     page = visit("measured")
     open_row(page)
-    drawing = page.locator("details.row[open] figure[data-plot=blocks] svg")
+    drawing = page.locator("#row-1 figure[data-plot=blocks] svg")
     wide = drawing.bounding_box()
     page.set_viewport_size({"width": 340, "height": 900})
     page.wait_for_function("() => document.querySelector('details.row[open] figure svg').clientWidth < 330")

@@ -96,10 +96,10 @@ def test_a_button_turns_the_page_and_its_plots_dark_and_back(visit: Visit) -> No
 def test_marks_of_columns_differ_in_shape_and_lines_in_dashes(visit: Visit) -> None:
     page = visit("measured")
     page.locator("details.row > summary").first.click()
-    symbols = page.locator("figure[data-plot=blocks][data-drawn] .mark-symbol path")
+    symbols = page.locator("#row-1 figure[data-plot=blocks][data-drawn] .mark-symbol path")
     shapes = symbols.evaluate_all("all => all.map(node => [node.getAttribute('fill'), node.getAttribute('d')])")
     assert len({colour for colour, _ in shapes}) == len({shape for _, shape in shapes}) == 4
-    lines = page.locator("figure[data-plot=distribution][data-drawn] .mark-line path")
+    lines = page.locator("#row-1 figure[data-plot=distribution][data-drawn] .mark-line path")
     expect(lines).to_have_count(4)
     assert len(set(lines.evaluate_all("all => all.map(node => node.getAttribute('stroke-dasharray'))"))) == 4
 
@@ -111,3 +111,33 @@ def test_print_is_light_and_has_no_controls(visit: Visit) -> None:
     for absent in ("nav", "form.filter", "#theme"):
         expect(page.locator(absent)).to_be_hidden()
     expect(page.locator("table.results")).to_be_visible()
+
+
+def test_plots_are_on_paper_although_they_never_came_into_view(visit: Visit) -> None:
+    page = visit("measured")
+    page.wait_for_function("() => !document.querySelector('figure[data-plot]:not([data-drawn])')")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    figures = page.locator("figure[data-plot] svg")
+    assert figures.count() == page.locator("figure[data-plot]").count()
+    for box in (figure.bounding_box() for figure in figures.all()):
+        assert box is not None
+        assert box["width"] > 100
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(page.locator("details.row[open]")).to_have_count(1)
+
+
+def test_the_plots_of_a_row_without_a_curve_are_open_and_drawn_at_once(visit: Visit) -> None:
+    page = visit("measured")
+    row = page.locator("details.row[open]")
+    expect(row).to_have_count(1)
+    expect(row.locator("summary").first).to_contain_text("pipetest")
+    expect(row.locator("figure[data-plot=blocks]")).to_have_attribute("data-drawn", "")
+
+
+def test_the_head_of_the_machine_s_table_stands_above_its_columns(visit: Visit) -> None:
+    page = visit("measured")
+    page.locator("#machine summary").click()
+    left = "cells => cells.slice(0, 2).map(cell => cell.getBoundingClientRect().x)"
+    head, first = (page.locator(f"#machine table {row} > *") for row in ("thead tr", "tbody tr:first-child"))
+    assert head.evaluate_all(left) == first.evaluate_all(left)

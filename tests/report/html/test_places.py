@@ -45,7 +45,15 @@ def test_ticks_have_room_and_match_their_labels(values: list[float], delta: floa
     for shown, room in ((ticks, 13.9), (narrow, 23.9)):
         assert all(right.place - left.place >= room for left, right in itertools.pairwise(shown))
     for tick in ticks:
-        assert tick.place == scale.place(1 + float(tick.label.split()[0]) / 100)
+        # Labels of decreases are rounded to two digits.
+        assert abs(tick.place - scale.place(1 + float(tick.label.split()[0]) / 100)) < 0.5
+
+
+def test_ticks_are_pairs_of_a_ratio_and_its_inverse() -> None:
+    ticks = over(0.25, 3.9).ticks
+    for tick, opposite in zip(ticks, reversed(ticks), strict=True):
+        assert abs(tick.place + opposite.place - 100) <= 0.02
+    assert [tick.label for tick in ticks] == ["-33 %", "-4.8 %", "0 %", "+5 %", "+50 %"]
 
 
 def test_an_axis_contains_its_margin_and_all_known_ratios() -> None:

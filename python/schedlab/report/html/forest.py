@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import asinh, log
 from typing import Protocol
 
-_TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 10_000.0)
-"""Changes in per cent that the axis can label."""
+_TICKS = (9900.0, 900.0, 300.0, 100.0, 50.0, 25.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
+"""Increases in per cent that the axis can label, each together with the decrease of the inverse ratio."""
 
 _ROOM, _ROOM_NARROW = 14.0, 24.0
 """Per cent of the plot's width that a label needs in a plot of 260 pixels or more, and in the narrowest, of 160."""
@@ -57,15 +57,17 @@ class Axis:
 
     @property
     def ticks(self) -> list[Tick]:
-        """Marks for no change, and on both sides for as many round changes as have room, the largest first."""
+        """Marks for no change, and for as many pairs of a ratio and its inverse as have room, the largest first."""
         kept = [Tick("0 %", 50.0)]
-        outwards = sorted((sign * size for size in _TICKS for sign in (-1, 1)), key=lambda percent: -abs(percent))
         for minor, room in ((False, _ROOM_NARROW), (True, _ROOM)):
-            for percent in (percent for percent in outwards if percent > -100):
-                place = 50 + 50 * asinh(log(1 + percent / 100) / self.linear) / self.reach
-                has_room = all(abs(place - tick.place) >= room for tick in kept)
-                if room / 2 <= place <= 100 - room / 2 and has_room:
-                    kept.append(Tick(f"{percent:+g} %", round(place, 2), minor))
+            for percent in _TICKS:
+                ratio = 1 + percent / 100
+                distance = 50 * asinh(log(ratio) / self.linear) / self.reach
+                has_room = all(abs(50 + distance - tick.place) >= room for tick in kept)
+                if distance <= 50 - room / 2 and has_room:
+                    decrease = f"{100 * (1 / ratio - 1):.2g} %"
+                    kept.append(Tick(decrease, round(50 - distance, 2), minor))
+                    kept.append(Tick(f"+{percent:g} %", round(50 + distance, 2), minor))
         return sorted(kept, key=lambda tick: tick.place)
 
 

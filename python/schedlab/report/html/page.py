@@ -20,12 +20,15 @@ from schedlab.notation.units import counted
 from schedlab.report import counters, effects, numbers, printed, words
 from schedlab.report.document import Counter, PlottedRow, Report, Warning
 from schedlab.report.html.answers import answers
-from schedlab.report.html.curves import curves
+from schedlab.report.html.curves import Curve, curves
 from schedlab.report.html.forest import Bounded, axis
 from schedlab.report.html.payload import looks, payload, script_safe
 
 FEW = 8
 """Failed trials or unmatched rows up to which their table is open."""
+
+OPENED = 4
+"""Rows whose plots are open at first, among rows without a curve over a parameter."""
 
 MOST_COUNTERS = 12
 """Maximum number of counters of a variant in a row that moved and are not headlines; there may be hundreds."""
@@ -62,6 +65,7 @@ def render(report: Report) -> str:
         axis=axis(report.rows, report.judging.delta),
         parted=[(title, list(of_title)) for title, of_title in groupby(sections, key=lambda section: section.title)],
         parts_axis=axis(_bounds(sections), report.judging.delta),
+        opened=_opened(report.plotted, responses),
         moved=_moved(report),
         counting=_first_rows(report.plotted),
         facts=_facts(report),
@@ -85,6 +89,12 @@ def _by_kind(warnings: Sequence[Warning]) -> dict[str, list[Warning]]:
     for warning in warnings:
         kinds.setdefault(warning.kind, []).append(warning)
     return kinds
+
+
+def _opened(rows: Sequence[PlottedRow], responses: Sequence[Curve]) -> set[str]:
+    """Return the keys of the first rows without a curve over a parameter: no other plot shows their values."""
+    drawn = {point.row.key for curve in responses for point in curve.points}
+    return set([row.key for row in rows if row.key not in drawn][:OPENED])
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,9 @@
     filter();
   }
 
-  // Plots: drawn when they come into view, and again never; a change of width is a signal to Vega.
+  // Plots: drawn when they come into view or when the browser is idle, and once only; a change of width is a signal to Vega.
+  const PRINTED = 40; // plots up to which a page draws all of them before they come into view, for paper
+  const fits = new Map();
   const look = (column) => data.columns[column];
   const valuesOf = (row) => data.rows[row].values.map(([block, column, position, value]) => ({
     ...look(column), row, block, column, position, value,
@@ -161,16 +163,41 @@
     };
     await fit();
     new ResizeObserver(fit).observe(canvas);
+    fits.set(figure, () => canvas.clientWidth && view.signal("width", canvas.clientWidth).run());
     figure.dataset.drawn = "";
   };
   const coming = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => {
-    coming.unobserve(entry.target);
-    draw(entry.target);
+    start(entry.target);
   }), { rootMargin: "300px" });
-  all("figure[data-plot]").forEach((figure) => {
+  const start = (figure) => {
+    if (!waiting.delete(figure)) return;
+    coming.unobserve(figure);
+    draw(figure);
+  };
+  const waiting = new Set(all("figure[data-plot]"));
+  const few = waiting.size <= PRINTED;
+  for (const figure of waiting) {
     reserve(figure);
     coming.observe(figure);
+  }
+  // On paper nothing comes into view: plots in open parts are drawn at once, the others of a short page in idle time.
+  [...waiting].filter((figure) => few && !figure.closest("details:not([open])")).forEach(start);
+  const idle = window.requestIdleCallback || ((act) => setTimeout(act, 50));
+  const next = () => {
+    const [figure] = waiting;
+    if (!figure) return;
+    start(figure);
+    idle(next);
+  };
+  if (few) idle(next);
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = all("details.row:not([open]), details.curve:not([open])")
+      .filter((part) => few && all("figure", part).every((figure) => "drawn" in figure.dataset));
+    opened.forEach((part) => { part.open = true; });
+    fits.forEach((fit) => fit());
   });
+  addEventListener("afterprint", () => opened.forEach((part) => { part.open = false; }));
 
   // Block values as a table: a line for each block, a column for each variant.
   const four = (value) => {
