@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 from schedlab.cli import (
     compare_command,
     doctor,
+    examples_command,
     import_command,
     kernel_build_command,
     merge_command,
@@ -41,6 +42,7 @@ app = Commands(
 )
 app.command("run")(run_command.run)
 app.command("try")(try_command.try_)
+app.command("examples")(examples_command.examples)
 app.command("plan")(plan_command.plan)
 app.command("report")(report.report)
 app.command("compare")(compare_command.compare)
